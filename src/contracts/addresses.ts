@@ -1,0 +1,128 @@
+import { domainToASCII } from 'node:url'
+import { hasHostileCharacters } from './characters.ts'
+
+export type MailAddress = {
+  input: string
+  displayName: string | null
+  /** The caller's spelling of the local part, the domain in lower-case ASCII: what goes on the envelope. */
+  address: string
+  /** All lower-case: what is compared and hashed. */
+  normalised: string
+  domain: string
+}
+
+export type AddressProblem = { code: 'INVALID_EMAIL'; message: string }
+export type ParsedAddress = { ok: true; value: MailAddress } | { ok: false; problem: AddressProblem }
+
+const MAX_INPUT = 320
+const MAX_ADDRESS = 254
+const MAX_LOCAL = 64
+const MAX_LABEL = 63
+
+const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+const DOT_ATOM = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`)
+const LABEL = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?'
+const HOST_NAME = new RegExp(`^(?:${LABEL}\\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?$`)
+/** What domainToASCII would read as something else than a name, or forgive. */
+const NOT_IN_DOMAIN = /[\s/\\:%@?#[\]<>^|"'`,;()!*+=&$~{}_]/
+const SPECIAL_IN_PHRASE = /[()<>[\]:;@\\,"]/
+const PLAIN_PHRASE = /^[^()<>[\]:;@\\,".\s]+(?: +[^()<>[\]:;@\\,".\s]+)*$/
+/** `=?utf-8?B?…?=`: shown decoded, so it could smuggle in everything refused here. */
+const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?/i
+const QUOTED_NAME = /^"((?:[^"\\]|\\.)*)"$/
+
+/** `a@b.c`, `Name <a@b.c>` or `"Name, quoted" <a@b.c>`: exactly one address. Messages never repeat it. */
+export function parseAddress(input: string): ParsedAddress {
+  const text = trimSpaces(input)
+  const unsound = problemOfText(text)
+  if (unsound !== null) return refuse(unsound)
+  if (!text.endsWith('>')) return parsePlain(input, text, null)
+  const open = text.lastIndexOf('<')
+  if (open === -1) return refuse('has a closing bracket without an opening one')
+  const name = parseName(trimSpaces(text.slice(0, open)))
+  if (typeof name === 'object' && name !== null) return refuse(name.problem)
+  return parsePlain(input, text.slice(open + 1, -1), name)
+}
+
+/** `a@b.c` and nothing else. */
+export function parseBareAddress(input: string): ParsedAddress {
+  const text = trimSpaces(input)
+  const unsound = problemOfText(text)
+  return unsound === null ? parsePlain(input, text, null) : refuse(unsound)
+}
+
+/** For a header: the name is quoted when it has to be. Names outside ASCII are left for the MIME layer to encode. */
+export function formatAddress({ displayName, address }: MailAddress): string {
+  if (displayName === null) return address
+  const name = PLAIN_PHRASE.test(displayName) ? displayName : `"${displayName.replace(/["\\]/g, '\\$&')}"`
+  return `${name} <${address}>`
+}
+
+function problemOfText(text: string): string | null {
+  if (text === '') return 'is empty'
+  if (text.length > MAX_INPUT) return `is longer than ${MAX_INPUT} characters`
+  return hasHostileCharacters(text) ? 'contains control, invisible or direction-changing characters' : null
+}
+
+function parseName(phrase: string): string | null | { problem: string } {
+  if (phrase === '') return null
+  const quoted = QUOTED_NAME.exec(phrase)
+  if (quoted === null && SPECIAL_IN_PHRASE.test(phrase)) {
+    return { problem: 'has a display name that must be quoted, or is more than one address' }
+  }
+  const name = quoted === null ? phrase : trimSpaces(quoted[1]!.replace(/\\(.)/g, '$1'))
+  return ENCODED_WORD.test(name) ? { problem: 'has an encoded display name; give it as plain text' } : name || null
+}
+
+function parsePlain(input: string, text: string, displayName: string | null): ParsedAddress {
+  const at = text.lastIndexOf('@')
+  if (at === -1) return refuse('has no @')
+  const local = text.slice(0, at)
+  const wrongLocal = problemOfLocal(local)
+  if (wrongLocal !== null) return refuse(wrongLocal)
+  if (text.endsWith(']')) return refuse('has an address literal instead of a domain, which is not supported')
+  const domain = asciiDomain(text.slice(at + 1))
+  if (domain === null) return refuse('has a domain that is not a valid host name with at least one dot')
+  const address = `${local}@${domain}`
+  if (address.length > MAX_ADDRESS) return refuse(`is longer than ${MAX_ADDRESS} characters`)
+  return { ok: true, value: { input, displayName, address, normalised: address.toLowerCase(), domain } }
+}
+
+function problemOfLocal(local: string): string | null {
+  if (local.length <= MAX_LOCAL && DOT_ATOM.test(local)) return null
+  if (local === '') return 'has nothing before the @'
+  if (/[^\x20-\x7e]/.test(local)) return 'has characters outside ASCII before the @, which cannot be delivered'
+  if (/[,;:]/.test(local)) return 'is a list or a group; give exactly one address'
+  if (local.includes('"')) return 'has a quoted part before the @, which is not supported'
+  if (/[()]/.test(local)) return 'has a comment, which is not supported'
+  if (local.length > MAX_LOCAL) return `has more than ${MAX_LOCAL} characters before the @`
+  if (local.startsWith('.') || local.endsWith('.') || local.includes('..')) return 'has a misplaced dot before the @'
+  return 'has characters before the @ that are not allowed'
+}
+
+/** Null when it is no host name: literals, single labels, IP addresses in any spelling, numeric top-level domains. */
+function asciiDomain(text: string): string | null {
+  const lower = text.toLowerCase()
+  const isPlain = HOST_NAME.test(lower) && !lower.includes('xn--')
+  const domain = isPlain ? lower : internationalDomain(text)
+  return domain !== null && labelsFit(domain) ? domain : null
+}
+
+function internationalDomain(text: string): string | null {
+  if (NOT_IN_DOMAIN.test(text)) return null
+  const domain = domainToASCII(text)
+  return HOST_NAME.test(domain) ? domain : null
+}
+
+function labelsFit(domain: string): boolean {
+  return domain.length <= MAX_LABEL || domain.split('.').every(label => label.length <= MAX_LABEL)
+}
+
+/** Only U+0020: a tab or a line break is a reason to refuse, not something to tidy up. */
+function trimSpaces(text: string): string {
+  return text.startsWith(' ') || text.endsWith(' ') ? text.replace(/^ +/, '').replace(/(?<! ) +$/, '') : text
+}
+
+function refuse(what: string): ParsedAddress {
+  return { ok: false, problem: { code: 'INVALID_EMAIL', message: `The e-mail address ${what}` } }
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { EMAIL_EVENT_TYPES, EMAIL_STATUSES } from './states.ts'
+
+const instant = z.iso.datetime()
+
+export const acceptedSchema = z
+  .object({
+    outboxId: z.uuid(),
+    jobId: z.uuid(),
+    requestId: z.string(),
+    status: z.literal('QUEUED'),
+    queuedAt: instant,
+    suppressed: z.array(z.string()).optional().describe('Hashes of the cc and bcc addresses that were left out'),
+  })
+  .meta({ id: 'Accepted' })
+
+export const batchErrorSchema = z
+  .object({ index: z.int(), code: z.string(), message: z.string() })
+  .meta({ id: 'BatchError' })
+
+export const batchAcceptedSchema = z
+  .object({ data: z.array(acceptedSchema), errors: z.array(batchErrorSchema).optional() })
+  .meta({ id: 'BatchAccepted' })
+
+export const lastErrorSchema = z.object({ code: z.string(), category: z.string().nullable(), message: z.string() })
+
+/** An e-mail as the list shows it. */
+export const emailSummarySchema = z
+  .object({
+    outboxId: z.uuid(),
+    companyId: z.uuid(),
+    requestId: z.string(),
+    externalId: z.string().nullable(),
+    status: z.enum(EMAIL_STATUSES),
+    from: z.string(),
+    to: z.array(z.string()),
+    cc: z.array(z.string()),
+    bcc: z.array(z.string()),
+    subject: z.string().nullable(),
+    templateType: z.string().nullable(),
+    tags: z.array(z.string()),
+    attempts: z.int(),
+    maxAttempts: z.int(),
+    provider: z.string().nullable(),
+    messageId: z.string().nullable(),
+    lastError: lastErrorSchema.nullable(),
+    createdAt: instant,
+    scheduledAt: instant.nullable(),
+    nextAttemptAt: instant.nullable(),
+    sentAt: instant.nullable(),
+    deliveredAt: instant.nullable(),
+    failedAt: instant.nullable(),
+    expiresAt: instant,
+    durationMs: z.int().nullable(),
+  })
+  .meta({ id: 'EmailSummary' })
+
+export const emailEventSchema = z
+  .object({ type: z.enum(EMAIL_EVENT_TYPES), createdAt: instant, metadata: z.record(z.string(), z.unknown()) })
+  .meta({ id: 'EmailEvent' })
+
+/** An e-mail with its history. */
+export const emailSchema = emailSummarySchema.extend({ events: z.array(emailEventSchema) }).meta({ id: 'Email' })
+
+export const emailListSchema = z
+  .object({ data: z.array(emailSummarySchema), cursor: z.string().nullable(), hasMore: z.boolean() })
+  .meta({ id: 'EmailList' })
+
+export const explanationSchema = z
+  .object({
+    outboxId: z.uuid(),
+    status: z.enum(EMAIL_STATUSES),
+    summary: z.string().describe('Where it is and why, in a sentence'),
+    next: z.string().nullable().describe('What happens next'),
+    nextAt: instant.nullable(),
+    aheadInCompany: z.int().nullable().describe('E-mails of this company that go first'),
+    companiesSharing: z.int().nullable().describe('Companies that have mail ready'),
+    attempts: z.int(),
+    maxAttempts: z.int(),
+    lastError: lastErrorSchema.nullable(),
+  })
+  .meta({ id: 'Explanation' })
+
+export type EmailSummary = z.infer<typeof emailSummarySchema>
+export type EmailView = z.infer<typeof emailSchema>
+export type Explanation = z.infer<typeof explanationSchema>
+export type EmailEventView = z.infer<typeof emailEventSchema>

@@ -1,0 +1,95 @@
+import { type Attribute, inspectAttribute, localName, type Report, refuseUrl } from './html-attributes.ts'
+import type { TagToken } from './html-parse.ts'
+import { isHarmlessUrl } from './html-urls.ts'
+
+const FORBIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
+  'iframe frame frameset fencedframe portal layer ilayer vmlframe object embed applet base import handler listener'.split(
+    ' ',
+  ),
+)
+/** SVG, and the t:set of Internet Explorer. */
+const ANIMATIONS: ReadonlySet<string> = new Set(
+  'animate set animatetransform animatemotion animatecolor animation'.split(' '),
+)
+const ANIMATED_VALUES = 'values from to by'.split(' ')
+
+const SIMPLE_NAME = /^[a-z][a-z0-9]*$/
+const UNSAFE_CHARSET = /utf-?7|imap4|mac-?farsi|scsu|bocu|hz-gb/i
+const REFUSED_META = /^(?:refresh|set-cookie2?|link|location|window-target)$/
+const REFUSED_LINK = /^(?:import|modulepreload|serviceworker)$/
+const REFUSED_PRELOAD = /^(?:script|.*worker|document|embed|object|i?frame)$/
+const ANIMATED_CODE = /(?:^|:)(?:href|src|style|innerhtml|outerhtml|on[a-z]+)$/
+
+/** Every start tag the tokenizer meets, also those the tree builder drops: another client may not drop them. */
+export function inspectTag(tag: TagToken, inForeignContent: boolean, report: Report): void {
+  const element = elementName(tag.tagName)
+  inspectElement(element, report)
+  if (tag.tagName === 'comment') report('HTML_FORBIDDEN_ELEMENT', '<comment> is not allowed')
+  if (tag.attrs.length === 0) return
+  INSPECTIONS.get(element)?.(tag.attrs, report)
+  if (ANIMATIONS.has(element)) inspectAnimation(element, tag.attrs, report)
+  const inForeign = inForeignContent || element === 'svg' || element === 'math'
+  for (const attribute of tag.attrs) {
+    inspectAttribute(element, attribute, inForeign, report)
+    // `<b <script>` is one broken tag to a browser and two to older readers.
+    if (attribute.name.startsWith('<')) inspectElement(attribute.name.slice(1), report)
+  }
+}
+
+function inspectElement(element: string, report: Report): void {
+  if (element === 'script') report('HTML_SCRIPT', '<script> is not allowed')
+  else if (FORBIDDEN_ELEMENTS.has(element)) report('HTML_FORBIDDEN_ELEMENT', `<${element}> is not allowed`)
+}
+
+const INSPECTIONS: ReadonlyMap<string, (attrs: Attribute[], report: Report) => void> = new Map([
+  ['meta', inspectMeta],
+  ['link', inspectLink],
+  ['style', inspectStyleType],
+  ['param', inspectParam],
+  ['xml', inspectXmlIsland],
+])
+
+function inspectMeta(attrs: Attribute[], report: Report): void {
+  const directive = squash(valueIn(attrs, 'http-equiv'))
+  if (REFUSED_META.test(directive)) report('HTML_META_REFRESH', `<meta http-equiv=${directive}> is not allowed`)
+  const charset = `${valueIn(attrs, 'charset')} ${directive === 'content-type' ? valueIn(attrs, 'content') : ''}`
+  if (UNSAFE_CHARSET.test(charset)) report('HTML_FORBIDDEN_ATTRIBUTE', 'a charset that can hide markup is not allowed')
+}
+
+function inspectLink(attrs: Attribute[], report: Report): void {
+  const relations = valueIn(attrs, 'rel').toLowerCase().split(/\s+/)
+  const loadsScript = relations.includes('preload') && REFUSED_PRELOAD.test(squash(valueIn(attrs, 'as')))
+  if (loadsScript || relations.some(relation => REFUSED_LINK.test(relation))) {
+    report('HTML_FORBIDDEN_ELEMENT', '<link> that loads a script or a document is not allowed')
+  }
+}
+
+function inspectStyleType(attrs: Attribute[], report: Report): void {
+  if (/script/i.test(valueIn(attrs, 'type'))) report('HTML_SCRIPT', '<style> with a script type is not allowed')
+}
+
+function inspectParam(attrs: Attribute[], report: Report): void {
+  if (!isHarmlessUrl(valueIn(attrs, 'value'), 'none')) refuseUrl('value', 'param', report)
+}
+
+/** Word writes <xml> with its settings inside; only Internet Explorer's data islands have a source. */
+function inspectXmlIsland(attrs: Attribute[], report: Report): void {
+  if (valueIn(attrs, 'src') !== '') report('HTML_FORBIDDEN_ELEMENT', '<xml src> is not allowed')
+}
+
+function inspectAnimation(element: string, attrs: Attribute[], report: Report): void {
+  if (ANIMATED_CODE.test(squash(valueIn(attrs, 'attributename')))) {
+    report('HTML_FORBIDDEN_ELEMENT', `<${element}> that changes a link or a handler is not allowed`)
+  }
+  for (const name of ANIMATED_VALUES) {
+    for (const url of valueIn(attrs, name).split(';')) if (!isHarmlessUrl(url, 'none')) refuseUrl(name, element, report)
+  }
+}
+
+/** `<script\v>` and `<x:script>` are a script to somebody. */
+function elementName(tagName: string): string {
+  return SIMPLE_NAME.test(tagName) ? tagName : localName(/^[\w:.-]*/.exec(tagName)![0])
+}
+
+const valueIn = (attrs: Attribute[], name: string) => attrs.find(attribute => attribute.name === name)?.value ?? ''
+const squash = (value: string) => value.replace(/[\s\p{C}]/gu, '').toLowerCase()

@@ -1,0 +1,126 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { maskDocument, maskEmail, maskSensitive } from './masking.ts'
+
+describe('maskEmail', () => {
+  test.each([
+    ['user@example.com', 'u***@e***.com'],
+    ['Maria.Silva@mail.empresa.com.br', 'M***@m***.br'],
+    ['a@b.co', 'a***@b***.co'],
+    ['root@localhost', 'r***@l***'],
+    ['"odd@quote"@example.com', '"***@e***.com'],
+    ['😀@例え.jp', '😀***@例***.jp'],
+    ['@example.com', '***@e***.com'],
+    ['nobody', '***'],
+    ['', '***'],
+  ])('%s → %s', (email, masked) => {
+    expect(maskEmail(email)).toBe(masked)
+  })
+
+  test('masking twice changes nothing more', () => {
+    fc.assert(fc.property(fc.emailAddress(), email => maskEmail(maskEmail(email)) === maskEmail(email)))
+  })
+})
+
+test.each([
+  ['529.982.247-25', '***.***.***-25'],
+  ['52998224725', '***.***.***-25'],
+  ['11.222.333/0001-81', '**.***.***/****-81'],
+  ['12ABC34501DE35', '**.***.***/****-35'],
+  ['12', '***'],
+  ['', '***'],
+])('maskDocument: %s → %s', (document, masked) => {
+  expect(maskDocument(document)).toBe(masked)
+})
+
+describe('maskSensitive masks', () => {
+  test.each([
+    ['550 5.1.1 <user@example.com>: user unknown', '550 5.1.1 <u***@e***.com>: user unknown'],
+    ['{"to":"user@example.com","cc":["b@x.org"]}', '{"to":"u***@e***.com","cc":["b***@x***.org"]}'],
+    ['sent to user@example.com. Next', 'sent to u***@e***.com. Next'],
+    ['a@x.com,b@y.com;c@z.com', 'a***@x***.com,b***@y***.com;c***@z***.com'],
+    ['a@x.com@y.com', 'a***@x***.com@y.com'],
+    ["user='ana@x.com'", "user='a***@x***.com'"],
+    ['mailto:ana@x.com?subject=hi', 'mailto:a***@x***.com?subject=hi'],
+    ['/v1/suppression/check?email=test%40example.com', '/v1/suppression/check?email=t***@e***.com'],
+    ['bounces+ana=x.com@verp.example.net', 'b***@v***.net'],
+    ['joão@exämple.com', 'j***@e***.com'],
+    ['"ana maria"@x.com', '"***@x***.com'],
+    ['user@[10.0.0.1]', 'u***@[***.1]'],
+    ['postgres://app:secret@db.internal:5432/mail', 'postgres://app:s***@d***.internal:5432/mail'],
+  ])('the address in %s', (text, masked) => {
+    expect(maskSensitive(text)).toBe(masked)
+  })
+
+  test.each([
+    ['CPF 529.982.247-25.', 'CPF ***.***.***-25.'],
+    ['cpf=52998224725&x=1', 'cpf=***.***.***-25&x=1'],
+    ['cpf52998224725', 'cpf***.***.***-25'],
+    ['line\\n52998224725', 'line\\n***.***.***-25'],
+    ['529982247-25', '***.***.***-25'],
+    ['typed wrongly: 529.982.247-26', 'typed wrongly: ***.***.***-26'],
+    ['CNPJ 11.222.333/0001-81', 'CNPJ **.***.***/****-81'],
+    ['"11222333000181"', '"**.***.***/****-81"'],
+    ['11222333/0001-81', '**.***.***/****-81'],
+    ['?doc=11.222.333%2F0001-81', '?doc=**.***.***/****-81'],
+    ['"11.222.333\\/0001-81"', '"**.***.***/****-81"'],
+    ['cnpj11222333000181', 'cnpj**.***.***/****-81'],
+    ['12ABC34501DE35 and 12.abc.345/01de-35', '**.***.***/****-35 and **.***.***/****-35'],
+    ['52998224725@example.com', '5***@e***.com'],
+  ])('the document in %s', (text, masked) => {
+    expect(maskSensitive(text)).toBe(masked)
+  })
+
+  test('every address, wherever it stands', () => {
+    const around = fc.constantFrom('', ' ', '<', '>', '"', ',', ';', 'to=', '(', '\n', 'é ')
+    fc.assert(
+      fc.property(around, fc.emailAddress(), around, (before, email, after) => {
+        expect(maskSensitive(before + email + after)).not.toContain(email)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+test('masking a masked text changes nothing more', () => {
+  const text = 'to=ana.b+c@mail.x.com.br <user@example.com>, "o b"@x.com CPF 529.982.247-25 CNPJ 12ABC34501DE35'
+  const once = maskSensitive(text)
+  expect(once).toBe('to=a***@m***.br <u***@e***.com>, "***@x***.com CPF ***.***.***-25 CNPJ **.***.***/****-35')
+  expect(maskSensitive(once)).toBe(once)
+})
+
+describe('maskSensitive leaves alone', () => {
+  test.each([
+    'at /work/node_modules/@fastify/swagger/index.js:10:3',
+    'zod@4.6.7 and @scope only',
+    'meet me @ noon',
+    '018c2f5e-7a3b-7cde-8f01-52998224725a',
+    'sha256:b4c9a289323b21a01c3e940f150eb9b8c542587f1abfd8f0e1cc52998224725f',
+    '2025-10-19T10:30:00.000Z 1700000000000 ms',
+    '52998224726',
+    '11222333000182',
+    '152998224725',
+    '',
+  ])('%s', text => {
+    expect(maskSensitive(text)).toBe(text)
+  })
+})
+
+describe('hostile input of 64 KB costs milliseconds', () => {
+  const fill = (unit: string) => unit.repeat(Math.ceil(65_536 / unit.length))
+
+  const units = [
+    ...'@ a . 1 1. a@ @a %40 a%401 1%40 "@ " a. .@ - @. @1. / ?a= \' @[ é@ \\/ f'.split(' '),
+    ...'111. 11.222.333/0001- 529982247- aaaaaaaaaaaa- 12345678909 a"@x.com'.split(' '),
+  ]
+
+  test.each(units)('of %j', unit => {
+    const text = fill(unit)
+    const start = performance.now()
+    maskSensitive(text)
+    maskSensitive(`${text}@x.com`)
+    maskSensitive(`x@${text}`)
+    // Measured 1 to 25 ms each; anything quadratic takes seconds.
+    expect(performance.now() - start).toBeLessThan(500)
+  })
+})

@@ -1,0 +1,105 @@
+import { isValidCpfCnpj, normaliseDocument } from './documents.ts'
+
+/** user@example.com → u***@e***.com (seed 001). */
+export function maskEmail(email: string): string {
+  const at = email.lastIndexOf('@')
+  if (at < 0) return '***'
+  const domain = email.slice(at + 1)
+  const dot = domain.lastIndexOf('.')
+  const ending = dot < 1 ? '' : domain.slice(dot)
+  return `${firstCharacter(email.slice(0, at))}***@${firstCharacter(domain)}***${ending}`
+}
+
+/** Only the check digits stay: they tell two documents apart in a log and say next to nothing about either. */
+export function maskDocument(document: string): string {
+  const plain = normaliseDocument(document)
+  if (plain.length === 11) return `***.***.***-${plain.slice(-2)}`
+  if (plain.length === 14) return `**.***.***/****-${plain.slice(-2)}`
+  return '***'
+}
+
+/**
+ * For log lines and error messages: masks addresses, CPF and CNPJ wherever they stand. Masking too much is the lesser
+ * fault here. Linear in the length of the text, whatever it holds.
+ */
+export function maskSensitive(text: string): string {
+  return maskDocumentsIn(maskAddressesIn(text))
+}
+
+// A URL's query carries the sign as %40 (GET /v1/suppression/check?email=…).
+const AT_SIGN = /@|%40/g
+const LOCAL_PART = /[^\s@<>()[\]:;,"\\]/
+// The star: a masked address that is masked again stays as it is.
+const DOMAIN = /[\p{L}\p{N}\p{M}*._[\]-]*/uy
+const QUOTED_LOCAL_PART_MAX = 66
+
+// An address may hold these characters too, but in a log line they belong to a path, a parameter or a quotation.
+const BEFORE_ADDRESS =
+  /^(?:.*[/?&])?(?:(?:e-?mail|to|from|cc|bcc|reply_?to|recipient|rcpt|sender|user|address|search|q)=)?['`{|]*/is
+
+function maskAddressesIn(text: string): string {
+  let masked = ''
+  let done = 0
+  let afterLastSign = 0
+  for (const sign of text.matchAll(AT_SIGN)) {
+    const start = startOfLocalPart(text, Math.max(done, afterLastSign), sign.index)
+    afterLastSign = sign.index + sign[0].length
+    const local = text.slice(start, sign.index)
+    const domain = domainAt(text, afterLastSign)
+    if (!looksLikeAddress(local, domain)) continue
+    masked += text.slice(done, start) + maskEmail(`${local}@${domain}`)
+    done = afterLastSign + domain.length
+  }
+  return masked + text.slice(done)
+}
+
+function startOfLocalPart(text: string, from: number, at: number): number {
+  if (text[at - 1] === '"') return startOfQuotedLocalPart(text, from, at)
+  let start = at
+  while (start > from && LOCAL_PART.test(text[start - 1]!)) start--
+  const before = BEFORE_ADDRESS.exec(text.slice(start, at))![0].length
+  return start + before < at ? start + before : start
+}
+
+function startOfQuotedLocalPart(text: string, from: number, at: number): number {
+  const earliest = Math.max(from, at - QUOTED_LOCAL_PART_MAX)
+  const opening = text.slice(earliest, at - 1).lastIndexOf('"')
+  return opening < 0 ? at : earliest + opening
+}
+
+function domainAt(text: string, from: number): string {
+  DOMAIN.lastIndex = from
+  let domain = DOMAIN.exec(text)![0]
+  while (domain.endsWith('.') || domain.endsWith('-')) domain = domain.slice(0, -1)
+  return domain
+}
+
+/** `zod@4.6.7` is a version, since no domain ends in a number; `node_modules/@fastify` is a path. */
+function looksLikeAddress(local: string, domain: string): boolean {
+  if (local === '' || domain === '' || /(?:^|\.)\d+$/.test(domain)) return false
+  return domain.includes('.') || !local.endsWith('/')
+}
+
+// Ids and hashes hold digits that pass for a document once in some thousand; they must stay readable.
+const IDENTIFIER = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{20,}/
+const DOCUMENT_SHAPES = [
+  /(?<![0-9a-z])[0-9a-z]{2}\.?[0-9a-z]{3}\.?[0-9a-z]{3}(?:\\?\/|%2F)?[0-9a-z]{4}-?\d{2}(?![0-9a-z])/,
+  /(?<!\d)\d{2}\.?\d{3}\.?\d{3}(?:\\?\/|%2F)?\d{4}-?\d{2}(?!\d)/,
+  /(?<!\d)\d{3}\.?\d{3}\.?\d{3}-?\d{2}(?!\d)/,
+].map(shape => new RegExp(`${IDENTIFIER.source}|${shape.source}`, 'gi'))
+
+const FULLY_PUNCTUATED = /^(?:\d{3}\.\d{3}\.\d{3}-\d{2}|[0-9a-z]{2}\.[0-9a-z]{3}\.[0-9a-z]{3}\/[0-9a-z]{4}-\d{2})$/i
+
+function maskDocumentsIn(text: string): string {
+  return DOCUMENT_SHAPES.reduce((masked, shape) => masked.replace(shape, maskIfDocument), text)
+}
+
+/** Written out in full it is a document even when mistyped; less than that needs the right check digits. */
+function maskIfDocument(match: string): string {
+  const document = match.replace(/\\?\/|%2F/i, '/')
+  return FULLY_PUNCTUATED.test(document) || isValidCpfCnpj(document) ? maskDocument(document) : match
+}
+
+function firstCharacter(text: string): string {
+  return text === '' || text.startsWith('*') ? '' : String.fromCodePoint(text.codePointAt(0)!)
+}

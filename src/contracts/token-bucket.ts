@@ -1,0 +1,23 @@
+export type Bucket = { tokens: number; elapsedSeconds: number }
+export type Draw = { granted: boolean; remaining: number; retryAfterSeconds: number }
+
+/**
+ * Draws the wanted amounts in their order. The bucket holds one second's worth (at least one); an amount larger than
+ * that is let through a full bucket and leaves a debt, so that the rate holds on average and no batch is refused for ever.
+ */
+export function drawTokens(
+  bucket: Bucket,
+  ratePerSecond: number,
+  amounts: readonly number[],
+): { tokens: number; draws: Draw[] } {
+  const capacity = Math.max(1, ratePerSecond)
+  let tokens = Math.min(capacity, bucket.tokens + ratePerSecond * bucket.elapsedSeconds)
+  const draws = amounts.map(amount => {
+    const needed = Math.min(amount, capacity)
+    const granted = tokens >= needed
+    if (granted) tokens -= amount
+    const retryAfterSeconds = granted ? 0 : Math.max(1, Math.ceil((needed - tokens) / ratePerSecond))
+    return { granted, remaining: Math.max(0, Math.floor(tokens)), retryAfterSeconds }
+  })
+  return { tokens, draws }
+}
