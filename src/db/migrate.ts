@@ -1,0 +1,67 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+
+const MIGRATIONS = join(import.meta.dirname, '../../migrations')
+/** One migration at a time, whichever process came first. */
+const MIGRATION_LOCK = 7_305_001
+
+export class DatabaseIsNewerError extends Error {
+  override name = 'DatabaseIsNewerError'
+}
+
+type Migration = { version: number; name: string; path: string }
+
+/** Brings the database to this code's version. Forward only; each file is one transaction. */
+export async function migrate(databaseUrl: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
+    return await applyPending(client, await readMigrations())
+  } finally {
+    await client.end()
+  }
+}
+
+async function applyPending(client: pg.Client, migrations: Migration[]): Promise<string[]> {
+  await client.query(`create table if not exists schema_migrations (
+    version integer primary key, name text not null, applied_at timestamptz not null default now())`)
+  const { rows } = await client.query<{ version: number }>('select version from schema_migrations')
+  const applied = new Set(rows.map(row => row.version))
+  refuseNewerDatabase(applied, migrations)
+  const pending = migrations.filter(migration => !applied.has(migration.version))
+  for (const migration of pending) await apply(client, migration)
+  return pending.map(migration => migration.name)
+}
+
+async function apply(client: pg.Client, migration: Migration): Promise<void> {
+  const sql = await readFile(migration.path, 'utf8')
+  await client.query('begin')
+  try {
+    await client.query(sql)
+    await client.query('insert into schema_migrations (version, name) values ($1, $2)', [
+      migration.version,
+      migration.name,
+    ])
+    await client.query('commit')
+  } catch (error) {
+    await client.query('rollback')
+    throw new Error(`Migration ${migration.name} failed: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function refuseNewerDatabase(applied: Set<number>, migrations: Migration[]): void {
+  const newestKnown = migrations.at(-1)?.version ?? 0
+  const newestApplied = Math.max(0, ...applied)
+  if (newestApplied > newestKnown) {
+    throw new DatabaseIsNewerError(
+      `The database is at schema version ${newestApplied}, this program knows ${newestKnown}. Start a newer version of the gateway.`,
+    )
+  }
+}
+
+async function readMigrations(): Promise<Migration[]> {
+  const files = (await readdir(MIGRATIONS)).filter(file => file.endsWith('.sql')).sort()
+  return files.map(file => ({ version: Number(file.slice(0, 4)), name: file, path: join(MIGRATIONS, file) }))
+}

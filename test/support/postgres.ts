@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import pg from 'pg'
+import { inject } from 'vitest'
+import type { TestProject } from 'vitest/node'
+import { openEmbeddedPostgres } from '../../src/db/embedded/index.ts'
+import { isAlive } from '../../src/db/embedded/process.ts'
+import { migrate } from '../../src/db/migrate.ts'
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    postgresUrl: string
+  }
+}
+
+const TEMPLATE = 'gateway_template'
+const FOLDER = 'email-gateway-test-'
+
+/** Nothing here outlives the run, so it need not reach the disk; everything else is as in production. */
+const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
+
+/** One server for the whole run, with a migrated database for the tests to clone. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await removeLeftovers()
+  const folder = await makeTestFolder()
+  const server = await openEmbeddedPostgres({ dataDir: folder, use: 'command', settings: FAST })
+  const teardown = async () => {
+    await server.close()
+    await rm(folder, { recursive: true, force: true })
+    if (!server.directory.startsWith(folder)) await rm(dirname(server.directory), { recursive: true, force: true })
+  }
+  try {
+    await makeTemplate(server.url)
+  } catch (error) {
+    await teardown()
+    throw error
+  }
+  project.provide('postgresUrl', server.url)
+  return teardown
+}
+
+/** A database of one's own, migrated and empty. */
+export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const admin = inject('postgresUrl')
+  const name = `test_${randomBytes(6).toString('hex')}`
+  await execute(admin, `create database ${name} template ${TEMPLATE}`)
+  return { url: databaseUrl(admin, name), drop: () => execute(admin, `drop database if exists ${name} with (force)`) }
+}
+
+async function makeTemplate(admin: string): Promise<void> {
+  await execute(admin, `create database ${TEMPLATE}`)
+  await migrate(databaseUrl(admin, TEMPLATE))
+  await execute(admin, `alter database ${TEMPLATE} with is_template true allow_connections false`)
+}
+
+async function execute(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
+}
+
+function databaseUrl(admin: string, name: string): string {
+  const url = new URL(admin)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** For a data directory; passable, since as root the server runs as another user. */
+export async function makeTestFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `${FOLDER}${process.pid}-`))
+  await chmod(folder, 0o711)
+  return folder
+}
+
+/** A run that was killed leaves its servers and its folders behind. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(FOLDER) || isAlive(Number(name.slice(FOLDER.length).split('-')[0]))) continue
+    const dataDir = join(tmpdir(), name)
+    const orphan = await openEmbeddedPostgres({ dataDir, use: 'command' }).catch(() => undefined)
+    await orphan?.close()
+    await rm(dataDir, { recursive: true, force: true }).catch(() => undefined)
+  }
+}
