@@ -1,0 +1,95 @@
+import type { RetryPolicyName } from '../contracts/retry.ts'
+import { type Queryable, run } from './pool.ts'
+
+export type Company = {
+  companyId: string
+  name: string
+  fromDomains: string[]
+  weight: number
+  ratePerSecond: number | null
+  retryPolicy: RetryPolicyName | null
+  pausedAt: Date | null
+  pauseReason: string | null
+  createdAt: Date
+}
+
+const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", weight, rate_per_second as "ratePerSecond",
+  retry_policy as "retryPolicy", paused_at as "pausedAt", pause_reason as "pauseReason", created_at as "createdAt"`
+
+export type CompanyChange = Partial<Pick<Company, 'fromDomains' | 'weight' | 'ratePerSecond' | 'retryPolicy'>>
+
+export async function insertCompany(
+  db: Queryable,
+  company: { companyId: string; name: string } & CompanyChange,
+): Promise<Company> {
+  const [row] = await run<Company>(
+    db,
+    'insert-company',
+    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy)
+     values ($1, $2, $3, $4, $5, $6) returning ${COLUMNS}`,
+    [
+      company.companyId,
+      company.name,
+      company.fromDomains ?? [],
+      company.weight ?? 1,
+      company.ratePerSecond ?? null,
+      company.retryPolicy ?? null,
+    ],
+  )
+  return row!
+}
+
+export async function listCompanies(db: Queryable): Promise<Company[]> {
+  return run<Company>(db, 'list-companies', `select ${COLUMNS} from companies order by name`, [])
+}
+
+/** By id or by name, whichever it is. */
+export async function findCompany(db: Queryable, idOrName: string): Promise<Company | null> {
+  const [row] = await run<Company>(
+    db,
+    'find-company',
+    `select ${COLUMNS} from companies where company_id::text = $1 or name = $1`,
+    [idOrName],
+  )
+  return row ?? null
+}
+
+/** A field that is undefined stays as it is; null removes the limit or the policy. */
+export async function updateCompany(db: Queryable, companyId: string, change: CompanyChange): Promise<void> {
+  await run(
+    db,
+    'update-company',
+    `update companies set updated_at = now(),
+       from_domains = coalesce($2, from_domains), weight = coalesce($3, weight),
+       rate_per_second = case when $4 then $5 else rate_per_second end,
+       retry_policy = case when $6 then $7 else retry_policy end
+     where company_id = $1`,
+    [
+      companyId,
+      change.fromDomains ?? null,
+      change.weight ?? null,
+      change.ratePerSecond !== undefined,
+      change.ratePerSecond ?? null,
+      change.retryPolicy !== undefined,
+      change.retryPolicy ?? null,
+    ],
+  )
+}
+
+export async function pauseCompany(db: Queryable, companyId: string, reason: string): Promise<void> {
+  await run(
+    db,
+    'pause-company',
+    `update companies set paused_at = coalesce(paused_at, now()), pause_reason = $2, updated_at = now() where company_id = $1`,
+    [companyId, reason],
+  )
+}
+
+export async function resumeCompany(db: Queryable, companyId: string): Promise<void> {
+  await run(
+    db,
+    'resume-company',
+    `update companies set paused_at = null, pause_reason = null, updated_at = now() where company_id = $1`,
+    [companyId],
+  )
+}

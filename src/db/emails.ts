@@ -1,0 +1,111 @@
+import type { EmailEventView, EmailSummary } from '../contracts/email-view.ts'
+import { type Queryable, run } from './pool.ts'
+
+/** Timestamps as ISO text made by Postgres: one spelling everywhere, and no Date in between. */
+const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+const people = (kind: string) => `coalesce((select json_agg(coalesce(r.address, '(erased)') order by r.ordinal)
+  from email_recipients r where r.outbox_id = o.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
+
+const SUMMARY = `
+  o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId", o.status,
+  o.from_address as "from", ${people('to')} as "to", ${people('cc')} as cc, ${people('bcc')} as bcc, o.subject,
+  o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts", o.provider, o.message_id as "messageId",
+  case when o.error_code is null then null else json_build_object(
+    'code', o.error_code, 'category', o.error_category, 'message', coalesce(o.failure_reason, o.error_code)) end as "lastError",
+  ${iso('o.created_at')} as "createdAt", ${iso('o.scheduled_at')} as "scheduledAt", ${iso('o.next_attempt_at')} as "nextAttemptAt",
+  ${iso('o.sent_at')} as "sentAt", ${iso('o.delivered_at')} as "deliveredAt", ${iso('o.failed_at')} as "failedAt",
+  ${iso('o.expires_at')} as "expiresAt", o.duration_ms as "durationMs"`
+
+/** companyId null: any company (the command line). */
+export async function findEmail(
+  db: Queryable,
+  outboxId: string,
+  companyId: string | null,
+): Promise<EmailSummary | null> {
+  const [row] = await run<EmailSummary>(
+    db,
+    'find-email',
+    `select ${SUMMARY} from email_outbox o where o.outbox_id = $1 and ($2::uuid is null or o.company_id = $2)`,
+    [outboxId, companyId],
+  )
+  return row ?? null
+}
+
+export async function listEvents(db: Queryable, outboxId: string): Promise<EmailEventView[]> {
+  return run<EmailEventView>(
+    db,
+    'list-events',
+    `select type, ${iso('created_at')} as "createdAt", metadata from email_events where outbox_id = $1 order by email_events.created_at, event_id`,
+    [outboxId],
+  )
+}
+
+export type EmailFilter = {
+  companyId: string
+  status: string | null
+  recipient: { key: string; address: string } | null
+  tag: string | null
+  template: string | null
+  createdAfter: string | null
+  createdBefore: string | null
+  /** Only older than this id. */
+  before: string | null
+  limit: number
+}
+
+/** Newest first. The time filters are bounds on the time-ordered id, so they prune partitions. */
+export async function listEmails(db: Queryable, filter: EmailFilter): Promise<EmailSummary[]> {
+  const { text, values } = listQuery(filter)
+  return (await db.query<EmailSummary>(text, values)).rows
+}
+
+function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
+  const values: unknown[] = [filter.companyId]
+  const where = ['o.company_id = $1']
+  const add = (condition: (placeholder: string) => string, value: unknown) => {
+    values.push(value)
+    where.push(condition(`$${values.length}`))
+  }
+  if (filter.status) add(p => `o.status = ${p}`, filter.status)
+  if (filter.tag) add(p => `o.tags @> array[${p}::text]`, filter.tag)
+  if (filter.template) add(p => `o.template_type = ${p}`, filter.template)
+  if (filter.createdAfter) add(p => `o.outbox_id >= uuid_v7_floor(${p}::timestamptz)`, filter.createdAfter)
+  if (filter.createdBefore) add(p => `o.outbox_id < uuid_v7_floor(${p}::timestamptz)`, filter.createdBefore)
+  if (filter.before) add(p => `o.outbox_id < ${p}::uuid`, filter.before)
+  if (filter.recipient) {
+    add(
+      p => `o.outbox_id in (select r.outbox_id from email_recipients r where r.address_key = ${p}::bigint`,
+      filter.recipient.key,
+    )
+    values.push(filter.recipient.address)
+    where[where.length - 1] += ` and lower(r.address) = $${values.length})`
+  }
+  values.push(filter.limit)
+  const text = `select ${SUMMARY} from email_outbox o where ${where.join(' and ')} order by o.outbox_id desc limit $${values.length}`
+  return { text, values }
+}
+
+export type QueuePosition = { ahead: number; companies: number; paused: boolean; pauseReason: string | null }
+
+/** Counting stops at a thousand: "more than 1000" is an answer too, and costs no more. */
+export async function findQueuePosition(db: Queryable, outboxId: string): Promise<QueuePosition | null> {
+  const [row] = await run<QueuePosition>(
+    db,
+    'find-queue-position',
+    `select (select count(*) from (select from email_ready a where a.company_id = r.company_id
+         and (a.priority, a.outbox_id) < (r.priority, r.outbox_id) limit 1001) t)::int as ahead,
+       (with recursive ready as (
+          (select company_id from email_ready order by company_id limit 1)
+          union all
+          select (select n.company_id from email_ready n where n.company_id > ready.company_id order by n.company_id limit 1)
+          from ready where ready.company_id is not null)
+        select count(company_id) from ready)::int as companies,
+       c.paused_at is not null as paused, c.pause_reason as "pauseReason"
+     from email_outbox o
+     join email_ready r on r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id
+     join companies c on c.company_id = o.company_id
+     where o.outbox_id = $1`,
+    [outboxId],
+  )
+  return row ?? null
+}

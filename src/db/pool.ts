@@ -1,0 +1,72 @@
+import pg from 'pg'
+
+export type Database = {
+  /** Short, prepared, batched statements of the line. */
+  hot: pg.Pool
+  /** Reads and administration. */
+  pool: pg.Pool
+  close(): Promise<void>
+}
+
+export type Queryable = Pick<pg.Pool, 'query'>
+
+/** The database cannot be reached, or went away in the middle. The caller may try again. */
+export class DatabaseUnavailable extends Error {
+  override name = 'DatabaseUnavailable'
+}
+
+export function openDatabase(url: string, onIdleError: (error: Error) => void): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 8,
+    connectionTimeoutMillis: 5_000,
+    application_name: 'email-gateway',
+  })
+  const hot = new pg.Pool({
+    connectionString: url,
+    max: 8,
+    connectionTimeoutMillis: 5_000,
+    application_name: 'email-gateway-line',
+    // Their plans depend on no parameter, so planning once is enough. And a plan made while a table was small must
+    // not become a scan of a million rows before the next ANALYZE.
+    options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off',
+  })
+  // An idle connection that Postgres closes must not end the process; the next query opens another.
+  pool.on('error', onIdleError)
+  hot.on('error', onIdleError)
+  return { hot, pool, close: async () => void (await Promise.all([pool.end(), hot.end()])) }
+}
+
+/** Runs a named prepared statement. */
+export async function run<Row extends pg.QueryResultRow>(
+  db: Queryable,
+  name: string,
+  text: string,
+  values: unknown[],
+): Promise<Row[]> {
+  try {
+    return (await db.query<Row>({ name, text, values })).rows
+  } catch (error) {
+    throw isLostConnection(error) ? new DatabaseUnavailable('The database did not answer.', { cause: error }) : error
+  }
+}
+
+/** Connection classes of SQLSTATE (08, 57P), too many connections, or an error of the socket itself. */
+export function isLostConnection(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string }
+  if (code && /^(08|57P|53[0-9]{3}|25P0[34]|25006)/.test(code)) return true
+  if (code && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET)/.test(code)) return true
+  return /Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error/i.test(
+    message ?? '',
+  )
+}
+
+/** The statement itself was at fault (a value, a constraint), so the same neighbours would do better without it. */
+export function isDataError(error: unknown): boolean {
+  return /^(22|23)/.test((error as { code?: string }).code ?? '')
+}
+
+export function isMissingPartition(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string }
+  return code === '23514' && /no partition of relation/.test(message ?? '')
+}

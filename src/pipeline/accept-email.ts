@@ -1,0 +1,195 @@
+import { createHmac } from 'node:crypto'
+import { formatAddress, type MailAddress } from '../contracts/addresses.ts'
+import { canonicalJson } from '../contracts/canonical-json.ts'
+import { normaliseDocument } from '../contracts/documents.ts'
+import { encrypt, type KeyRing } from '../contracts/encryption.ts'
+import { hashDocument, hashEmail } from '../contracts/hashing.ts'
+import { type BatchError, batchError, type FieldProblem, type Refusal, summarise } from '../contracts/refusal.ts'
+import { maxAttempts, type RetryPolicyName } from '../contracts/retry.ts'
+import { checkSchedule, type SendBody } from '../contracts/send-body.ts'
+import { decideSender } from '../contracts/sender.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
+import type { AcceptUnit, Draft, DraftAddress, DraftPerson, UnitAnswer, UnitOutcome } from '../db/accept.ts'
+import type { HtmlChecker } from './html-check.ts'
+
+export type Caller = {
+  keyId: string
+  companyId: string
+  test: boolean
+  fromDomains: readonly string[]
+  retryPolicy: RetryPolicyName | null
+}
+
+export type AcceptRequest = {
+  caller: Caller
+  requestId: string
+  members: readonly { index: number; body: SendBody }[]
+  /** All or none, or each on its own. */
+  strict: boolean
+  /** With the body as the caller wrote it, which is what the key stands for. */
+  idempotency: { key: string; writtenBody: unknown } | null
+  /** Members of a permissive batch that did not get this far. */
+  refusedBefore: BatchError[]
+}
+
+export type AcceptOutcome =
+  | { kind: 'answered'; replayed: boolean; answer: UnitAnswer }
+  | { kind: 'refused'; refusals: Map<number, Refusal> }
+  | { kind: 'key-used-for-another-body' }
+  | { kind: 'key-still-running' }
+
+export type AcceptDeps = {
+  units: { add(unit: AcceptUnit): Promise<UnitOutcome | Error> }
+  html: HtmlChecker
+  keys: KeyRing
+  pepper: string
+  defaultFrom: MailAddress
+  defaultRetryPolicy: RetryPolicyName
+  /** No provider that leaves the machine is configured. */
+  captureOnly: boolean
+  now: () => Date
+  onAccepted: () => void
+}
+
+/** Step 1 of the line: after this answers, the e-mail is kept, whatever dies. */
+export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Promise<AcceptOutcome> {
+  const { drafts, refusals } = await draftAll(request, deps)
+  if (drafts.length === 0 || (request.strict && refusals.size > 0)) return { kind: 'refused', refusals }
+  const outcome = await deps.units.add(toUnit(request, drafts, refusals, deps))
+  if (outcome instanceof Error) throw outcome
+  if (outcome.kind !== 'answered') return outcome
+  deps.onAccepted()
+  return outcome
+}
+
+async function draftAll(request: AcceptRequest, deps: AcceptDeps) {
+  const drafts: Draft[] = []
+  const refusals = new Map<number, Refusal>()
+  for (const { index, body } of request.members) {
+    const refusal = await refuse(body, request.caller, deps)
+    if (refusal) refusals.set(index, refusal)
+    else drafts.push(draftEmail(index, body, request, deps))
+  }
+  return { drafts, refusals }
+}
+
+/** The rules that need more than the body: time, company, and an HTML parser. */
+async function refuse(body: SendBody, caller: Caller, deps: AcceptDeps): Promise<Refusal | null> {
+  const problems: FieldProblem[] = []
+  const late = checkSchedule(body.scheduledAt, deps.now())
+  if (late) problems.push({ path: 'scheduledAt', code: 'INVALID_PAYLOAD', message: late })
+  if (body.html !== undefined) {
+    const found = deps.html.check(body.html)
+    for (const problem of found instanceof Promise ? await found : found) {
+      problems.push({ path: 'html', code: 'INVALID_TEMPLATE', message: `${problem.message} (${problem.code})` })
+    }
+  }
+  if (problems.length > 0) return summarise(problems)
+  if (body.template !== undefined) {
+    const message = 'there is no template of this name'
+    return { code: 'TEMPLATE_NOT_FOUND', errors: [{ path: 'template', code: 'TEMPLATE_NOT_FOUND', message }] }
+  }
+  if (!senderOf(body, caller, deps)) {
+    const message = 'is not one of the sender domains of this company'
+    return { code: 'FROM_NOT_ALLOWED', errors: [{ path: 'from', code: 'FROM_NOT_ALLOWED', message }] }
+  }
+  return null
+}
+
+function senderOf(body: SendBody, caller: Caller, deps: AcceptDeps): MailAddress | null {
+  const anyAllowed = deps.captureOnly || caller.test
+  return decideSender(body.from, { fromDomains: caller.fromDomains, defaultFrom: deps.defaultFrom, anyAllowed })
+}
+
+function draftEmail(index: number, body: SendBody, { caller, requestId }: AcceptRequest, deps: AcceptDeps): Draft {
+  const policy = body.retryPolicy ?? caller.retryPolicy ?? deps.defaultRetryPolicy
+  return {
+    index,
+    outboxId: uuidv7(),
+    eventId: uuidv7(),
+    companyId: caller.companyId,
+    requestId,
+    externalId: body.externalId ?? null,
+    test: caller.test,
+    from: formatAddress(senderOf(body, caller, deps)!),
+    subject: body.subject ?? null,
+    template: body.template ?? null,
+    tags: body.tags ?? [],
+    priority: body.priority,
+    retryPolicy: policy,
+    onUnknown: body.onUnknown,
+    maxAttempts: maxAttempts(policy),
+    delayMs: body.delay || null,
+    scheduledAt: body.scheduledAt ?? null,
+    html: body.html ?? null,
+    text: body.text ?? null,
+    replyTo: body.replyTo === undefined ? null : [body.replyTo].flat().map(formatAddress),
+    headers: body.headers ?? null,
+    variables: body.variables ?? null,
+    addresses: addressesOf(body),
+    person: body.recipient ? personOf(body, deps) : null,
+    attachments: (body.attachments ?? []).map(file => ({
+      filename: file.filename,
+      contentType: file.contentType,
+      contentId: file.contentId ?? null,
+      base64: file.content,
+    })),
+  }
+}
+
+/** Someone named twice gets one copy; `to` wins over cc, cc over bcc. */
+function addressesOf(body: SendBody): DraftAddress[] {
+  const addresses = [draftAddress('to', body.to)]
+  if (!body.cc && !body.bcc) return addresses
+  const seen = new Set([body.to.normalised])
+  for (const kind of ['cc', 'bcc'] as const) {
+    for (const address of body[kind] ?? []) {
+      if (seen.has(address.normalised)) continue
+      seen.add(address.normalised)
+      addresses.push(draftAddress(kind, address))
+    }
+  }
+  return addresses
+}
+
+function draftAddress(kind: DraftAddress['kind'], { address, displayName, normalised }: MailAddress): DraftAddress {
+  const hash = hashEmail(normalised)
+  return { kind, address, name: displayName, hash, key: addressKey(hash) }
+}
+
+/** The first eight bytes of the hash as a Postgres bigint. */
+export function addressKey(hash: string): string {
+  return BigInt.asIntN(64, BigInt(`0x${hash.slice(7, 23)}`)).toString()
+}
+
+function personOf(body: SendBody, deps: AcceptDeps): DraftPerson {
+  const { recipientId, externalId, cpfCnpj, cpfCnpjHash, razaoSocial, nome } = body.recipient!
+  const documentHash = cpfCnpj ? hashDocument(cpfCnpj, deps.pepper) : (cpfCnpjHash ?? null)
+  const email = body.to.normalised
+  return {
+    recipientId: recipientId ?? uuidv7(),
+    mustExist: recipientId !== undefined,
+    identity: externalId
+      ? `external:${externalId}`
+      : documentHash
+        ? `document:${documentHash}`
+        : `address:${hashEmail(email)}`,
+    externalId: externalId ?? null,
+    cpfCnpjHash: documentHash,
+    cpfCnpjCipher: cpfCnpj ? encrypt(normaliseDocument(cpfCnpj), deps.keys).toString('base64') : null,
+    razaoSocial: razaoSocial ?? null,
+    nome: nome ?? null,
+    email,
+  }
+}
+
+function toUnit(request: AcceptRequest, drafts: Draft[], refusals: Map<number, Refusal>, deps: AcceptDeps): AcceptUnit {
+  const { idempotency, strict } = request
+  const refusedBefore = [
+    ...request.refusedBefore,
+    ...[...refusals].map(([index, refusal]) => batchError(index, refusal)),
+  ]
+  if (!idempotency) return { drafts, strict, idempotency: null, refusedBefore }
+  const fingerprint = createHmac('sha256', deps.pepper).update(canonicalJson(idempotency.writtenBody)).digest('hex')
+  return { drafts, strict, idempotency: { key: idempotency.key, fingerprint }, refusedBefore }
+}

@@ -1,0 +1,69 @@
+import { Worker } from 'node:worker_threads'
+import { checkHtml, type HtmlProblem } from '../contracts/html-rules.ts'
+
+/** Up to here parsing costs less than a millisecond; above, the event loop belongs to the other callers. */
+const INLINE_CHARS = 8 * 1024
+const DEADLINE_MS = 5_000
+/** The compiled worker, from src/ (tests) and from dist/ alike. */
+const WORKER = new URL('../../dist/pipeline/html-worker.js', import.meta.url)
+
+const TOO_SLOW: HtmlProblem = { code: 'HTML_TOO_COMPLEX', message: 'takes too long to parse; simplify its structure' }
+
+type Job = { id: number; html: string; resolve: (problems: HtmlProblem[]) => void; deadline?: NodeJS.Timeout }
+
+/** Applies the HTML rules: small bodies at once, large ones one at a time in a thread of their own. */
+export class HtmlChecker {
+  #worker: Worker | null = null
+  #running: Job | null = null
+  #waiting: Job[] = []
+  #lastId = 0
+
+  check(html: string): HtmlProblem[] | Promise<HtmlProblem[]> {
+    if (html.length <= INLINE_CHARS) return checkHtml(html)
+    return new Promise(resolve => {
+      this.#waiting.push({ id: ++this.#lastId, html, resolve })
+      this.#next()
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate()
+  }
+
+  #next(): void {
+    if (this.#running) return
+    const job = this.#waiting.shift()
+    if (!job) return
+    this.#running = job
+    job.deadline = setTimeout(() => this.#giveUp(job), DEADLINE_MS)
+    this.#thread().postMessage({ id: job.id, html: job.html })
+  }
+
+  #finish(id: number, problems: HtmlProblem[]): void {
+    const job = this.#running
+    if (job?.id !== id) return
+    clearTimeout(job.deadline)
+    this.#running = null
+    job.resolve(problems)
+    this.#next()
+  }
+
+  /** A thread that hangs or died is replaced; the content that did it is refused. */
+  #giveUp(job: Job): void {
+    void this.#worker?.terminate()
+    this.#worker = null
+    this.#finish(job.id, [TOO_SLOW])
+  }
+
+  #thread(): Worker {
+    if (this.#worker) return this.#worker
+    const worker = new Worker(WORKER, { resourceLimits: { maxOldGenerationSizeMb: 512 } })
+    worker.unref()
+    worker.on('message', ({ id, problems }) => this.#finish(id, problems))
+    worker.on('error', () => {
+      if (this.#worker === worker && this.#running) this.#giveUp(this.#running)
+    })
+    this.#worker = worker
+    return worker
+  }
+}

@@ -1,0 +1,84 @@
+import { parseBareAddress } from '../contracts/addresses.ts'
+import { hashEmail } from '../contracts/hashing.ts'
+import { type EmailSendJobData, validateEmailJobData } from '../contracts/job.ts'
+import { SEND_LIMITS } from '../contracts/send-body.ts'
+import type { Ticket } from '../db/tickets.ts'
+import type { HtmlChecker } from './html-check.ts'
+import type { FailureFacts } from './outcome.ts'
+
+export const VALIDATIONS = ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] as const
+export type Validation = (typeof VALIDATIONS)[number]
+export type Invalid = { validation: Validation; failure: FailureFacts }
+
+/** Seed 000's four validations, in its order; the first that fails ends the e-mail. */
+export async function validateEmail(ticket: Ticket, companyId: string, html: HtmlChecker): Promise<Invalid | null> {
+  return integrity(ticket) ?? outbox(ticket, companyId) ?? recipient(ticket) ?? (await template(ticket, html))
+}
+
+const invalid = (validation: Validation, code: string, message: string): Invalid => ({
+  validation,
+  failure: { code, category: 'VALIDATION_ERROR', message },
+})
+
+function integrity(ticket: Ticket): Invalid | null {
+  try {
+    validateEmailJobData(jobDataOf(ticket))
+    return null
+  } catch (error) {
+    return invalid('INTEGRITY', 'INVALID_PAYLOAD', firstSentence(error))
+  }
+}
+
+/** The job of seed 001, rebuilt from the row. Without a recipient record, the address itself is the identifier. */
+export function jobDataOf(ticket: Ticket): EmailSendJobData {
+  const to = ticket.recipients.find(one => one.kind === 'to')?.address ?? ''
+  const only = (kind: string) => ticket.recipients.filter(one => one.kind === kind).map(one => one.address)
+  const { person } = ticket
+  return {
+    outboxId: ticket.outboxId,
+    companyId: ticket.companyId,
+    requestId: ticket.requestId,
+    to,
+    cc: only('cc'),
+    bcc: only('bcc'),
+    subject: ticket.subject ?? '',
+    htmlRef: ticket.outboxId,
+    ...(ticket.headers && { headers: ticket.headers }),
+    tags: ticket.tags,
+    recipient: {
+      ...(ticket.recipientId && { recipientId: ticket.recipientId }),
+      externalId: person?.externalId ?? hashEmail(to),
+      ...(person?.cpfCnpjHash && { cpfCnpjHash: person.cpfCnpjHash }),
+      email: to,
+    },
+    attempt: Math.min(ticket.attempts, ticket.maxAttempts),
+    enqueuedAt: ticket.createdAt.toISOString(),
+  }
+}
+
+function outbox(ticket: Ticket, companyId: string): Invalid | null {
+  if (ticket.companyId === companyId) return null
+  return invalid('OUTBOX', 'OUTBOX_NOT_FOUND', 'The e-mail belongs to another company')
+}
+
+function recipient(ticket: Ticket): Invalid | null {
+  if (ticket.recipientId && !ticket.person)
+    return invalid('RECIPIENT', 'RECIPIENT_NOT_FOUND', 'The recipient no longer exists')
+  const bad = ticket.recipients.some(one => !parseBareAddress(one.address).ok)
+  return bad ? invalid('RECIPIENT', 'INVALID_EMAIL', 'A recipient address is not valid') : null
+}
+
+async function template(ticket: Ticket, html: HtmlChecker): Promise<Invalid | null> {
+  const refuse = (message: string) => invalid('TEMPLATE', 'INVALID_TEMPLATE', message)
+  if (!ticket.html && !ticket.text) return refuse('The e-mail has no content')
+  if (!ticket.subject || ticket.subject.length > SEND_LIMITS.SUBJECT_CHARS)
+    return refuse('The subject is missing or too long')
+  if (!ticket.html) return null
+  if (Buffer.byteLength(ticket.html) > SEND_LIMITS.CONTENT_BYTES) return refuse('The HTML is larger than 512 KB')
+  const problems = await html.check(ticket.html)
+  return problems.length > 0 ? refuse(problems.map(problem => problem.message).join('; ')) : null
+}
+
+function firstSentence(error: unknown): string {
+  return (error as Error).message.split('\n')[0]!.slice(0, 300)
+}

@@ -1,0 +1,79 @@
+import { classifyProviderError } from '../contracts/provider-errors.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
+import type { CapturedMessage } from '../db/capture-inbox.ts'
+import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
+
+export type CaptureItem = {
+  messageId: string
+  attemptId: string
+  outboxId: string
+  companyId: string
+  message: CapturedMessage
+}
+
+/** Recipients at simulator.test that behave like the real thing going wrong. */
+const REFUSALS: Record<string, { name: string; message: string }> = {
+  'throttle@simulator.test': { name: 'Throttling', message: 'Maximum sending rate exceeded.' },
+  'reject@simulator.test': { name: 'MessageRejected', message: 'Email address is not verified.' },
+}
+
+const FEEDBACK: Record<string, Omit<ProviderEvent, 'recipient'>[]> = {
+  'bounce@simulator.test': [
+    {
+      kind: 'BOUNCED',
+      metadata: { bounceType: 'Permanent', bounceSubType: 'General', diagnosticCode: 'smtp; 550 5.1.1 user unknown' },
+    },
+  ],
+  'soft-bounce@simulator.test': [
+    {
+      kind: 'BOUNCED',
+      metadata: {
+        bounceType: 'Transient',
+        bounceSubType: 'MailboxFull',
+        diagnosticCode: 'smtp; 452 4.2.2 mailbox full',
+      },
+    },
+  ],
+  'complaint@simulator.test': [
+    { kind: 'DELIVERED', metadata: { smtpResponse: '250 2.0.0 OK' } },
+    { kind: 'COMPLAINED', metadata: { feedbackType: 'abuse', userAgent: 'Simulator' } },
+  ],
+}
+
+/** Keeps every message in a local inbox instead of sending it. */
+export function captureProvider(put: (item: CaptureItem) => Promise<string>): Provider {
+  return {
+    name: 'capture',
+    async send(message): Promise<SendResult> {
+      const addresses = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
+      const refusal = addresses.map(address => REFUSALS[address]).find(Boolean)
+      if (refusal) return { kind: 'failed', failure: classifyProviderError({ provider: 'capture', ...refusal }) }
+      const messageId = await put({
+        messageId: `capture-${uuidv7()}`,
+        attemptId: message.attemptId,
+        outboxId: message.outboxId,
+        companyId: message.companyId,
+        message: toCaptured(message),
+      })
+      const events = addresses.flatMap(address =>
+        (FEEDBACK[address] ?? []).map(event => ({ ...event, recipient: address })),
+      )
+      return { kind: 'sent', messageId, events }
+    },
+  }
+}
+
+function toCaptured(message: OutgoingMessage): CapturedMessage {
+  const { from, to, cc, bcc, replyTo, subject, html, text, headers } = message
+  const attachments = message.attachments.map(({ base64, ...file }) => ({
+    ...file,
+    bytes: Buffer.byteLength(base64, 'base64'),
+  }))
+  return { from, to, cc, bcc, replyTo, subject, html, text, headers, attachments }
+}
+
+/** `Name <a@b.c>` → a@b.c, lower case. */
+function bareAddress(text: string): string {
+  const open = text.lastIndexOf('<')
+  return (open === -1 ? text : text.slice(open + 1, -1)).toLowerCase()
+}
