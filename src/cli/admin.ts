@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto'
+import { hashPassword } from '../contracts/password.ts'
+import { listAdministrators, putAdministrator, removeAdministrator } from '../db/administrators.ts'
+import { type Answer, type Command, CommandFailed, type Opened, required, UsageError, withStorage } from './command.ts'
+
+export const adminCommand: Command = {
+  usage: 'admin add NAME | list | remove NAME    administrators of the web UI (add again = new password)',
+  options: {},
+  run({ words: [action, name] }) {
+    const act = ACTIONS[action as keyof typeof ACTIONS]
+    if (!act) throw new UsageError('admin needs add, list or remove')
+    return withStorage(opened => act(opened, name))
+  },
+}
+
+const ACTIONS: Record<'add' | 'list' | 'remove', (opened: Opened, name: string | undefined) => Promise<Answer>> = {
+  async add({ db }, given) {
+    const name = required(given, 'NAME')
+    if (!/^[^:\s]{1,64}$/.test(name))
+      throw new UsageError('NAME must have 1 to 64 characters, without spaces and colons')
+    const password = randomBytes(15).toString('base64url')
+    await putAdministrator(db.pool, name, await hashPassword(password))
+    return {
+      json: { name, password },
+      lines: [`Administrator ${name}`, `Password ${password}`, 'The password is shown only this once.'],
+    }
+  },
+  async list({ db }) {
+    const all = await listAdministrators(db.pool)
+    return { json: all, lines: all.map(one => `${one.name}  since ${one.createdAt.toISOString()}`) }
+  },
+  async remove({ db }, given) {
+    const name = required(given, 'NAME')
+    if (!(await removeAdministrator(db.pool, name))) throw new CommandFailed(`There is no administrator "${name}".`)
+    return { json: { name, removed: true }, lines: [`Administrator ${name} is removed.`] }
+  },
+}

@@ -1,0 +1,129 @@
+import { domainToASCII } from 'node:url'
+import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
+import {
+  type Company,
+  type CompanyChange,
+  findCompany,
+  listCompanies,
+  pauseCompany,
+  resumeCompany,
+  updateCompany,
+} from '../db/companies.ts'
+import type { Database } from '../db/pool.ts'
+import { registerCompany } from '../db/registration.ts'
+import {
+  type Answer,
+  type Command,
+  CommandFailed,
+  type Input,
+  type Opened,
+  required,
+  text,
+  UsageError,
+  withStorage,
+} from './command.ts'
+
+export const companyCommand: Command = {
+  usage: `company create NAME | list | update ID|NAME | pause ID|NAME [--reason TEXT] | resume ID|NAME
+        [--weight N] [--rate N|none] [--retry-policy ${RETRY_POLICY_NAMES.join('|')}|none] [--from-domains a.com,b.com]`,
+  options: {
+    weight: { type: 'string' },
+    rate: { type: 'string' },
+    'retry-policy': { type: 'string' },
+    'from-domains': { type: 'string' },
+    reason: { type: 'string' },
+  },
+  run({ words: [action, name], values }) {
+    const act = ACTIONS[action as keyof typeof ACTIONS]
+    if (!act) throw new UsageError('company needs create, list, update, pause or resume')
+    return withStorage(opened => act(opened, name, values))
+  },
+}
+
+type Action = (opened: Opened, name: string | undefined, values: Input['values']) => Promise<Answer>
+
+const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action> = {
+  async create({ db, config }, given, values) {
+    const name = required(given, 'NAME')
+    if (await findCompany(db.pool, name)) throw new CommandFailed(`There is a company "${name}" already.`)
+    const { company, apiKey } = await registerCompany(db, config.hashPepper, { name, ...changeOf(values) })
+    const { companyId } = company
+    return {
+      json: { companyId, name, apiKey },
+      lines: [`Company ${name} (${companyId})`, `API key ${apiKey}`, 'The key is shown only this once.'],
+    }
+  },
+  async list({ db }) {
+    const companies = await listCompanies(db.pool)
+    return { json: companies, lines: companies.length > 0 ? companies.map(describe) : ['No companies yet.'] }
+  },
+  async update({ db }, given, values) {
+    const company = await known(db, given)
+    await updateCompany(db.pool, company.companyId, changeOf(values))
+    return shown(db, company.companyId)
+  },
+  async pause({ db }, given, values) {
+    const company = await known(db, given)
+    await pauseCompany(db.pool, company.companyId, text(values, 'reason') ?? 'paused from the command line')
+    return shown(db, company.companyId)
+  },
+  async resume({ db }, given) {
+    const company = await known(db, given)
+    await resumeCompany(db.pool, company.companyId)
+    return shown(db, company.companyId)
+  },
+}
+
+export async function known(db: Database, given: string | undefined): Promise<Company> {
+  const idOrName = required(given, 'ID|NAME of the company')
+  const company = await findCompany(db.pool, idOrName)
+  if (!company) throw new CommandFailed(`There is no company "${idOrName}". List them with: email-gateway company list`)
+  return company
+}
+
+async function shown(db: Database, companyId: string): Promise<Answer> {
+  const company = (await findCompany(db.pool, companyId))!
+  return { json: company, lines: [describe(company)] }
+}
+
+function describe(company: Company): string {
+  const facts = [
+    `weight ${company.weight}`,
+    `rate ${company.ratePerSecond === null ? 'unlimited' : `${company.ratePerSecond}/s`}`,
+    `retry ${company.retryPolicy ?? 'default'}`,
+    `from ${company.fromDomains.join(' ') || 'EMAIL_FROM only'}`,
+    ...(company.pausedAt ? [`PAUSED: ${company.pauseReason}`] : []),
+  ]
+  return `${company.companyId}  ${company.name}  (${facts.join(', ')})`
+}
+
+function changeOf(values: Input['values']): CompanyChange {
+  const change: CompanyChange = {}
+  const [weight, rate, policy, domains] = ['weight', 'rate', 'retry-policy', 'from-domains'].map(name =>
+    text(values, name),
+  )
+  if (weight !== undefined) change.weight = number(weight, '--weight', 1, 100)
+  if (rate !== undefined) change.ratePerSecond = rate === 'none' ? null : number(rate, '--rate', 0.01, 1_000_000)
+  if (policy !== undefined) change.retryPolicy = policy === 'none' ? null : retryPolicy(policy)
+  if (domains !== undefined) change.fromDomains = domains.split(',').filter(Boolean).map(domain)
+  return change
+}
+
+function number(given: string, option: string, min: number, max: number): number {
+  const value = Number(given)
+  if (!(value >= min && value <= max)) throw new UsageError(`${option} must be a number from ${min} to ${max}`)
+  return option === '--weight' ? Math.floor(value) : value
+}
+
+function retryPolicy(given: string): RetryPolicyName {
+  if (!RETRY_POLICY_NAMES.includes(given as RetryPolicyName))
+    throw new UsageError(`--retry-policy must be ${RETRY_POLICY_NAMES.join(', ')} or none`)
+  return given as RetryPolicyName
+}
+
+function domain(given: string): string {
+  const ascii = domainToASCII(given.trim().toLowerCase())
+  if (!/^([a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/.test(ascii))
+    throw new UsageError(`--from-domains: "${given}" is not a domain`)
+  return ascii
+}

@@ -1,0 +1,51 @@
+import { explainEmail } from '../contracts/explain.ts'
+import { isUuid } from '../contracts/uuid.ts'
+import { findEmail, findQueuePosition, listEvents } from '../db/emails.ts'
+import { cancelEmail } from '../db/schedule.ts'
+import { type Answer, type Command, CommandFailed, type Opened, required, UsageError, withStorage } from './command.ts'
+
+export const emailCommand: Command = {
+  usage: 'email show ID | explain ID | cancel ID',
+  options: {},
+  run({ words: [action, given] }) {
+    const act = ACTIONS[action as keyof typeof ACTIONS]
+    if (!act) throw new UsageError('email needs show, explain or cancel')
+    const outboxId = required(given, 'ID')
+    if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of the answer, a UUID')
+    return withStorage(opened => act(opened, outboxId))
+  },
+}
+
+const ACTIONS: Record<'show' | 'explain' | 'cancel', (opened: Opened, outboxId: string) => Promise<Answer>> = {
+  async show({ db }, outboxId) {
+    const email = await known(db.pool, outboxId)
+    const events = await listEvents(db.pool, outboxId)
+    const lines = [
+      `${email.status}  ${email.subject ?? email.templateType ?? ''}`,
+      `from ${email.from}  to ${email.to.join(', ')}`,
+      ...events.map(event => `${event.createdAt}  ${event.type}  ${JSON.stringify(event.metadata)}`),
+    ]
+    return { json: { ...email, events }, lines }
+  },
+  async explain({ db }, outboxId) {
+    const explanation = explainEmail(await known(db.pool, outboxId), await findQueuePosition(db.pool, outboxId))
+    return {
+      json: explanation,
+      lines: [explanation.summary, ...(explanation.next ? [`Next: ${explanation.next}`] : [])],
+    }
+  },
+  async cancel({ db }, outboxId) {
+    const outcome = await cancelEmail(db.pool, outboxId, null, 'command line')
+    if (outcome === 'not-found') throw notFound(outboxId)
+    if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has started on its way or has ended.')
+    return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }
+  },
+}
+
+async function known(db: Opened['db']['pool'], outboxId: string) {
+  const email = await findEmail(db, outboxId, null)
+  if (!email) throw notFound(outboxId)
+  return email
+}
+
+const notFound = (outboxId: string) => new CommandFailed(`There is no e-mail ${outboxId}.`)

@@ -1,0 +1,74 @@
+import { type KeyMode, SCOPES, type Scope } from '../contracts/api-key.ts'
+import { listKeys, revokeKey } from '../db/api-keys.ts'
+import { createKey } from '../db/registration.ts'
+import {
+  type Answer,
+  type Command,
+  CommandFailed,
+  type Input,
+  type Opened,
+  required,
+  text,
+  UsageError,
+  withStorage,
+} from './command.ts'
+import { known } from './company.ts'
+
+export const keyCommand: Command = {
+  usage: `key create --company ID|NAME [--test] [--scopes ${SCOPES.join(',')}] [--name TEXT] | list [--company ID|NAME] | revoke KEY_ID`,
+  options: {
+    company: { type: 'string' },
+    test: { type: 'boolean' },
+    scopes: { type: 'string' },
+    name: { type: 'string' },
+  },
+  run({ words: [action, keyId], values }) {
+    const act = ACTIONS[action as keyof typeof ACTIONS]
+    if (!act) throw new UsageError('key needs create, list or revoke')
+    return withStorage(opened => act(opened, values, keyId))
+  },
+}
+
+type Action = (opened: Opened, values: Input['values'], keyId: string | undefined) => Promise<Answer>
+
+const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
+  async create({ db, config }, values) {
+    const { companyId } = await known(db, text(values, 'company'))
+    const mode: KeyMode = values.test === true ? 'test' : 'live'
+    const key = await createKey(db.pool, config.hashPepper, {
+      companyId,
+      mode,
+      scopes: scopesOf(values),
+      name: text(values, 'name') ?? null,
+    })
+    return { json: key, lines: [`Key ${key.keyId}`, `API key ${key.apiKey}`, 'The key is shown only this once.'] }
+  },
+  async list({ db }, values) {
+    const company = text(values, 'company')
+    const keys = await listKeys(db.pool, company ? (await known(db, company)).companyId : null)
+    const lines = keys.map(key => {
+      const state = key.revokedAt ? 'REVOKED' : `last used ${key.lastUsedAt?.toISOString() ?? 'never'}`
+      return `sk_${key.mode}_${key.keyId}_…  company ${key.companyId}  ${key.scopes.join(',')}  ${state}${key.name ? `  ${key.name}` : ''}`
+    })
+    return { json: keys, lines: lines.length > 0 ? lines : ['No keys yet.'] }
+  },
+  async revoke({ db }, _values, given) {
+    // The whole key may be pasted as well; its id is the middle part.
+    const keyId = required(given, 'KEY_ID').replace(/^sk_(live|test)_([0-9a-z]+)(_.*)?$/, '$2')
+    if (!(await revokeKey(db.pool, keyId)))
+      throw new CommandFailed(`There is no key ${keyId}. List them with: email-gateway key list`)
+    return {
+      json: { keyId, revoked: true },
+      lines: [`Key ${keyId} is revoked; every gateway refuses it within a second.`],
+    }
+  },
+}
+
+function scopesOf(values: Input['values']): Scope[] {
+  const given = text(values, 'scopes')
+  if (given === undefined) return [...SCOPES]
+  const scopes = given.split(',').map(scope => scope.trim())
+  if (scopes.length === 0 || !scopes.every(scope => SCOPES.includes(scope as Scope)))
+    throw new UsageError(`--scopes must be some of ${SCOPES.join(',')}`)
+  return scopes as Scope[]
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { batchError, fieldPath } from '../contracts/refusal.ts'
+import { sendBodySchema } from '../contracts/send-body.ts'
+import type { Company } from '../db/companies.ts'
+import { makeAccept } from '../main.ts'
+import { acceptEmails } from '../pipeline/accept-email.ts'
+import { HtmlChecker } from '../pipeline/html-check.ts'
+import { type Answer, type Command, CommandFailed, type Input, text, withStorage } from './command.ts'
+import { known } from './company.ts'
+
+const TEXT_OPTIONS = ['to', 'from', 'subject', 'html', 'text', 'externalId', 'scheduledAt'] as const
+
+export const sendCommand: Command = {
+  usage:
+    'send --to ADDRESS --subject TEXT (--html HTML | --text TEXT) [--from ADDRESS] [--company ID|NAME (demo)] [--test]',
+  options: {
+    company: { type: 'string' },
+    test: { type: 'boolean' },
+    ...Object.fromEntries(TEXT_OPTIONS.map(name => [name, { type: 'string' as const }])),
+  },
+  run: ({ values }) =>
+    withStorage(async ({ db, config }) => {
+      const company = await known(db, text(values, 'company') ?? 'demo')
+      const html = new HtmlChecker()
+      try {
+        return await send(
+          makeAccept(config, db, html, () => {}),
+          company,
+          values,
+        )
+      } finally {
+        await html.close()
+      }
+    }),
+}
+
+async function send(deps: ReturnType<typeof makeAccept>, company: Company, values: Input['values']): Promise<Answer> {
+  const outcome = await acceptEmails(
+    {
+      caller: {
+        keyId: 'command line',
+        companyId: company.companyId,
+        test: values.test === true,
+        fromDomains: company.fromDomains,
+        retryPolicy: company.retryPolicy,
+      },
+      requestId: randomUUID(),
+      members: [{ index: 0, body: bodyOf(values) }],
+      strict: true,
+      idempotency: null,
+      refusedBefore: [],
+    },
+    deps,
+  )
+  if (outcome.kind === 'refused') throw new CommandFailed(batchError(0, outcome.refusals.get(0)!).message)
+  const verdict = outcome.kind === 'answered' ? outcome.answer.verdicts[0] : undefined
+  if (verdict?.verdict !== 'ACCEPTED') throw new CommandFailed('Refused: the recipient is on the suppression list.')
+  const { outboxId } = verdict
+  return {
+    json: { outboxId, status: 'QUEUED' },
+    lines: [`Queued ${outboxId}`, `Follow it with: email-gateway email explain ${outboxId}`],
+  }
+}
+
+function bodyOf(values: Input['values']) {
+  const given = Object.fromEntries(
+    TEXT_OPTIONS.map(name => [name, text(values, name)]).filter(([, value]) => value !== undefined),
+  )
+  const parsed = sendBodySchema.safeParse(given)
+  if (parsed.success) return parsed.data
+  const sentences = parsed.error.issues.map(issue => `--${fieldPath(issue.path)}: ${issue.message}`)
+  throw new CommandFailed(sentences.join('\n'))
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { parseAddress } from './contracts/addresses.ts'
+import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
+
+/** A setting that is wrong or missing. The message names the variable; there is nothing to debug. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+const port = z.coerce.number().int().min(0).max(65_535)
+const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+const flag = z.enum(['true', 'false', '1', '0']).transform(text => text === 'true' || text === '1')
+const secret = z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32')
+const encryptionKeys = z.string().regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, {
+  error:
+    'must be 64 hexadecimal digits (several, comma separated: the first encrypts); make one with: openssl rand -hex 32',
+})
+const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
+const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-mail address, or Name <address>')
+
+/** Every setting, with the reason for its default. `.env.example` is compared with the keys of this object. */
+export const settingsSchema = z.object({
+  /** Loopback only: a gateway is not put on the network by accident. */
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PORT: port.default(3000),
+  /** Embedded database, generated secrets. Ignored parts once DATABASE_URL is given. */
+  DATA_DIR: z.string().min(1).default('.data'),
+  DATABASE_URL: databaseUrl.optional(),
+  /** How the outside reaches us; for links only, so the default is derived from HOST and PORT. */
+  PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).optional(),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  /** The first administrator; others are added with `email-gateway admin add`. */
+  ADMIN_USER: z
+    .string()
+    .min(1)
+    .max(64)
+    .regex(/^[^:\s]+$/, 'must not contain a colon or a space')
+    .default('admin'),
+  ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
+  /** Made and kept in DATA_DIR when embedded; required with DATABASE_URL, since processes must share them. */
+  ENCRYPTION_KEY: encryptionKeys.optional(),
+  HASH_PEPPER: secret.optional(),
+  /** Believe X-Forwarded-For only when a proxy of ours sets it. */
+  TRUST_PROXY: flag.default(false),
+  /** capture keeps every e-mail in a local inbox: nothing leaves the machine until asked to. */
+  EMAIL_PROVIDER: z
+    .enum(['capture'], { error: 'must be capture, the one provider of this version' })
+    .default('capture'),
+  EMAIL_FROM: sender.default('Email Gateway <gateway@localhost.localdomain>'),
+  /** Attempts running at once in this process. */
+  WORKER_CONCURRENCY: wholeNumber(1, 1000).default(10),
+  /** Seed 002: nobody is served more than this many in a row while others wait. */
+  MAX_JOBS_PER_TENANT_BATCH: wholeNumber(1, 100).default(3),
+  /** Longer than the 30 s provider timeout, so that a living attempt never loses its lease. */
+  LEASE_SECONDS: wholeNumber(35, 3600).default(60),
+  RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default('steps'),
+})
+
+export type Settings = z.infer<typeof settingsSchema>
+export type Config = Settings & { dataDir: string; publicUrl: string; encryptionKeys: string[]; hashPepper: string }
+
+/** Reads and checks the environment. An empty variable counts as not set, as in a copied .env.example. */
+export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const parsed = settingsSchema.safeParse(given)
+  if (parsed.success) return parsed.data
+  const sentences = parsed.error.issues.map(issue => `${issue.path.join('.')}: ${issue.message}`)
+  throw new ConfigError(`Bad setting. ${sentences.join('. ')}.`)
+}
+
+export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const settings = readSettings(env)
+  const dataDir = resolve(settings.DATA_DIR)
+  const secrets = settings.DATABASE_URL ? requireSecrets(settings) : keepSecrets(settings, dataDir)
+  const publicUrl = settings.PUBLIC_URL ?? `http://${settings.HOST}:${settings.PORT}`
+  return { ...settings, dataDir, publicUrl, ...secrets }
+}
+
+type Secrets = { encryptionKeys: string[]; hashPepper: string }
+
+function requireSecrets(settings: Settings): Secrets {
+  const missing = (['ENCRYPTION_KEY', 'HASH_PEPPER'] as const).filter(name => !settings[name])
+  if (missing.length > 0) {
+    throw new ConfigError(
+      `Missing setting. With DATABASE_URL, ${missing.join(' and ')} must be set, the same for every process; make one with: openssl rand -hex 32.`,
+    )
+  }
+  return { encryptionKeys: settings.ENCRYPTION_KEY!.split(','), hashPepper: settings.HASH_PEPPER! }
+}
+
+/** Embedded: secrets are made once and kept beside the data they protect, readable by the owner only. */
+function keepSecrets(settings: Settings, dataDir: string): Secrets {
+  const path = join(dataDir, 'secrets.json')
+  if (!existsSync(path)) {
+    mkdirSync(dataDir, { recursive: true, mode: 0o711 })
+    const made = { encryptionKey: randomBytes(32).toString('hex'), hashPepper: randomBytes(32).toString('hex') }
+    writeSecretsOnce(path, JSON.stringify(made, null, 2))
+  }
+  const kept = JSON.parse(readFileSync(path, 'utf8')) as { encryptionKey: string; hashPepper: string }
+  return {
+    encryptionKeys: (settings.ENCRYPTION_KEY ?? kept.encryptionKey).split(','),
+    hashPepper: settings.HASH_PEPPER ?? kept.hashPepper,
+  }
+}
+
+/** Two first starts at once: the file of the first one stays. */
+function writeSecretsOnce(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}

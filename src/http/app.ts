@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { acceptJson } from './json-body.ts'
+import { SMALL_BODY_LIMIT } from './limits.ts'
+import { documentApi } from './openapi.ts'
+import { Problem, sendProblem, toProblem } from './problem.ts'
+import { adminRoutes } from './routes-admin.ts'
+import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
+import { operationRoutes } from './routes-operations.ts'
+import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
+import { validatorCompiler } from './validation.ts'
+
+const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/
+
+/** For everything that is not a page of ours. Pages bring their own policy. */
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
+export type App = FastifyInstance
+export type AppDeps = SendRouteDeps &
+  EmailRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string; version: string }
+
+export async function buildApp(deps: AppDeps): Promise<App> {
+  const app = baseApp(deps)
+  await documentApi(app, deps)
+  await app.register(async api => {
+    sendRoutes(api, deps)
+    emailRoutes(api, deps)
+    adminRoutes(api, deps)
+    operationRoutes(api, deps)
+  })
+  return app
+}
+
+/** What every request passes, whichever route it takes. Also the base of the benchmark's echo. */
+export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>): App {
+  const app = Fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    trustProxy,
+    bodyLimit: SMALL_BODY_LIMIT,
+    genReqId: request => saneRequestId(request.headers['x-request-id']),
+    requestIdHeader: false,
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 200 },
+  }).withTypeProvider<ZodTypeProvider>() as unknown as App
+  app.setValidatorCompiler(validatorCompiler as never)
+  app.setSerializerCompiler(serializerCompiler as never)
+  app.decorateRequest('key', null)
+  app.decorateRequest('admin', null)
+  acceptJson(app)
+  app.addHook(
+    'onRequest',
+    async (request, reply) => void reply.headers(SECURITY_HEADERS).header('x-request-id', request.id),
+  )
+  app.addHook('onResponse', async (request, reply) => logRequest(request, reply))
+  app.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error)
+    if (problem.code === 'INTERNAL_ERROR') request.log.error({ err: error }, 'Request failed')
+    return sendProblem(problem, request, reply)
+  })
+  app.setNotFoundHandler((request, reply) => sendProblem(new Problem('NOT_FOUND'), request, reply))
+  return app
+}
+
+function saneRequestId(header: string | string[] | undefined): string {
+  return typeof header === 'string' && SANE_REQUEST_ID.test(header) ? header : randomUUID()
+}
+
+/** The route's pattern, never the URL: a query string may hold an address. */
+function logRequest(request: Parameters<typeof sendProblem>[1], reply: Parameters<typeof sendProblem>[2]): void {
+  const fields = {
+    companyId: request.key?.companyId,
+    method: request.method,
+    route: request.routeOptions.url ?? '(none)',
+    status: reply.statusCode,
+    durationMs: Math.round(reply.elapsedTime * 10) / 10,
+  }
+  if (reply.statusCode >= 500) request.log.error(fields, 'Request failed')
+  else request.log.info(fields, 'Request')
+}

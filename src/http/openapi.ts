@@ -1,0 +1,58 @@
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { App } from './app.ts'
+
+/** RFC 9457, with our own members. */
+export const problemSchema = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    code: z.string().describe('Stable; programs decide by this'),
+    message: z.string(),
+    detail: z.string().optional(),
+    requestId: z.string(),
+    errors: z.array(z.object({ path: z.string(), code: z.string(), message: z.string() })).optional(),
+    recipient: z.string().optional().describe('Hash of the suppressed address'),
+  })
+  .meta({ id: 'Problem' })
+
+/** The OpenAPI document comes from the schemas of the routes; nothing is described twice. */
+export async function documentApi(
+  app: App,
+  { publicUrl, version }: { publicUrl: string; version: string },
+): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Email Gateway',
+        version,
+        description:
+          'Transactional e-mail: a 202 is a promise. Errors are RFC 9457 problems with a stable `code` and the `requestId`.',
+        license: { name: 'MIT' },
+      },
+      servers: [{ url: publicUrl }],
+      components: {
+        securitySchemes: {
+          apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'sk_live_… or sk_test_…' },
+          bearer: { type: 'http', scheme: 'bearer' },
+          administrator: { type: 'http', scheme: 'basic' },
+        },
+      },
+      security: [{ apiKey: [] }, { bearer: [] }],
+    },
+    transform: createJsonSchemaTransform({ skipList: ['/openapi.json'] }),
+    transformObject: jsonSchemaTransformObject,
+  })
+  // Its own assets, its own policy: no other host is asked for anything.
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: true,
+    theme: { title: 'Email Gateway API' },
+    uiConfig: { docExpansion: 'list', persistAuthorization: false, validatorUrl: null },
+  })
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+}

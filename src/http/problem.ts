@@ -1,0 +1,98 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { type FieldProblem, RECIPIENT_SUPPRESSED_MESSAGE, type Refusal } from '../contracts/refusal.ts'
+import { DatabaseUnavailable } from '../db/pool.ts'
+
+/** Every code the API answers with: status and title. The one place where refusals become HTTP. */
+const PROBLEMS = {
+  INVALID_JSON: [400, 'The body is not valid JSON'],
+  INVALID_REQUEST: [400, 'The request is not valid'],
+  INVALID_IDEMPOTENCY_KEY: [400, 'The Idempotency-Key header must have 1 to 256 printable characters'],
+  UNAUTHENTICATED: [401, 'A valid API key is required'],
+  ADMIN_UNAUTHENTICATED: [401, 'Administrator name and password are required'],
+  INSUFFICIENT_SCOPE: [403, 'This API key may not do that'],
+  FROM_NOT_ALLOWED: [403, 'The sender is not allowed for this company'],
+  RECIPIENT_SUPPRESSED: [403, RECIPIENT_SUPPRESSED_MESSAGE],
+  NOT_FOUND: [404, 'There is nothing here'],
+  METHOD_NOT_ALLOWED: [405, 'This method is not offered here'],
+  IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was used with another body'],
+  IDEMPOTENCY_IN_PROGRESS: [409, 'A request with this Idempotency-Key is still running'],
+  ALREADY_STARTED: [409, 'The e-mail has started on its way or has ended'],
+  BODY_TOO_LARGE: [413, 'The body is too large'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'The body must be application/json'],
+  INVALID_PAYLOAD: [422, 'Some fields are not valid'],
+  INVALID_EMAIL: [422, 'An address is not valid'],
+  INVALID_TEMPLATE: [422, 'The content is not allowed'],
+  RECIPIENT_NOT_FOUND: [422, 'The recipient does not exist'],
+  TEMPLATE_NOT_FOUND: [422, 'The template does not exist'],
+  RATE_LIMITED: [429, 'The company has reached its rate limit'],
+  TOO_MANY_LOGINS: [429, 'Too many logins at once'],
+  INTERNAL_ERROR: [500, 'Something went wrong on our side'],
+  DATABASE_UNAVAILABLE: [503, 'The database cannot be reached; nothing was accepted'],
+  SHUTTING_DOWN: [503, 'The gateway is shutting down'],
+} as const satisfies Record<string, readonly [number, string]>
+
+export type ProblemCode = keyof typeof PROBLEMS
+
+export type ProblemExtras = {
+  detail?: string
+  errors?: FieldProblem[]
+  recipient?: string
+  headers?: Record<string, string>
+}
+
+/** Thrown inside http/ only; everything below returns values. */
+export class Problem extends Error {
+  override name = 'Problem'
+  readonly code: ProblemCode
+  readonly extras: ProblemExtras
+
+  constructor(code: ProblemCode, extras: ProblemExtras = {}) {
+    super(PROBLEMS[code][1])
+    this.code = code
+    this.extras = extras
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code][0]
+  }
+}
+
+export function refusalProblem(refusal: Refusal): Problem {
+  if (refusal.code === 'RECIPIENT_SUPPRESSED') return new Problem(refusal.code, { recipient: refusal.recipient })
+  return new Problem(refusal.code, { errors: refusal.errors })
+}
+
+export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { detail, errors, recipient, headers = {} } = problem.extras
+  const [status, title] = PROBLEMS[problem.code]
+  const body = {
+    type: 'about:blank',
+    title,
+    status,
+    code: problem.code,
+    message: detail ?? title,
+    detail,
+    requestId: request.id,
+    errors,
+    recipient,
+  }
+  return reply.code(status).headers(headers).type('application/problem+json').serializer(JSON.stringify).send(body)
+}
+
+/** Fastify's own refusals, lost infrastructure, and bugs. */
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof DatabaseUnavailable)
+    return new Problem('DATABASE_UNAVAILABLE', { headers: { 'retry-after': '1' } })
+  switch ((error as FastifyError).code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Problem('BODY_TOO_LARGE')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Problem('UNSUPPORTED_MEDIA_TYPE')
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+    case 'FST_ERR_BAD_URL':
+      return new Problem('INVALID_REQUEST')
+    default:
+      return (error as FastifyError).statusCode === 400 ? new Problem('INVALID_REQUEST') : new Problem('INTERNAL_ERROR')
+  }
+}

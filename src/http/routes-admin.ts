@@ -1,0 +1,59 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { findCaptured, listCaptured } from '../db/capture-inbox.ts'
+import type { Database } from '../db/pool.ts'
+import { requireAdministrator } from './admin-auth.ts'
+import type { App } from './app.ts'
+import { inboxPage, messagePage, PAGE_POLICY } from './inbox-page.ts'
+import { Problem } from './problem.ts'
+
+const listQuery = z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) })
+
+/** `Accept: text/html` gets the page, anything else JSON. */
+export function adminRoutes(app: App, { db }: { db: Database }): void {
+  const onRequest = requireAdministrator(db.pool)
+  const security = [{ administrator: [] }]
+
+  app.get('/admin', { onRequest, schema: { hide: true } }, async (_request, reply) => reply.redirect('/admin/inbox'))
+
+  app.get(
+    '/admin/inbox',
+    {
+      onRequest,
+      schema: { summary: 'What capture kept, newest first', tags: ['Admin'], security, querystring: listQuery },
+    },
+    async (request, reply) => {
+      const { limit } = request.query as z.output<typeof listQuery>
+      const rows = await listCaptured(db.pool, limit)
+      return wantsPage(request, reply) ? page(reply, inboxPage(rows)) : { data: rows }
+    },
+  )
+
+  app.get(
+    '/admin/inbox/:messageId',
+    {
+      onRequest,
+      schema: {
+        summary: 'One captured message',
+        tags: ['Admin'],
+        security,
+        params: z.object({ messageId: z.string().max(100) }),
+      },
+    },
+    async (request, reply) => {
+      const { messageId } = request.params as { messageId: string }
+      const row = await findCaptured(db.pool, messageId)
+      if (!row) throw new Problem('NOT_FOUND')
+      return wantsPage(request, reply) ? page(reply, messagePage(row)) : row
+    },
+  )
+}
+
+function wantsPage(request: FastifyRequest, reply: FastifyReply): boolean {
+  reply.header('vary', 'Accept')
+  return /\btext\/html\b/.test(request.headers.accept ?? '')
+}
+
+function page(reply: FastifyReply, html: string): FastifyReply {
+  return reply.type('text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html)
+}

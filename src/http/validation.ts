@@ -1,0 +1,51 @@
+import type { FastifySchemaCompiler } from 'fastify'
+import type { ZodType, z } from 'zod'
+import { type FieldProblem, fieldPath, summarise } from '../contracts/refusal.ts'
+import { refusalProblem } from './problem.ts'
+
+/** Fastify validates with the very Zod schemas that the OpenAPI document is made from. */
+export const validatorCompiler: FastifySchemaCompiler<ZodType> =
+  ({ schema }) =>
+  data => {
+    const parsed = schema.safeParse(data ?? {})
+    return parsed.success
+      ? { value: parsed.data }
+      : { error: refusalProblem(summarise(fieldProblems(parsed.error.issues))) }
+  }
+
+type Issue = z.core.$ZodIssue
+
+export function fieldProblems(issues: readonly Issue[], prefix: readonly PropertyKey[] = []): FieldProblem[] {
+  return issues.flatMap(issue => fieldProblem(issue, [...prefix, ...issue.path]))
+}
+
+function fieldProblem(issue: Issue, path: PropertyKey[]): FieldProblem[] {
+  if (issue.code === 'invalid_union') {
+    // The branch that got furthest tells most.
+    const branch = issue.errors.find(inner => inner.some(one => one.code === 'custom')) ?? issue.errors[0]
+    if (branch) return fieldProblems(branch, path)
+  }
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map(key => ({
+      path: fieldPath([...path, key]),
+      code: 'UNKNOWN_FIELD',
+      message: 'is not a field of this request',
+    }))
+  }
+  const code =
+    issue.code === 'custom' ? ((issue.params?.code as string | undefined) ?? 'INVALID_PAYLOAD') : CODES[issue.code]
+  return [{ path: fieldPath(path), code: code ?? 'INVALID_PAYLOAD', message: sentence(issue) }]
+}
+
+const CODES: Partial<Record<Issue['code'], string>> = {
+  invalid_type: 'INVALID_TYPE',
+  too_big: 'TOO_LARGE',
+  too_small: 'TOO_SMALL',
+  invalid_format: 'INVALID_FORMAT',
+  invalid_value: 'INVALID_VALUE',
+}
+
+function sentence(issue: Issue): string {
+  if (issue.code === 'invalid_type' && /received undefined/.test(issue.message)) return 'is required'
+  return issue.message.replace(/^Invalid input: /, '').slice(0, 300)
+}

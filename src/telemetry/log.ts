@@ -1,0 +1,40 @@
+import { type DestinationStream, type Logger, pino } from 'pino'
+import pretty from 'pino-pretty'
+import { maskSensitive } from '../contracts/masking.ts'
+
+export type LogOptions = { level: string; pretty: boolean; destination?: DestinationStream }
+
+/** JSON lines with the fields of the source documents; pretty on a terminal. Addresses and documents never in clear. */
+export function makeLog({ level, pretty: forPeople, destination }: LogOptions): Logger {
+  const options = {
+    level,
+    base: null,
+    timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
+    messageKey: 'message',
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: maskedError, error: maskedError },
+  }
+  if (destination) return pino(options, destination)
+  if (forPeople) {
+    return pino(
+      options,
+      pretty({ messageKey: 'message', timestampKey: 'timestamp', translateTime: 'HH:MM:ss.l', sync: true }),
+    )
+  }
+  // Buffered: at ten thousand lines a second a system call per line would cost more than the line.
+  return pino(options, pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 200 }))
+}
+
+/** Errors of drivers and providers quote what they were given. */
+function maskedError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const { name, message, stack } = error
+  const code = (error as { code?: string }).code
+  return {
+    name,
+    code,
+    message: maskSensitive(message),
+    stack: maskSensitive(stack ?? ''),
+    cause: error.cause ? maskedError(error.cause) : undefined,
+  }
+}
