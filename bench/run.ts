@@ -1,0 +1,13 @@
+import { benchAccept } from './accept.ts'
+
+const BENCHMARKS: Record<string, () => Promise<void>> = { accept: benchAccept }
+
+const wanted = process.argv.slice(2)
+for (const name of wanted.length > 0 ? wanted : Object.keys(BENCHMARKS)) {
+  const bench = BENCHMARKS[name]
+  if (!bench) {
+    console.error(`There is no benchmark "${name}". There are: ${Object.keys(BENCHMARKS).join(', ')}`)
+    process.exit(2)
+  }
+  await bench()
+}
