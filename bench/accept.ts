@@ -4,7 +4,7 @@ import { startOurs, startRedis, startServer } from './support/processes.ts'
 import { writeResults } from './support/results.ts'
 
 const ROUNDS = Number(process.env.ROUNDS ?? 5)
-const LOAD: Load = { connections: 64, seconds: 8, warmUpSeconds: 2 }
+const LOAD: Load = { connections: 64, seconds: Number(process.env.SECONDS ?? 8), warmUpSeconds: 2 }
 
 /** About 300 bytes. */
 export const BODY = {
@@ -23,8 +23,8 @@ export async function benchAccept(): Promise<void> {
   const databaseUrl = spawnSync('node', ['bin/email-gateway.js', 'db', 'url'], {
     env: { ...process.env, DATA_DIR: ours.dataDir },
   })
-  const echo = await startServer('echo.ts')
-  const seed = await startServer('seed-style.ts', {
+  const echo = await startServer('echo.js')
+  const seed = await startServer('seed-style.js', {
     DATABASE_URL: String(databaseUrl.stdout).trim(),
     REDIS_URL: redis.url,
   })

@@ -29,7 +29,7 @@ export const ROLES = ['all', 'api', 'worker'] as const
 export type Role = (typeof ROLES)[number]
 
 /** A batch of accepts: large enough to share an fsync among a crowd, small enough to answer soon. */
-const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 4 * 1024 * 1024 }
+const ACCEPT_BATCH = { maxItems: 128, concurrency: 1, maxWeight: 4 * 1024 * 1024 }
 const LINE_BATCH = { maxItems: 256, concurrency: 2 }
 /** The line looks for due mail this often when nobody calls. */
 const IDLE_MS = 250

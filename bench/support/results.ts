@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 
-const FILE = join(import.meta.dirname, '../RESULTS.md')
+const FILE = join(import.meta.dirname, '../../../bench/RESULTS.md')
 const HEAD = `# Benchmarks
 
 Every figure is a ratio between ours and a reference measured in the same run, rounds interleaved: median (lowest–highest).

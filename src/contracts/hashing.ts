@@ -1,9 +1,9 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { normaliseDocument } from './documents.ts'
 
 /** Seed 004's address hash, as the API shows it. */
 export function hashEmail(email: string): string {
-  return `sha256:${createHash('sha256').update(email.toLowerCase().trim()).digest('hex')}`
+  return `sha256:${hash('sha256', email.toLowerCase().trim(), 'hex')}`
 }
 
 /** Keyed, because all CPFs can be tried in minutes against a bare SHA-256 (decision 27). 64 hexadecimal digits. */

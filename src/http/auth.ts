@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { parseApiKey, type Scope, secretMatches } from '../contracts/api-key.ts'
 import type { KnownKey } from '../db/api-keys.ts'
@@ -12,10 +13,11 @@ declare module 'fastify' {
 
 /** A hook for the first moment of a request: strangers cannot make us read a body. */
 export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) {
+  const matches = rememberingMatcher(pepper)
   return async function authenticate(request: FastifyRequest): Promise<void> {
     const parsed = parseApiKey(presentedKey(request))
     const known = parsed && (await registry.find(parsed.keyId))
-    if (!parsed || !known || known.mode !== parsed.mode || !secretMatches(parsed.secret, known.secretHash, pepper)) {
+    if (!parsed || !known || known.mode !== parsed.mode || !matches(known, parsed.secret)) {
       throw unauthenticated('The API key is missing or unknown. Send it as X-API-Key or as Authorization: Bearer.')
     }
     if (known.revoked) throw unauthenticated('The API key has been revoked.')
@@ -26,6 +28,19 @@ export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) 
     }
     registry.used(known.keyId)
     request.key = known
+  }
+}
+
+/** The keyed hash is computed once per look-up of a key, not once per request. */
+function rememberingMatcher(pepper: string) {
+  const verified = new WeakMap<KnownKey, Buffer>()
+  return function matches(known: KnownKey, secret: string): boolean {
+    const given = Buffer.from(secret)
+    const before = verified.get(known)
+    if (before && timingSafeEqual(before, given)) return true
+    if (!secretMatches(secret, known.secretHash, pepper)) return false
+    verified.set(known, given)
+    return true
   }
 }
 

@@ -22,7 +22,7 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
     )
   }
   // Buffered: at ten thousand lines a second a system call per line would cost more than the line.
-  return pino(options, pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 200 }))
+  return pino(options, pino.destination({ fd: 1, sync: false, minLength: 8192, periodicFlush: 100 }))
 }
 
 /** Errors of drivers and providers quote what they were given. */

@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ConfigError, loadConfig, readSettings, settingsSchema } from './config.ts'
+
+const KEY = 'ab'.repeat(32)
+const PEPPER = 'p'.repeat(32)
+const URL_OF_A_DATABASE = 'postgres://user:password@localhost:5432/gateway'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'email-gateway-config-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const load = (env: Record<string, string> = {}) => loadConfig({ DATA_DIR: folder, ...env })
+const secretsFile = () => join(folder, 'secrets.json')
+
+function complaintOf(act: () => unknown): string {
+  try {
+    act()
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as Error).message
+  }
+  throw new Error('nothing was wrong')
+}
+
+describe('defaults', () => {
+  test('an empty environment is enough, and stays on this machine', () => {
+    expect(readSettings({})).toMatchObject({
+      HOST: '127.0.0.1',
+      PORT: 3000,
+      DATA_DIR: '.data',
+      EMAIL_PROVIDER: 'capture',
+      WORKER_CONCURRENCY: 10,
+      MAX_JOBS_PER_TENANT_BATCH: 3,
+      LEASE_SECONDS: 60,
+      RETRY_POLICY: 'steps',
+      TRUST_PROXY: false,
+    })
+  })
+
+  test('an empty variable counts as not set, as in a copied .env.example', () => {
+    const empty = Object.fromEntries(Object.keys(settingsSchema.shape).map(name => [name, '']))
+    expect(readSettings(empty)).toEqual(readSettings({}))
+  })
+
+  test('.env.example lists every setting, and its values are accepted', () => {
+    const lines = readFileSync(join(import.meta.dirname, '../.env.example'), 'utf8').split('\n')
+    const example = Object.fromEntries(lines.filter(line => /^[A-Z]/.test(line)).map(line => line.split(/=(.*)/)))
+    expect(Object.keys(example).toSorted()).toEqual(Object.keys(settingsSchema.shape).toSorted())
+    expect(readSettings(example)).toEqual(readSettings({}))
+  })
+
+  test('variables of others are no concern of ours', () => {
+    expect(readSettings({ PATH: '/bin', DEBUG: '1' })).toEqual(readSettings({}))
+  })
+
+  test('the public address follows host and port unless it is given', () => {
+    expect(load({ PORT: '8080' }).publicUrl).toBe('http://127.0.0.1:8080')
+    expect(load({ PUBLIC_URL: 'https://mail.example.com' }).publicUrl).toBe('https://mail.example.com')
+  })
+})
+
+/** One wrong value or more for every setting that can be wrong. */
+const WRONG: Record<string, string[]> = {
+  PORT: ['http', '-1', '65536', '80.5'],
+  DATABASE_URL: ['mysql://localhost/x', 'localhost:5432', 'postgres://'],
+  PUBLIC_URL: ['mail.example.com', 'ftp://example.com', 'javascript:alert(1)'],
+  LOG_LEVEL: ['loud', 'INFO'],
+  ADMIN_USER: ['a:b', 'a b', 'x'.repeat(65)],
+  ADMIN_PASSWORD: ['short'],
+  ENCRYPTION_KEY: ['ab', 'z'.repeat(64), `${KEY},`, `${KEY},ab`, `${KEY} `],
+  HASH_PEPPER: ['short'],
+  TRUST_PROXY: ['yes', 'TRUE', '2'],
+  EMAIL_PROVIDER: ['sendgrid', 'CAPTURE'],
+  EMAIL_FROM: ['nobody', 'a@b', 'a@example.com, b@example.com', 'X <a@example.com>\r\nBcc: b@example.com'],
+  WORKER_CONCURRENCY: ['0', '1001', 'ten', '1.5'],
+  MAX_JOBS_PER_TENANT_BATCH: ['0', '101', 'three'],
+  LEASE_SECONDS: ['30', '3601', 'minute'],
+  RETRY_POLICY: ['never', 'STEPS'],
+}
+const FREE_TEXT = ['HOST', 'DATA_DIR']
+
+describe('a wrong value', () => {
+  test.each(Object.entries(WRONG).flatMap(([name, values]) => values.map(value => [name, value] as const)))(
+    '%s=%j is refused by name, in one line',
+    (name, value) => {
+      const complaint = complaintOf(() => readSettings({ [name]: value }))
+      expect(complaint).toMatch(new RegExp(`^Bad setting\\. ${name}: \\S`))
+      expect(complaint).not.toContain('\n')
+      expect(complaint).not.toMatch(/undefined|\[object/)
+    },
+  )
+
+  test('every setting is covered here', () => {
+    expect([...Object.keys(WRONG), ...FREE_TEXT].toSorted()).toEqual(Object.keys(settingsSchema.shape).toSorted())
+  })
+
+  test('several wrong values are all named', () => {
+    const complaint = complaintOf(() => readSettings({ PORT: 'x', LOG_LEVEL: 'x', RETRY_POLICY: 'x' }))
+    for (const name of ['PORT', 'LOG_LEVEL', 'RETRY_POLICY']) expect(complaint).toContain(`${name}: `)
+  })
+
+  test('a secret is never repeated in the complaint', () => {
+    const password = 'pa55word'
+    expect(complaintOf(() => readSettings({ ADMIN_PASSWORD: password, HASH_PEPPER: password }))).not.toContain(password)
+    expect(complaintOf(() => readSettings({ DATABASE_URL: `mysql://u:${password}@h/d` }))).not.toContain(password)
+  })
+})
+
+describe('secrets with a database of one’s own', () => {
+  test.each([
+    [{}, ['ENCRYPTION_KEY', 'HASH_PEPPER']],
+    [{ ENCRYPTION_KEY: KEY }, ['HASH_PEPPER']],
+    [{ HASH_PEPPER: PEPPER }, ['ENCRYPTION_KEY']],
+  ])('given %j, the missing ones are named', (given, missing) => {
+    const complaint = complaintOf(() => load({ DATABASE_URL: URL_OF_A_DATABASE, ...given }))
+    for (const name of ['ENCRYPTION_KEY', 'HASH_PEPPER'])
+      expect(complaint.includes(name), name).toBe(missing.includes(name))
+    expect(complaint).not.toContain('password@')
+  })
+
+  test('given both, they are used, and no file is made', () => {
+    const config = load({ DATABASE_URL: URL_OF_A_DATABASE, ENCRYPTION_KEY: `${KEY},${'00'.repeat(32)}`, HASH_PEPPER: PEPPER })
+    expect(config).toMatchObject({ encryptionKeys: [KEY, '00'.repeat(32)], hashPepper: PEPPER })
+    expect(() => statSync(secretsFile())).toThrow()
+  })
+})
+
+describe('secrets of the embedded database', () => {
+  test('are made once, and are the same at the next start', () => {
+    const first = load()
+    expect(first.encryptionKeys).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
+    expect(first.hashPepper).toMatch(/^[0-9a-f]{64}$/)
+    expect(load()).toEqual(first)
+  })
+
+  test('are readable by the owner only', () => {
+    load()
+    expect(statSync(secretsFile()).mode & 0o777).toBe(0o600)
+  })
+
+  test('are made in a folder that did not exist', () => {
+    const config = loadConfig({ DATA_DIR: join(folder, 'a/b') })
+    expect(config.dataDir).toBe(join(folder, 'a/b'))
+    expect(load().hashPepper).not.toBe(config.hashPepper)
+  })
+
+  test('give way to what the environment says, and come back without it', () => {
+    const kept = load()
+    expect(load({ HASH_PEPPER: PEPPER })).toMatchObject({ hashPepper: PEPPER, encryptionKeys: kept.encryptionKeys })
+    expect(load()).toEqual(kept)
+  })
+
+  test('agree among processes that start for the first time at the same moment', async () => {
+    const code = `const { loadConfig } = await import(${JSON.stringify(join(import.meta.dirname, 'config.ts'))})
+      await new Promise(resolve => setTimeout(resolve, Number(process.argv[1]) - Date.now()))
+      console.log(loadConfig({ DATA_DIR: ${JSON.stringify(folder)} }).hashPepper)`
+    const at = String(Date.now() + 1500)
+    const start = () =>
+      promisify(execFile)(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code, at])
+    const peppers = (await Promise.all([start(), start(), start(), start()])).map(one => one.stdout.trim())
+    expect(new Set(peppers)).toEqual(new Set([load().hashPepper]))
+  })
+
+  test.each([
+    ['empty', ''],
+    ['cut short', '{"encryptionKey": "ab'],
+    ['without a pepper', JSON.stringify({ encryptionKey: KEY })],
+    ['no object', 'null'],
+    ['with a key that is none', JSON.stringify({ encryptionKey: 'ab', hashPepper: PEPPER })],
+  ])('that are %s (a crash while they were written, a bad restore) stop the start by name', (_, text) => {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(secretsFile(), text)
+    expect(complaintOf(() => load())).toContain(secretsFile())
+  })
+
+  test('in a folder that cannot be made stop the start by name', () => {
+    writeFileSync(join(folder, 'file'), '')
+    expect(complaintOf(() => loadConfig({ DATA_DIR: join(folder, 'file') }))).toContain('DATA_DIR')
+  })
+})

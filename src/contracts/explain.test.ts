@@ -1,0 +1,155 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { EmailSummary } from './email-view.ts'
+import { explanationSchema } from './email-view.ts'
+import { explainEmail, type Standing } from './explain.ts'
+import { EMAIL_STATUSES, type EmailStatus } from './states.ts'
+
+const AT = '2026-01-23T10:00:00.000Z'
+const LATER = '2026-01-23T10:00:30.000Z'
+const THROTTLED = { code: 'SES_THROTTLING', category: 'QUOTA_ERROR', message: 'Maximum sending rate exceeded' }
+
+/** What an e-mail of each status is known to have; see the constraints of email_outbox. */
+const FACTS: Record<EmailStatus, Partial<EmailSummary>> = {
+  PENDING: {},
+  PROCESSING: { attempts: 1, provider: 'capture' },
+  RETRY_SCHEDULED: { attempts: 1, provider: 'capture', lastError: THROTTLED, nextAttemptAt: LATER },
+  UNKNOWN: { attempts: 1, provider: 'ses' },
+  SENT: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT },
+  DELIVERED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT, deliveredAt: LATER },
+  BOUNCED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT },
+  COMPLAINED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT, deliveredAt: AT },
+  REJECTED: { attempts: 1, provider: 'capture', lastError: THROTTLED, failedAt: AT },
+  FAILED: { attempts: 1, lastError: THROTTLED, failedAt: AT },
+  DLQ: { attempts: 5, provider: 'capture', lastError: THROTTLED, failedAt: AT },
+  EXPIRED: { attempts: 2, failedAt: AT },
+  CANCELLED: {},
+}
+
+function email(status: EmailStatus, more: Partial<EmailSummary> = {}): EmailSummary {
+  return {
+    outboxId: '0199b3a0-0000-7000-8000-000000000000',
+    companyId: '0199b3a0-0000-7000-8000-000000000001',
+    requestId: 'r-1',
+    externalId: null,
+    status,
+    from: 'a@example.com',
+    to: ['b@example.com'],
+    cc: [],
+    bcc: [],
+    subject: 'Hello',
+    templateType: null,
+    tags: [],
+    attempts: 0,
+    maxAttempts: 5,
+    provider: null,
+    messageId: null,
+    lastError: null,
+    createdAt: AT,
+    scheduledAt: null,
+    nextAttemptAt: null,
+    sentAt: null,
+    deliveredAt: null,
+    failedAt: null,
+    expiresAt: '2026-01-24T10:00:00.000Z',
+    durationMs: null,
+    ...FACTS[status],
+    ...more,
+  }
+}
+
+const inLine = (more: Partial<Standing> = {}): Standing => ({
+  ahead: 0,
+  companies: 1,
+  paused: false,
+  pauseReason: null,
+  ...more,
+})
+const paused = inLine({ paused: true, pauseReason: 'bounce rate above 5 %' })
+const sentences = (told: { summary: string; next: string | null }) => `${told.summary} ${told.next ?? ''}`
+
+describe('every status', () => {
+  test.each(EMAIL_STATUSES)('%s is told in a sentence that shows no hole', status => {
+    for (const standing of [null, inLine(), paused]) {
+      const told = explainEmail(email(status), standing)
+      expect(explanationSchema.safeParse(told).error).toBeUndefined()
+      expect(told.summary).toMatch(/^[A-Z].{15,}\.?$/)
+      expect(sentences(told)).not.toMatch(/null|undefined|NaN|\[object/)
+    }
+  })
+
+  test('no sentence shows a hole, whatever is missing', () => {
+    const maybe = <T>(value: T) => fc.option(fc.constant(value))
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...EMAIL_STATUSES),
+        fc.record({
+          provider: maybe('capture'),
+          messageId: maybe('m-1'),
+          lastError: maybe(THROTTLED),
+          nextAttemptAt: maybe(LATER),
+          sentAt: maybe(AT),
+          deliveredAt: maybe(LATER),
+        }),
+        fc.constantFrom(null, inLine(), paused),
+        (status, holes, standing) => {
+          expect(sentences(explainEmail(email(status, holes), standing))).not.toMatch(/null|undefined/)
+        },
+      ),
+    )
+  })
+
+  test('no two statuses are told alike', () => {
+    const told = EMAIL_STATUSES.map(status => explainEmail(email(status), null).summary)
+    expect(new Set(told).size).toBe(EMAIL_STATUSES.length)
+  })
+
+  test.each(EMAIL_STATUSES)('%s carries its own numbers along', status => {
+    const given = email(status)
+    const { attempts, maxAttempts, lastError, outboxId } = given
+    expect(explainEmail(given, null)).toMatchObject({ outboxId, status, attempts, maxAttempts, lastError })
+  })
+})
+
+describe('what is said is so', () => {
+  test.each<[string, EmailStatus, Partial<EmailSummary>, Standing | null, RegExp]>([
+    ['in line', 'PENDING', {}, inLine({ ahead: 4, companies: 3 }), /4 of this company before it, 3 companies sharing/],
+    ['alone in line', 'PENDING', {}, inLine(), /0 of this company before it, 1 company sharing/],
+    ['far back in line', 'PENDING', {}, inLine({ ahead: 1001 }), /more than 1000 of this company/],
+    ['scheduled', 'PENDING', { nextAttemptAt: LATER }, null, /Scheduled for 2026-01-23T10:00:30\.000Z/],
+    ['paused', 'PENDING', {}, paused, /paused \(bounce rate above 5 %\)/],
+    ['between two places', 'PENDING', {}, null, /Waiting to join the line/],
+    ['under way', 'PROCESSING', { attempts: 2 }, null, /attempt 2 of 5 is under way/],
+    ['waiting to retry', 'RETRY_SCHEDULED', {}, null, /Attempt 1 failed because of SES_THROTTLING/],
+    ['due to retry', 'RETRY_SCHEDULED', {}, inLine({ ahead: 2 }), /2 of this company before it/],
+    ['sent', 'SENT', {}, null, /Accepted by capture at 2026-01-23T10:00:00\.000Z as m-1/],
+    ['delivered', 'DELIVERED', {}, null, /at 2026-01-23T10:00:30\.000Z/],
+    ['refused', 'REJECTED', {}, null, /Refused by the provider.*SES_THROTTLING: Maximum/],
+    ['exhausted', 'DLQ', {}, null, /after 5 attempts.*SES_THROTTLING/],
+  ])('%s', (_, status, more, standing, expected) => {
+    expect(explainEmail(email(status, more), standing).summary).toMatch(expected)
+  })
+
+  test('a retry of a paused company is held, not sent when its turn comes', () => {
+    const told = explainEmail(email('RETRY_SCHEDULED'), paused)
+    expect(sentences(told)).toMatch(/paused/)
+    expect(told.next).not.toMatch(/when its turn comes/)
+  })
+
+  test('the time of the next step is given as a field too', () => {
+    expect(explainEmail(email('PENDING', { nextAttemptAt: LATER }), null).nextAt).toBe(LATER)
+    expect(explainEmail(email('RETRY_SCHEDULED'), null).nextAt).toBe(LATER)
+    expect(explainEmail(email('SENT'), null).nextAt).toBeNull()
+  })
+
+  test('the place in line is given as fields too', () => {
+    const standing = inLine({ ahead: 7, companies: 2 })
+    expect(explainEmail(email('PENDING'), standing)).toMatchObject({ aheadInCompany: 7, companiesSharing: 2 })
+    expect(explainEmail(email('SENT'), null)).toMatchObject({ aheadInCompany: null, companiesSharing: null })
+  })
+
+  test('what has ended for good promises nothing', () => {
+    for (const status of ['DELIVERED', 'BOUNCED', 'COMPLAINED', 'CANCELLED'] as const)
+      expect(explainEmail(email(status), null).next).toBeNull()
+  })
+})

@@ -1,0 +1,156 @@
+import type { EventEmitter } from 'node:events'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { HtmlChecker } from './html-check.ts'
+
+const INLINE = 8 * 1024
+const small = '<p>Hello</p>'
+const large = `<p>${'x'.repeat(INLINE)}</p>`
+const hostile = `<script>1</script>${large}`
+const DEADLINE_MS = 5_000
+
+/** Threads that do as the test says, in place of real ones. */
+const threads = vi.hoisted(() => ({ stubbed: false, made: [] as StubThread[] }))
+
+type StubThread = EventEmitter & { jobs: { id: number; html: string }[]; terminated: boolean }
+
+vi.mock('node:worker_threads', async original => {
+  const real = await original<typeof import('node:worker_threads')>()
+  const events = await import('node:events')
+  class Stub extends events.EventEmitter {
+    jobs: { id: number; html: string }[] = []
+    terminated = false
+    postMessage(job: { id: number; html: string }) {
+      this.jobs.push(job)
+    }
+    unref() {}
+    async terminate() {
+      this.terminated = true
+    }
+  }
+  const Worker = new Proxy(real.Worker, {
+    construct(target, given) {
+      if (!threads.stubbed) return Reflect.construct(target, given)
+      const stub = new Stub()
+      threads.made.push(stub)
+      return stub
+    },
+  })
+  return { ...real, Worker }
+})
+
+const codes = (problems: { code: string }[]) => problems.map(problem => problem.code)
+
+describe('with a real thread', () => {
+  let checker: HtmlChecker
+
+  beforeEach(() => {
+    threads.stubbed = false
+    checker = new HtmlChecker()
+  })
+  afterEach(() => checker.close())
+
+  test('small HTML is answered at once, without a thread', () => {
+    expect(checker.check(small)).toEqual([])
+    expect(codes(checker.check('<script>1</script>') as { code: string }[])).toEqual(['HTML_SCRIPT'])
+    expect(checker.check('x'.repeat(INLINE))).toEqual([])
+  })
+
+  test('large HTML goes to the thread and gets the same verdict', async () => {
+    const verdicts = [checker.check(large), checker.check(hostile), checker.check(large)]
+    for (const verdict of verdicts) expect(verdict).toBeInstanceOf(Promise)
+    expect((await Promise.all(verdicts)).map(codes)).toEqual([[], ['HTML_SCRIPT'], []])
+  })
+
+  test('the event loop belongs to the others while 512 KB are parsed', async () => {
+    let turns = 0
+    const timer = setInterval(() => turns++, 1)
+    await checker.check('<b>x</b>'.repeat(65_000))
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(5)
+  })
+
+  test('100 000 nested elements are refused in time', async () => {
+    const started = performance.now()
+    expect(codes(await checker.check('<div>'.repeat(100_000)))).toEqual(['HTML_TOO_DEEP'])
+    expect(performance.now() - started).toBeLessThan(DEADLINE_MS)
+  })
+})
+
+describe('with a thread that misbehaves', () => {
+  let checker: HtmlChecker
+
+  beforeEach(() => {
+    vi.useFakeTimers()
+    threads.stubbed = true
+    threads.made = []
+    checker = new HtmlChecker()
+  })
+  afterEach(async () => {
+    vi.useRealTimers()
+    await checker.close()
+  })
+
+  const thread = (place: number) => threads.made[place]!
+  const answer = (place: number, problems: { code: string; message: string }[] = []) =>
+    thread(place).emit('message', { id: thread(place).jobs.at(-1)!.id, problems })
+
+  test('one that hangs is replaced, its content refused as HTML_TOO_COMPLEX, and the next one checked', async () => {
+    const [hanging, next] = [checker.check(hostile), checker.check(large)]
+    vi.advanceTimersByTime(DEADLINE_MS - 1)
+    expect(threads.made).toHaveLength(1)
+    vi.advanceTimersByTime(1)
+    expect(codes(await hanging)).toEqual(['HTML_TOO_COMPLEX'])
+    expect(thread(0).terminated).toBe(true)
+    expect(thread(1).jobs.map(job => job.html)).toEqual([large])
+    answer(1)
+    expect(await next).toEqual([])
+  })
+
+  test('one that dies is replaced, its content refused at once, and the next one checked', async () => {
+    const [deadly, next] = [checker.check(hostile), checker.check(large)]
+    thread(0).emit('error', new Error('ERR_WORKER_OUT_OF_MEMORY'))
+    expect(codes(await deadly)).toEqual(['HTML_TOO_COMPLEX'])
+    answer(1)
+    expect(await next).toEqual([])
+  })
+
+  test('one that exits without a word costs its content no more than the deadline', async () => {
+    const deadly = checker.check(hostile)
+    thread(0).emit('exit', 1)
+    vi.advanceTimersByTime(DEADLINE_MS)
+    expect(codes(await deadly)).toEqual(['HTML_TOO_COMPLEX'])
+  })
+
+  test.each(['error', 'exit'])('one that dies (%s) while it has nothing to do harms nobody', async event => {
+    const first = checker.check(large)
+    answer(0)
+    await first
+    thread(0).emit(event, event === 'error' ? new Error('gone') : 1)
+    const next = checker.check(large)
+    expect(threads.made).toHaveLength(2)
+    answer(1)
+    expect(await next).toEqual([])
+  })
+
+  test('a late answer of a replaced thread is nobody’s', async () => {
+    const [hanging, next] = [checker.check(hostile), checker.check(large)]
+    vi.advanceTimersByTime(DEADLINE_MS)
+    await hanging
+    thread(0).emit('message', { id: thread(0).jobs[0]!.id, problems: [{ code: 'HTML_NUL', message: 'late' }] })
+    thread(0).emit('error', new Error('late'))
+    answer(1)
+    expect(await next).toEqual([])
+    expect(threads.made).toHaveLength(2)
+  })
+
+  test('the deadline starts when the content is parsed, not when it joins the queue', async () => {
+    const verdicts = [checker.check(large), checker.check(large)]
+    vi.advanceTimersByTime(DEADLINE_MS - 1)
+    answer(0)
+    await verdicts[0]
+    vi.advanceTimersByTime(DEADLINE_MS - 1)
+    answer(0)
+    expect(await verdicts[1]).toEqual([])
+    expect(threads.made).toHaveLength(1)
+  })
+})
