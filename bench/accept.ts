@@ -16,16 +16,20 @@ export const BODY = {
   tags: ['boleto', 'novembro'],
 }
 
+export function databaseUrlOf({ dataDir }: { dataDir: string }): string {
+  const { stdout } = spawnSync('node', ['bin/email-gateway.js', 'db', 'url'], {
+    env: { ...process.env, DATA_DIR: dataDir },
+  })
+  return String(stdout).trim()
+}
+
 /** Accepting, against an echo without a database and against the way the source documents sketch it. */
 export async function benchAccept(): Promise<void> {
   const ours = await startOurs()
   const redis = await startRedis()
-  const databaseUrl = spawnSync('node', ['bin/email-gateway.js', 'db', 'url'], {
-    env: { ...process.env, DATA_DIR: ours.dataDir },
-  })
   const echo = await startServer('echo.js')
   const seed = await startServer('seed-style.js', {
-    DATABASE_URL: String(databaseUrl.stdout).trim(),
+    DATABASE_URL: databaseUrlOf(ours),
     REDIS_URL: redis.url,
   })
   const headers = { 'x-api-key': ours.apiKey }

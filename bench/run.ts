@@ -1,6 +1,12 @@
 import { benchAccept } from './accept.ts'
+import { benchAcceptMemory } from './accept-memory.ts'
+import { benchAcceptMillion } from './accept-million.ts'
 
-const BENCHMARKS: Record<string, () => Promise<void>> = { accept: benchAccept }
+const BENCHMARKS: Record<string, () => Promise<void>> = {
+  accept: benchAccept,
+  'accept-million': benchAcceptMillion,
+  'accept-memory': benchAcceptMemory,
+}
 
 const wanted = process.argv.slice(2)
 for (const name of wanted.length > 0 ? wanted : Object.keys(BENCHMARKS)) {
