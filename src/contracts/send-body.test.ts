@@ -106,7 +106,11 @@ describe('each field by itself', () => {
   })
 
   test('several wrong fields are all named', () => {
-    expect(pathsOf({ to: 'x', subject: '', text: 'Hi', priority: 99 }).toSorted()).toEqual(['priority', 'subject', 'to'])
+    expect(pathsOf({ to: 'x', subject: '', text: 'Hi', priority: 99 }).toSorted()).toEqual([
+      'priority',
+      'subject',
+      'to',
+    ])
   })
 
   test('no message repeats the address it refuses', () => {
@@ -127,7 +131,9 @@ describe('what belongs together', () => {
   })
 
   test('a template needs neither subject nor content', () => {
-    expect(problemsOf({ to: LEAST.to, template: 'welcome', variables: { name: 'Maria', items: [{ n: 1 }] } })).toEqual([])
+    expect(problemsOf({ to: LEAST.to, template: 'welcome', variables: { name: 'Maria', items: [{ n: 1 }] } })).toEqual(
+      [],
+    )
   })
 
   test('variables have a limit', () => {

@@ -5,14 +5,15 @@ export type SenderRules = {
   fromDomains: readonly string[]
   /** EMAIL_FROM: what a company without domains sends from. */
   defaultFrom: MailAddress
-  /** Nothing leaves the gateway (capture, test key): any sender will do. */
-  anyAllowed: boolean
+  /** Nothing leaves the gateway (capture, test key): a company without domains may try any sender. */
+  nothingLeaves: boolean
 }
 
 /** The address to send from, or null when the company may not use the one it asked for. */
 export function decideSender(wanted: MailAddress | undefined, rules: SenderRules): MailAddress | null {
-  if (!wanted) return rules.defaultFrom
-  if (rules.anyAllowed) return wanted
-  if (rules.fromDomains.length > 0) return rules.fromDomains.includes(wanted.domain) ? wanted : null
-  return wanted.normalised === rules.defaultFrom.normalised ? wanted : null
+  const { fromDomains, defaultFrom, nothingLeaves } = rules
+  if (!wanted)
+    return fromDomains.length === 0 || nothingLeaves || fromDomains.includes(defaultFrom.domain) ? defaultFrom : null
+  if (fromDomains.length > 0) return fromDomains.includes(wanted.domain) ? wanted : null
+  return nothingLeaves || wanted.normalised === defaultFrom.normalised ? wanted : null
 }

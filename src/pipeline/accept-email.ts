@@ -97,8 +97,8 @@ async function refuse(body: SendBody, caller: Caller, deps: AcceptDeps): Promise
 }
 
 function senderOf(body: SendBody, caller: Caller, deps: AcceptDeps): MailAddress | null {
-  const anyAllowed = deps.captureOnly || caller.test
-  return decideSender(body.from, { fromDomains: caller.fromDomains, defaultFrom: deps.defaultFrom, anyAllowed })
+  const nothingLeaves = deps.captureOnly || caller.test
+  return decideSender(body.from, { fromDomains: caller.fromDomains, defaultFrom: deps.defaultFrom, nothingLeaves })
 }
 
 function draftEmail(index: number, body: SendBody, { caller, requestId }: AcceptRequest, deps: AcceptDeps): Draft {

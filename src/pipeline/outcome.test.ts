@@ -32,7 +32,12 @@ const ENDS: Row[] = [
     'sent',
     { kind: 'sent', messageId: 'm-1' },
     'SENT',
-    [['SENT', { messageId: 'm-1', sesMessageId: 'm-1', durationMs: 42, processingTimeMs: 42, attempt: 3, attempts: 3 }]],
+    [
+      [
+        'SENT',
+        { messageId: 'm-1', sesMessageId: 'm-1', durationMs: 42, processingTimeMs: 42, attempt: 3, attempts: 3 },
+      ],
+    ],
   ],
   [
     'failed for now',
