@@ -127,7 +127,11 @@ describe('secrets with a database of one’s own', () => {
   })
 
   test('given both, they are used, and no file is made', () => {
-    const config = load({ DATABASE_URL: URL_OF_A_DATABASE, ENCRYPTION_KEY: `${KEY},${'00'.repeat(32)}`, HASH_PEPPER: PEPPER })
+    const config = load({
+      DATABASE_URL: URL_OF_A_DATABASE,
+      ENCRYPTION_KEY: `${KEY},${'00'.repeat(32)}`,
+      HASH_PEPPER: PEPPER,
+    })
     expect(config).toMatchObject({ encryptionKeys: [KEY, '00'.repeat(32)], hashPepper: PEPPER })
     expect(() => statSync(secretsFile())).toThrow()
   })

@@ -32,6 +32,7 @@ export type Ticket = {
 }
 
 export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<Map<string, Ticket>> {
+  if (outboxIds.length === 0) return new Map()
   const sorted = [...outboxIds].sort()
   const rows = await run<Ticket>(
     db,

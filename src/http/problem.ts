@@ -13,7 +13,6 @@ const PROBLEMS = {
   FROM_NOT_ALLOWED: [403, 'The sender is not allowed for this company'],
   RECIPIENT_SUPPRESSED: [403, RECIPIENT_SUPPRESSED_MESSAGE],
   NOT_FOUND: [404, 'There is nothing here'],
-  METHOD_NOT_ALLOWED: [405, 'This method is not offered here'],
   IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was used with another body'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'A request with this Idempotency-Key is still running'],
   ALREADY_STARTED: [409, 'The e-mail has started on its way or has ended'],
@@ -28,7 +27,6 @@ const PROBLEMS = {
   TOO_MANY_LOGINS: [429, 'Too many logins at once'],
   INTERNAL_ERROR: [500, 'Something went wrong on our side'],
   DATABASE_UNAVAILABLE: [503, 'The database cannot be reached; nothing was accepted'],
-  SHUTTING_DOWN: [503, 'The gateway is shutting down'],
 } as const satisfies Record<string, readonly [number, string]>
 
 export type ProblemCode = keyof typeof PROBLEMS

@@ -73,16 +73,21 @@ export class DirectLane<Item> {
   async #runBatch(batch: Batch<Item>): Promise<void> {
     this.#free -= batch.items.length
     const renewal = setInterval(() => void batch.renew().catch(() => {}), this.#options.renewEveryMs)
-    await Promise.all(batch.items.map(item => this.#runItem(item)))
+    const done = await Promise.all(batch.items.map(item => this.#runItem(item)))
     clearInterval(renewal)
+    // Something was left unsettled: the lease is what brings it back, so it must run out by itself.
+    if (done.includes(false)) return
     await batch.end().catch(error => this.#options.log.warn({ err: error }, 'Could not end a lease; it will expire'))
   }
 
-  async #runItem(item: Item): Promise<void> {
+  /** Answers whether the item was settled, whichever way. */
+  async #runItem(item: Item): Promise<boolean> {
     try {
       await this.#options.work(item)
+      return true
     } catch (error) {
       this.#options.log.error({ err: error }, 'An attempt broke off; its lease will return the e-mail')
+      return false
     } finally {
       this.#free++
       this.#wake?.()

@@ -11,16 +11,10 @@ export type ClaimOptions = { perTurn: number; holder: string; leaseSeconds: numb
 
 /** Step 2 of the line: a fair batch out of Postgres, leased, with what an attempt needs to know. */
 export async function claimFairly(db: Queryable, size: number, options: ClaimOptions): Promise<Batch<Received>> {
-  await readyDueEmails(db)
   const leaseId = uuidv7()
-  const claimed = await claimFairBatch(db, { ...options, leaseId, size })
-  const tickets =
-    claimed.length > 0
-      ? await loadTickets(
-          db,
-          claimed.map(one => one.outboxId),
-        )
-      : new Map()
+  const claimed = (await readyDueEmails(db)) ? await claimFairBatch(db, { ...options, leaseId, size }) : []
+  const outboxIds = claimed.map(one => one.outboxId)
+  const tickets = await loadTickets(db, outboxIds)
   return {
     items: claimed.map(one => ({ ...one, leaseId, ticket: tickets.get(one.outboxId) ?? null })),
     renew: () => renewLease(db, leaseId, options.leaseSeconds),
