@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { z } from 'zod'
 import { parseAddress } from './contracts/addresses.ts'
 import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
+import { keepSecrets, SecretsError } from './secrets.ts'
 
 /** A setting that is wrong or missing. The message names the variable; there is nothing to debug. */
 export class ConfigError extends Error {
@@ -76,7 +75,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const settings = readSettings(env)
   const dataDir = resolve(settings.DATA_DIR)
-  const secrets = settings.DATABASE_URL ? requireSecrets(settings) : keepSecrets(settings, dataDir)
+  const secrets = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir)
   const publicUrl = settings.PUBLIC_URL ?? `http://${settings.HOST}:${settings.PORT}`
   return { ...settings, dataDir, publicUrl, ...secrets }
 }
@@ -93,26 +92,15 @@ function requireSecrets(settings: Settings): Secrets {
   return { encryptionKeys: settings.ENCRYPTION_KEY!.split(','), hashPepper: settings.HASH_PEPPER! }
 }
 
-/** Embedded: secrets are made once and kept beside the data they protect, readable by the owner only. */
-function keepSecrets(settings: Settings, dataDir: string): Secrets {
-  const path = join(dataDir, 'secrets.json')
-  if (!existsSync(path)) {
-    mkdirSync(dataDir, { recursive: true, mode: 0o711 })
-    const made = { encryptionKey: randomBytes(32).toString('hex'), hashPepper: randomBytes(32).toString('hex') }
-    writeSecretsOnce(path, JSON.stringify(made, null, 2))
-  }
-  const kept = JSON.parse(readFileSync(path, 'utf8')) as { encryptionKey: string; hashPepper: string }
-  return {
-    encryptionKeys: (settings.ENCRYPTION_KEY ?? kept.encryptionKey).split(','),
-    hashPepper: settings.HASH_PEPPER ?? kept.hashPepper,
-  }
-}
-
-/** Two first starts at once: the file of the first one stays. */
-function writeSecretsOnce(path: string, text: string): void {
+/** What the environment says counts; the rest is kept in DATA_DIR. */
+function embeddedSecrets(settings: Settings, dataDir: string): Secrets {
   try {
-    writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
+    const kept = keepSecrets(dataDir)
+    return {
+      encryptionKeys: (settings.ENCRYPTION_KEY ?? kept.encryptionKey).split(','),
+      hashPepper: settings.HASH_PEPPER ?? kept.hashPepper,
+    }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw error instanceof SecretsError ? new ConfigError(error.message) : error
   }
 }

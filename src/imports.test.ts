@@ -13,7 +13,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   lanes: ['contracts', 'telemetry', 'db'],
   pipeline: ['contracts', 'telemetry', 'db', 'lanes', 'providers'],
   http: ['contracts', 'telemetry', 'db', 'pipeline'],
-  'config.ts': ['contracts'],
+  'secrets.ts': [],
+  'config.ts': ['secrets.ts', 'contracts'],
   'main.ts': ['config.ts', 'contracts', 'telemetry', 'db', 'lanes', 'providers', 'pipeline', 'http'],
   cli: ['config.ts', 'main.ts', 'contracts', 'telemetry', 'db', 'pipeline'],
 }

@@ -39,11 +39,11 @@ function tell(email: EmailSummary, standing: Standing | null): Told {
       )
     case 'SENT':
       return told(
-        `Accepted by ${email.provider} at ${email.sentAt} as ${email.messageId}.`,
+        `Accepted by ${email.provider ?? 'the provider'}${at(email.sentAt)}${email.messageId ? ` as ${email.messageId}` : ''}.`,
         'Delivery, bounce or complaint is recorded when the provider reports it.',
       )
     case 'DELIVERED':
-      return told(`Delivered to the recipient's server at ${email.deliveredAt}.`, null)
+      return told(`Delivered to the recipient's server${at(email.deliveredAt)}.`, null)
     case 'BOUNCED':
       return told("The recipient's server returned it; the BOUNCE event has the diagnosis.", null)
     case 'COMPLAINED':
@@ -59,14 +59,17 @@ function tell(email: EmailSummary, standing: Standing | null): Told {
   }
 }
 
+const at = (time: string | null) => (time ? ` at ${time}` : '')
+
 const told = (summary: string, next: string | null, nextAt: string | null = null): Told => ({ summary, next, nextAt })
 
+function held(pauseReason: string | null): Told {
+  const because = pauseReason ? ` (${pauseReason})` : ''
+  return told(`Held: the company is paused${because}.`, 'It is sent when an administrator resumes the company.')
+}
+
 function waiting(email: EmailSummary, standing: Standing | null): Told {
-  if (standing?.paused)
-    return told(
-      `Held: the company is paused (${standing.pauseReason}).`,
-      'It is sent when an administrator resumes the company.',
-    )
+  if (standing?.paused) return held(standing.pauseReason)
   if (!standing && email.nextAttemptAt)
     return told(`Scheduled for ${email.nextAttemptAt}.`, 'It joins the line then.', email.nextAttemptAt)
   if (!standing) return told('Waiting to join the line.', 'It is picked up within seconds.')
@@ -79,6 +82,7 @@ function inLine({ ahead, companies }: Standing): string {
 }
 
 function retrying(email: EmailSummary, standing: Standing | null): Told {
+  if (standing?.paused) return held(standing.pauseReason)
   const because = email.lastError ? ` because of ${email.lastError.code}: ${email.lastError.message}` : ''
   const which = `attempt ${email.attempts + 1} of ${email.maxAttempts}`
   if (standing)
@@ -86,7 +90,11 @@ function retrying(email: EmailSummary, standing: Standing | null): Told {
       `Attempt ${email.attempts} failed${because}. ${which} is due: ${inLine(standing)}.`,
       'It is sent when its turn comes.',
     )
-  return told(`Attempt ${email.attempts} failed${because}.`, `${which} at ${email.nextAttemptAt}.`, email.nextAttemptAt)
+  return told(
+    `Attempt ${email.attempts} failed${because}.`,
+    email.nextAttemptAt ? `${which}${at(email.nextAttemptAt)}.` : `${which} follows within seconds.`,
+    email.nextAttemptAt,
+  )
 }
 
 function dead(email: EmailSummary): Told {

@@ -11,7 +11,7 @@ export function drawTokens(
   amounts: readonly number[],
 ): { tokens: number; draws: Draw[] } {
   const capacity = Math.max(1, ratePerSecond)
-  let tokens = Math.min(capacity, bucket.tokens + ratePerSecond * bucket.elapsedSeconds)
+  let tokens = Math.min(capacity, bucket.tokens + ratePerSecond * Math.max(0, bucket.elapsedSeconds))
   const draws = amounts.map(amount => {
     const needed = Math.min(amount, capacity)
     const granted = tokens >= needed

@@ -111,21 +111,6 @@ describe('order and bounds', () => {
     flushes[3]!.answer()
     await outcomes[3]
   })
-
-  test('size counts the items that wait and those that are being written', async () => {
-    const { batcher, addAll, flushes } = manual({ maxItems: 3 })
-    expect(batcher.size).toBe(0)
-    const outcomes = addAll(1, 2, 3, 4)
-    expect(batcher.size).toBe(4)
-    await turn()
-    expect(batcher.size).toBe(4)
-    flushes[0]!.answer()
-    await outcomes[0]
-    expect(batcher.size).toBe(1)
-    flushes[1]!.answer()
-    await outcomes[3]
-    expect(batcher.size).toBe(0)
-  })
 })
 
 describe('failure', () => {

@@ -36,11 +36,6 @@ export class Batcher<In, Out> {
     })
   }
 
-  /** Items that wait or are being written. */
-  get size(): number {
-    return this.#waiting.length + this.#underWay
-  }
-
   /** After the current turn of the event loop: requests that arrived in one read travel together. */
   #schedule(): void {
     if (this.#scheduled || this.#underWay >= this.#options.concurrency) return

@@ -27,7 +27,9 @@ export class HtmlChecker {
   }
 
   async close(): Promise<void> {
-    await this.#worker?.terminate()
+    const worker = this.#worker
+    this.#worker = null
+    await worker?.terminate()
   }
 
   #next(): void {
@@ -48,6 +50,12 @@ export class HtmlChecker {
     this.#next()
   }
 
+  #lost(worker: Worker): void {
+    if (this.#worker !== worker) return
+    this.#worker = null
+    if (this.#running) this.#giveUp(this.#running)
+  }
+
   /** A thread that hangs or died is replaced; the content that did it is refused. */
   #giveUp(job: Job): void {
     void this.#worker?.terminate()
@@ -60,9 +68,8 @@ export class HtmlChecker {
     const worker = new Worker(WORKER, { resourceLimits: { maxOldGenerationSizeMb: 512 } })
     worker.unref()
     worker.on('message', ({ id, problems }) => this.#finish(id, problems))
-    worker.on('error', () => {
-      if (this.#worker === worker && this.#running) this.#giveUp(this.#running)
-    })
+    // An error is followed by an exit; whichever comes first counts.
+    for (const end of ['error', 'exit'] as const) worker.on(end, () => this.#lost(worker))
     this.#worker = worker
     return worker
   }
