@@ -93,31 +93,32 @@ create table email_events (
   primary key (outbox_id, event_id)
 ) partition by range (outbox_id);
 
--- Creates the partitions of one UTC day. Bounds are the lowest UUID v7 of the day and of the next.
+-- Creates the partitions of one UTC day. Bounds are the lowest UUID v7 of the day and of the next. Made apart and then
+-- attached: CREATE … PARTITION OF would wait for every reader of the parent, and every accept would wait behind it.
 create function ensure_email_partitions(p_day date) returns void language plpgsql as $$
 declare
   parent text;
+  child text;
   lower_bound uuid := uuid_v7_floor(p_day::timestamp at time zone 'UTC');
   upper_bound uuid := uuid_v7_floor((p_day + 1)::timestamp at time zone 'UTC');
-  child text;
 begin
   perform pg_advisory_xact_lock(hashtext('ensure_email_partitions'));
   foreach parent in array array['email_outbox', 'email_recipients', 'email_content', 'email_attachments', 'email_events']
   loop
     child := parent || '_' || to_char(p_day, 'YYYYMMDD');
-    if to_regclass(child) is null then
-      execute format('create table %I partition of %I for values from (%L) to (%L)', child, parent, lower_bound, upper_bound);
-      if parent in ('email_outbox', 'email_recipients') then
-        -- Room for the heap-only updates of the e-mail's own life.
-        execute format('alter table %I set (fillfactor = 60)', child);
-      end if;
+    continue when to_regclass(child) is not null;
+    execute format('create table %I (like %I including defaults including constraints including storage)', child, parent);
+    if parent in ('email_outbox', 'email_recipients') then
+      -- Room for the heap-only updates of the e-mail's own life.
+      execute format('alter table %I set (fillfactor = 60)', child);
     end if;
+    execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, child, lower_bound, upper_bound);
   end loop;
 end $$;
 
 create function uuid_v7_floor(p_at timestamptz) returns uuid language sql immutable as $$
   select (left(hex, 8) || '-' || right(hex, 4) || '-7000-8000-000000000000')::uuid
-  from (select lpad(to_hex((extract(epoch from p_at) * 1000)::bigint), 12, '0') as hex) t
+  from (select lpad(to_hex(greatest(0, extract(epoch from p_at) * 1000)::bigint), 12, '0') as hex) t
 $$;
 
 -- A UUID v7 of this transaction's moment. p_place orders the events that one statement writes for one e-mail.

@@ -7,10 +7,10 @@ import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from './db
 import { putCaptured } from './db/capture-inbox.ts'
 import { openEmbeddedPostgres } from './db/embedded/index.ts'
 import { returnExpiredLeases } from './db/leases.ts'
-import { settleAttempts, startAttempts } from './db/line.ts'
+import { type AttemptStart, type Settlement, settleAttempts, startAttempts } from './db/line.ts'
 import { migrate } from './db/migrate.ts'
 import { ensurePartitions } from './db/partitions.ts'
-import { type Database, openDatabase } from './db/pool.ts'
+import { type Database, openDatabase, together } from './db/pool.ts'
 import { takeTokens } from './db/rate-buckets.ts'
 import { buildApp } from './http/app.ts'
 import { KeyRegistry } from './http/key-registry.ts'
@@ -76,7 +76,7 @@ function hostOf(url: string): string {
 
 /** What accepting needs, also without HTTP (`email-gateway send`). */
 export function makeAccept(config: Config, db: Database, html: HtmlChecker, onAccepted: () => void): AcceptDeps {
-  const units = new Batcher<AcceptUnit, UnitOutcome | Error>({
+  const units = new Batcher<AcceptUnit, UnitOutcome>({
     ...ACCEPT_BATCH,
     flush: batch => acceptUnits(db.hot, batch),
     weigh: unit => unit.drafts.reduce((sum, draft) => sum + draftBytes(draft), 0),
@@ -108,13 +108,16 @@ function senderAddress(text: string): MailAddress {
 function makeLane(config: Config, db: Database, html: HtmlChecker, log: Logger): DirectLane<Received> {
   const starts = new Batcher({
     ...LINE_BATCH,
-    flush: (batch: Parameters<typeof startAttempts>[1]) => startAttempts(db.hot, batch),
+    flush: (batch: AttemptStart[]) => together(batch, some => startAttempts(db.hot, some)),
   })
   const settlements = new Batcher({
     ...LINE_BATCH,
-    flush: (batch: Parameters<typeof settleAttempts>[1]) => settleAttempts(db.hot, batch),
+    flush: (batch: Settlement[]) => together(batch, some => settleAttempts(db.hot, some)),
   })
-  const captures = new Batcher({ ...LINE_BATCH, flush: (batch: CaptureItem[]) => putCaptured(db.hot, batch) })
+  const captures = new Batcher({
+    ...LINE_BATCH,
+    flush: (batch: CaptureItem[]) => together(batch, some => putCaptured(db.hot, some)),
+  })
   const capture = captureProvider(item => captures.add(item))
   const claim = {
     perTurn: config.MAX_JOBS_PER_TENANT_BATCH,
@@ -150,7 +153,7 @@ export async function startGateway(config: Config, storage: Storage, role: Role,
   const html = new HtmlChecker()
   const lane = role === 'api' ? null : makeLane(config, db, html, log)
   if (storage.alone && lane) await returnExpiredLeases(db.hot, true)
-  const stopHousekeeping = lane ? startHousekeeping(db.pool, log) : () => {}
+  const stopHousekeeping = lane ? startHousekeeping(db.hot, log) : () => {}
   const api = role === 'worker' ? null : await startApi(config, db, html, () => lane?.nudge(), log)
   lane?.start()
   return {

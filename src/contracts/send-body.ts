@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type MailAddress, parseAddress } from './addresses.ts'
 import { isValidCpfCnpj } from './documents.ts'
 import { checkHeaders } from './header-rules.ts'
+import { instantSchema } from './instant.ts'
 import { RETRY_POLICY_NAMES } from './retry.ts'
 
 export const SEND_LIMITS = {
@@ -119,7 +120,7 @@ export const sendBodySchema = z
     externalId: oneLine(255).optional(),
     priority: z.int().min(1).max(10).default(5).describe('1 is the most urgent'),
     delay: z.int().min(0).max(SEND_LIMITS.SCHEDULE_MS).optional().describe('Milliseconds'),
-    scheduledAt: z.iso.datetime({ offset: true }).optional(),
+    scheduledAt: instantSchema.optional(),
     retryPolicy: z.enum(RETRY_POLICY_NAMES).optional(),
     onUnknown: z.enum(['resend', 'hold']).default('resend'),
   })

@@ -7,6 +7,7 @@ const when = (needed: boolean, sql: string) => (needed ? sql : '')
  * One statement, one commit for all units. Reading order = order of the steps:
  * what came in → replays aside → suppression and recipients → verdict per e-mail → key → rows.
  * Keys and people are written in a fixed order, so that two processes cannot wait for each other in a circle.
+ * The look-ups are lateral with a limit: as joins, a plan made while the tables were small reads all of them.
  */
 export function acceptStatement({ keys, people, files, schedule }: AcceptParts): string {
   return `
@@ -22,9 +23,10 @@ with clock as materialized (
   select * from json_to_recordset($2::json) as x(
     i int, company uuid, ordinal smallint, kind text, address text, name text, key bigint, hash text)
 ), blocked as materialized (
-  select a.i, a.ordinal, a.hash from addresses a
-  join suppression_list s on s.email_hash = a.hash
-  where (s.company_id is null or s.company_id = a.company) and (s.expires_at is null or s.expires_at > now())
+  select a.i, a.ordinal, a.hash from addresses a cross join lateral (
+    select from suppression_list s
+    where s.email_hash = a.hash and (s.company_id is null or s.company_id = a.company) and (s.expires_at is null or s.expires_at > now())
+    limit 1) listed
 ), unreachable as (
   select a.i from addresses a left join blocked b on b.i = a.i and b.ordinal = a.ordinal
   where a.kind = 'to' group by a.i having count(*) = count(b.i)
@@ -45,7 +47,7 @@ with clock as materialized (
   insert into email_outbox (outbox_id, company_id, request_id, external_id, recipient_id, test, from_address, subject,
     template_type, tags, priority, retry_policy, on_unknown, max_attempts, scheduled_at, next_attempt_at, expires_at)
   select a.id, a.company, a.request, a.external, ${people ? 'coalesce(kp.recipient_id, p.id)' : 'null'}, a.test, a.sender, a.subject,
-    a.template, a.tags, a.priority, a.policy, a.unknown, a.max, a.due, a.due, coalesce(a.due, now()) + interval '24 hours'
+    a.template, a.tags, a.priority, a.policy, a.unknown, a.max, a.due, a.due, greatest(a.due, now()) + interval '24 hours'
   from accepted a ${when(
     people,
     `left join people p using (i)
@@ -81,8 +83,8 @@ const PEOPLE = `people as materialized (
     razao_social text, nome text, email text)
 ), strangers as (
   select p.i from people p
-  left join recipients r on r.recipient_id = p.id and r.company_id = p.company and r.email = p.email and r.deleted_at is null
-  where p.must_exist and r.recipient_id is null
+  where p.must_exist and not coalesce((
+    select r.company_id = p.company and r.email = p.email and r.deleted_at is null from recipients r where r.recipient_id = p.id), false)
 ),`
 
 const KNOWN_PEOPLE = `known_people as (
@@ -103,9 +105,10 @@ const KNOWN_PEOPLE = `known_people as (
 const REPLAYED = `keys as materialized (
   select * from json_to_recordset($4::json) as x(u int, company uuid, key text, fingerprint text, answer jsonb)
 ), replayed as (
-  select k.u from keys k
-  join idempotency_keys known on known.company_id = k.company and known.key = k.key
-  where known.expires_at > now()
+  select k.u from keys k cross join lateral (
+    select from idempotency_keys known
+    where known.company_id = k.company and known.key = k.key and known.expires_at > now()
+    limit 1) used
 ),`
 
 const CLAIMED = `claimed as (

@@ -1,7 +1,7 @@
 import type { BatchError } from '../contracts/refusal.ts'
 import { acceptStatement } from './accept-statement.ts'
 import { ensurePartitions } from './partitions.ts'
-import { DatabaseUnavailable, isDataError, isMissingPartition, type Queryable, run } from './pool.ts'
+import { isMissingPartition, type Queryable, run, together } from './pool.ts'
 
 export type DraftAddress = {
   kind: 'to' | 'cc' | 'bcc'
@@ -89,22 +89,18 @@ const FULL = acceptStatement({ keys: true, people: true, files: true, schedule: 
 
 /** Accepts units with one commit. A value that Postgres refuses harms its own unit only. */
 export async function acceptUnits(db: Queryable, units: AcceptUnit[]): Promise<(UnitOutcome | Error)[]> {
-  try {
-    return await acceptTogether(db, units)
-  } catch (error) {
-    if (isMissingPartition(error)) {
+  return together(units, async some => {
+    try {
+      return await acceptTogether(db, some)
+    } catch (error) {
+      if (!isMissingPartition(error)) throw error
       await ensurePartitions(db)
-      return acceptTogether(db, units)
+      return acceptTogether(db, some)
     }
-    if (!isDataError(error) || error instanceof DatabaseUnavailable) throw error
-    if (units.length === 1) return [error as Error]
-    const outcomes: (UnitOutcome | Error)[] = []
-    for (const unit of units) outcomes.push(...(await acceptUnits(db, [unit])))
-    return outcomes
-  }
+  })
 }
 
-async function acceptTogether(db: Queryable, units: AcceptUnit[]): Promise<UnitOutcome[]> {
+async function acceptTogether(db: Queryable, units: AcceptUnit[]): Promise<(UnitOutcome | Error)[]> {
   const firstUse = withoutRepeatedKeys(units)
   const parameters = parametersOf(firstUse)
   const rows = firstUse.every(isPlain)
@@ -120,7 +116,8 @@ async function acceptTogether(db: Queryable, units: AcceptUnit[]): Promise<UnitO
       own[0]?.verdict === 'KEY_TAKEN' ? null : { kind: 'answered', replayed: false, answer: answerOf(unit, own) },
     )
   }
-  return Promise.all(units.map(unit => outcomes.get(unit) ?? recall(db, unit)))
+  // What was accepted is committed: a failing look-up of somebody's key must not reach the neighbours.
+  return Promise.all(units.map(unit => outcomes.get(unit) ?? recall(db, unit).catch((error: Error) => error)))
 }
 
 function isPlain({ idempotency, drafts }: AcceptUnit): boolean {

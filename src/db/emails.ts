@@ -53,7 +53,10 @@ export type EmailFilter = {
   limit: number
 }
 
-/** Newest first. The time filters are bounds on the time-ordered id, so they prune partitions. */
+/** The id is made a moment before the row, by another clock. */
+const ID_SLACK = `interval '1 hour'`
+
+/** Newest first. The time filters bound the time-ordered id as well, so they prune partitions. */
 export async function listEmails(db: Queryable, filter: EmailFilter): Promise<EmailSummary[]> {
   const { text, values } = listQuery(filter)
   return (await db.query<EmailSummary>(text, values)).rows
@@ -69,8 +72,16 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
   if (filter.status) add(p => `o.status = ${p}`, filter.status)
   if (filter.tag) add(p => `o.tags @> array[${p}::text]`, filter.tag)
   if (filter.template) add(p => `o.template_type = ${p}`, filter.template)
-  if (filter.createdAfter) add(p => `o.outbox_id >= uuid_v7_floor(${p}::timestamptz)`, filter.createdAfter)
-  if (filter.createdBefore) add(p => `o.outbox_id < uuid_v7_floor(${p}::timestamptz)`, filter.createdBefore)
+  if (filter.createdAfter)
+    add(
+      p => `o.created_at >= ${p}::timestamptz and o.outbox_id >= uuid_v7_floor(${p}::timestamptz - ${ID_SLACK})`,
+      filter.createdAfter,
+    )
+  if (filter.createdBefore)
+    add(
+      p => `o.created_at < ${p}::timestamptz and o.outbox_id < uuid_v7_floor(${p}::timestamptz + ${ID_SLACK})`,
+      filter.createdBefore,
+    )
   if (filter.before) add(p => `o.outbox_id < ${p}::uuid`, filter.before)
   if (filter.recipient) {
     add(

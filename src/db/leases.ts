@@ -24,12 +24,24 @@ export async function returnExpiredLeases(db: Queryable, all: boolean): Promise<
          select lease_id from leases where $1 or expires_at < now() for update skip locked)
        returning lease_id, outbox_ids
      ), returned as (
-       update email_outbox o set status = 'PENDING', lease_id = null from ended
-       where o.outbox_id = any(ended.outbox_ids) and o.lease_id = ended.lease_id
-       returning o.company_id, o.priority, o.outbox_id
-     ), put as (
+       update email_outbox o set status = case when o.started_at is null then 'RETRY_SCHEDULED' else 'PENDING' end, lease_id = null
+       from (select lease_id, unnest(outbox_ids) as outbox_id from ended) held
+       where o.outbox_id = held.outbox_id and o.lease_id = held.lease_id
+       returning o.company_id, o.priority, o.outbox_id, o.attempts, o.started_at, o.attempt_id
+     ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from returned
        on conflict do nothing
+     ), put_events as (
+       insert into email_events (outbox_id, event_id, type, metadata)
+       select outbox_id, uuid_v7_now(1), case when started_at is null then 'RETRY_SCHEDULED' else 'UNKNOWN' end,
+         case when started_at is null then jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
+             'errorMessage', 'The worker was lost before it sent anything', 'willRetry', true, 'attempt', attempts,
+             'nextAttemptNumber', attempts + 1, 'backoffDelay', 0)
+           else jsonb_build_object('errorCode', 'WORKER_LOST', 'attempt', attempts, 'attemptId', attempt_id) end
+       from returned
+       union all
+       select outbox_id, uuid_v7_now(2), 'RESOLVED', jsonb_build_object('by', 'idempotency-key', 'attempt', attempts, 'attemptId', attempt_id)
+       from returned where started_at is not null
      )
      select count(*)::int as count from returned`,
     [all],

@@ -5,73 +5,25 @@ export type Claimed = {
   outboxId: string
   companyId: string
   attempts: number
+  /** Every attempt it had ended with its worker. */
+  exhausted: boolean
   /** SENT_ATTEMPT of this attempt was committed before its worker died: the same attempt goes on. */
   resumedAttemptId: string | null
   expired: boolean
 }
-
-/**
- * A fair batch, leased, with RECEIVED written: companies in a circle from the shared cursor, a few of each per turn.
- * The ready row is only a doorbell: status and due time are checked on the e-mail itself, so a stale one is harmless.
- */
-const CLAIM = `
-with recursive here as materialized (
-  select company_id from fair_cursor for update
-), above as (
-  (select company_id from email_ready where company_id > (select company_id from here) order by company_id limit 1)
-  union all
-  select (select r.company_id from email_ready r where r.company_id > above.company_id order by r.company_id limit 1)
-  from above where above.company_id is not null
-), below as (
-  (select company_id from email_ready order by company_id limit 1)
-  union all
-  select (select r.company_id from email_ready r where r.company_id > below.company_id order by r.company_id limit 1)
-  from below where below.company_id is not null and below.company_id < (select company_id from here)
-), circle as (
-  select c.company_id, c.weight, row_number() over (order by c.company_id <= here.company_id, c.company_id) as place
-  from (select company_id from above union select company_id from below) ready
-  join companies c using (company_id) cross join here
-  where c.paused_at is null
-), picked as (
-  select * from (
-    select r.*, circle.place, (row_number() over (partition by r.company_id order by r.priority, r.outbox_id) - 1)
-      / ($3 * circle.weight) as turn
-    from circle cross join lateral (
-      select company_id, priority, outbox_id from email_ready own where own.company_id = circle.company_id
-      order by own.priority, own.outbox_id
-      limit greatest($3 * circle.weight, ceil($2::numeric / (select count(*) from circle)))) r
-  ) turns order by turn, place, priority, outbox_id limit $2
-), taken as (
-  delete from email_ready using picked
-  where email_ready.company_id = picked.company_id and email_ready.priority = picked.priority
-    and email_ready.outbox_id = picked.outbox_id
-  returning email_ready.outbox_id, picked.turn, picked.place
-), received as (
-  update email_outbox o set status = 'PROCESSING', lease_id = $1, attempts = o.attempts + 1, next_attempt_at = null
-  from taken
-  where o.outbox_id = taken.outbox_id and o.status in ('PENDING', 'RETRY_SCHEDULED')
-    and (o.next_attempt_at is null or o.next_attempt_at <= now())
-  returning o.outbox_id, o.company_id, o.attempts, o.attempt_id, o.started_at, o.expires_at, o.request_id, taken.turn, taken.place
-), put_events as (
-  insert into email_events (outbox_id, event_id, type, metadata)
-  select outbox_id, uuid_v7_now(), 'RECEIVED', jsonb_build_object('attempt', attempts, 'requestId', request_id) from received
-), put_lease as (
-  insert into leases (lease_id, holder, outbox_ids, expires_at)
-  select $1, $4, array_agg(outbox_id), now() + $5 * interval '1 second' from received having count(*) > 0
-), moved as (
-  update fair_cursor set company_id = (select company_id from received order by turn desc, place desc limit 1)
-  where exists (select from received)
-)
-select outbox_id as "outboxId", company_id as "companyId", attempts,
-  case when started_at is not null then attempt_id end as "resumedAttemptId", expires_at <= now() as expired
-from received order by turn, place, outbox_id`
 
 export async function claimFairBatch(
   db: Queryable,
   options: { leaseId: string; size: number; perTurn: number; holder: string; leaseSeconds: number },
 ): Promise<Claimed[]> {
   const { leaseId, size, perTurn, holder, leaseSeconds } = options
-  return run<Claimed>(db, 'claim-fair-batch', CLAIM, [leaseId, size, perTurn, holder, leaseSeconds])
+  return run<Claimed>(
+    db,
+    'claim-fair-batch',
+    `select outbox_id as "outboxId", company_id as "companyId", attempts, exhausted, resumed_attempt_id as "resumedAttemptId", expired
+     from claim_fair_batch($1, $2, $3, $4, $5)`,
+    [leaseId, size, perTurn, holder, leaseSeconds],
+  )
 }
 
 export type AttemptStart = {
@@ -153,9 +105,6 @@ with input as materialized (
 ), put_scheduled as (
   insert into email_scheduled (due_at, outbox_id, company_id, priority)
   select next_attempt_at, outbox_id, company_id, priority from settled where status = 'RETRY_SCHEDULED'
-), put_ready as (
-  insert into email_ready (company_id, priority, outbox_id)
-  select company_id, priority, outbox_id from settled where status = 'PENDING'
 ), put_dead as (
   insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
     retry_history, original_data, enqueued_at)
@@ -176,12 +125,16 @@ select outbox_id from settled`
 
 export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   const rows = await run<{ outbox_id: string }>(db, 'settle-attempts', SETTLE, [
-    JSON.stringify(settlements),
+    JSON.stringify(settlements, withoutNul),
     ...idRange(settlements),
   ])
   const held = new Set(rows.map(row => row.outbox_id))
   return settlements.map(settlement => held.has(settlement.outboxId))
 }
+
+/** A provider's message may hold what no text of Postgres can. */
+const withoutNul = (_key: string, value: unknown) =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '') : value
 
 /** Lowest and highest id: lets the executor drop all other partitions before it starts. */
 function idRange(items: { outboxId: string }[]): [string, string] {

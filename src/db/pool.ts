@@ -70,3 +70,29 @@ export function isMissingPartition(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   return code === '23514' && /no partition of relation/.test(message ?? '')
 }
+
+/** Deadlock or serialisation failure: nothing was written, and the same statement may succeed now. */
+function isPassingConflict(error: unknown): boolean {
+  return /^(40P01|40001)$/.test((error as { code?: string }).code ?? '')
+}
+
+const CONFLICT_TRIES = 3
+
+/**
+ * Writes items together, or, when one of them is what Postgres refuses, each on its own: a bad value harms itself only.
+ * Its place in the answer then holds the error.
+ */
+export async function together<In, Out>(items: In[], write: (items: In[]) => Promise<Out[]>): Promise<(Out | Error)[]> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await write(items)
+    } catch (error) {
+      if (isPassingConflict(error) && tried < CONFLICT_TRIES) continue
+      if (!isDataError(error)) throw error
+      if (items.length === 1) return [error as Error]
+      const outcomes: (Out | Error)[] = []
+      for (const item of items) outcomes.push(...(await together([item], write)))
+      return outcomes
+    }
+  }
+}

@@ -24,7 +24,10 @@ export async function readyDueEmails(db: Queryable, limit = 1000): Promise<boole
 
 export type ChangeOutcome = 'done' | 'not-found' | 'too-late'
 
-/** Cancels what no worker has started on. The claim and this meet on the e-mail's row: one of them wins. */
+/**
+ * Cancels what no worker has started on. The claim and this meet on the e-mail's row: one of them wins.
+ * With started_at, a worker died after the message may have left: too late as well.
+ */
 export async function cancelEmail(
   db: Queryable,
   outboxId: string,
@@ -34,28 +37,29 @@ export async function cancelEmail(
   const rows = await run<{ cancelled: boolean }>(
     db,
     'cancel-email',
-    `with cancelled as (
-       update email_outbox set status = 'CANCELLED', next_attempt_at = null
-       where outbox_id = $1 and ($2::uuid is null or company_id = $2) and status in ('PENDING', 'RETRY_SCHEDULED')
-       returning outbox_id, company_id, priority
+    `with open as materialized (
+       select outbox_id, company_id, priority, next_attempt_at, status in ('PENDING', 'RETRY_SCHEDULED') and started_at is null as waiting
+       from email_outbox where outbox_id = $1 and ($2::uuid is null or company_id = $2) for update
+     ), cancelled as (
+       update email_outbox o set status = 'CANCELLED', next_attempt_at = null from open where open.waiting and o.outbox_id = $1
      ), unready as (
-       delete from email_ready r using cancelled c
-       where r.company_id = c.company_id and r.priority = c.priority and r.outbox_id = c.outbox_id
+       delete from email_ready r using open
+       where open.waiting and r.company_id = open.company_id and r.priority = open.priority and r.outbox_id = $1
+     ), unscheduled as (
+       delete from email_scheduled s using open where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1
      ), put_recipients as (
-       update email_recipients r set status = 'CANCELLED' from cancelled c where r.outbox_id = c.outbox_id and r.outbox_id = $1
+       update email_recipients r set status = 'CANCELLED' from open where open.waiting and r.outbox_id = $1 and not r.suppressed
      ), put_event as (
        insert into email_events (outbox_id, event_id, type, metadata)
-       select outbox_id, uuid_v7_now(), 'CANCELLED', jsonb_build_object('cancelledBy', $3::text) from cancelled
+       select outbox_id, uuid_v7_now(), 'CANCELLED', jsonb_build_object('cancelledBy', $3::text) from open where waiting
      )
-     select exists (select from cancelled) as cancelled from email_outbox o
-     where o.outbox_id = $1 and ($2::uuid is null or o.company_id = $2)`,
+     select waiting as cancelled from open`,
     [outboxId, companyId, by],
   )
-  if (rows.length === 0) return 'not-found'
-  return rows[0]!.cancelled ? 'done' : 'too-late'
+  return outcomeOf(rows[0]?.cancelled)
 }
 
-/** Moves what has not started to another time. A leftover row in the old place is dropped by the claim. */
+/** Moves what has not started to another time, and its place in line with it. */
 export async function rescheduleEmail(
   db: Queryable,
   outboxId: string,
@@ -65,23 +69,32 @@ export async function rescheduleEmail(
   const rows = await run<{ moved: boolean }>(
     db,
     'reschedule-email',
-    `with moved as (
-       update email_outbox set scheduled_at = $3, next_attempt_at = $3, expires_at = greatest($3, now()) + interval '24 hours'
-       where outbox_id = $1 and company_id = $2 and status = 'PENDING' and attempts = 0
-       returning outbox_id, company_id, priority
+    `with open as materialized (
+       select outbox_id, company_id, priority, next_attempt_at, status = 'PENDING' and attempts = 0 as waiting
+       from email_outbox where outbox_id = $1 and company_id = $2 for update
+     ), moved as (
+       update email_outbox o set scheduled_at = $3, next_attempt_at = $3, expires_at = greatest($3, now()) + interval '24 hours'
+       from open where open.waiting and o.outbox_id = $1
      ), unready as (
-       delete from email_ready r using moved m
-       where $3 > now() and r.company_id = m.company_id and r.priority = m.priority and r.outbox_id = m.outbox_id
+       delete from email_ready r using open
+       where open.waiting and $3 > now() and r.company_id = open.company_id and r.priority = open.priority and r.outbox_id = $1
+     ), unscheduled as (
+       delete from email_scheduled s using open
+       where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1 and s.due_at <> $3
      ), put_ready as (
-       insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from moved
-       where $3 <= now() on conflict do nothing
+       insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from open
+       where waiting and $3 <= now() on conflict do nothing
      ), put_scheduled as (
-       insert into email_scheduled (due_at, outbox_id, company_id, priority) select $3, outbox_id, company_id, priority from moved
-       where $3 > now() on conflict do nothing
+       insert into email_scheduled (due_at, outbox_id, company_id, priority) select $3, outbox_id, company_id, priority from open
+       where waiting and $3 > now() on conflict do nothing
      )
-     select exists (select from moved) as moved from email_outbox o where o.outbox_id = $1 and o.company_id = $2`,
+     select waiting as moved from open`,
     [outboxId, companyId, scheduledAt],
   )
-  if (rows.length === 0) return 'not-found'
-  return rows[0]!.moved ? 'done' : 'too-late'
+  return outcomeOf(rows[0]?.moved)
+}
+
+function outcomeOf(done: boolean | undefined): ChangeOutcome {
+  if (done === undefined) return 'not-found'
+  return done ? 'done' : 'too-late'
 }

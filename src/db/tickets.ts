@@ -21,13 +21,7 @@ export type Ticket = {
   createdAt: Date
   recipients: { kind: 'to' | 'cc' | 'bcc'; address: string; name: string | null }[]
   /** The recipient record it was accepted for; null when it had none, or when that is gone. */
-  person: {
-    externalId: string | null
-    cpfCnpjHash: string | null
-    razaoSocial: string | null
-    nome: string | null
-    email: string | null
-  } | null
+  person: { externalId: string | null; cpfCnpjHash: string | null; email: string | null } | null
   attachments: { filename: string; contentType: string; contentId: string | null; base64: string }[]
 }
 
@@ -41,13 +35,13 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
        o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.tags, o.attempts,
        o.max_attempts as "maxAttempts", o.retry_policy as "retryPolicy", c.html, c.text, c.reply_to as "replyTo", c.headers,
        o.created_at as "createdAt",
-       (select json_agg(json_build_object('kind', r.kind, 'address', r.address, 'name', r.display_name) order by r.ordinal)
-        from email_recipients r where r.outbox_id = o.outbox_id and not r.suppressed) as recipients,
-       case when o.recipient_id is null then null else (select json_build_object('externalId', p.external_id,
-          'cpfCnpjHash', p.cpf_cnpj_hash, 'razaoSocial', p.razao_social, 'nome', p.nome, 'email', p.email)
-        from recipients p where p.recipient_id = o.recipient_id and p.company_id = o.company_id and p.deleted_at is null) end as person,
+       coalesce((select json_agg(json_build_object('kind', r.kind, 'address', r.address, 'name', r.display_name) order by r.ordinal)
+        from email_recipients r where r.outbox_id = o.outbox_id and not r.suppressed and r.address is not null), '[]') as recipients,
+       (select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
+          'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
+        from recipients p where p.recipient_id = o.recipient_id) as person,
        coalesce((select json_agg(json_build_object('filename', f.filename, 'contentType', f.content_type, 'contentId', f.content_id,
-          'base64', encode(f.content, 'base64')) order by f.ordinal)
+          'base64', translate(encode(f.content, 'base64'), E'\\n', '')) order by f.ordinal)
         from email_attachments f where f.outbox_id = o.outbox_id), '[]') as attachments
      from email_outbox o join email_content c using (outbox_id)
      where o.outbox_id = any($1) and o.outbox_id between $2 and $3`,

@@ -51,6 +51,6 @@ function basicCredentials(request: FastifyRequest): { name: string; password: st
   const [name, ...rest] = Buffer.from(match?.[1] ?? '', 'base64')
     .toString('utf8')
     .split(':')
-  if (!match || !name) throw unauthenticated()
+  if (!match || !name || name.includes('\0')) throw unauthenticated()
   return { name, password: rest.join(':') }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { maskSensitive } from '../contracts/masking.ts'
 import { acceptJson } from './json-body.ts'
 import { SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
@@ -11,7 +12,7 @@ import { operationRoutes } from './routes-operations.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { validatorCompiler } from './validation.ts'
 
-const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/
+const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/
 
 /** For everything that is not a page of ours. Pages bring their own policy. */
 const SECURITY_HEADERS = {
@@ -47,6 +48,8 @@ export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>
     genReqId: request => saneRequestId(request.headers['x-request-id']),
     requestIdHeader: false,
     return503OnClosing: false,
+    frameworkErrors: (error, request, reply) =>
+      void sendProblem(toProblem(error), request, reply.headers(SECURITY_HEADERS)),
     routerOptions: { maxParamLength: 200 },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.setValidatorCompiler(validatorCompiler as never)
@@ -57,7 +60,8 @@ export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
-    done()
+    // No text of Postgres can hold it, in whichever parameter it is.
+    done(request.url.includes('%00') ? new Problem('INVALID_REQUEST') : undefined)
   })
   app.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply)
@@ -73,7 +77,9 @@ export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>
 }
 
 function saneRequestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && SANE_REQUEST_ID.test(header) ? header : randomUUID()
+  if (typeof header !== 'string' || !SANE_REQUEST_ID.test(header)) return randomUUID()
+  // It goes to logs, rows and events: somebody's CPF is no request id.
+  return maskSensitive(header) === header ? header : randomUUID()
 }
 
 /** The route's pattern, never the URL: a query string may hold an address. */

@@ -37,31 +37,41 @@ function parse(text: string): unknown {
   }
 }
 
-type Visit = { value: unknown; depth: number; path: PropertyKey[] }
+/** A batch of 100 with everything has some ten thousand; validating millions would stop the event loop. */
+const MAX_VALUES = 50_000
 
-/** Iterative: the depth is the attacker's choice. */
+type Visit = { value: object; depth: number; key: PropertyKey; parent: Visit | null }
+
+/** Iterative, without a path until one is needed: depth and size are the attacker's choice. */
 function refuseHostileShape(body: unknown): void {
-  const stack: Visit[] = [{ value: body, depth: 0, path: [] }]
+  if (typeof body === 'string') refuseHostileText(body, null, [])
+  if (body === null || typeof body !== 'object') return
+  const stack: Visit[] = [{ value: body, depth: 1, key: '', parent: null }]
+  let values = 0
   for (let visit = stack.pop(); visit; visit = stack.pop()) {
-    const { value, depth, path } = visit
-    if (typeof value === 'string') refuseHostileText(value, path)
-    if (value === null || typeof value !== 'object') continue
-    if (depth >= MAX_DEPTH)
+    if (visit.depth > MAX_DEPTH)
       throw new Problem('INVALID_JSON', { detail: `The body is nested deeper than ${MAX_DEPTH} levels.` })
-    for (const key of Object.keys(value)) {
-      refuseHostileText(key, path)
-      const inner = (value as Record<string, unknown>)[key]
-      // Numbers and booleans cannot be hostile.
-      if (typeof inner === 'string' || (typeof inner === 'object' && inner !== null)) {
-        stack.push({ value: inner, depth: depth + 1, path: [...path, Array.isArray(value) ? Number(key) : key] })
+    const keys = Object.keys(visit.value)
+    values += keys.length
+    if (values > MAX_VALUES)
+      throw new Problem('INVALID_JSON', { detail: `The body has more than ${MAX_VALUES} values.` })
+    const isList = Array.isArray(visit.value)
+    for (const name of keys) {
+      const inner = (visit.value as Record<string, unknown>)[name]
+      if (!isList) refuseHostileText(name, visit, [])
+      if (typeof inner === 'string') refuseHostileText(inner, visit, [isList ? Number(name) : name])
+      else if (inner !== null && typeof inner === 'object') {
+        stack.push({ value: inner, depth: visit.depth + 1, key: isList ? Number(name) : name, parent: visit })
       }
     }
   }
 }
 
 /** NUL and unpaired surrogates are JSON, but no database text. */
-function refuseHostileText(text: string, path: PropertyKey[]): void {
+function refuseHostileText(text: string, place: Visit | null, last: PropertyKey[]): void {
   if (!text.includes('\u0000') && text.isWellFormed()) return
+  const path = last
+  for (let visit = place; visit?.parent; visit = visit.parent) path.unshift(visit.key)
   const message = 'must not contain NUL or unpaired surrogate characters'
   throw new Problem('INVALID_PAYLOAD', { errors: [{ path: fieldPath(path), code: 'INVALID_PAYLOAD', message }] })
 }

@@ -26,7 +26,7 @@ const PROBLEMS = {
   RATE_LIMITED: [429, 'The company has reached its rate limit'],
   TOO_MANY_LOGINS: [429, 'Too many logins at once'],
   INTERNAL_ERROR: [500, 'Something went wrong on our side'],
-  DATABASE_UNAVAILABLE: [503, 'The database cannot be reached; nothing was accepted'],
+  DATABASE_UNAVAILABLE: [503, 'The database does not answer; repeat the request with the same Idempotency-Key'],
 } as const satisfies Record<string, readonly [number, string]>
 
 export type ProblemCode = keyof typeof PROBLEMS
@@ -74,6 +74,8 @@ export function sendProblem(problem: Problem, request: FastifyRequest, reply: Fa
     errors,
     recipient,
   }
+  // Refused while its body is still coming: hang up instead of reading it to the end.
+  if (!request.raw.complete) reply.header('connection', 'close')
   return reply.code(status).headers(headers).type('application/problem+json').serializer(JSON.stringify).send(body)
 }
 

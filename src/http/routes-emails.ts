@@ -3,6 +3,7 @@ import { parseBareAddress } from '../contracts/addresses.ts'
 import { emailListSchema, emailSchema, explanationSchema } from '../contracts/email-view.ts'
 import { explainEmail } from '../contracts/explain.ts'
 import { hashEmail } from '../contracts/hashing.ts'
+import { instantSchema } from '../contracts/instant.ts'
 import { checkSchedule, SEND_LIMITS } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { type EmailFilter, findEmail, findQueuePosition, listEmails, listEvents } from '../db/emails.ts'
@@ -29,15 +30,15 @@ const listQuery = z.object({
     .describe('An address; prefer few such calls, since query strings end up in logs'),
   tag: z.string().max(64).optional(),
   template: z.string().max(100).optional(),
-  createdAfter: z.iso.datetime({ offset: true }).optional(),
-  createdBefore: z.iso.datetime({ offset: true }).optional(),
+  createdAfter: instantSchema.optional(),
+  createdBefore: instantSchema.optional(),
   cursor: z.string().max(100).optional(),
   limit: z.coerce.number().int().min(1).max(100).default(50),
 })
 
 const rescheduleBody = z
   .strictObject({
-    scheduledAt: z.iso.datetime({ offset: true }).optional(),
+    scheduledAt: instantSchema.optional(),
     delay: z.int().min(0).max(SEND_LIMITS.SCHEDULE_MS).optional().describe('Milliseconds from now'),
   })
   .refine(body => (body.scheduledAt === undefined) !== (body.delay === undefined), 'give scheduledAt or delay')
@@ -188,7 +189,7 @@ function toFilter(query: z.output<typeof listQuery>, companyId: string): EmailFi
 
 function searchFor(recipient: string): { key: string; address: string } {
   const parsed = parseBareAddress(recipient)
-  if (!parsed.ok) throw new Problem('INVALID_PAYLOAD', { errors: [{ path: 'recipient', ...parsed.problem }] })
+  if (!parsed.ok) throw new Problem('INVALID_EMAIL', { errors: [{ path: 'recipient', ...parsed.problem }] })
   return { key: addressKey(hashEmail(parsed.value.normalised)), address: parsed.value.normalised }
 }
 

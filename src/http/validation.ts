@@ -15,8 +15,14 @@ export const validatorCompiler: FastifySchemaCompiler<ZodType> =
 
 type Issue = z.core.$ZodIssue
 
+/** Enough to mend a request by; an answer must not outgrow its question. */
+const MAX_PROBLEMS = 50
+
 export function fieldProblems(issues: readonly Issue[], prefix: readonly PropertyKey[] = []): FieldProblem[] {
-  return issues.flatMap(issue => fieldProblem(issue, [...prefix, ...issue.path]))
+  return issues
+    .slice(0, MAX_PROBLEMS)
+    .flatMap(issue => fieldProblem(issue, [...prefix, ...issue.path]))
+    .slice(0, MAX_PROBLEMS)
 }
 
 function fieldProblem(issue: Issue, path: PropertyKey[]): FieldProblem[] {
@@ -26,7 +32,7 @@ function fieldProblem(issue: Issue, path: PropertyKey[]): FieldProblem[] {
     if (branch) return fieldProblems(branch, path)
   }
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map(key => ({
+    return issue.keys.slice(0, MAX_PROBLEMS).map(key => ({
       path: fieldPath([...path, key]),
       code: 'UNKNOWN_FIELD',
       message: 'is not a field of this request',

@@ -39,7 +39,7 @@ export type AcceptOutcome =
   | { kind: 'key-still-running' }
 
 export type AcceptDeps = {
-  units: { add(unit: AcceptUnit): Promise<UnitOutcome | Error> }
+  units: { add(unit: AcceptUnit): Promise<UnitOutcome> }
   html: HtmlChecker
   keys: KeyRing
   pepper: string
@@ -56,7 +56,6 @@ export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Pr
   const { drafts, refusals } = await draftAll(request, deps)
   if (drafts.length === 0 || (request.strict && refusals.size > 0)) return { kind: 'refused', refusals }
   const outcome = await deps.units.add(toUnit(request, drafts, refusals, deps))
-  if (outcome instanceof Error) throw outcome
   if (outcome.kind !== 'answered') return outcome
   deps.onAccepted()
   return outcome

@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import { maskSensitive } from '../contracts/masking.ts'
 import type { ProviderFailure } from '../contracts/provider-errors.ts'
 import { decideAfterFailure } from '../contracts/retry.ts'
-import { textFromHtml } from '../contracts/text-from-html.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { AttemptStart, Claimed, Settlement } from '../db/line.ts'
 import type { Ticket } from '../db/tickets.ts'
@@ -49,8 +48,10 @@ export async function attemptEmail(received: Received, deps: AttemptDeps): Promi
 async function progressOf(received: Received, deps: AttemptDeps): Promise<Progress | null> {
   const { ticket } = received
   if (!ticket) return ended({ kind: 'dead', status: 'FAILED', failure: GONE, validation: 'OUTBOX' })
+  // It may have left already: the provider must be asked, whatever the clock and the rules say by now.
+  if (received.resumedAttemptId) return trySending(received, ticket, deps)
   if (received.expired) return ended({ kind: 'expired' })
-  if (received.attempts > ticket.maxAttempts) return ended({ kind: 'dead', status: 'DLQ', failure: CRASHES })
+  if (received.exhausted) return ended({ kind: 'dead', status: 'DLQ', failure: CRASHES })
   const invalid = await validateEmail(ticket, received.companyId, deps.html)
   if (invalid) return ended({ kind: 'dead', status: 'FAILED', ...invalid })
   return trySending(received, ticket, deps)
@@ -78,7 +79,8 @@ async function trySending(received: Received, ticket: Ticket, deps: AttemptDeps)
     validations: [...VALIDATIONS],
   })
   if (!held) return null
-  const result = await provider.send(toMessage(ticket, attemptId), AbortSignal.timeout(PROVIDER_TIMEOUT_MS))
+  const text = ticket.text ?? (await deps.html.textOf(ticket.html!))
+  const result = await provider.send(toMessage(ticket, attemptId, text), AbortSignal.timeout(PROVIDER_TIMEOUT_MS))
   if (result.kind === 'sent') {
     return { outcome: { kind: 'sent', messageId: result.messageId }, provider: provider.name, feedback: result.events }
   }
@@ -93,7 +95,7 @@ function afterFailure(failure: ProviderFailure, ticket: Ticket, { random }: Atte
   return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure: facts }
 }
 
-function toMessage(ticket: Ticket, attemptId: string): OutgoingMessage {
+function toMessage(ticket: Ticket, attemptId: string, text: string): OutgoingMessage {
   const only = (kind: string) => ticket.recipients.filter(one => one.kind === kind).map(one => addressed(one))
   return {
     outboxId: ticket.outboxId,
@@ -106,7 +108,7 @@ function toMessage(ticket: Ticket, attemptId: string): OutgoingMessage {
     replyTo: ticket.replyTo ?? [],
     subject: ticket.subject!,
     html: ticket.html,
-    text: ticket.text ?? textFromHtml(ticket.html!),
+    text,
     headers: ticket.headers ?? {},
     tags: ticket.tags,
     attachments: ticket.attachments,

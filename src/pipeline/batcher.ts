@@ -1,6 +1,6 @@
 export type BatcherOptions<In, Out> = {
-  /** Receives the items in the order they came; returns one outcome for each, in the same order. */
-  flush: (items: In[]) => Promise<Out[]>
+  /** Receives the items in the order they came; returns one outcome for each, in the same order. An error is the item's own. */
+  flush: (items: In[]) => Promise<(Out | Error)[]>
   maxItems: number
   /** Flushes that may be under way at once. */
   concurrency: number
@@ -69,7 +69,7 @@ export class Batcher<In, Out> {
       const outcomes = await this.#options.flush(batch.map(waiting => waiting.item))
       if (outcomes.length !== batch.length)
         throw new Error(`flush answered ${outcomes.length} of ${batch.length} items`)
-      batch.forEach((waiting, index) => void waiting.resolve(outcomes[index]!))
+      batch.forEach((waiting, index) => void settle(waiting, outcomes[index]!))
     } catch (error) {
       for (const waiting of batch) waiting.reject(error)
     } finally {
@@ -77,4 +77,9 @@ export class Batcher<In, Out> {
       this.#startFlushes()
     }
   }
+}
+
+function settle<In, Out>(waiting: Waiting<In, Out>, outcome: Out | Error): void {
+  if (outcome instanceof Error) waiting.reject(outcome)
+  else waiting.resolve(outcome)
 }

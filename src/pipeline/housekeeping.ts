@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
+import { expirePausedEmails } from '../db/expiry.ts'
 import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
 import { returnExpiredLeases } from '../db/leases.ts'
 import { ensurePartitions } from '../db/partitions.ts'
@@ -9,6 +10,7 @@ type Chore = { name: string; everyMs: number; run: (db: Queryable) => Promise<un
 
 const CHORES: Chore[] = [
   { name: 'return-expired-leases', everyMs: 5_000, run: db => returnExpiredLeases(db, false) },
+  { name: 'expire-paused-emails', everyMs: 60_000, run: db => expirePausedEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { checkHtml, type HtmlProblem } from '../contracts/html-rules.ts'
+import { textFromHtml } from '../contracts/text-from-html.ts'
 
 /** Up to here parsing costs less than a millisecond; above, the event loop belongs to the other callers. */
 const INLINE_CHARS = 8 * 1024
@@ -9,9 +10,19 @@ const WORKER = new URL('../../dist/pipeline/html-worker.js', import.meta.url)
 
 const TOO_SLOW: HtmlProblem = { code: 'HTML_TOO_COMPLEX', message: 'takes too long to parse; simplify its structure' }
 
-type Job = { id: number; html: string; resolve: (problems: HtmlProblem[]) => void; deadline?: NodeJS.Timeout }
+/** What the thread answers; the part that was asked for. */
+type Answer = { problems?: HtmlProblem[]; text?: string }
+const GIVEN_UP: Answer = { problems: [TOO_SLOW], text: '' }
 
-/** Applies the HTML rules: small bodies at once, large ones one at a time in a thread of their own. */
+type Job = {
+  id: number
+  html: string
+  task: keyof Answer
+  resolve: (answer: Answer) => void
+  deadline?: NodeJS.Timeout
+}
+
+/** Applies the HTML rules and makes text of HTML: small bodies at once, large ones one at a time in a thread of their own. */
 export class HtmlChecker {
   #worker: Worker | null = null
   #running: Job | null = null
@@ -20,10 +31,12 @@ export class HtmlChecker {
 
   check(html: string): HtmlProblem[] | Promise<HtmlProblem[]> {
     if (html.length <= INLINE_CHARS) return checkHtml(html)
-    return new Promise(resolve => {
-      this.#waiting.push({ id: ++this.#lastId, html, resolve })
-      this.#next()
-    })
+    return this.#ask('problems', html).then(answer => answer.problems!)
+  }
+
+  async textOf(html: string): Promise<string> {
+    if (html.length <= INLINE_CHARS) return textFromHtml(html)
+    return (await this.#ask('text', html)).text!
   }
 
   async close(): Promise<void> {
@@ -32,21 +45,28 @@ export class HtmlChecker {
     await worker?.terminate()
   }
 
+  #ask(task: Job['task'], html: string): Promise<Answer> {
+    return new Promise(resolve => {
+      this.#waiting.push({ id: ++this.#lastId, html, task, resolve })
+      this.#next()
+    })
+  }
+
   #next(): void {
     if (this.#running) return
     const job = this.#waiting.shift()
     if (!job) return
     this.#running = job
     job.deadline = setTimeout(() => this.#giveUp(job), DEADLINE_MS)
-    this.#thread().postMessage({ id: job.id, html: job.html })
+    this.#thread().postMessage({ id: job.id, html: job.html, task: job.task })
   }
 
-  #finish(id: number, problems: HtmlProblem[]): void {
+  #finish(id: number, answer: Answer): void {
     const job = this.#running
     if (job?.id !== id) return
     clearTimeout(job.deadline)
     this.#running = null
-    job.resolve(problems)
+    job.resolve(answer)
     this.#next()
   }
 
@@ -60,14 +80,14 @@ export class HtmlChecker {
   #giveUp(job: Job): void {
     void this.#worker?.terminate()
     this.#worker = null
-    this.#finish(job.id, [TOO_SLOW])
+    this.#finish(job.id, GIVEN_UP)
   }
 
   #thread(): Worker {
     if (this.#worker) return this.#worker
     const worker = new Worker(WORKER, { resourceLimits: { maxOldGenerationSizeMb: 512 } })
     worker.unref()
-    worker.on('message', ({ id, problems }) => this.#finish(id, problems))
+    worker.on('message', ({ id, ...answer }) => this.#finish(id, answer))
     // An error is followed by an exit; whichever comes first counts.
     for (const end of ['error', 'exit'] as const) worker.on(end, () => this.#lost(worker))
     this.#worker = worker

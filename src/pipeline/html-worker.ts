@@ -1,6 +1,9 @@
 import { parentPort } from 'node:worker_threads'
 import { checkHtml } from '../contracts/html-rules.ts'
+import { textFromHtml } from '../contracts/text-from-html.ts'
 
-parentPort?.on('message', ({ id, html }: { id: number; html: string }) => {
-  parentPort?.postMessage({ id, problems: checkHtml(html) })
+type Question = { id: number; html: string; task: 'problems' | 'text' }
+
+parentPort?.on('message', ({ id, html, task }: Question) => {
+  parentPort?.postMessage(task === 'text' ? { id, text: textFromHtml(html) } : { id, problems: checkHtml(html) })
 })

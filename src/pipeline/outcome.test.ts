@@ -74,7 +74,6 @@ const ENDS: Row[] = [
     ],
   ],
   ['too late', { kind: 'expired' }, 'EXPIRED', [['EXPIRED', { attempts: 3 }]]],
-  ['not started after all', { kind: 'returned' }, 'PENDING', []],
 ]
 
 describe.each(ENDS)('an attempt that was %s', (_, outcome, status, events) => {

@@ -9,8 +9,6 @@ export type Outcome =
   | { kind: 'retry'; failure: FailureFacts; delayMs: number }
   | { kind: 'dead'; status: 'REJECTED' | 'FAILED' | 'DLQ'; failure: FailureFacts; validation?: string }
   | { kind: 'expired' }
-  /** Not started after all (shutdown): back to its place, the attempt not counted against it. */
-  | { kind: 'returned' }
 
 export type AttemptFacts = {
   outboxId: string
@@ -37,8 +35,6 @@ function draft(outcome: Outcome, facts: AttemptFacts): Draft {
       return dead(outcome, facts)
     case 'expired':
       return expired(facts)
-    case 'returned':
-      return { status: 'PENDING', events: [] }
   }
 }
 

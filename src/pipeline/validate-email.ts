@@ -1,6 +1,8 @@
+import { ZodError } from 'zod'
 import { parseBareAddress } from '../contracts/addresses.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import { type EmailSendJobData, validateEmailJobData } from '../contracts/job.ts'
+import { fieldPath } from '../contracts/refusal.ts'
 import { SEND_LIMITS } from '../contracts/send-body.ts'
 import type { Ticket } from '../db/tickets.ts'
 import type { HtmlChecker } from './html-check.ts'
@@ -80,5 +82,7 @@ async function template(ticket: Ticket, html: HtmlChecker): Promise<Invalid | nu
 }
 
 function firstSentence(error: unknown): string {
-  return (error as Error).message.split('\n')[0]!.slice(0, 300)
+  if (!(error instanceof ZodError)) return (error as Error).message
+  const issue = error.issues[0]!
+  return `${fieldPath(issue.path)}: ${issue.message}`
 }

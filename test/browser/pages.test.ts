@@ -1,0 +1,243 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { hashPassword } from '../../src/contracts/password.ts'
+import { putAdministrator } from '../../src/db/administrators.ts'
+import type { CapturedMessage } from '../../src/db/capture-inbox.ts'
+import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
+import { hostileHtml } from './hostile-message.ts'
+
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
+const HARD_TO_READ = readFileSync(join(import.meta.dirname, 'hard-to-read.js'), 'utf8')
+const ADMINISTRATOR = { username: 'admin', password: 'correct horse battery' }
+
+let browser: Browser
+let gateway: TestGateway
+let company: TestCompany
+let outside: { url: string; asked: string[]; server: Server }
+let contexts: BrowserContext[]
+
+beforeAll(async () => {
+  if (!existsSync(CHROMIUM))
+    throw new Error(
+      `${CHROMIUM} is missing: npm test installs it as root; otherwise install chromium, or set CHROMIUM.`,
+    )
+  gateway = await startTestGateway()
+  company = await gateway.company()
+  await putAdministrator(gateway.db.pool, ADMINISTRATOR.username, await hashPassword(ADMINISTRATOR.password))
+  outside = await startOutside()
+  browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      ...['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+      ...['--disable-sync', '--no-first-run', '--host-resolver-rules=MAP gateway.test 127.0.0.1'],
+    ],
+  })
+})
+
+afterAll(async () => {
+  await browser?.close()
+  outside?.server.closeAllConnections()
+  outside?.server.close()
+  await gateway?.stop()
+})
+
+beforeEach(() => {
+  contexts = []
+  outside.asked.length = 0
+})
+afterEach(() => Promise.all(contexts.map(context => context.close())))
+
+/** Another host, as far as a browser is concerned; it remembers who came. */
+async function startOutside() {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url!)
+    response.setHeader('access-control-allow-origin', '*').end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  return { url: `http://127.0.0.1:${port}`, asked, server }
+}
+
+type Watched = { page: Page; requests: string[]; complaints: string[] }
+
+async function open(options: Parameters<Browser['newContext']>[0] = {}): Promise<Watched> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  contexts.push(context)
+  const page = await context.newPage()
+  const requests: string[] = []
+  const complaints: string[] = []
+  page.on('request', request => requests.push(request.url()))
+  page.on('pageerror', error => complaints.push(error.message))
+  // A breach of the content security policy is an error of the console, too.
+  page.on('console', message => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  return { page, requests, complaints }
+}
+
+const openAsAdministrator = (options: Parameters<Browser['newContext']>[0] = {}) =>
+  open({ httpCredentials: ADMINISTRATOR, ...options })
+
+async function screenshot(page: Page, name: string, fullPage = true): Promise<void> {
+  const folder = process.env.SHOTS
+  if (!folder) return
+  mkdirSync(folder, { recursive: true })
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage })
+}
+
+const SCHEMES = ['light', 'dark'] as const
+
+describe('/docs', () => {
+  test.each(SCHEMES)(
+    'shows every operation in %s, asks no other host, and has nothing to complain about',
+    async colorScheme => {
+      const { page, requests, complaints } = await open({ colorScheme })
+      await page.goto(`${gateway.url}/docs`)
+      await page.locator('.opblock').first().waitFor()
+      const { paths } = (await gateway.call(null, 'GET', '/openapi.json')).body
+      const operations = Object.values(paths as Record<string, object>).flatMap(methods => Object.keys(methods))
+      expect(await page.locator('.opblock:visible').count()).toBe(operations.length)
+
+      await page.getByText('Accept one e-mail').click()
+      const opened = page.locator('.opblock.is-open')
+      await opened.getByText('Request body').waitFor()
+      await opened.getByText('"subject"').first().waitFor()
+      await page.waitForLoadState('networkidle')
+      await screenshot(page, `docs-${colorScheme}`, false)
+      expect.soft(await page.locator('.errors-wrapper').allInnerTexts()).toEqual([])
+      expect.soft(requests.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:'))).toEqual([])
+      expect.soft(complaints).toEqual([])
+      // Swagger UI has faint buttons and badges of its own; what the gateway says must be readable.
+      const hard = (await page.evaluate(HARD_TO_READ)) as string[]
+      expect(hard.filter(text => /e-mail|\/v1\/|company|captur/i.test(text))).toEqual([])
+    },
+  )
+
+  test('shows the operations also over plain HTTP under another name, as on an office network', async () => {
+    const { page } = await open()
+    await page.goto(`${gateway.url.replace('127.0.0.1', 'gateway.test')}/docs`)
+    await page.getByText('Accept one e-mail').waitFor({ timeout: 5_000 })
+  })
+
+  test('lets a newcomer try an e-mail out', async () => {
+    const { page } = await open()
+    await page.goto(`${gateway.url}/docs`)
+    await page.getByRole('button', { name: 'Authorize' }).first().click()
+    const dialog = page.locator('.dialog-ux')
+    await dialog.locator('input[type=text], input[type=password]').first().fill(company.apiKey)
+    await dialog
+      .getByRole('button', { name: /apply credentials|authorize/i })
+      .first()
+      .click()
+    await dialog.getByRole('button', { name: 'Close', exact: true }).first().click()
+    await page.getByText('Accept one e-mail').click()
+    const opened = page.locator('.opblock.is-open')
+    await opened.getByRole('button', { name: 'Try it out' }).click()
+    await opened.locator('textarea').fill('{"to":"maria@example.com","subject":"Hello","text":"It works."}')
+    await opened.getByRole('button', { name: 'Execute' }).click()
+    await opened.locator('.live-responses-table').waitFor()
+    expect(await opened.locator('.live-responses-table tbody .response-col_status').first().innerText()).toMatch(
+      /^202\b/,
+    )
+  })
+})
+
+describe('/admin/inbox', () => {
+  test('asks for the name and the password of an administrator', async () => {
+    const asked = await gateway.call(null, 'GET', '/admin/inbox', undefined, { accept: 'text/html' })
+    expect(asked.status).toBe(401)
+    expect(asked.headers.get('www-authenticate')).toMatch(/^Basic realm=/)
+    const stranger = await open({ httpCredentials: { ...ADMINISTRATOR, password: 'guessed' } })
+    const answer = await stranger.page.goto(`${gateway.url}/admin/inbox`).catch(error => String(error))
+    expect(typeof answer === 'string' ? answer : answer?.status()).toSatisfy(
+      value => value === 401 || /INVALID_AUTH_CREDENTIALS/.test(String(value)),
+    )
+    const { page } = await openAsAdministrator()
+    expect((await page.goto(`${gateway.url}/admin/inbox`))?.status()).toBe(200)
+  })
+
+  test.each(SCHEMES)('in %s lists what was captured, and opens one with a preview of its HTML', async colorScheme => {
+    const subject = `Your order & its <b>parcel</b> (${colorScheme})`
+    const html = '<h1 style="color:#123456">Olá, Maria</h1><p>Your parcel has <b>left</b> our warehouse.</p>'
+    const email = { to: 'Maria <maria@example.com>', cc: ['ana@example.com'], subject, html, externalId: 'order-1' }
+    const { body } = await gateway.call(company, 'POST', '/v1/email/send', email)
+    await until(
+      () => gateway.call(company, 'GET', `/v1/email/${body.outboxId}`),
+      answer => answer.body.status === 'SENT',
+    )
+    const { page, requests, complaints } = await openAsAdministrator({ colorScheme })
+    await page.goto(`${gateway.url}/admin/inbox`)
+    await page.getByRole('heading', { name: 'Captured e-mails' }).waitFor()
+    await screenshot(page, `inbox-${colorScheme}`)
+    expect(await page.evaluate(HARD_TO_READ)).toEqual([])
+
+    await page.getByRole('link', { name: subject }).click()
+    await page.getByRole('heading', { name: subject }).waitFor()
+    const preview = page.frameLocator('iframe')
+    expect(await preview.getByRole('heading').innerText()).toBe('Olá, Maria')
+    const colour = await page.frames()[1]!.evaluate('getComputedStyle(document.querySelector("h1")).color')
+    expect(colour).toBe('rgb(18, 52, 86)')
+    expect(await page.locator('dl').innerText()).toMatch(/maria@example\.com[\s\S]*ana@example\.com/)
+    await screenshot(page, `message-${colorScheme}`)
+    expect(await page.evaluate(HARD_TO_READ)).toEqual([])
+    expect(requests.filter(url => !url.startsWith(gateway.url) && url !== 'about:srcdoc')).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('runs and loads nothing of a hostile message, whatever is clicked in it', async () => {
+    const messageId = await capture({
+      subject: `"><script>document.title='ran'</script><img src="${outside.url}/subject.png">`,
+      from: `<img src="${outside.url}/from.png"> <evil@example.com>`,
+      headers: { 'X-<b>': `"><iframe src="${outside.url}/header"></iframe>` },
+      text: `</pre><script>fetch('${outside.url}/text')</script>`,
+      html: hostileHtml(outside.url),
+      attachments: [
+        { filename: `<img src="${outside.url}/file.png">`, contentType: 'text/plain', contentId: null, bytes: 1 },
+      ],
+    })
+    const { page } = await openAsAdministrator()
+    const address = `${gateway.url}/admin/inbox/${messageId}`
+    await page.goto(address)
+    const preview = page.frameLocator('iframe')
+    await preview.getByText('You have won').waitFor()
+    // The refresh of the message asks for 0 seconds; images and scripts come at once.
+    await page.waitForTimeout(1_000)
+    await screenshot(page, 'hostile')
+    for (const id of ['submit', 'link', 'top', 'blank', 'javascript']) {
+      await preview
+        .locator(`#${id}`)
+        .click({ timeout: 2_000 })
+        .catch(() => undefined)
+      await page.waitForTimeout(150)
+      await page.goto(address)
+    }
+    expect(outside.asked).toEqual([])
+    expect(page.context().pages()).toHaveLength(1)
+    expect(await page.title()).not.toBe('ran')
+  })
+
+  test('is what protects: the same message in a bare page runs and loads', async () => {
+    const { page } = await open()
+    await page.setContent(hostileHtml(outside.url).replace(/<meta[^>]*refresh[^>]*>/, ''))
+    await until(
+      async () => outside.asked,
+      asked => ['/script', '/onerror', '/image.png', '/stylesheet.css'].every(path => asked.includes(path)),
+    )
+  })
+
+  /** Past the rules at the door, as a message that an older version let in. */
+  async function capture(message: Partial<CapturedMessage>): Promise<string> {
+    const messageId = `capture-${randomUUID()}`
+    const whole = { to: ['maria@example.com'], cc: [], bcc: [], replyTo: [], headers: {}, attachments: [], ...message }
+    await gateway.db.pool.query(
+      'insert into capture_inbox (message_id, attempt_id, outbox_id, company_id, message) values ($1, $2, $3, $4, $5)',
+      [messageId, randomUUID(), randomUUID(), company.companyId, JSON.stringify(whole)],
+    )
+    return messageId
+  }
+})

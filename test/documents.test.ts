@@ -1,0 +1,201 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { readSettings, settingsSchema } from '../src/config.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { call, until } from './support/gateway.ts'
+import { createTestDatabase } from './support/postgres.ts'
+import {
+  atCleanUp,
+  cleanUp,
+  makeDataDir,
+  ROOT,
+  runGateway,
+  runShell,
+  type SpawnedGateway,
+  spawnGateway,
+} from './support/process.ts'
+
+afterAll(cleanUp)
+
+describe('.env.example', () => {
+  const lines = readFileSync(join(ROOT, '.env.example'), 'utf8').split('\n')
+  const entries = lines.flatMap((line, index) => {
+    const match = /^([A-Z_]+)=(.*)$/.exec(line)
+    return match ? [{ name: match[1]!, value: match[2]!, comment: lines[index - 1] ?? '' }] : []
+  })
+
+  test('lists exactly the settings there are, each once', () => {
+    expect(entries.map(entry => entry.name).sort()).toEqual(Object.keys(settingsSchema.shape).sort())
+  })
+
+  test('says of each in one line above it what it is', () => {
+    for (const { name, comment } of entries) expect(`${name}: ${comment}`).toMatch(/: # \S.{10,}\.$/)
+  })
+
+  test('shows the defaults, and can be loaded as it is', () => {
+    const defaults = readSettings({})
+    for (const { name, value } of entries) {
+      expect(`${name}=${value}`).toBe(`${name}=${defaults[name as keyof typeof defaults] ?? ''}`)
+    }
+    expect(readSettings(Object.fromEntries(entries.map(({ name, value }) => [name, value])))).toEqual(defaults)
+  })
+})
+
+describe('links', () => {
+  const documents = ['README.md', ...readdirSync(join(ROOT, 'docs')).map(name => `docs/${name}`)]
+
+  test.each(documents.filter(name => name.endsWith('.md')))('of %s lead to what is there', async name => {
+    const text = await readFile(join(ROOT, name), 'utf8')
+    const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(match => match[1]!)
+    const relative = targets.filter(target => !/^[a-z]+:|^#/i.test(target)).map(target => target.split('#')[0]!)
+    const broken = relative.filter(target => !existsSync(resolve(ROOT, dirname(name), target)))
+    expect(broken).toEqual([])
+  })
+})
+
+describe('the commands of the README', () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  let gateway: SpawnedGateway
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    const DATA_DIR = await makeDataDir()
+    gateway = await spawnGateway({ env: { DATA_DIR, PORT: '0' } })
+    env = { DATA_DIR, API_KEY: gateway.apiKey }
+  })
+
+  function shellBlocks(heading: string): string[] {
+    const section = readme.split(/^## /m).find(part => part.startsWith(`${heading}\n`))!
+    return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(match => match[1]!)
+  }
+
+  async function run(block: string, more: Record<string, string> = {}): Promise<string> {
+    const script = block.replaceAll('http://127.0.0.1:3000', gateway.url)
+    const { code, stdout, stderr } = await runShell(`set -e\n${script}`, { env: { ...env, ...more } })
+    expect({ code, stderr: stderr.replaceAll(/^npm warn.*\n/gm, '') }).toEqual({ code: 0, stderr: '' })
+    return stdout
+  }
+
+  test('under "First e-mail" send one and tell where it is', async () => {
+    const [sending, asking, ...rest] = shellBlocks('First e-mail')
+    expect(rest).toEqual([])
+    const accepted = JSON.parse(await run(sending!))
+    expect(accepted).toMatchObject({ status: 'QUEUED', jobId: accepted.outboxId })
+    const { outboxId } = accepted
+    await until(
+      () => call(gateway.url, gateway, 'GET', `/v1/email/${outboxId}`),
+      ({ body }) => body.status === 'SENT',
+    )
+    const answer = await run(asking!, { OUTBOX_ID: outboxId })
+    const shown = JSON.parse(answer.slice(0, answer.lastIndexOf('}') + 1))
+    expect(shown).toMatchObject({ outboxId, status: 'SENT', to: ['maria@example.com'] })
+    expect(answer.slice(answer.lastIndexOf('}') + 1)).toMatch(/^Accepted by capture/)
+  })
+
+  test('under "Command line" help, make a company and a key, and send', async () => {
+    const blocks = shellBlocks('Command line')
+    expect(blocks).toHaveLength(1)
+    const told = await run(blocks[0]!)
+    expect(told).toMatch(/Usage: [\s\S]*Company acme[\s\S]*sk_live_\w+[\s\S]*sk_test_\w+[\s\S]*Queued [0-9a-f-]{36}/)
+  })
+
+  test('under "Run" and "Test" are scripts of the package', () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    expect(shellBlocks('Run')).toEqual(['npm install && npm start\n'])
+    expect(shellBlocks('Test')).toEqual(['npm test\n'])
+    const named = [...readme.matchAll(/`npm (?:run )?(\w+)`/g)].map(match => match[1]!)
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['start', 'test', ...named]))
+  })
+})
+
+describe("import from 'email-gateway/contracts'", () => {
+  const VALUES = [
+    ...['EMAIL_JOB_CONFIG', 'EMAIL_JOB_RETRY_CONFIG', 'EMAIL_JOB_FAIRNESS_CONFIG', 'emailSendJobDataSchema'],
+    ...['validateEmailJobData', 'calculateBackoffDelay', 'isRetryableError', 'RETRYABLE_ERRORS', 'PERMANENT_ERRORS'],
+    ...['validateDLQEntry', 'calculateRoundRobinPriority', 'VALID_TRANSITIONS', 'validateTransition'],
+    ...['calculateExpiration', 'hashEmail', 'maskEmail'],
+  ]
+  const TYPES = ['EmailSendJobData', 'EmailSendJobOptions', 'EmailSendJobResult', 'TenantFairnessMetrics']
+
+  test('works inside the repository', async () => {
+    const script = `import { ${VALUES} } from 'email-gateway/contracts'; console.log(typeof hashEmail)`
+    expect(await runShell(`node --input-type=module -e "${script}"`)).toMatchObject({ code: 0, stdout: 'function\n' })
+  })
+
+  test('works for a package that depends on it, with its types', async () => {
+    const folder = await makeDataDir()
+    await mkdir(join(folder, 'node_modules'))
+    await symlink(ROOT, join(folder, 'node_modules/email-gateway'))
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+    const types = TYPES.map(name => `type ${name}`)
+    await writeFile(
+      join(folder, 'consumer.ts'),
+      `import { ${[...VALUES, ...types].join(', ')} } from 'email-gateway/contracts'
+       export const names = { ${VALUES} }
+       export type All = [${TYPES}]
+       export const sentBefore: EmailSendJobResult['status'] = 'ALREADY_SENT'
+       console.log(Object.values(names).filter(value => value === undefined).length, hashEmail(' Ana@Example.com '))`,
+    )
+    const tsc = `${join(ROOT, 'node_modules/.bin/tsc')} --strict --module nodenext --target es2023 --outDir out consumer.ts`
+    expect(await runShell(tsc, { cwd: folder })).toMatchObject({ stdout: '', code: 0 })
+    const { code, stdout } = await runShell('node out/consumer.js', { cwd: folder })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^0 sha256:[0-9a-f]{64}\n$/) })
+  })
+})
+
+describe('migrations', () => {
+  const files = readdirSync(join(ROOT, 'migrations')).sort()
+
+  test('are numbered from 1 without gaps', () => {
+    expect(files.length).toBeGreaterThan(0)
+    files.forEach((file, index) => {
+      expect(file).toMatch(new RegExp(`^${String(index + 1).padStart(4, '0')}_[a-z0-9_]+\\.sql$`))
+    })
+  })
+
+  test('on a database that is up to date apply nothing', async () => {
+    const database = await createTestDatabase()
+    atCleanUp(() => database.drop())
+    expect(await migrate(database.url)).toEqual([])
+    expect(await migrate(database.url)).toEqual([])
+  })
+
+  test('that two processes start at once on an empty database are applied once', async () => {
+    const url = await createEmptyDatabase()
+    const applied = await Promise.all([migrate(url), migrate(url)])
+    expect(applied.flat()).toEqual(files)
+    expect(await migrate(url)).toEqual([])
+  })
+
+  test('of a newer version keep an older gateway from starting', async () => {
+    const database = await createTestDatabase()
+    atCleanUp(() => database.drop())
+    await execute(database.url, `insert into schema_migrations (version, name) values (9999, '9999_future.sql')`)
+    const sentence = `The database is at schema version 9999, this program knows ${files.length}. Start a newer version of the gateway.`
+    await expect(migrate(database.url)).rejects.toThrow(sentence)
+    const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
+    const env = { PORT: '0', DATA_DIR: await makeDataDir(), DATABASE_URL: database.url, ...secrets }
+    for (const command of ['start', 'migrate']) {
+      expect(await runGateway([command], { env })).toMatchObject({ code: 1, stdout: '', stderr: `${sentence}\n` })
+    }
+  })
+
+  async function createEmptyDatabase(): Promise<string> {
+    const admin = inject('postgresUrl')
+    const name = `empty_${process.pid}`
+    await execute(admin, `create database ${name}`)
+    atCleanUp(() => execute(admin, `drop database ${name} with (force)`))
+    const url = new URL(admin)
+    url.pathname = `/${name}`
+    return url.href
+  }
+
+  async function execute(url: string, sql: string): Promise<void> {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query(sql).finally(() => client.end())
+  }
+})

@@ -1,0 +1,520 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { validateDLQEntry } from '../src/contracts/dlq.ts'
+import { hashEmail } from '../src/contracts/hashing.ts'
+import { RETRY_POLICIES } from '../src/contracts/retry.ts'
+import { type EmailStatus, mayMove } from '../src/contracts/states.ts'
+import { pauseCompany, resumeCompany } from '../src/db/companies.ts'
+import type { Queryable } from '../src/db/pool.ts'
+import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
+import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
+import { accept, claim, draft, forgotten, makeDue, type Story, storyOf, typesOf } from './support/line.ts'
+import { rows, send, sendOk, sleep } from './support/mail.ts'
+
+const SENT = ['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT']
+const TRIED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
+const AN_HOUR_MS = 3_600_000
+
+let gateway: TestGateway
+let company: TestCompany
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  company = await gateway.company()
+  await watchStatuses(gateway.db.pool)
+})
+afterAll(() => gateway?.stop())
+
+const story = (outboxId: string) => storyOf(gateway.db.pool, outboxId)
+const settled = (outboxId: string, ...statuses: EmailStatus[]): Promise<Story> =>
+  until(
+    () => story(outboxId),
+    ({ email }) => statuses.includes(email.status),
+  )
+const eventOf = ({ events }: Story, type: string) => events.find(event => event.type === type)!
+const later = (change: Record<string, unknown> = {}, from = company) =>
+  sendOk(gateway, from, { delay: AN_HOUR_MS, ...change })
+
+/** Writes down every change of an e-mail's status beside the events of the same transaction. */
+async function watchStatuses(db: Queryable): Promise<void> {
+  await db.query(`
+    create table moves (outbox_id uuid, before text, after text, transaction xid8);
+    create table written (outbox_id uuid, type text, transaction xid8);
+    create function note_move() returns trigger language plpgsql as $$ begin
+      insert into moves values (new.outbox_id, old.status, new.status, pg_current_xact_id()); return null; end $$;
+    create function note_event() returns trigger language plpgsql as $$ begin
+      insert into written values (new.outbox_id, new.type, pg_current_xact_id()); return null; end $$;
+    create trigger note_move after update on email_outbox for each row
+      when (old.status is distinct from new.status) execute function note_move();
+    create trigger note_event after insert on email_events for each row execute function note_event();`)
+}
+
+describe('magic recipients', () => {
+  test.each([
+    [
+      'bounce@simulator.test',
+      'Permanent',
+      { bounceSubType: 'General', diagnosticCode: 'smtp; 550 5.1.1 user unknown' },
+    ],
+    ['soft-bounce@simulator.test', 'Transient', { bounceSubType: 'MailboxFull', diagnosticCode: /^smtp; 4/ }],
+  ])('%s is sent, then bounces', async (to, bounceType, metadata) => {
+    const told = await settled(await sendOk(gateway, company, { to }), 'BOUNCED')
+    expect(typesOf(told)).toEqual([...SENT, 'BOUNCE'])
+    const { diagnosticCode, ...others } = metadata
+    expect(eventOf(told, 'BOUNCE').metadata).toMatchObject({
+      bounceType,
+      ...others,
+      messageId: told.email.message_id,
+      recipientHash: hashEmail(to),
+    })
+    expect(eventOf(told, 'BOUNCE').metadata.diagnosticCode).toMatch(diagnosticCode)
+    expect(told.recipients.map(row => row.status)).toEqual(['BOUNCED'])
+    expect(told.email).toMatchObject({
+      bounce_type: bounceType,
+      bounced_at: expect.any(Date),
+      sent_at: expect.any(Date),
+    })
+    expect(told.inbox).toHaveLength(1)
+  })
+
+  test('complaint@ is delivered, then complained about', async () => {
+    const told = await settled(await sendOk(gateway, company, { to: 'complaint@simulator.test' }), 'COMPLAINED')
+    expect(typesOf(told)).toEqual([...SENT, 'DELIVERED', 'COMPLAINT'])
+    expect(eventOf(told, 'DELIVERED').metadata).toMatchObject({ smtpResponse: '250 2.0.0 OK' })
+    expect(eventOf(told, 'COMPLAINT').metadata).toMatchObject({ feedbackType: 'abuse', userAgent: 'Simulator' })
+    expect(told.recipients.map(row => row.status)).toEqual(['COMPLAINED'])
+    expect(told.email).toMatchObject({ delivered_at: expect.any(Date), complained_at: expect.any(Date) })
+  })
+
+  test('a cc that bounces leaves the e-mail to its to', async () => {
+    const outboxId = await sendOk(gateway, company, { cc: ['bounce@simulator.test'] })
+    const told = await until(
+      () => story(outboxId),
+      one => typesOf(one).includes('BOUNCE'),
+    )
+    expect(told.recipients.map(row => [row.kind, row.status])).toEqual([
+      ['to', 'SENT'],
+      ['cc', 'BOUNCED'],
+    ])
+    expect(told.email).toMatchObject({ status: 'SENT', bounced_at: null })
+  })
+
+  test('the spelling does not matter', async () => {
+    await settled(await sendOk(gateway, company, { to: 'B. <Bounce@Simulator.TEST>' }), 'BOUNCED')
+  })
+
+  test('reject@ is refused, and is a dead letter with reason, history and data', async () => {
+    const outboxId = await sendOk(gateway, company, { to: 'reject@simulator.test', externalId: 'BOL-1', tags: ['a'] })
+    const told = await settled(outboxId, 'REJECTED')
+    expect(typesOf(told)).toEqual(['QUEUED', ...TRIED, 'REJECTED', 'DLQ_MOVED'])
+    expect(eventOf(told, 'REJECTED').metadata).toMatchObject({
+      errorCode: 'SES_MESSAGE_REJECTED',
+      willRetry: false,
+      reason: 'Email address is not verified.',
+      sesError: 'MessageRejected',
+    })
+    expect(eventOf(told, 'DLQ_MOVED').metadata).toMatchObject({
+      attempts: 1,
+      lastError: 'Email address is not verified.',
+    })
+    expect(told.email).toMatchObject({ failed_at: expect.any(Date), failure_reason: 'Email address is not verified.' })
+    expect(told.recipients.map(row => row.status)).toEqual(['REJECTED'])
+    expect(told.inbox).toEqual([])
+    const entry = entryOf(told)
+    expect(entry).toMatchObject({ failedAttempts: 1, lastFailureCode: 'MessageRejected' })
+    expect(entry.retryHistory).toHaveLength(1)
+    expect(entry.originalData).toMatchObject({ outboxId, companyId: company.companyId, subject: 'Hello', tags: ['a'] })
+  })
+})
+
+/** The dead letter as seed 002 wants it, checked by the contract. */
+function entryOf({ dead }: Story) {
+  const iso = (date: Date) => date.toISOString()
+  return validateDLQEntry({
+    jobId: dead!.outbox_id,
+    outboxId: dead!.outbox_id,
+    companyId: dead!.company_id,
+    originalData: dead!.original_data,
+    failedAttempts: dead!.failed_attempts,
+    lastFailureReason: dead!.last_failure_reason,
+    lastFailureCode: dead!.last_failure_code,
+    lastFailureTimestamp: iso(dead!.last_failure_at),
+    enqueuedAt: iso(dead!.enqueued_at),
+    movedToDLQAt: iso(dead!.moved_at),
+    retryHistory: dead!.retry_history,
+  })
+}
+
+describe('retry', () => {
+  test('throttle@ waits as long as its policy says, give or take a quarter', async () => {
+    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test', retryPolicy: 'patient' })
+    const told = await settled(outboxId, 'RETRY_SCHEDULED')
+    expect(typesOf(told)).toEqual(['QUEUED', ...TRIED, 'RETRY_SCHEDULED'])
+    const { metadata, created_at } = eventOf(told, 'RETRY_SCHEDULED')
+    expect(metadata).toMatchObject({
+      errorCode: 'SES_THROTTLING',
+      errorCategory: 'QUOTA_ERROR',
+      originalCode: 'Throttling',
+      willRetry: true,
+      nextAttemptNumber: 2,
+    })
+    expect(told.email.next_attempt_at.getTime() - created_at.getTime()).toBe(metadata.backoffDelay)
+    expect(metadata.backoffDelay).toBeGreaterThanOrEqual(45_000)
+    expect(metadata.backoffDelay).toBeLessThanOrEqual(75_000)
+    const waiting = await rows(gateway, 'select due_at from email_scheduled where outbox_id = $1', [outboxId])
+    expect(waiting).toEqual([{ due_at: told.email.next_attempt_at }])
+    expect(told.recipients.map(row => row.status)).toEqual(['PENDING'])
+    expect(told.email.failed_at).toBeNull()
+  })
+
+  test('the first retry of the default policy comes by itself after about a second', async () => {
+    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test' })
+    const told = await until(
+      () => story(outboxId),
+      ({ email, events }) => email.attempts === 2 && typesOf({ events }).at(-1) === 'RETRY_SCHEDULED',
+    )
+    const [first, second] = told.events.filter(event => event.type === 'RECEIVED').map(event => event.created_at)
+    expect(second!.getTime() - first!.getTime()).toBeGreaterThanOrEqual(750)
+    expect(second!.getTime() - first!.getTime()).toBeLessThan(3000)
+  })
+
+  test.each([
+    ['steps', 5],
+    ['exponential', 5],
+    ['patient', 4],
+  ] as const)('%s gives up after %i attempts, with the history of all of them', async (retryPolicy, attempts) => {
+    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test', retryPolicy })
+    const told = await until(
+      async () => {
+        await makeDue(gateway.db.pool, [outboxId])
+        return story(outboxId)
+      },
+      ({ email }) => email.status === 'DLQ',
+    )
+    const tries = Array.from({ length: attempts - 1 }, () => [...TRIED, 'RETRY_SCHEDULED']).flat()
+    expect(typesOf(told)).toEqual(['QUEUED', ...tries, ...TRIED, 'FAILED', 'DLQ_MOVED'])
+    expect(told.email).toMatchObject({ attempts, next_attempt_at: null, failed_at: expect.any(Date) })
+    told.events
+      .filter(event => event.type === 'RETRY_SCHEDULED')
+      .forEach(({ metadata }, index) => {
+        const baseMs = RETRY_POLICIES[retryPolicy].delaysSeconds[index]! * 1000
+        expect(metadata).toMatchObject({ attempt: index + 1, nextAttemptNumber: index + 2 })
+        expect(Math.abs(metadata.backoffDelay - baseMs)).toBeLessThanOrEqual(baseMs / 4)
+      })
+    expect(eventOf(told, 'FAILED').metadata).toMatchObject({ errorCode: 'SES_THROTTLING', willRetry: false })
+    expect(eventOf(told, 'DLQ_MOVED').metadata).toMatchObject({ attempts, lastError: 'Maximum sending rate exceeded.' })
+    const entry = entryOf(told)
+    expect(entry.failedAttempts).toBe(attempts)
+    expect(entry.retryHistory!.map(one => one.attempt)).toEqual(
+      Array.from({ length: attempts }, (_, index) => index + 1),
+    )
+    expect(told.recipients.map(row => row.status)).toEqual(['DLQ'])
+    expect(told.inbox).toEqual([])
+  })
+
+  test('a retry that succeeds leaves no trace of the error on the e-mail', async () => {
+    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test', retryPolicy: 'patient' })
+    await settled(outboxId, 'RETRY_SCHEDULED')
+    await rows(gateway, `update email_recipients set address = 'maria@example.com' where outbox_id = $1`, [outboxId])
+    await makeDue(gateway.db.pool, [outboxId])
+    const { email } = await settled(outboxId, 'SENT')
+    expect(email).toMatchObject({ attempts: 2, error_code: null, failure_reason: null, next_attempt_at: null })
+  })
+})
+
+describe('expiry', () => {
+  test('mail that is due after its end is EXPIRED and not sent', async () => {
+    const outboxId = await later()
+    await rows(gateway, `update email_outbox set expires_at = now() - interval '1 second' where outbox_id = $1`, [
+      outboxId,
+    ])
+    await makeDue(gateway.db.pool, [outboxId])
+    const told = await settled(outboxId, 'EXPIRED', 'SENT')
+    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'EXPIRED'])
+    expect(told.inbox).toEqual([])
+    expect(told.recipients.map(row => row.status)).toEqual(['EXPIRED'])
+    expect(told.email).toMatchObject({ failed_at: expect.any(Date), failure_reason: expect.stringMatching(/\S/) })
+    expect(told.dead).toBeUndefined()
+  })
+
+  test('the 24 hours count from the due time', async () => {
+    const outboxId = await later()
+    const { email } = await story(outboxId)
+    expect(email.expires_at.getTime() - email.next_attempt_at.getTime()).toBe(24 * AN_HOUR_MS)
+  })
+
+  test('mail for a moment long past is sent at once or refused at the door, never accepted and expired', async () => {
+    const scheduledAt = new Date(Date.now() - 48 * AN_HOUR_MS).toISOString()
+    const answer = await send(gateway, company, { to: 'maria@example.com', subject: 'Hello', text: 'Hi', scheduledAt })
+    if (answer.status !== 202) return expect(answer.status).toBe(422)
+    const told = await settled(answer.body.outboxId, 'SENT', 'EXPIRED')
+    expect(told.email.status).toBe('SENT')
+  })
+})
+
+describe('an e-mail that can no longer be sent', () => {
+  const HOSTILE = '<p>Hi</p><script>alert(1)</script>'
+
+  test.each<[name: string, sabotage: string, validation: string, code: string]>([
+    ['its HTML turned hostile', `update email_content set html = '${HOSTILE}' where`, 'TEMPLATE', 'INVALID_TEMPLATE'],
+    ['its content is empty', `update email_content set html = null, text = null where`, 'TEMPLATE', 'INVALID_TEMPLATE'],
+    ['its content is gone', `delete from email_content where`, 'OUTBOX', 'OUTBOX_NOT_FOUND'],
+    ['its subject is gone', `update email_outbox set subject = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its subject grew', `update email_outbox set subject = repeat('x', 151) where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its subject broke', `update email_outbox set subject = E'a\\nb' where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its address is none', `update email_recipients set address = 'maria' where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its address was erased', `update email_recipients set address = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its recipients are gone', `delete from email_recipients where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    [
+      'its recipient was deleted',
+      `update recipients r set deleted_at = now() from email_outbox o where r.recipient_id = o.recipient_id and`,
+      'RECIPIENT',
+      'RECIPIENT_NOT_FOUND',
+    ],
+  ])('%s: it is FAILED with its cause, and its neighbours are SENT', async (name, sabotage, validation, code) => {
+    const ids = await Promise.all([1, 2, 3].map(place => later({ recipient: { externalId: `${name} ${place}` } })))
+    await rows(gateway, `${sabotage} outbox_id = $1`, [ids[1]])
+    await makeDue(gateway.db.pool, ids)
+    for (const neighbour of [ids[0]!, ids[2]!]) expect(typesOf(await settled(neighbour, 'SENT'))).toEqual(SENT)
+    const told = await settled(ids[1]!, 'FAILED')
+    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATION_FAILED', 'FAILED', 'DLQ_MOVED'])
+    expect(eventOf(told, 'VALIDATION_FAILED').metadata).toMatchObject({ validation, errorCode: code })
+    expect(eventOf(told, 'FAILED').metadata).toMatchObject({ errorCode: code, willRetry: false })
+    expect(told.email.error_code).toBe(code)
+    expect(told.inbox).toEqual([])
+    expect(entryOf(told).failedAttempts).toBe(1)
+    expect(told.dead!.last_failure_reason, 'a reason that a person can read').toMatch(/\w{2,} \w{2,}/)
+    expect(told.dead!.last_failure_reason).not.toMatch(/Cannot read|undefined|null/)
+  })
+})
+
+describe('waiting', () => {
+  test('a paused company waits, others do not, and it goes on when resumed', async () => {
+    const paused = await gateway.company()
+    await pauseCompany(gateway.db.pool, paused.companyId, 'by hand')
+    const held = await sendOk(gateway, paused)
+    await settled(await sendOk(gateway, company), 'SENT')
+    await sleep(300)
+    expect((await story(held)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+    await resumeCompany(gateway.db.pool, paused.companyId)
+    await settled(held, 'SENT')
+  })
+
+  test('scheduled mail is not sent early, not even with a stale row among the ready', async () => {
+    const outboxId = await later()
+    await rows(gateway, 'insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2)', [
+      company.companyId,
+      outboxId,
+    ])
+    await settled(await sendOk(gateway, company), 'SENT')
+    await until(
+      () => rows(gateway, 'select from email_ready where outbox_id = $1', [outboxId]),
+      ready => ready.length === 0,
+    )
+    expect((await story(outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+    expect(await rows(gateway, 'select from email_scheduled where outbox_id = $1', [outboxId])).toHaveLength(1)
+    await makeDue(gateway.db.pool, [outboxId])
+    expect(typesOf(await settled(outboxId, 'SENT'))).toEqual(SENT)
+  })
+
+  test('mail with a short delay is sent when its time has come, not before', async () => {
+    const { email } = await settled(await sendOk(gateway, company, { delay: 400 }), 'SENT')
+    const waitedMs = email.sent_at.getTime() - email.created_at.getTime()
+    expect(waitedMs).toBeGreaterThanOrEqual(400)
+    expect(waitedMs).toBeLessThan(2500)
+  })
+})
+
+describe('with nobody sending', () => {
+  let quiet: TestGateway
+  let db: Queryable
+  let companyId: string
+
+  beforeAll(async () => {
+    quiet = await startTestGateway({ role: 'api' })
+    db = quiet.db.hot
+    companyId = (await quiet.company()).companyId
+    await watchStatuses(db)
+  })
+  afterAll(() => quiet?.stop())
+  beforeEach(async () => {
+    await db.query('truncate email_ready, email_scheduled, leases, email_outbox, email_events, email_recipients')
+  })
+
+  test('the urgent goes first inside a company, then the older', async () => {
+    const priorities = [5, 10, 1, 5, 3, 1]
+    const ids = await accept(
+      db,
+      priorities.map(priority => draft(companyId, { priority })),
+    )
+    const { claimed } = await claim(db, 6)
+    const order = claimed.map(one => priorities[ids.indexOf(one.outboxId)])
+    expect(order).toEqual([1, 1, 3, 5, 5, 10])
+    expect(claimed.map(one => ids.indexOf(one.outboxId))).toEqual([2, 5, 4, 0, 3, 1])
+  })
+
+  /** Starts both at nearly the same moment, one or the other a little earlier each time. */
+  async function race<A, B>(round: number, one: () => Promise<A>, other: () => Promise<B>): Promise<[A, B]> {
+    const delayed = async <T>(turns: number, act: () => Promise<T>) => {
+      for (let turn = 0; turn < turns; turn++) await new Promise(resolve => setImmediate(resolve))
+      return act()
+    }
+    return Promise.all([delayed(round % 7, one), delayed(round % 5, other)])
+  }
+
+  test('cancelling and claiming at the same moment, 200 times: exactly one of them wins', async () => {
+    const won = { cancel: 0, claim: 0 }
+    for (let round = 0; round < 200; round++) {
+      const [outboxId] = await accept(db, [draft(companyId)])
+      const [outcome, { claimed }] = await race(
+        round,
+        () => cancelEmail(quiet.db.pool, outboxId!, companyId, 'test'),
+        () => claim(db, 1),
+      )
+      expect([outcome, claimed.map(one => one.outboxId)], `round ${round}`).toEqual(
+        claimed.length === 1 ? ['too-late', [outboxId]] : ['done', []],
+      )
+      const told = await storyOf(db, outboxId!)
+      expect([told.email.status, ...typesOf(told)]).toEqual(
+        claimed.length === 1 ? ['PROCESSING', 'QUEUED', 'RECEIVED'] : ['CANCELLED', 'QUEUED', 'CANCELLED'],
+      )
+      won[claimed.length === 1 ? 'claim' : 'cancel']++
+    }
+    expect(await forgotten(db)).toEqual([])
+    expect(
+      Math.min(won.cancel, won.claim),
+      `a race that one always wins is none: ${JSON.stringify(won)}`,
+    ).toBeGreaterThan(0)
+  })
+
+  test('cancelling many while a large batch is claimed: nobody waits for the other in a circle', async () => {
+    for (let round = 0; round < 15; round++) {
+      const ids = await accept(
+        db,
+        Array.from({ length: 60 }, () => draft(companyId)),
+      )
+      const backwards = ids.toReversed()
+      const [outcomes, ...leases] = await Promise.all([
+        Promise.all(backwards.map(id => cancelEmail(quiet.db.pool, id, companyId, 'test'))),
+        claim(db, 30),
+        claim(db, 30),
+      ])
+      const claimed = new Set(leases.flatMap(lease => lease.claimed.map(one => one.outboxId)))
+      const cancelled = new Set(backwards.filter((_, index) => outcomes[index] === 'done'))
+      const left = (await claim(db, 100)).claimed.map(one => one.outboxId)
+      expect([...claimed, ...cancelled, ...left].toSorted(), `round ${round}`).toEqual(ids.toSorted())
+    }
+    expect(await forgotten(db)).toEqual([])
+  })
+
+  const in10Minutes = () => new Date(Date.now() + 600_000).toISOString()
+  const now = () => new Date().toISOString()
+  const moveAndClaim = async () => {
+    await readyDueEmails(db)
+    return claim(db, 10)
+  }
+
+  /** A scheduled e-mail whose time has just come. */
+  async function dueNow(): Promise<string> {
+    const [outboxId] = await accept(db, [draft(companyId, { delayMs: AN_HOUR_MS })])
+    await makeDue(db, [outboxId!])
+    return outboxId!
+  }
+
+  test('postponing and falling due at the same moment, 100 times: it is claimed now or waits for its new time', async () => {
+    for (let round = 0; round < 100; round++) {
+      const outboxId = await dueNow()
+      const newTime = in10Minutes()
+      const [outcome, { claimed }] = await race(
+        round,
+        () => rescheduleEmail(quiet.db.pool, outboxId, companyId, newTime),
+        moveAndClaim,
+      )
+      expect([outcome, claimed.length], `round ${round}`).toEqual(outcome === 'done' ? ['done', 0] : ['too-late', 1])
+      expect((await moveAndClaim()).claimed, `round ${round}: claimed before its new time`).toEqual([])
+      if (outcome === 'done') {
+        await makeDue(db, [outboxId])
+        expect((await moveAndClaim()).claimed.map(one => one.outboxId)).toEqual([outboxId])
+      }
+    }
+    expect(await forgotten(db)).toEqual([])
+  })
+
+  test('bringing forward and claiming at the same moment, 100 times: it is claimed once, and soon', async () => {
+    for (let round = 0; round < 100; round++) {
+      const [outboxId] = await accept(db, [draft(companyId, { delayMs: AN_HOUR_MS })])
+      const [, first] = await race(
+        round,
+        () => rescheduleEmail(quiet.db.pool, outboxId!, companyId, now()),
+        moveAndClaim,
+      )
+      const second = await moveAndClaim()
+      expect(
+        [...first.claimed, ...second.claimed].map(one => one.outboxId),
+        `round ${round}`,
+      ).toEqual([outboxId])
+    }
+  })
+
+  test('bringing forward an e-mail with a stale row among the ready, while that row is claimed, does not lose it', async () => {
+    const late: number[] = []
+    for (let round = 0; round < 100; round++) {
+      const [outboxId] = await accept(db, [draft(companyId, { delayMs: AN_HOUR_MS })])
+      await db.query('insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2)', [
+        companyId,
+        outboxId,
+      ])
+      const [, first] = await race(
+        round,
+        () => rescheduleEmail(quiet.db.pool, outboxId!, companyId, now()),
+        () => claim(db, 10),
+      )
+      const second = await moveAndClaim()
+      if (first.claimed.length + second.claimed.length !== 1) late.push(round)
+    }
+    expect(late, 'rounds in which it was not claimed although it was due').toEqual([])
+  })
+
+  test('every change of status in these races is in the table of transitions and wrote its event', async () => {
+    expect(await unaccounted(db)).toEqual([])
+  })
+})
+
+/** Which event belongs to which new status. PENDING has none of its own: nothing in these tests hands an e-mail back. */
+const EVENT_OF: Partial<Record<EmailStatus, string>> = {
+  PROCESSING: 'RECEIVED',
+  RETRY_SCHEDULED: 'RETRY_SCHEDULED',
+  SENT: 'SENT',
+  DELIVERED: 'DELIVERED',
+  BOUNCED: 'BOUNCE',
+  COMPLAINED: 'COMPLAINT',
+  REJECTED: 'REJECTED',
+  FAILED: 'FAILED',
+  DLQ: 'FAILED',
+  EXPIRED: 'EXPIRED',
+  CANCELLED: 'CANCELLED',
+}
+
+/** Moves that are not in the table, or that did not write their event in the same transaction. */
+async function unaccounted(db: Queryable): Promise<string[]> {
+  const { rows: moves } = await db.query<{ before: EmailStatus; after: EmailStatus; types: string[]; many: number }>(
+    `select before, after, types, count(*)::int as many from (
+       select m.before, m.after, array(select w.type from written w
+         where w.outbox_id = m.outbox_id and w.transaction = m.transaction order by w.type) as types
+       from moves m) t group by before, after, types`,
+  )
+  return moves
+    .filter(({ before, after, types }) => !mayMove(before, after) || !types.includes(EVENT_OF[after] ?? '?'))
+    .map(
+      ({ before, after, types, many }) => `${before} → ${after} with ${types.join(', ') || 'no event'} (${many} times)`,
+    )
+}
+
+test('every change of status above is in the table of transitions and wrote its event in the same transaction', async () => {
+  const [{ count }] = await rows(gateway, 'select count(*)::int as count from moves')
+  expect(count).toBeGreaterThan(50)
+  expect(await unaccounted(gateway.db.pool)).toEqual([])
+})
+
+test('nothing is left that nobody would ever wake', async () => {
+  expect(await forgotten(gateway.db.pool)).toEqual([])
+})

@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto'
+import { pino } from 'pino'
+import { hashEmail } from '../../src/contracts/hashing.ts'
+import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/accept.ts'
+import { putCaptured } from '../../src/db/capture-inbox.ts'
+import { type Claimed, claimFairBatch, settleAttempts, startAttempts } from '../../src/db/line.ts'
+import type { Queryable } from '../../src/db/pool.ts'
+import { loadTickets } from '../../src/db/tickets.ts'
+import { addressKey } from '../../src/pipeline/accept-email.ts'
+import { type AttemptDeps, attemptEmail, type Received } from '../../src/pipeline/attempt-email.ts'
+import { HtmlChecker } from '../../src/pipeline/html-check.ts'
+import { recordFeedback } from '../../src/pipeline/record-feedback.ts'
+import { captureProvider } from '../../src/providers/capture.ts'
+import type { Answer } from './gateway.ts'
+
+const silent = pino({ level: 'silent' })
+
+export type DraftChange = Partial<Draft> & { to?: string; cc?: string[] }
+
+/** An e-mail as the door hands it over. */
+export function draft(companyId: string, { to = 'maria@example.com', cc = [], ...change }: DraftChange = {}): Draft {
+  const address = (kind: 'to' | 'cc', text: string) => {
+    const hash = hashEmail(text)
+    return { kind, address: text, name: null, hash, key: addressKey(hash) }
+  }
+  return {
+    index: 0,
+    outboxId: uuidv7(),
+    eventId: uuidv7(),
+    companyId,
+    requestId: 'r-1',
+    externalId: null,
+    test: false,
+    from: 'shop@example.com',
+    subject: 'Hello',
+    template: null,
+    tags: [],
+    priority: 5,
+    retryPolicy: 'steps',
+    onUnknown: 'resend',
+    maxAttempts: 5,
+    delayMs: null,
+    scheduledAt: null,
+    html: '<p>It works.</p>',
+    text: null,
+    replyTo: null,
+    headers: null,
+    variables: null,
+    addresses: [address('to', to), ...cc.map(one => address('cc', one))],
+    person: null,
+    attachments: [],
+    ...change,
+  }
+}
+
+/** One request with these e-mails; a key stands for its own text as body. */
+export function unit(drafts: Draft | Draft[], key: string | null = null, body = key ?? ''): AcceptUnit {
+  const fingerprint = createHash('sha256').update(body).digest('hex')
+  return {
+    drafts: [drafts].flat(),
+    strict: true,
+    idempotency: key === null ? null : { key, fingerprint },
+    refusedBefore: [],
+  }
+}
+
+export function person(identity: string, change: Partial<DraftPerson> = {}): DraftPerson {
+  return {
+    recipientId: uuidv7(),
+    mustExist: false,
+    identity: `external:${identity}`,
+    externalId: identity,
+    cpfCnpjHash: null,
+    cpfCnpjCipher: null,
+    razaoSocial: null,
+    nome: null,
+    email: 'maria@example.com',
+    ...change,
+  }
+}
+
+/** Accepts what must be acceptable and answers the ids. */
+export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> {
+  if (drafts.length === 0) return []
+  const outcomes = await acceptUnits(
+    db,
+    drafts.map(one => unit(one)),
+  )
+  for (const outcome of outcomes) {
+    if (outcome instanceof Error) throw outcome
+    if (outcome.kind !== 'answered' || outcome.answer.verdicts[0]!.verdict !== 'ACCEPTED')
+      throw new Error(`not accepted: ${JSON.stringify(outcome)}`)
+  }
+  return drafts.map(one => one.outboxId)
+}
+
+export type Lease = { leaseId: string; claimed: Claimed[] }
+
+export async function claim(db: Queryable, size: number, perTurn = 3): Promise<Lease> {
+  const leaseId = uuidv7()
+  const claimed = await claimFairBatch(db, { leaseId, size, perTurn, holder: 'test', leaseSeconds: 60 })
+  return { leaseId, claimed }
+}
+
+/** What a worker holds after its claim. */
+export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promise<Received[]> {
+  if (claimed.length === 0) return []
+  const tickets = await loadTickets(
+    db,
+    claimed.map(one => one.outboxId),
+  )
+  return claimed.map(one => ({ ...one, leaseId, ticket: tickets.get(one.outboxId) ?? null }))
+}
+
+/** A worker without a lane: everything real, one e-mail at a time. */
+export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (received: Received) => Promise<void> {
+  const capture = captureProvider(async item => (await putCaptured(db, [item]))[0]!)
+  const deps: AttemptDeps = {
+    starts: { add: async start => (await startAttempts(db, [start]))[0]! },
+    settlements: { add: async settlement => (await settleAttempts(db, [settlement]))[0]! },
+    providerFor: () => capture,
+    html: new HtmlChecker(),
+    recordFeedback: (outboxId, messageId, event) => recordFeedback(db, outboxId, messageId, event),
+    random: Math.random,
+    nowMs: () => performance.now(),
+    log: silent,
+    ...change,
+  }
+  return received => attemptEmail(received, deps)
+}
+
+/** Claims up to `size` and works on all of it, as a worker does that never dies. */
+export async function workOff(db: Queryable, size = 100): Promise<number> {
+  const received = await receive(db, await claim(db, size))
+  for (const one of received) await worker(db)(one)
+  return received.length
+}
+
+/** As it comes out of the database; a test says what it should look like. */
+type Row = Answer['body']
+
+export type Story = {
+  email: Row
+  events: { type: string; metadata: Row; created_at: Date }[]
+  recipients: Row[]
+  dead: Row | undefined
+  inbox: Row[]
+}
+
+/** Everything the database knows about one e-mail. */
+export async function storyOf(db: Queryable, outboxId: string): Promise<Story> {
+  const of = async (table: string, order = 'outbox_id') =>
+    (await db.query(`select * from ${table} where outbox_id = $1 order by ${order}`, [outboxId])).rows
+  // The e-mail first: what was written together with its status is then there to be read.
+  const [email] = await of('email_outbox')
+  const [events, recipients, [dead], inbox] = await Promise.all([
+    of('email_events', 'created_at, event_id'),
+    of('email_recipients', 'ordinal'),
+    of('dead_letters'),
+    of('capture_inbox', 'captured_at'),
+  ])
+  return { email, events, recipients, dead, inbox }
+}
+
+export const typesOf = (story: Pick<Story, 'events'>) => story.events.map(event => event.type)
+
+/** The waiting e-mails that nothing would ever wake: neither ready, nor scheduled in time. */
+export async function forgotten(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ outbox_id: string }>(
+    `select o.outbox_id from email_outbox o
+     where o.status in ('PENDING', 'RETRY_SCHEDULED')
+       and not exists (select from email_ready r where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
+       and not exists (select from email_scheduled s where s.outbox_id = o.outbox_id and s.due_at <= coalesce(o.next_attempt_at, now()))
+     union all
+     select o.outbox_id from email_outbox o
+     where o.status = 'PROCESSING'
+       and not exists (select from leases l where l.lease_id = o.lease_id and o.outbox_id = any(l.outbox_ids))`,
+  )
+  return rows.map(row => row.outbox_id)
+}
+
+/** Their time has come: what waits among the scheduled is due, as if the clock had been moved. */
+export async function makeDue(db: Queryable, outboxIds: string[]): Promise<void> {
+  await db.query(
+    `with due as (
+       update email_scheduled set due_at = now() where outbox_id = any($1) and due_at > now() returning outbox_id)
+     update email_outbox o set next_attempt_at = now() from due where o.outbox_id = due.outbox_id`,
+    [outboxIds],
+  )
+}
+
+export async function expireLeases(db: Queryable): Promise<void> {
+  await db.query(`update leases set expires_at = now() - interval '1 second'`)
+}

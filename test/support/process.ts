@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openEmbeddedPostgres } from '../../src/db/embedded/index.ts'
+import type { Role } from '../../src/main.ts'
+import { makeTestFolder } from './postgres.ts'
+
+export const ROOT = join(import.meta.dirname, '../..')
+export const BIN = join(ROOT, 'bin/email-gateway.js')
+
+const READY_MS = 30_000
+const COMMAND_MS = 30_000
+
+export type Exit = { code: number | null; signal: NodeJS.Signals | null }
+export type Ended = Exit & { stdout: string; stderr: string }
+
+export type SpawnedGateway = {
+  url: string
+  /** Printed by a first start only; empty otherwise. */
+  apiKey: string
+  adminPassword: string
+  /** Standard output so far. */
+  output: () => string
+  errors: () => string
+  pid: number
+  /** To the gateway alone, or to its whole process group as a terminal does. */
+  signal: (name: NodeJS.Signals, whom?: 'process' | 'group') => void
+  exited: Promise<Exit>
+}
+
+type Environment = { env?: Record<string, string>; cwd?: string }
+type GatewayOptions = Environment & { role?: Role }
+
+const children = new Set<ChildProcess>()
+const dataDirs = new Set<string>()
+const later: (() => unknown)[] = []
+// A run that is broken off leaves no process behind; its folders are found by the next run.
+process.on('exit', () => children.forEach(child => void child.kill('SIGKILL')))
+
+/** A DATA_DIR that cleanUp() empties of its server and removes. */
+export async function makeDataDir(): Promise<string> {
+  const folder = await makeTestFolder()
+  dataDirs.add(folder)
+  return folder
+}
+
+/** Something else to undo in cleanUp(), last first. */
+export function atCleanUp(undo: () => unknown): void {
+  later.push(undo)
+}
+
+/** Ends every process that was started here, every embedded server that one of them left, and removes the folders. */
+export async function cleanUp(): Promise<void> {
+  const t0 = Date.now()
+  await Promise.all([...children].map(killed))
+  for (const undo of later.splice(0).reverse()) await undo()
+  console.log('kill', Date.now() - t0, dataDirs.size)
+  await Promise.all([...dataDirs].map(removeDataDir))
+  console.log('dirs', Date.now() - t0)
+}
+
+async function removeDataDir(dataDir: string): Promise<void> {
+  // What a killed gateway left running is taken over and stopped, as the next gateway would.
+  if (existsSync(join(dataDir, 'postgres/postmaster.pid'))) {
+    await openEmbeddedPostgres({ dataDir, use: 'command' }).then(server => server.close())
+  }
+  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+  dataDirs.delete(dataDir)
+}
+
+/** Starts the gateway as everybody does and waits until it has said all it says at its start. */
+export async function spawnGateway(options: GatewayOptions = {}): Promise<SpawnedGateway> {
+  const { env = {}, role = 'all' } = options
+  const embedded = env.DATABASE_URL === undefined
+  const first = embedded && !existsSync(join(env.DATA_DIR ?? '.data', 'postgres.json'))
+  const gateway = launchGateway(options)
+  const ready =
+    role === 'worker' ? /role: worker/ : first ? /API at [\s\S]*look at it|look at it[\s\S]*API at / : /API at http/
+  await gateway.printed(ready)
+  const text = gateway.output()
+  return {
+    ...gateway,
+    url: /API at (http:\/\/[^\s,]+)/.exec(text)?.[1] ?? '',
+    apiKey: /API key\s+(sk_live_\w+)/.exec(text)?.[1] ?? '',
+    adminPassword: /Password\s+(\S+)/.exec(text)?.[1] ?? '',
+  }
+}
+
+/** Starts the gateway and does not wait: for those that are to be killed, or to refuse. */
+export function launchGateway({ env, cwd, role }: GatewayOptions = {}) {
+  const child = launch(['start', ...(role ? ['--role', role] : [])], { ...(env && { env }), ...(cwd && { cwd }) })
+  let stdout = ''
+  let stderr = ''
+  child.stdout!.on('data', chunk => (stdout += chunk))
+  child.stderr!.on('data', chunk => (stderr += chunk))
+  const exited = exitOf(child)
+  return {
+    pid: child.pid!,
+    exited,
+    output: () => stdout,
+    errors: () => stderr,
+    signal: (name: NodeJS.Signals, whom: 'process' | 'group' = 'process') =>
+      void process.kill(whom === 'group' ? -child.pid! : child.pid!, name),
+    async printed(pattern: RegExp): Promise<void> {
+      const deadline = Date.now() + READY_MS
+      while (!pattern.test(stdout)) {
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`The gateway ended with ${child.exitCode ?? child.signalCode}: ${stdout}${stderr}`)
+        if (Date.now() > deadline) throw new Error(`Not printed within ${READY_MS} ms: ${pattern}\n${stdout}${stderr}`)
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+    },
+  }
+}
+
+/** Runs one command of the gateway to its end. A command that does not end is killed: code null, signal SIGKILL. */
+export async function runGateway(args: string[], options: Environment & { patienceMs?: number } = {}): Promise<Ended> {
+  return collect(launch(args, options), options.patienceMs)
+}
+
+/** Runs a shell script to its end. */
+export async function runShell(script: string, options: Environment & { patienceMs?: number } = {}): Promise<Ended> {
+  const child = spawn('sh', ['-c', script], { cwd: options.cwd ?? ROOT, env: environment(options.env), detached: true })
+  children.add(child)
+  return collect(child, options.patienceMs)
+}
+
+/** Only what a test names: the settings of whoever runs the tests do not count. */
+function environment(env: Record<string, string> = {}): Record<string, string> {
+  return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env }
+}
+
+function launch(args: string[], { env, cwd = ROOT }: Environment): ChildProcess {
+  // A group of its own, so that a signal for the group does not meet the test.
+  const child = spawn(process.execPath, [BIN, ...args], { cwd, env: environment(env), detached: true })
+  children.add(child)
+  return child
+}
+
+async function collect(child: ChildProcess, patienceMs = COMMAND_MS): Promise<Ended> {
+  let stdout = ''
+  let stderr = ''
+  child.stdout!.on('data', chunk => (stdout += chunk))
+  child.stderr!.on('data', chunk => (stderr += chunk))
+  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), patienceMs)
+  const exit = await exitOf(child)
+  clearTimeout(timer)
+  return { ...exit, stdout, stderr }
+}
+
+/** After the last of its output. */
+async function exitOf(child: ChildProcess): Promise<Exit> {
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+  children.delete(child)
+  return { code, signal }
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
+  await gone
+  children.delete(child)
+}

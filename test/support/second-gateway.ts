@@ -1,0 +1,27 @@
+import { Writable } from 'node:stream'
+import { loadConfig } from '../../src/config.ts'
+import { openStorage, type Role, startGateway } from '../../src/main.ts'
+import { makeLog } from '../../src/telemetry/log.ts'
+
+/** Secrets that several gateways on one database share. */
+export const SHARED_SECRETS = { ENCRYPTION_KEY: '5c'.repeat(32), HASH_PEPPER: 'pepper-for-tests-'.repeat(3) }
+
+export type SecondGateway = { url: string; logs: () => string; stop: () => Promise<void> }
+
+/** Another gateway on the database of the first, which has to be started with SHARED_SECRETS too. */
+export async function startSecondGateway(databaseUrl: string, role: Role = 'api'): Promise<SecondGateway> {
+  const config = loadConfig({ DATABASE_URL: databaseUrl, PORT: '0', ...SHARED_SECRETS })
+  const lines: string[] = []
+  const destination = new Writable({ write: (chunk, _encoding, done) => done(void lines.push(String(chunk))) })
+  const log = makeLog({ level: 'trace', pretty: false, destination })
+  const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
+  const gateway = await startGateway(config, storage, role, log)
+  return {
+    url: gateway.url,
+    logs: () => lines.join(''),
+    async stop() {
+      await gateway.stop()
+      await storage.close()
+    },
+  }
+}
