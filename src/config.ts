@@ -19,7 +19,10 @@ const encryptionKeys = z.string().regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, 
 })
 const databaseUrl = z
   .string()
-  .regex(/^postgres(ql)?:\/\/\S+$/, 'must look like postgres://user:password@host:5432/database')
+  .refine(
+    text => /^postgres(ql)?:\/\/\S+$/.test(text) && URL.canParse(text),
+    'must look like postgres://user:password@host:5432/database',
+  )
 const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-mail address, or Name <address>')
 
 /** Every setting, with the reason for its default. `.env.example` is compared with the keys of this object. */
@@ -30,7 +33,7 @@ export const settingsSchema = z.object({
   /** Embedded database, generated secrets. Ignored parts once DATABASE_URL is given. */
   DATA_DIR: z.string().min(1).default('.data'),
   DATABASE_URL: databaseUrl.optional(),
-  /** How the outside reaches us; for links only, so the default is derived from HOST and PORT. */
+  /** How the outside reaches us, where that is not the address in the browser; for links only. */
   PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   /** The first administrator; others are added with `email-gateway admin add`. */
@@ -61,7 +64,7 @@ export const settingsSchema = z.object({
 })
 
 export type Settings = z.infer<typeof settingsSchema>
-export type Config = Settings & { dataDir: string; publicUrl: string; encryptionKeys: string[]; hashPepper: string }
+export type Config = Settings & { dataDir: string; encryptionKeys: string[]; hashPepper: string }
 
 /** Reads and checks the environment. An empty variable counts as not set, as in a copied .env.example. */
 export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
@@ -76,8 +79,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const settings = readSettings(env)
   const dataDir = resolve(settings.DATA_DIR)
   const secrets = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir)
-  const publicUrl = settings.PUBLIC_URL ?? `http://${settings.HOST}:${settings.PORT}`
-  return { ...settings, dataDir, publicUrl, ...secrets }
+  return { ...settings, dataDir, ...secrets }
 }
 
 type Secrets = { encryptionKeys: string[]; hashPepper: string }

@@ -31,6 +31,8 @@ export type Role = (typeof ROLES)[number]
 /** A batch of accepts: large enough to share an fsync among a crowd, small enough to answer soon. */
 const ACCEPT_BATCH = { maxItems: 128, concurrency: 1, maxWeight: 4 * 1024 * 1024 }
 const LINE_BATCH = { maxItems: 256, concurrency: 2 }
+/** How long a request under way may take once we are told to stop. */
+const REQUEST_GRACE_MS = 5_000
 /** The line looks for due mail this often when nobody calls. */
 const IDLE_MS = 250
 
@@ -152,9 +154,10 @@ export async function startGateway(config: Config, storage: Storage, role: Role,
   const { db } = storage
   const html = new HtmlChecker()
   const lane = role === 'api' ? null : makeLane(config, db, html, log)
+  // The step that can fail comes first: a taken port leaves nothing behind.
+  const api = role === 'worker' ? null : await startApi(config, db, html, () => lane?.nudge(), log)
   if (storage.alone && lane) await returnExpiredLeases(db.hot, true)
   const stopHousekeeping = lane ? startHousekeeping(db.hot, log) : () => {}
-  const api = role === 'worker' ? null : await startApi(config, db, html, () => lane?.nudge(), log)
   lane?.start()
   return {
     url: api?.url ?? '',
@@ -181,15 +184,20 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, onAccep
     }),
     log,
     trustProxy: config.TRUST_PROXY,
-    publicUrl: config.publicUrl,
+    publicUrl: config.PUBLIC_URL,
     version: VERSION,
   })
-  const url = await app.listen({ host: config.HOST, port: config.PORT })
-  return {
-    url,
-    async stop() {
-      await app.close()
-      await keys.close()
-    },
+  const stop = async () => {
+    // A client that never finishes its request is not waited for.
+    const hangUp = setTimeout(() => app.server.closeAllConnections(), REQUEST_GRACE_MS)
+    await app.close()
+    clearTimeout(hangUp)
+    await keys.close()
+  }
+  try {
+    return { url: await app.listen({ host: config.HOST, port: config.PORT }), stop }
+  } catch (error) {
+    await stop()
+    throw error
   }
 }

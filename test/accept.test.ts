@@ -113,7 +113,7 @@ describe('a 202', () => {
     const ordersOf = () =>
       rows(
         gateway,
-        `select distinct array_agg(type order by created_at, event_id) as types
+        `select distinct array_agg(type order by email_events.created_at, event_id) as types
          from email_events join email_outbox o using (outbox_id) where o.company_id = $1 group by outbox_id`,
         [own.companyId],
       )

@@ -173,7 +173,6 @@ describe('a late write of a worker that lost its lease', () => {
     ['RETRY_SCHEDULED', lease => settleAttempts(db, [endOf(lease, { kind: 'retry', failure, delayMs: 1 })])],
     ['DLQ', lease => settleAttempts(db, [endOf(lease, { kind: 'dead', status: 'DLQ', failure })])],
     ['EXPIRED', lease => settleAttempts(db, [endOf(lease, { kind: 'expired' })])],
-    ['back to ready', lease => settleAttempts(db, [endOf(lease, { kind: 'returned' })])],
   ]
   const everything = async (outboxId: string) => {
     const tables = await Promise.all(

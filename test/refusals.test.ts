@@ -597,7 +597,7 @@ describe('a sender, where mail leaves the machine,', () => {
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),
       trustProxy: false,
-      publicUrl: config.publicUrl,
+      publicUrl: config.PUBLIC_URL,
       version: '0',
     })
     url = await app.listen({ host: '127.0.0.1', port: 0 })

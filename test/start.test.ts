@@ -30,7 +30,6 @@ const CLIENTS = 32
 const SECRETS = { ENCRYPTION_KEY: randomBytes(32).toString('hex'), HASH_PEPPER: randomBytes(32).toString('hex') }
 
 async function freshSettings(): Promise<{ PORT: string; DATA_DIR: string }> {
-  console.log('fresh at', Date.now() % 1000000)
   return { PORT: '0', DATA_DIR: await makeDataDir() }
 }
 
@@ -212,7 +211,7 @@ describe.concurrent('stopping', () => {
   })
 })
 
-test(`killed with SIGKILL ${KILLS} times while ${CLIENTS} clients send, every 202 exists once and is sent once`, {
+test.concurrent(`killed with SIGKILL ${KILLS} times while ${CLIENTS} clients send, every 202 exists once and is sent once`, {
   timeout: 60_000 + KILLS * 5_000,
 }, async () => {
   console.log(`KILLS=${KILLS} SEED=${SEED}`)
@@ -416,7 +415,6 @@ describe.concurrent('what cannot start says so in one sentence and exits 1', () 
   }
 
   async function refusal(env: Record<string, string>): Promise<string> {
-    console.log('refusal at', Date.now() % 1000000)
     const { code, signal, stdout, stderr } = await runGateway(['start'], { env, patienceMs: 15_000 })
     expect({ code, signal, stderr }).toEqual({ code: 1, signal: null, stderr: expect.stringMatching(/^[^\n]+\n$/) })
     expect(stdout + stderr).not.toMatch(/\n\s+at |"stack"/)

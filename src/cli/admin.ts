@@ -5,6 +5,7 @@ import { type Answer, type Command, CommandFailed, type Opened, required, UsageE
 
 export const adminCommand: Command = {
   usage: 'admin add NAME | list | remove NAME    administrators of the web UI (add again = new password)',
+  words: 2,
   options: {},
   run({ words: [action, name] }) {
     const act = ACTIONS[action as keyof typeof ACTIONS]

@@ -21,6 +21,8 @@ export type Options = NonNullable<ParseArgsConfig['options']>
 
 export type Command = {
   usage: string
+  /** How many words may follow the command's name. */
+  words: number
   options: Options
   run: (input: Input) => Promise<Answer | null>
 }
@@ -30,7 +32,7 @@ export type Input = {
   values: Record<string, string | boolean | undefined>
 }
 
-export function readInput(argv: string[], options: Options): Input & { json: boolean } {
+export function readInput(argv: string[], { options, words }: Command): Input & { json: boolean } {
   try {
     const { positionals, values } = parseArgs({
       args: argv,
@@ -38,6 +40,7 @@ export function readInput(argv: string[], options: Options): Input & { json: boo
       allowPositionals: true,
       strict: true,
     })
+    if (positionals.length > words) throw new Error(`"${positionals[words]}" is one word too many`)
     return { words: positionals, values: values as Input['values'], json: values.json === true }
   } catch (error) {
     throw new UsageError((error as Error).message)

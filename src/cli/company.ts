@@ -26,6 +26,7 @@ import {
 export const companyCommand: Command = {
   usage: `company create NAME | list | update ID|NAME | pause ID|NAME [--reason TEXT] | resume ID|NAME
         [--weight N] [--rate N|none] [--retry-policy ${RETRY_POLICY_NAMES.join('|')}|none] [--from-domains a.com,b.com]`,
+  words: 2,
   options: {
     weight: { type: 'string' },
     rate: { type: 'string' },
@@ -45,6 +46,7 @@ type Action = (opened: Opened, name: string | undefined, values: Input['values']
 const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action> = {
   async create({ db, config }, given, values) {
     const name = required(given, 'NAME')
+    if (name.length > 100) throw new UsageError('NAME must have at most 100 characters')
     if (await findCompany(db.pool, name)) throw new CommandFailed(`There is a company "${name}" already.`)
     const { company, apiKey } = await registerCompany(db, config.hashPepper, { name, ...changeOf(values) })
     const { companyId } = company

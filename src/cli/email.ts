@@ -6,6 +6,7 @@ import { type Answer, type Command, CommandFailed, type Opened, required, UsageE
 
 export const emailCommand: Command = {
   usage: 'email show ID | explain ID | cancel ID',
+  words: 2,
   options: {},
   run({ words: [action, given] }) {
     const act = ACTIONS[action as keyof typeof ACTIONS]

@@ -16,6 +16,7 @@ import { known } from './company.ts'
 
 export const keyCommand: Command = {
   usage: `key create --company ID|NAME [--test] [--scopes ${SCOPES.join(',')}] [--name TEXT] | list [--company ID|NAME] | revoke KEY_ID`,
+  words: 2,
   options: {
     company: { type: 'string' },
     test: { type: 'boolean' },

@@ -24,12 +24,12 @@ const COMMANDS: Record<string, Command> = {
 process.exitCode = await main(process.argv.slice(2))
 
 async function main([name = 'help', ...rest]: string[]): Promise<number> {
-  if (name === 'help' || name === '--help' || name === '-h') return help()
+  if (name === 'help' || name === '--help' || name === '-h') return help(overview(), rest.includes('--json'))
   const command = COMMANDS[name]
   if (!command) return usageProblem(`There is no command "${name}".`, overview())
-  if (rest.includes('--help')) return help(command.usage)
+  if (rest.includes('--help')) return help(command.usage, rest.includes('--json'))
   try {
-    const input = readInput(rest, command.options)
+    const input = readInput(rest, command)
     const answer = await command.run(input)
     if (answer) console.log(input.json ? JSON.stringify(answer.json) : answer.lines.join('\n'))
     return 0
@@ -39,8 +39,8 @@ async function main([name = 'help', ...rest]: string[]): Promise<number> {
   }
 }
 
-function help(usage = overview()): number {
-  console.log(usage)
+function help(usage: string, json: boolean): number {
+  console.log(json ? JSON.stringify({ usage }) : usage)
   return 0
 }
 

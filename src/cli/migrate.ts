@@ -2,6 +2,7 @@ import { type Command, withStorage } from './command.ts'
 
 export const migrateCommand: Command = {
   usage: 'migrate    bring the database to this version (start does it too)',
+  words: 0,
   options: {},
   run: () =>
     withStorage(async ({ where }) => ({ json: { migrated: true, database: where }, lines: [`Up to date: ${where}`] })),

@@ -14,12 +14,14 @@ const DRAIN_MS = 35_000
 
 export const startCommand: Command = {
   usage: 'start [--role api|worker|all]    run the gateway',
+  words: 0,
   options: { role: { type: 'string' } },
   async run({ values }) {
     const role = (text(values, 'role') ?? 'all') as Role
     if (!ROLES.includes(role)) throw new UsageError('--role must be api, worker or all')
     const config = loadConfig()
     const log = makeLog({ level: config.LOG_LEVEL, pretty: process.stdout.isTTY === true })
+    const signal = untilSignal(log)
     let onLost: (error: Error) => void = () => {}
     const lost = new Promise<Error>(resolve => {
       onLost = resolve
@@ -36,7 +38,7 @@ export const startCommand: Command = {
           `API at ${gateway.url}, documentation at ${gateway.url}/docs, captured e-mails at ${gateway.url}/admin/inbox`,
         )
       for (const line of await firstStart(config, storage, gateway.url)) console.log(line)
-      const reason = await Promise.race([untilSignal(log), lost])
+      const reason = await Promise.race([signal, lost])
       await drain(gateway, log)
       if (reason) throw new CommandFailed(`The embedded database is lost: ${reason.message}`)
     } finally {

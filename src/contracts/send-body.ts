@@ -91,7 +91,7 @@ const recipient = z.strictObject({
 })
 
 const variables = z
-  .record(z.string().max(100), z.json())
+  .record(z.string().max(100), z.unknown())
   .refine(
     value => fits(JSON.stringify(value), SEND_LIMITS.VARIABLES_BYTES),
     `must not be larger than ${SEND_LIMITS.VARIABLES_BYTES} bytes`,

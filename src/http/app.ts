@@ -24,7 +24,7 @@ const SECURITY_HEADERS = {
 
 export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
-  EmailRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string; version: string }
+  EmailRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string | undefined; version: string }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp(deps)
@@ -49,7 +49,7 @@ export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>
     requestIdHeader: false,
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) =>
-      void sendProblem(toProblem(error), request, reply.headers(SECURITY_HEADERS)),
+      void sendProblem(toProblem(error), request, reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id })),
     routerOptions: { maxParamLength: 200 },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.setValidatorCompiler(validatorCompiler as never)
@@ -60,8 +60,7 @@ export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
-    // No text of Postgres can hold it, in whichever parameter it is.
-    done(request.url.includes('%00') ? new Problem('INVALID_REQUEST') : undefined)
+    done()
   })
   app.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply)

@@ -51,20 +51,20 @@ function refuseHostileShape(body: unknown): void {
   for (let visit = stack.pop(); visit; visit = stack.pop()) {
     if (visit.depth > MAX_DEPTH)
       throw new Problem('INVALID_JSON', { detail: `The body is nested deeper than ${MAX_DEPTH} levels.` })
-    const keys = Object.keys(visit.value)
-    values += keys.length
+    values += Array.isArray(visit.value) ? visit.value.length : Object.keys(visit.value).length
     if (values > MAX_VALUES)
       throw new Problem('INVALID_JSON', { detail: `The body has more than ${MAX_VALUES} values.` })
-    const isList = Array.isArray(visit.value)
-    for (const name of keys) {
-      const inner = (visit.value as Record<string, unknown>)[name]
-      if (!isList) refuseHostileText(name, visit, [])
-      if (typeof inner === 'string') refuseHostileText(inner, visit, [isList ? Number(name) : name])
-      else if (inner !== null && typeof inner === 'object') {
-        stack.push({ value: inner, depth: visit.depth + 1, key: isList ? Number(name) : name, parent: visit })
-      }
+    for (const [key, inner] of entriesOf(visit.value)) {
+      if (typeof key === 'string') refuseHostileText(key, visit, [])
+      if (typeof inner === 'string') refuseHostileText(inner, visit, [key])
+      else if (inner !== null && typeof inner === 'object')
+        stack.push({ value: inner, depth: visit.depth + 1, key, parent: visit })
     }
   }
+}
+
+function entriesOf(value: object): Iterable<[string | number, unknown]> {
+  return Array.isArray(value) ? value.entries() : Object.entries(value)
 }
 
 /** NUL and unpaired surrogates are JSON, but no database text. */

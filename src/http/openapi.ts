@@ -1,11 +1,12 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import type { OpenAPIV3_1 } from 'openapi-types'
 import { z } from 'zod'
 import type { App } from './app.ts'
 
 /** RFC 9457, with our own members. */
-export const problemSchema = z
+const problemSchema = z
   .object({
     type: z.string(),
     title: z.string(),
@@ -19,10 +20,16 @@ export const problemSchema = z
   })
   .meta({ id: 'Problem' })
 
+/** How a route documents the problems it answers with. */
+export function problemAnswers(...statuses: number[]) {
+  const answer = { description: 'Problem', content: { 'application/problem+json': { schema: problemSchema } } }
+  return Object.fromEntries(statuses.map(status => [status, answer])) as unknown as Record<number, typeof problemSchema>
+}
+
 /** The OpenAPI document comes from the schemas of the routes; nothing is described twice. */
 export async function documentApi(
   app: App,
-  { publicUrl, version }: { publicUrl: string; version: string },
+  { publicUrl, version }: { publicUrl: string | undefined; version: string },
 ): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -34,7 +41,7 @@ export async function documentApi(
           'Transactional e-mail: a 202 is a promise. Errors are RFC 9457 problems with a stable `code` and the `requestId`.',
         license: { name: 'MIT' },
       },
-      servers: [{ url: publicUrl }],
+      servers: [{ url: publicUrl ?? '/' }],
       components: {
         securitySchemes: {
           apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'sk_live_… or sk_test_…' },
@@ -45,7 +52,7 @@ export async function documentApi(
       security: [{ apiKey: [] }, { bearer: [] }],
     },
     transform: createJsonSchemaTransform({ skipList: ['/openapi.json'] }),
-    transformObject: jsonSchemaTransformObject,
+    transformObject: document => withoutUnused(jsonSchemaTransformObject(document) as OpenAPIV3_1.Document),
   })
   // Its own assets, its own policy: no other host is asked for anything.
   await app.register(swaggerUi, {
@@ -55,4 +62,16 @@ export async function documentApi(
     uiConfig: { docExpansion: 'list', persistAuthorization: false, validatorUrl: null },
   })
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+}
+
+/** Every schema is registered for reading and for writing; only what something refers to is worth documenting. */
+function withoutUnused(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
+  const schemas = document.components?.schemas ?? {}
+  for (let dropped = true; dropped; ) {
+    const text = JSON.stringify(document)
+    const unused = Object.keys(schemas).filter(name => !text.includes(`"#/components/schemas/${name}"`))
+    for (const name of unused) delete schemas[name]
+    dropped = unused.length > 0
+  }
+  return document
 }

@@ -5,6 +5,7 @@ import type { Database } from '../db/pool.ts'
 import { requireAdministrator } from './admin-auth.ts'
 import type { App } from './app.ts'
 import { inboxPage, messagePage, PAGE_POLICY } from './inbox-page.ts'
+import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
 
 const listQuery = z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) })
@@ -20,7 +21,13 @@ export function adminRoutes(app: App, { db }: { db: Database }): void {
     '/admin/inbox',
     {
       onRequest,
-      schema: { summary: 'What capture kept, newest first', tags: ['Admin'], security, querystring: listQuery },
+      schema: {
+        summary: 'What capture kept, newest first',
+        tags: ['Admin'],
+        security,
+        querystring: listQuery,
+        response: problemAnswers(401, 422, 429, 503),
+      },
     },
     async (request, reply) => {
       const { limit } = request.query as z.output<typeof listQuery>
@@ -38,11 +45,12 @@ export function adminRoutes(app: App, { db }: { db: Database }): void {
         tags: ['Admin'],
         security,
         params: z.object({ messageId: z.string().max(100) }),
+        response: problemAnswers(401, 404, 429, 503),
       },
     },
     async (request, reply) => {
       const { messageId } = request.params as { messageId: string }
-      const row = await findCaptured(db.pool, messageId)
+      const row = messageId.includes('\0') ? null : await findCaptured(db.pool, messageId)
       if (!row) throw new Problem('NOT_FOUND')
       return wantsPage(request, reply) ? page(reply, messagePage(row)) : row
     },

@@ -3,7 +3,7 @@ import { parseBareAddress } from '../contracts/addresses.ts'
 import { emailListSchema, emailSchema, explanationSchema } from '../contracts/email-view.ts'
 import { explainEmail } from '../contracts/explain.ts'
 import { hashEmail } from '../contracts/hashing.ts'
-import { instantSchema } from '../contracts/instant.ts'
+import { instantSchema, rangeEndSchema } from '../contracts/instant.ts'
 import { checkSchedule, SEND_LIMITS } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { type EmailFilter, findEmail, findQueuePosition, listEmails, listEvents } from '../db/emails.ts'
@@ -13,13 +13,16 @@ import { addressKey } from '../pipeline/accept-email.ts'
 import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'
-import { problemSchema } from './openapi.ts'
+import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
 
 export type EmailRouteDeps = { db: Database; keys: KeyRegistry; pepper: string }
 
 const params = z.object({ outboxId: z.string() })
-const refusals = { 401: problemSchema, 403: problemSchema, 404: problemSchema }
+const refusals = problemAnswers(400, 401, 403, 404, 503)
+
+const isDatabaseText = (text: string) => !text.includes('\0')
+const NOT_TEXT = 'must not contain NUL'
 
 const listQuery = z.object({
   status: z.enum(EMAIL_STATUSES).optional(),
@@ -28,10 +31,10 @@ const listQuery = z.object({
     .max(320)
     .optional()
     .describe('An address; prefer few such calls, since query strings end up in logs'),
-  tag: z.string().max(64).optional(),
-  template: z.string().max(100).optional(),
-  createdAfter: instantSchema.optional(),
-  createdBefore: instantSchema.optional(),
+  tag: z.string().max(64).refine(isDatabaseText, NOT_TEXT).optional(),
+  template: z.string().max(100).refine(isDatabaseText, NOT_TEXT).optional(),
+  createdAfter: rangeEndSchema.optional(),
+  createdBefore: rangeEndSchema.optional(),
   cursor: z.string().max(100).optional(),
   limit: z.coerce.number().int().min(1).max(100).default(50),
 })
@@ -96,7 +99,7 @@ export function emailRoutes(app: App, { db, keys, pepper }: EmailRouteDeps): voi
         summary: 'E-mails, newest first',
         tags: ['E-mails'],
         querystring: listQuery,
-        response: { 200: emailListSchema, ...refusals },
+        response: { 200: emailListSchema, ...refusals, ...problemAnswers(422) },
       },
     },
     async request => {
@@ -116,7 +119,7 @@ export function emailRoutes(app: App, { db, keys, pepper }: EmailRouteDeps): voi
         summary: 'Cancel what has not started',
         tags: ['E-mails'],
         params,
-        response: { 200: changedSchema, ...refusals, 409: problemSchema },
+        response: { 200: changedSchema, ...refusals, ...problemAnswers(409) },
       },
     },
     async request => {
@@ -136,7 +139,7 @@ export function emailRoutes(app: App, { db, keys, pepper }: EmailRouteDeps): voi
         tags: ['E-mails'],
         params,
         body: rescheduleBody,
-        response: { 200: changedSchema, ...refusals, 409: problemSchema, 422: problemSchema },
+        response: { 200: changedSchema, ...refusals, ...problemAnswers(409, 413, 415, 422) },
       },
     },
     async request => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Database } from '../db/pool.ts'
 import type { App } from './app.ts'
+import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
 
 const healthSchema = z.object({ status: z.literal('ok') })
@@ -17,7 +18,7 @@ export function operationRoutes(app: App, { db }: { db: Database }): void {
 
   app.get(
     '/health/ready',
-    { schema: { summary: 'It can accept e-mails', ...open, response: { 200: healthSchema } } },
+    { schema: { summary: 'It can accept e-mails', ...open, response: { 200: healthSchema, ...problemAnswers(503) } } },
     async () => {
       try {
         await db.pool.query('select 1')

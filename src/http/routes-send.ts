@@ -11,7 +11,7 @@ import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { BATCH_BODY_LIMIT, SEND_BODY_LIMIT } from './limits.ts'
-import { problemSchema } from './openapi.ts'
+import { problemAnswers } from './openapi.ts'
 import { Problem, refusalProblem } from './problem.ts'
 import { fieldProblems, validatorCompiler } from './validation.ts'
 
@@ -31,15 +31,7 @@ const sendHeaders = z.object({
 const batchHeaders = sendHeaders.extend({
   'x-batch-validation': z.enum(['strict', 'permissive']).optional().describe('strict (default): all or none'),
 })
-const refusals = {
-  401: problemSchema,
-  403: problemSchema,
-  409: problemSchema,
-  413: problemSchema,
-  422: problemSchema,
-  429: problemSchema,
-  503: problemSchema,
-}
+const refusals = problemAnswers(400, 401, 403, 409, 413, 415, 422, 429, 503)
 
 export function sendRoutes(app: App, deps: SendRouteDeps): void {
   const onRequest = requireKey(deps.keys, deps.pepper, 'send')

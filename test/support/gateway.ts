@@ -30,6 +30,7 @@ export type TestGateway = {
   stop: () => Promise<void>
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every form
 export type Answer = { status: number; headers: Headers; body: any; text: string }
 
 /** The whole gateway in this process, on a database of its own, on a free port. */
@@ -45,7 +46,12 @@ export async function startTestGateway(
     ...options.env,
   })
   const lines: string[] = []
-  const destination = new Writable({ write: (chunk, _encoding, done) => (lines.push(String(chunk)), done()) })
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk))
+      done()
+    },
+  })
   const log = makeLog({ level: 'trace', pretty: false, destination })
   const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
   const gateway = await startGateway(config, storage, options.role ?? 'all', log)

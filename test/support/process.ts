@@ -53,12 +53,9 @@ export function atCleanUp(undo: () => unknown): void {
 
 /** Ends every process that was started here, every embedded server that one of them left, and removes the folders. */
 export async function cleanUp(): Promise<void> {
-  const t0 = Date.now()
   await Promise.all([...children].map(killed))
   for (const undo of later.splice(0).reverse()) await undo()
-  console.log('kill', Date.now() - t0, dataDirs.size)
   await Promise.all([...dataDirs].map(removeDataDir))
-  console.log('dirs', Date.now() - t0)
 }
 
 async function removeDataDir(dataDir: string): Promise<void> {
