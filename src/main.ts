@@ -170,6 +170,11 @@ export async function startGateway(config: Config, storage: Storage, role: Role,
   }
 }
 
+/** HOST or PORT cannot be had. */
+export class CannotListen extends Error {
+  override name = 'CannotListen'
+}
+
 async function startApi(config: Config, db: Database, html: HtmlChecker, onAccepted: () => void, log: Logger) {
   const keys = new KeyRegistry(db.pool)
   const app = await buildApp({
@@ -198,6 +203,6 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, onAccep
     return { url: await app.listen({ host: config.HOST, port: config.PORT }), stop }
   } catch (error) {
     await stop()
-    throw error
+    throw new CannotListen((error as Error).message, { cause: error })
   }
 }

@@ -1,6 +1,7 @@
 import { EmbeddedPostgresError } from '../db/embedded/index.ts'
 import { DatabaseIsNewerError } from '../db/migrate.ts'
 import { DatabaseUnavailable, isLostConnection } from '../db/pool.ts'
+import { CannotListen } from '../main.ts'
 
 type Coded = Error & { code?: string; address?: string; port?: number }
 
@@ -8,11 +9,8 @@ type Coded = Error & { code?: string; address?: string; port?: number }
 export function sentenceFor(error: unknown): string | null {
   const coded = error as Coded
   if (error instanceof EmbeddedPostgresError || error instanceof DatabaseIsNewerError) return coded.message
+  if (error instanceof CannotListen) return cannotListen(error.cause as Coded)
   switch (coded.code) {
-    case 'EADDRINUSE':
-      return `PORT: ${coded.address}:${coded.port} is already taken by another program. Stop it, or set PORT to a free one.`
-    case 'EADDRNOTAVAIL':
-      return `HOST: ${coded.address} is not an address of this machine.`
     case 'EACCES':
       return `No permission: ${coded.message}.`
     case '28P01':
@@ -35,4 +33,11 @@ function address(error: Coded): string {
   const first = (error as unknown as AggregateError).errors?.[0] as Coded | undefined
   const { address: host, port } = first ?? error
   return `${host}:${port}`
+}
+
+function cannotListen({ code, address: host, port, message }: Coded): string {
+  if (code === 'EADDRINUSE')
+    return `PORT: ${host}:${port} is already taken by another program. Stop it, or set PORT to a free one.`
+  if (code === 'EACCES') return `PORT: this user may not listen on ${host}:${port}. Set PORT to one above 1023.`
+  return `HOST: the gateway cannot listen there (${message}).`
 }

@@ -44,7 +44,7 @@ const address = z
     })
     return z.NEVER
   })
-  .meta({ format: 'email', examples: ['Maria <maria@example.com>'] })
+  .meta({ description: 'address, or Name <address>', examples: ['Maria <maria@example.com>'] })
 
 const content = z
   .string()
