@@ -163,14 +163,18 @@ describe('failure', () => {
     await expect(batcher.add(2)).rejects.toThrow('not even started')
   })
 
-  test('an error given as an outcome is an outcome of that item, not a failure of the flush', async () => {
-    const batcher = new Batcher<number, string | Error>({
+  test('an error given as an outcome rejects that item, and no other', async () => {
+    const batcher = new Batcher<number, string>({
       maxItems: 10,
       concurrency: 1,
       flush: async items => items.map(item => (item === 2 ? new Error('only mine') : answerTo(item))),
     })
-    const outcomes = await Promise.all([1, 2, 3].map(item => batcher.add(item)))
-    expect(outcomes).toEqual(['done 1', new Error('only mine'), 'done 3'])
+    const outcomes = await Promise.allSettled([1, 2, 3].map(item => batcher.add(item)))
+    expect(outcomes.map(one => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message))).toEqual([
+      'done 1',
+      'only mine',
+      'done 3',
+    ])
   })
 })
 
