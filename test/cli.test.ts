@@ -144,7 +144,8 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
     } else {
       await untilSent(second.outboxId, apiKey)
     }
-    const third = await json<Email>('send', '--company', 'acme', '--scheduledAt', '2026-12-01T00:00:00Z', ...HELLO)
+    const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000).toISOString()
+    const third = await json<Email>('send', '--company', 'acme', '--scheduledAt', tomorrow, ...HELLO)
     expect(await lines('email', 'cancel', third.outboxId)).toContain(third.outboxId)
     expect(await lines('company', 'resume', 'acme')).not.toContain('PAUSED')
   })
