@@ -50,8 +50,7 @@ export async function benchAccept(): Promise<void> {
   try {
     for (let round = 1; round <= ROUNDS; round++) {
       for (const target of targets) {
-        const load = target.path ? { ...LOAD, connections: 8 } : LOAD
-        const figure = await measure(target, load)
+        const figure = await measure(target, LOAD)
         figures.get(target.name)!.push(figure)
         console.log(
           `round ${round} ${target.name}: ${figure.perSecond.toFixed(0)}/s p50 ${figure.p50Ms} p99 ${figure.p99Ms} refused ${figure.refused}`,

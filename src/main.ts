@@ -28,8 +28,12 @@ export const VERSION = '0.1.0'
 export const ROLES = ['all', 'api', 'worker'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A batch of accepts: large enough to share an fsync among a crowd, small enough to answer soon. */
-const ACCEPT_BATCH = { maxItems: 128, concurrency: 1, maxWeight: 4 * 1024 * 1024 }
+/**
+ * Accepts weigh one each, and one more per 16 KB. One flush at a time makes fuller batches (51 µs of Postgres an e-mail
+ * instead of 67); a second one pays when a hundred are waiting, as with requests of a hundred (3.2 × single instead of 2.4).
+ */
+const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 512, worthAnother: 100 }
+const WEIGHT_BYTES = 16 * 1024
 const LINE_BATCH = { maxItems: 256, concurrency: 2 }
 /** How long a request under way may take once we are told to stop. */
 const REQUEST_GRACE_MS = 5_000
@@ -81,7 +85,7 @@ export function makeAccept(config: Config, db: Database, html: HtmlChecker, onAc
   const units = new Batcher<AcceptUnit, UnitOutcome>({
     ...ACCEPT_BATCH,
     flush: batch => acceptUnits(db.hot, batch),
-    weigh: unit => unit.drafts.reduce((sum, draft) => sum + draftBytes(draft), 0),
+    weigh: unit => unit.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
   return {
     units,

@@ -1,5 +1,5 @@
 /** What a batch contains besides plain e-mails. Most contain none of it, and planning nodes for nothing costs a third of the statement. */
-export type AcceptParts = { keys: boolean; people: boolean; files: boolean; schedule: boolean }
+export type AcceptParts = { keys: boolean; people: boolean; files: boolean; extras: boolean }
 
 const when = (needed: boolean, sql: string) => (needed ? sql : '')
 
@@ -9,19 +9,18 @@ const when = (needed: boolean, sql: string) => (needed ? sql : '')
  * Keys and people are written in a fixed order, so that two processes cannot wait for each other in a circle.
  * The look-ups are lateral with a limit: as joins, a plan made while the tables were small reads all of them.
  */
-export function acceptStatement({ keys, people, files, schedule }: AcceptParts): string {
+export function acceptStatement({ keys, people, files, extras }: AcceptParts): string {
   return `
 with clock as materialized (
   select to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as instant
 ), input as materialized (
-  select * from json_to_recordset($1::json) as x(
-    i int, u int, n int, strict boolean, id uuid, event_id uuid, company uuid, request text, external text, test boolean,
-    sender text, subject text, template text, tags text[], priority smallint, policy text, unknown text, max smallint,
-    delay_ms double precision, scheduled timestamptz, html text, body text, reply_to text[], headers jsonb,
-    variables jsonb, meta jsonb)
-), addresses as materialized (
-  select * from json_to_recordset($2::json) as x(
-    i int, company uuid, ordinal smallint, kind text, address text, name text, key bigint, hash text)
+  select * from unnest($1::int[], $2::boolean[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::boolean[], $9::text[],
+    $10::text[], $11::text[], $12::smallint[], $13::text[], $14::text[], $15::smallint[], $16::text[], $17::text[], $18::text[])
+    with ordinality as x(u, strict, id, event_id, company, request, external, test, sender, subject, tags, priority, policy, unknown,
+      max, html, body, to_hash, i)
+), ${when(extras, EXTRAS)} addresses as materialized (
+  select * from unnest($19::int[], $20::uuid[], $21::smallint[], $22::text[], $23::text[], $24::text[], $25::bigint[], $26::text[])
+    as x(i, company, ordinal, kind, address, name, key, hash)
 ), blocked as materialized (
   select a.i, a.ordinal, a.hash from addresses a cross join lateral (
     select from suppression_list s
@@ -31,7 +30,7 @@ with clock as materialized (
   select a.i from addresses a left join blocked b on b.i = a.i and b.ordinal = a.ordinal
   where a.kind = 'to' group by a.i having count(*) = count(b.i)
 ), ${when(people, PEOPLE)} judged as materialized (
-  select e.i, e.u, e.n, e.id, e.strict, case
+  select e.i, e.u, e.id, e.strict, case
     when e.i in (select i from unreachable) then 'SUPPRESSED'
     ${when(people, `when e.i in (select i from strangers) then 'RECIPIENT_NOT_FOUND'`)}
     else 'ACCEPTED' end as verdict,
@@ -40,14 +39,19 @@ with clock as materialized (
 ), ${when(keys, REPLAYED)} spoilt as (
   select u from judged where strict and verdict <> 'ACCEPTED' ${when(keys, 'and u not in (select u from replayed)')}
 ), ${when(keys, CLAIMED)} accepted as materialized (
-  select e.*, j.suppressed, ${schedule ? `coalesce(e.scheduled, now() + e.delay_ms * interval '1 millisecond')` : 'null::timestamptz'} as due
-  from input e join judged j using (i)
+  select e.*, j.suppressed, ${
+    extras
+      ? `x.template, x.reply_to, x.headers, x.variables,
+    coalesce(x.scheduled, now() + x.delay_ms * interval '1 millisecond')`
+      : 'null::timestamptz'
+  } as due
+  from input e join judged j using (i) ${when(extras, 'left join extras x using (i)')}
   where j.verdict = 'ACCEPTED' and e.u not in (select u from spoilt) ${when(keys, 'and e.u not in (select u from unclaimed)')}
 ), ${when(people, KNOWN_PEOPLE)} put_outbox as (
   insert into email_outbox (outbox_id, company_id, request_id, external_id, recipient_id, test, from_address, subject,
     template_type, tags, priority, retry_policy, on_unknown, max_attempts, scheduled_at, next_attempt_at, expires_at)
   select a.id, a.company, a.request, a.external, ${people ? 'coalesce(kp.recipient_id, p.id)' : 'null'}, a.test, a.sender, a.subject,
-    a.template, a.tags, a.priority, a.policy, a.unknown, a.max, a.due, a.due, greatest(a.due, now()) + interval '24 hours'
+    ${extras ? 'a.template' : 'null'}, string_to_array(a.tags, E'\\x1f'), a.priority, a.policy, a.unknown, a.max, a.due, a.due, greatest(a.due, now()) + interval '24 hours'
   from accepted a ${when(
     people,
     `left join people p using (i)
@@ -58,16 +62,16 @@ with clock as materialized (
   select a.id, d.ordinal, d.kind, d.address, d.name, d.key, case when b.i is null then 'PENDING' else 'REJECTED' end, b.i is not null
   from accepted a join addresses d using (i) left join blocked b on b.i = d.i and b.ordinal = d.ordinal
 ), put_content as (
-  insert into email_content (outbox_id, html, text, reply_to, headers, variables)
-  select id, html, body, reply_to, headers, variables from accepted
+  insert into email_content (outbox_id, html, text${when(extras, ', reply_to, headers, variables')})
+  select id, html, body${when(extras, ', reply_to, headers, variables')} from accepted
 ), ${when(files, ATTACHMENTS)} put_events as (
   insert into email_events (outbox_id, event_id, type, metadata)
-  select id, event_id, 'QUEUED', jsonb_set(case when suppressed is null then meta else meta || jsonb_build_object('suppressed', suppressed) end,
-    '{queuedAt}', to_jsonb((select instant from clock)))
+  select id, event_id, 'QUEUED', jsonb_strip_nulls(jsonb_build_object('queuedAt', (select instant from clock), 'recipientHash', to_hash,
+    'priority', priority, 'externalId', external, 'suppressed', suppressed))
   from accepted
-), ${when(schedule, SCHEDULED)} put_ready as (
+), ${when(extras, SCHEDULED)} put_ready as (
   insert into email_ready (company_id, priority, outbox_id)
-  select company, priority, id from accepted ${when(schedule, 'where due is null or due <= now()')}
+  select company, priority, id from accepted ${when(extras, 'where due is null or due <= now()')}
 )
 select j.i, j.suppressed, (select instant from clock) as "queuedAt", ${
     keys
@@ -77,8 +81,14 @@ select j.i, j.suppressed, (select instant from clock) as "queuedAt", ${
 from judged j order by j.i`
 }
 
+/** What few e-mails have. `n` is the e-mail's place in its request. */
+const EXTRAS = `extras as materialized (
+  select * from json_to_recordset($30::json) as x(
+    i int, n int, template text, delay_ms double precision, scheduled timestamptz, reply_to text[], headers jsonb, variables jsonb)
+),`
+
 const PEOPLE = `people as materialized (
-  select * from json_to_recordset($3::json) as x(
+  select * from json_to_recordset($27::json) as x(
     i int, id uuid, must_exist boolean, company uuid, identity text, external text, doc_hash text, doc_cipher text,
     razao_social text, nome text, email text)
 ), strangers as (
@@ -103,7 +113,7 @@ const KNOWN_PEOPLE = `known_people as (
 ),`
 
 const REPLAYED = `keys as materialized (
-  select * from json_to_recordset($4::json) as x(u int, company uuid, key text, fingerprint text, answer jsonb)
+  select * from json_to_recordset($28::json) as x(u int, company uuid, key text, fingerprint text, answer jsonb)
 ), replayed as (
   select k.u from keys k cross join lateral (
     select from idempotency_keys known
@@ -119,7 +129,7 @@ const CLAIMED = `claimed as (
   join (
     select u, jsonb_agg(jsonb_build_object('index', n, 'verdict', verdict, 'outboxId', id, 'suppressed', coalesce(suppressed, '[]'))
       order by i) as verdicts
-    from judged group by u) v using (u)
+    from judged join extras using (i) group by u) v using (u)
   where k.u not in (select u from replayed) and k.u not in (select u from spoilt)
   order by k.company, k.key
   on conflict (company_id, key) do update
@@ -133,7 +143,7 @@ const CLAIMED = `claimed as (
 const ATTACHMENTS = `put_attachments as (
   insert into email_attachments (outbox_id, ordinal, filename, content_type, content_id, content)
   select a.id, f.ordinal, f.filename, f.content_type, f.content_id, decode(f.base64, 'base64')
-  from accepted a join json_to_recordset($5::json) as f(
+  from accepted a join json_to_recordset($29::json) as f(
     i int, ordinal smallint, filename text, content_type text, content_id text, base64 text) using (i)
 ),`
 

@@ -1,5 +1,6 @@
 import type { BatchError } from '../contracts/refusal.ts'
 import { acceptStatement } from './accept-statement.ts'
+import { boolArray, int2Array, int4Array, int8Array, textArray, uuidArray } from './binary-array.ts'
 import { ensurePartitions } from './partitions.ts'
 import { isMissingPartition, type Queryable, run, together } from './pool.ts'
 
@@ -8,7 +9,7 @@ export type DraftAddress = {
   address: string
   name: string | null
   /** Search key (see migrations) and suppression hash of the normalised address. */
-  key: string
+  key: bigint
   hash: string
 }
 
@@ -84,8 +85,8 @@ export type UnitOutcome =
 
 type AcceptRow = { i: number; verdict: string; suppressed: string[] | null; queuedAt: string }
 
-const PLAIN = acceptStatement({ keys: false, people: false, files: false, schedule: false })
-const FULL = acceptStatement({ keys: true, people: true, files: true, schedule: true })
+const PLAIN = acceptStatement({ keys: false, people: false, files: false, extras: false })
+const FULL = acceptStatement({ keys: true, people: true, files: true, extras: true })
 
 /** Accepts units with one commit. A value that Postgres refuses harms its own unit only. */
 export async function acceptUnits(db: Queryable, units: AcceptUnit[]): Promise<(UnitOutcome | Error)[]> {
@@ -102,10 +103,9 @@ export async function acceptUnits(db: Queryable, units: AcceptUnit[]): Promise<(
 
 async function acceptTogether(db: Queryable, units: AcceptUnit[]): Promise<(UnitOutcome | Error)[]> {
   const firstUse = withoutRepeatedKeys(units)
-  const parameters = parametersOf(firstUse)
   const rows = firstUse.every(isPlain)
-    ? await run<AcceptRow>(db, 'accept-plain', PLAIN, parameters.slice(0, 2))
-    : await run<AcceptRow>(db, 'accept-full', FULL, parameters)
+    ? await run<AcceptRow>(db, 'accept-plain', PLAIN, plainParameters(firstUse))
+    : await run<AcceptRow>(db, 'accept-full', FULL, [...plainParameters(firstUse), ...fullParameters(firstUse)])
   const outcomes = new Map<AcceptUnit, UnitOutcome | null>()
   let next = 0
   for (const unit of firstUse) {
@@ -123,12 +123,11 @@ async function acceptTogether(db: Queryable, units: AcceptUnit[]): Promise<(Unit
 function isPlain({ idempotency, drafts }: AcceptUnit): boolean {
   return (
     idempotency === null &&
-    drafts.every(
-      draft =>
-        draft.person === null && draft.attachments.length === 0 && draft.delayMs === null && draft.scheduledAt === null,
-    )
+    drafts.every(draft => !RARE.some(field => draft[field] !== null) && draft.attachments.length === 0)
   )
 }
+
+const RARE = ['person', 'delayMs', 'scheduledAt', 'template', 'replyTo', 'headers', 'variables'] as const
 
 /** Two requests with one key in the same batch: the first is accepted, the others are answered from its record. */
 function withoutRepeatedKeys(units: AcceptUnit[]): AcceptUnit[] {
@@ -173,73 +172,73 @@ async function recall(db: Queryable, unit: AcceptUnit): Promise<UnitOutcome> {
   return { kind: 'answered', replayed: true, answer: known.answer }
 }
 
-function parametersOf(units: AcceptUnit[]): string[] {
-  const emails: object[] = []
-  const addresses: object[] = []
+/** Tags hold no control character (contracts/send-body.ts), so this one separates them. */
+const TAG_SEPARATOR = '\u001f'
+
+/** In the order of the statement's `input` and `addresses`. */
+function plainParameters(units: AcceptUnit[]): Buffer[] {
+  const emails = units.flatMap((unit, u) => unit.drafts.map(draft => ({ draft, u, strict: unit.strict })))
+  const drafts = emails.map(email => email.draft)
+  const addresses = drafts.flatMap((draft, index) =>
+    draft.addresses.map((address, ordinal) => ({ ...address, ordinal, i: index + 1, companyId: draft.companyId })),
+  )
+  return [
+    int4Array(emails.map(email => email.u)),
+    boolArray(emails.map(email => email.strict)),
+    uuidArray(drafts.map(draft => draft.outboxId)),
+    uuidArray(drafts.map(draft => draft.eventId)),
+    uuidArray(drafts.map(draft => draft.companyId)),
+    textArray(drafts.map(draft => draft.requestId)),
+    textArray(drafts.map(draft => draft.externalId)),
+    boolArray(drafts.map(draft => draft.test)),
+    textArray(drafts.map(draft => draft.from)),
+    textArray(drafts.map(draft => draft.subject)),
+    textArray(drafts.map(draft => draft.tags.join(TAG_SEPARATOR))),
+    int2Array(drafts.map(draft => draft.priority)),
+    textArray(drafts.map(draft => draft.retryPolicy)),
+    textArray(drafts.map(draft => draft.onUnknown)),
+    int2Array(drafts.map(draft => draft.maxAttempts)),
+    textArray(drafts.map(draft => draft.html)),
+    textArray(drafts.map(draft => draft.text)),
+    textArray(drafts.map(draft => draft.addresses[0]!.hash)),
+    int4Array(addresses.map(address => address.i)),
+    uuidArray(addresses.map(address => address.companyId)),
+    int2Array(addresses.map(address => address.ordinal)),
+    textArray(addresses.map(address => address.kind)),
+    textArray(addresses.map(address => address.address)),
+    textArray(addresses.map(address => address.name)),
+    int8Array(addresses.map(address => address.key)),
+    textArray(addresses.map(address => address.hash)),
+  ]
+}
+
+/** People, keys, files and extras: what few e-mails have, as JSON. */
+function fullParameters(units: AcceptUnit[]): string[] {
   const people: object[] = []
   const keys: object[] = []
   const files: object[] = []
+  const extras: object[] = []
+  let i = 0
   units.forEach((unit, u) => {
-    const company = unit.drafts[0]!.companyId
-    if (unit.idempotency) {
-      const answer = { requestId: unit.drafts[0]!.requestId, refusedBefore: unit.refusedBefore }
-      keys.push({ u, company, ...unit.idempotency, answer })
-    }
+    const { companyId: company, requestId } = unit.drafts[0]!
+    if (unit.idempotency)
+      keys.push({ u, company, ...unit.idempotency, answer: { requestId, refusedBefore: unit.refusedBefore } })
     for (const draft of unit.drafts) {
-      const i = emails.length
-      emails.push(emailRow(draft, i, u, unit.strict))
-      draft.addresses.forEach((address, ordinal) => void addresses.push({ i, company, ordinal, ...address }))
+      i++
+      extras.push(extrasRow(draft, i))
       if (draft.person) people.push(personRow(draft.person, i, company))
-      draft.attachments.forEach(
-        (file, ordinal) =>
-          void files.push({
-            i,
-            ordinal,
-            filename: file.filename,
-            content_type: file.contentType,
-            content_id: file.contentId,
-            base64: file.base64,
-          }),
-      )
+      draft.attachments.forEach((file, ordinal) => {
+        const { filename, contentType: content_type, contentId: content_id, base64 } = file
+        files.push({ i, ordinal, filename, content_type, content_id, base64 })
+      })
     }
   })
-  return [emails, addresses, people, keys, files].map(rows => JSON.stringify(rows))
+  return [people, keys, files, extras].map(rows => JSON.stringify(rows))
 }
 
-/** Absent keys become SQL nulls: undefined costs no bytes. */
-function emailRow(draft: Draft, i: number, u: number, strict: boolean): object {
-  return {
-    i,
-    u,
-    n: draft.index,
-    strict,
-    id: draft.outboxId,
-    event_id: draft.eventId,
-    company: draft.companyId,
-    request: draft.requestId,
-    external: draft.externalId ?? undefined,
-    test: draft.test,
-    sender: draft.from,
-    subject: draft.subject ?? undefined,
-    template: draft.template ?? undefined,
-    tags: draft.tags,
-    priority: draft.priority,
-    policy: draft.retryPolicy,
-    unknown: draft.onUnknown,
-    max: draft.maxAttempts,
-    delay_ms: draft.delayMs ?? undefined,
-    scheduled: draft.scheduledAt ?? undefined,
-    html: draft.html ?? undefined,
-    body: draft.text ?? undefined,
-    reply_to: draft.replyTo ?? undefined,
-    headers: draft.headers ?? undefined,
-    variables: draft.variables ?? undefined,
-    meta: {
-      recipientHash: draft.addresses[0]!.hash,
-      priority: draft.priority,
-      externalId: draft.externalId ?? undefined,
-    },
-  }
+function extrasRow(draft: Draft, i: number): object {
+  const { index: n, template, delayMs: delay_ms, scheduledAt: scheduled, replyTo: reply_to, headers, variables } = draft
+  return { i, n, template, delay_ms, scheduled, reply_to, headers, variables }
 }
 
 function personRow(person: DraftPerson, i: number, company: string): object {

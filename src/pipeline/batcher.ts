@@ -4,13 +4,16 @@ export type BatcherOptions<In, Out> = {
   maxItems: number
   /** Flushes that may be under way at once. */
   concurrency: number
-  /** Size of one item, and how much one flush may carry. One item is always allowed. */
+  /** Size of one item (1), and how much one flush may carry. One item is always allowed. */
   weigh?: (item: In) => number
   maxWeight?: number
+  /** A flush beside another starts only for this much: fewer, fuller flushes until there is work for two. */
+  worthAnother?: number
 }
 
 type Waiting<In, Out> = {
   item: In
+  weight: number
   resolve: (outcome: Out) => void
   reject: (error: unknown) => void
 }
@@ -22,6 +25,7 @@ type Waiting<In, Out> = {
 export class Batcher<In, Out> {
   readonly #options: BatcherOptions<In, Out>
   #waiting: Waiting<In, Out>[] = []
+  #waitingWeight = 0
   #underWay = 0
   #scheduled = false
 
@@ -31,14 +35,16 @@ export class Batcher<In, Out> {
 
   add(item: In): Promise<Out> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject })
+      const weight = this.#options.weigh?.(item) ?? 1
+      this.#waiting.push({ item, weight, resolve, reject })
+      this.#waitingWeight += weight
       this.#schedule()
     })
   }
 
   /** After the current turn of the event loop: requests that arrived in one read travel together. */
   #schedule(): void {
-    if (this.#scheduled || this.#underWay >= this.#options.concurrency) return
+    if (this.#scheduled || !this.#mayFlush()) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -46,20 +52,25 @@ export class Batcher<In, Out> {
     })
   }
 
+  #mayFlush(): boolean {
+    if (this.#waiting.length === 0 || this.#underWay >= this.#options.concurrency) return false
+    return this.#underWay === 0 || this.#waitingWeight >= (this.#options.worthAnother ?? 0)
+  }
+
   #startFlushes(): void {
-    while (this.#waiting.length > 0 && this.#underWay < this.#options.concurrency) void this.#flush(this.#takeBatch())
+    while (this.#mayFlush()) void this.#flush(this.#takeBatch())
   }
 
   #takeBatch(): Waiting<In, Out>[] {
-    const { maxItems, weigh, maxWeight } = this.#options
-    let count = Math.min(maxItems, this.#waiting.length)
-    if (weigh && maxWeight !== undefined) {
-      let weight = weigh(this.#waiting[0]!.item)
-      for (let next = 1; next < count; next++) {
-        weight += weigh(this.#waiting[next]!.item)
-        if (weight > maxWeight) count = next
-      }
+    const { maxItems, maxWeight = Number.POSITIVE_INFINITY } = this.#options
+    let count = 0
+    let weight = 0
+    for (const waiting of this.#waiting) {
+      if (count === maxItems || (count > 0 && weight + waiting.weight > maxWeight)) break
+      weight += waiting.weight
+      count++
     }
+    this.#waitingWeight -= weight
     return this.#waiting.splice(0, count)
   }
 
