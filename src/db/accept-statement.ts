@@ -14,13 +14,12 @@ export function acceptStatement({ keys, people, files, extras }: AcceptParts): s
 with clock as materialized (
   select to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as instant
 ), input as materialized (
-  select * from unnest($1::int[], $2::boolean[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::boolean[], $9::text[],
-    $10::text[], $11::text[], $12::smallint[], $13::text[], $14::text[], $15::smallint[], $16::text[], $17::text[], $18::text[])
-    with ordinality as x(u, strict, id, event_id, company, request, external, test, sender, subject, tags, priority, policy, unknown,
-      max, html, body, to_hash, i)
+  select * from json_to_recordset($1::json) as x(
+    i int, u int, strict boolean, id uuid, event_id uuid, company uuid, request text, external text, test boolean, sender text,
+    subject text, tags text, priority smallint, policy text, unknown text, max smallint, html text, body text, to_hash text)
 ), ${when(extras, EXTRAS)} addresses as materialized (
-  select * from unnest($19::int[], $20::uuid[], $21::smallint[], $22::text[], $23::text[], $24::text[], $25::bigint[], $26::text[])
-    as x(i, company, ordinal, kind, address, name, key, hash)
+  select * from json_to_recordset($2::json) as x(
+    i int, company uuid, ordinal smallint, kind text, address text, name text, key bigint, hash text)
 ), blocked as materialized (
   select a.i, a.ordinal, a.hash from addresses a cross join lateral (
     select from suppression_list s
@@ -83,12 +82,12 @@ from judged j order by j.i`
 
 /** What few e-mails have. `n` is the e-mail's place in its request. */
 const EXTRAS = `extras as materialized (
-  select * from json_to_recordset($30::json) as x(
+  select * from json_to_recordset($6::json) as x(
     i int, n int, template text, delay_ms double precision, scheduled timestamptz, reply_to text[], headers jsonb, variables jsonb)
 ),`
 
 const PEOPLE = `people as materialized (
-  select * from json_to_recordset($27::json) as x(
+  select * from json_to_recordset($3::json) as x(
     i int, id uuid, must_exist boolean, company uuid, identity text, external text, doc_hash text, doc_cipher text,
     razao_social text, nome text, email text)
 ), strangers as (
@@ -113,7 +112,7 @@ const KNOWN_PEOPLE = `known_people as (
 ),`
 
 const REPLAYED = `keys as materialized (
-  select * from json_to_recordset($28::json) as x(u int, company uuid, key text, fingerprint text, answer jsonb)
+  select * from json_to_recordset($4::json) as x(u int, company uuid, key text, fingerprint text, answer jsonb)
 ), replayed as (
   select k.u from keys k cross join lateral (
     select from idempotency_keys known
@@ -143,7 +142,7 @@ const CLAIMED = `claimed as (
 const ATTACHMENTS = `put_attachments as (
   insert into email_attachments (outbox_id, ordinal, filename, content_type, content_id, content)
   select a.id, f.ordinal, f.filename, f.content_type, f.content_id, decode(f.base64, 'base64')
-  from accepted a join json_to_recordset($29::json) as f(
+  from accepted a join json_to_recordset($5::json) as f(
     i int, ordinal smallint, filename text, content_type text, content_id text, base64 text) using (i)
 ),`
 

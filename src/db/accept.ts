@@ -1,6 +1,5 @@
 import type { BatchError } from '../contracts/refusal.ts'
 import { acceptStatement } from './accept-statement.ts'
-import { boolArray, int2Array, int4Array, int8Array, textArray, uuidArray } from './binary-array.ts'
 import { ensurePartitions } from './partitions.ts'
 import { isMissingPartition, type Queryable, run, together } from './pool.ts'
 
@@ -9,7 +8,7 @@ export type DraftAddress = {
   address: string
   name: string | null
   /** Search key (see migrations) and suppression hash of the normalised address. */
-  key: bigint
+  key: string
   hash: string
 }
 
@@ -175,41 +174,45 @@ async function recall(db: Queryable, unit: AcceptUnit): Promise<UnitOutcome> {
 /** Tags hold no control character (contracts/send-body.ts), so this one separates them. */
 const TAG_SEPARATOR = '\u001f'
 
-/** In the order of the statement's `input` and `addresses`. */
-function plainParameters(units: AcceptUnit[]): Buffer[] {
-  const emails = units.flatMap((unit, u) => unit.drafts.map(draft => ({ draft, u, strict: unit.strict })))
-  const drafts = emails.map(email => email.draft)
-  const addresses = drafts.flatMap((draft, index) =>
-    draft.addresses.map((address, ordinal) => ({ ...address, ordinal, i: index + 1, companyId: draft.companyId })),
-  )
-  return [
-    int4Array(emails.map(email => email.u)),
-    boolArray(emails.map(email => email.strict)),
-    uuidArray(drafts.map(draft => draft.outboxId)),
-    uuidArray(drafts.map(draft => draft.eventId)),
-    uuidArray(drafts.map(draft => draft.companyId)),
-    textArray(drafts.map(draft => draft.requestId)),
-    textArray(drafts.map(draft => draft.externalId)),
-    boolArray(drafts.map(draft => draft.test)),
-    textArray(drafts.map(draft => draft.from)),
-    textArray(drafts.map(draft => draft.subject)),
-    textArray(drafts.map(draft => draft.tags.join(TAG_SEPARATOR))),
-    int2Array(drafts.map(draft => draft.priority)),
-    textArray(drafts.map(draft => draft.retryPolicy)),
-    textArray(drafts.map(draft => draft.onUnknown)),
-    int2Array(drafts.map(draft => draft.maxAttempts)),
-    textArray(drafts.map(draft => draft.html)),
-    textArray(drafts.map(draft => draft.text)),
-    textArray(drafts.map(draft => draft.addresses[0]!.hash)),
-    int4Array(addresses.map(address => address.i)),
-    uuidArray(addresses.map(address => address.companyId)),
-    int2Array(addresses.map(address => address.ordinal)),
-    textArray(addresses.map(address => address.kind)),
-    textArray(addresses.map(address => address.address)),
-    textArray(addresses.map(address => address.name)),
-    int8Array(addresses.map(address => address.key)),
-    textArray(addresses.map(address => address.hash)),
-  ]
+/** What every e-mail has. Absent keys are SQL nulls, and cost no bytes. */
+function plainParameters(units: AcceptUnit[]): string[] {
+  const emails: object[] = []
+  const addresses: object[] = []
+  units.forEach((unit, u) => {
+    for (const draft of unit.drafts) {
+      const i = emails.length + 1
+      emails.push(emailRow(draft, i, u, unit.strict))
+      draft.addresses.forEach((one, ordinal) => {
+        const { kind, address, hash, key } = one
+        addresses.push({ i, company: draft.companyId, ordinal, kind, address, name: one.name ?? undefined, key, hash })
+      })
+    }
+  })
+  return [JSON.stringify(emails), JSON.stringify(addresses)]
+}
+
+function emailRow(draft: Draft, i: number, u: number, strict: boolean): object {
+  return {
+    i,
+    u,
+    strict,
+    id: draft.outboxId,
+    event_id: draft.eventId,
+    company: draft.companyId,
+    request: draft.requestId,
+    external: draft.externalId ?? undefined,
+    test: draft.test,
+    sender: draft.from,
+    subject: draft.subject ?? undefined,
+    tags: draft.tags.join(TAG_SEPARATOR),
+    priority: draft.priority,
+    policy: draft.retryPolicy,
+    unknown: draft.onUnknown,
+    max: draft.maxAttempts,
+    html: draft.html ?? undefined,
+    body: draft.text ?? undefined,
+    to_hash: draft.addresses[0]!.hash,
+  }
 }
 
 /** People, keys, files and extras: what few e-mails have, as JSON. */

@@ -193,7 +193,7 @@ function toFilter(query: z.output<typeof listQuery>, companyId: string): EmailFi
 function searchFor(recipient: string): { key: string; address: string } {
   const parsed = parseBareAddress(recipient)
   if (!parsed.ok) throw new Problem('INVALID_EMAIL', { errors: [{ path: 'recipient', ...parsed.problem }] })
-  return { key: addressKey(hashEmail(parsed.value.normalised)).toString(), address: parsed.value.normalised }
+  return { key: addressKey(hashEmail(parsed.value.normalised)), address: parsed.value.normalised }
 }
 
 const toCursor = (outboxId: string) => Buffer.from(outboxId.replaceAll('-', ''), 'hex').toString('base64url')

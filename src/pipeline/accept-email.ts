@@ -157,8 +157,8 @@ function draftAddress(kind: DraftAddress['kind'], { address, displayName, normal
 }
 
 /** The first eight bytes of the hash as a Postgres bigint. */
-export function addressKey(hash: string): bigint {
-  return BigInt.asIntN(64, BigInt(`0x${hash.slice(7, 23)}`))
+export function addressKey(hash: string): string {
+  return BigInt.asIntN(64, BigInt(`0x${hash.slice(7, 23)}`)).toString()
 }
 
 function personOf(body: SendBody, deps: AcceptDeps): DraftPerson {
