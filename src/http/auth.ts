@@ -16,7 +16,8 @@ export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) 
   const matches = rememberingMatcher(pepper)
   return async function authenticate(request: FastifyRequest): Promise<void> {
     const parsed = parseApiKey(presentedKey(request))
-    const known = parsed && (await registry.find(parsed.keyId))
+    const found = parsed && registry.find(parsed.keyId)
+    const known = found instanceof Promise ? await found : found
     if (!parsed || !known || known.mode !== parsed.mode || !matches(known, parsed.secret)) {
       throw unauthenticated('The API key is missing or unknown. Send it as X-API-Key or as Authorization: Bearer.')
     }

@@ -25,10 +25,11 @@ export class KeyRegistry {
     this.#touching = setInterval(() => void this.flushUsed(), TOUCH_EVERY_MS).unref()
   }
 
-  async find(keyId: string): Promise<KnownKey | null> {
+  /** At once for a key that was seen just now. */
+  find(keyId: string): KnownKey | null | Promise<KnownKey | null> {
     const entry = this.#entries.get(keyId)
     const ageMs = entry ? performance.now() - entry.fetchedAtMs : Number.POSITIVE_INFINITY
-    if (!entry || ageMs >= TRUST_MS) return (await this.#refresh(keyId)).key
+    if (!entry || ageMs >= TRUST_MS) return this.#refresh(keyId).then(fresh => fresh.key)
     if (ageMs >= REFRESH_MS && !entry.refreshing) {
       entry.refreshing = true
       this.#refresh(keyId).catch(() => {})

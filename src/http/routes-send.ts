@@ -50,7 +50,7 @@ export function sendRoutes(app: App, deps: SendRouteDeps): void {
       },
     },
     async function send(request, reply) {
-      await spendTokens(request, reply, 1, deps)
+      if (request.key!.ratePerSecond !== null) await spendTokens(request, reply, 1, deps)
       const members = [{ index: 0, body: request.body as SendBody }]
       const outcome = await acceptEmails(toAccept(request, members, true, []), deps.accept)
       const answer = answered(outcome, refusal => refusalProblem(refusal), reply)
@@ -77,7 +77,7 @@ export function sendRoutes(app: App, deps: SendRouteDeps): void {
     },
     async function sendBatch(request, reply) {
       const bodies = batchMembers(request.body)
-      await spendTokens(request, reply, bodies.length, deps)
+      if (request.key!.ratePerSecond !== null) await spendTokens(request, reply, bodies.length, deps)
       const strict = request.headers['x-batch-validation'] !== 'permissive'
       const { members, refused } = validateMembers(bodies)
       if (strict && refused.size > 0) throw batchProblem(refused)
@@ -133,15 +133,15 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   return header
 }
 
-/** Draws from the company's rate limit, when it has one. */
+/** Draws from the company's rate limit. */
 async function spendTokens(
   request: FastifyRequest,
   reply: FastifyReply,
   amount: number,
   deps: SendRouteDeps,
 ): Promise<void> {
-  const { companyId, ratePerSecond } = request.key!
-  if (ratePerSecond === null) return
+  const { companyId } = request.key!
+  const ratePerSecond = request.key!.ratePerSecond!
   const draw = await deps.tokens.add({ companyId, ratePerSecond, amount })
   reply.headers({
     'ratelimit-limit': String(Math.max(1, Math.floor(ratePerSecond))),

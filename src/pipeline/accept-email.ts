@@ -4,6 +4,7 @@ import { canonicalJson } from '../contracts/canonical-json.ts'
 import { normaliseDocument } from '../contracts/documents.ts'
 import { encrypt, type KeyRing } from '../contracts/encryption.ts'
 import { hashDocument, hashEmail } from '../contracts/hashing.ts'
+import type { HtmlProblem } from '../contracts/html-rules.ts'
 import { type BatchError, batchError, type FieldProblem, type Refusal, summarise } from '../contracts/refusal.ts'
 import { maxAttempts, type RetryPolicyName } from '../contracts/retry.ts'
 import { checkSchedule, type SendBody } from '../contracts/send-body.ts'
@@ -65,7 +66,9 @@ async function draftAll(request: AcceptRequest, deps: AcceptDeps) {
   const drafts: Draft[] = []
   const refusals = new Map<number, Refusal>()
   for (const { index, body } of request.members) {
-    const refusal = await refuse(body, request.caller, deps)
+    const found = body.html === undefined ? [] : deps.html.check(body.html)
+    const problems = found instanceof Promise ? await found : found
+    const refusal = refuse(body, problems, request.caller, deps)
     if (refusal) refusals.set(index, refusal)
     else drafts.push(draftEmail(index, body, request, deps))
   }
@@ -73,16 +76,14 @@ async function draftAll(request: AcceptRequest, deps: AcceptDeps) {
 }
 
 /** The rules that need more than the body: time, company, and an HTML parser. */
-async function refuse(body: SendBody, caller: Caller, deps: AcceptDeps): Promise<Refusal | null> {
-  const problems: FieldProblem[] = []
+function refuse(body: SendBody, html: HtmlProblem[], caller: Caller, deps: AcceptDeps): Refusal | null {
+  const problems: FieldProblem[] = html.map(({ code, message }) => ({
+    path: 'html',
+    code: 'INVALID_TEMPLATE',
+    message: `${message} (${code})`,
+  }))
   const late = checkSchedule(body.scheduledAt, deps.now())
   if (late) problems.push({ path: 'scheduledAt', code: 'INVALID_PAYLOAD', message: late })
-  if (body.html !== undefined) {
-    const found = deps.html.check(body.html)
-    for (const problem of found instanceof Promise ? await found : found) {
-      problems.push({ path: 'html', code: 'INVALID_TEMPLATE', message: `${problem.message} (${problem.code})` })
-    }
-  }
   if (problems.length > 0) return summarise(problems)
   if (body.template !== undefined) {
     const message = 'there is no template of this name'
