@@ -98,7 +98,9 @@ begin
         order by own.priority, own.outbox_id limit p_size) r
     ) turns order by turn, place, priority, outbox_id limit p_size
   ), locked as materialized (
-    select o.outbox_id, picked.company_id, picked.priority, picked.turn, picked.place
+    -- The lock answers with the row as it is now; the scan of the update below would judge it as it was.
+    select o.outbox_id, o.attempts, picked.company_id, picked.priority, picked.turn, picked.place,
+      o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now()) as due
     from picked join email_outbox o on o.outbox_id = picked.outbox_id
     for update of o skip locked
   ), taken as (
@@ -108,10 +110,9 @@ begin
     -- An attempt whose worker died after SENT_ATTEMPT goes on; it is not another one.
     update email_outbox o set status = 'PROCESSING', lease_id = p_lease, next_attempt_at = null,
       attempts = case when o.started_at is null then least(o.attempts + 1, o.max_attempts) else o.attempts end
-    from locked l, email_outbox before
-    where o.outbox_id = l.outbox_id and before.outbox_id = l.outbox_id and o.status in ('PENDING', 'RETRY_SCHEDULED')
-      and (o.next_attempt_at is null or o.next_attempt_at <= now())
-    returning o.outbox_id, o.company_id, o.attempts, before.attempts >= o.max_attempts and o.started_at is null as exhausted,
+    from locked l
+    where o.outbox_id = l.outbox_id and l.due
+    returning o.outbox_id, o.company_id, o.attempts, l.attempts >= o.max_attempts and o.started_at is null as exhausted,
       case when o.started_at is not null then o.attempt_id end as resumed_attempt_id, o.expires_at <= now() as expired,
       o.request_id, l.turn, l.place, l.priority
   ), put_events as (
