@@ -30,7 +30,8 @@ export type Role = (typeof ROLES)[number]
 
 /**
  * Accepts weigh one each, and one more per 16 KB. One flush at a time makes fuller batches (51 µs of Postgres an e-mail
- * instead of 67); a second one pays when a hundred are waiting, as with requests of a hundred; and those are served best in large flushes (512: 25 k/s, 2048: 30 k/s).
+ * instead of 67); a second one pays when a hundred are waiting, as with requests of a hundred, and those are served best
+ * in large flushes (25 k/s in flushes of 512, 30 k/s in flushes of 2048).
  */
 const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, worthAnother: 100 }
 const WEIGHT_BYTES = 16 * 1024
