@@ -44,6 +44,8 @@ const FEEDBACK: Record<string, Omit<ProviderEvent, 'recipient'>[]> = {
 export function captureProvider(put: (item: CaptureItem) => Promise<string>): Provider {
   return {
     name: 'capture',
+    recognisesAttempts: true,
+    close: async () => {},
     async send(message): Promise<SendResult> {
       const addresses = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
       const refusal = addresses.map(address => REFUSALS[address]).find(Boolean)

@@ -25,12 +25,25 @@ export type ProviderEvent = {
   metadata: Record<string, unknown>
 }
 
+/** A failure that is `ambiguous` says: the message may have been accepted all the same. */
 export type SendResult =
   | { kind: 'sent'; messageId: string; events: ProviderEvent[] }
   | { kind: 'failed'; failure: ProviderFailure }
 
+/** What the account may send, as the provider itself says. `paused`: it takes nothing now, and why. */
+export type ProviderQuota = { recipientsPerSecond: number | null; paused: string | null }
+
 export type Provider = {
+  /** `ses`, `ses:eu-west-1`, `resend`, `smtp`, `capture`: one entry of EMAIL_PROVIDER. */
   readonly name: string
-  /** Resolves for every answer of the provider; rejects only for bugs and lost infrastructure. */
+  /** The same attempt id again sends nothing twice, so an unknown outcome is resolved by asking again. */
+  readonly recognisesAttempts: boolean
+  /**
+   * Resolves for every answer of the provider, and soon after the signal is aborted; rejects only for bugs and lost
+   * infrastructure. Makes one request: retrying is the line's decision.
+   */
   send(message: OutgoingMessage, signal: AbortSignal): Promise<SendResult>
+  /** Where the provider can be asked. */
+  learnQuota?(signal: AbortSignal): Promise<ProviderQuota>
+  close(): Promise<void>
 }
