@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { parseAddress } from './contracts/addresses.ts'
+import { PROVIDER_NAMES } from './contracts/provider-errors.ts'
 import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
 import { keepSecrets, SecretsError } from './secrets.ts'
 
@@ -23,6 +24,31 @@ const databaseUrl = z
     text => /^postgres(ql)?:\/\/\S+$/.test(text) && URL.canParse(text),
     'must look like postgres://user:password@host:5432/database',
   )
+const redisUrl = z
+  .string()
+  .refine(
+    text => /^rediss?:\/\/\S+$/.test(text) && URL.canParse(text),
+    'must look like redis://host:6379 or rediss://…',
+  )
+const webUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' })
+const smtpUrl = z
+  .string()
+  .refine(
+    text => /^smtps?:\/\/\S+$/.test(text) && URL.canParse(text),
+    'must look like smtp://user:password@host:587 or smtps://user:password@host:465',
+  )
+const PROVIDER_ENTRY = new RegExp(`^(${PROVIDER_NAMES.join('|')}|ses:[a-z]{2}(-[a-z]+)+-\\d)$`)
+const providers = z
+  .string()
+  .transform(text => text.split(',').map(entry => entry.trim()))
+  .refine(
+    entries => entries.every(entry => PROVIDER_ENTRY.test(entry)) && new Set(entries).size === entries.length,
+    `must be one of ${PROVIDER_NAMES.join(', ')}, or a comma list of them in the order of failover (ses:eu-west-1 names a region)`,
+  )
+  .refine(
+    entries => entries.length === 1 || !entries.includes('capture'),
+    'must not mix capture with providers that really send',
+  )
 const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-mail address, or Name <address>')
 
 /** Every setting, with the reason for its default. `.env.example` is compared with the keys of this object. */
@@ -33,8 +59,10 @@ export const settingsSchema = z.object({
   /** Embedded database, generated secrets. Ignored parts once DATABASE_URL is given. */
   DATA_DIR: z.string().min(1).default('.data'),
   DATABASE_URL: databaseUrl.optional(),
+  /** Claimed work travels through BullMQ on this Redis; without it, it runs where it was claimed. */
+  REDIS_URL: redisUrl.optional(),
   /** How the outside reaches us, where that is not the address in the browser; for links only. */
-  PUBLIC_URL: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).optional(),
+  PUBLIC_URL: webUrl.optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   /** The first administrator; others are added with `email-gateway admin add`. */
   ADMIN_USER: z
@@ -50,16 +78,25 @@ export const settingsSchema = z.object({
   /** Believe X-Forwarded-For only when a proxy of ours sets it. */
   TRUST_PROXY: flag.default(false),
   /** capture keeps every e-mail in a local inbox: nothing leaves the machine until asked to. */
-  EMAIL_PROVIDER: z
-    .enum(['capture'], { error: 'must be capture, the one provider of this version' })
-    .default('capture'),
+  EMAIL_PROVIDER: providers.default(['capture']),
   EMAIL_FROM: sender.default('Email Gateway <gateway@localhost.localdomain>'),
+  /** Amazon SES. Credentials come the AWS way: environment, files, roles. */
+  AWS_REGION: z.string().min(1).optional(),
+  AWS_ENDPOINT_URL_SESV2: webUrl.optional(),
+  SES_CONFIGURATION_SET: z.string().min(1).max(64).optional(),
+  RESEND_API_KEY: z.string().min(1).optional(),
+  RESEND_BASE_URL: webUrl.optional(),
+  SMTP_URL: smtpUrl.optional(),
+  /** Recipients per second over all workers. Not set: what SES says of the account; no limit elsewhere. */
+  SEND_RATE_PER_SECOND: z.coerce.number().positive().max(100_000).optional(),
   /** Attempts running at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(10),
   /** Seed 002: nobody is served more than this many in a row while others wait. */
   MAX_JOBS_PER_TENANT_BATCH: wholeNumber(1, 100).default(3),
-  /** Longer than the 30 s provider timeout, so that a living attempt never loses its lease. */
-  LEASE_SECONDS: wholeNumber(35, 3600).default(60),
+  /** A living worker renews its leases every third of this; one that hangs longer has lost them. */
+  LEASE_SECONDS: wholeNumber(5, 3600).default(60),
+  /** How long evidence is waited for when a request left and no answer came. SES events take seconds, rarely minutes. */
+  UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
   RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default('steps'),
 })
 
@@ -77,9 +114,25 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
 
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const settings = readSettings(env)
+  requireProviderSettings(settings)
   const dataDir = resolve(settings.DATA_DIR)
   const secrets = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir)
   return { ...settings, dataDir, ...secrets }
+}
+
+/** What the chosen providers cannot do without. */
+function requireProviderSettings(settings: Settings): void {
+  const needed: [entry: string, name: keyof Settings][] = [
+    ['ses', 'AWS_REGION'],
+    ['resend', 'RESEND_API_KEY'],
+    ['smtp', 'SMTP_URL'],
+  ]
+  for (const [entry, name] of needed) {
+    if (settings.EMAIL_PROVIDER.includes(entry) && !settings[name])
+      throw new ConfigError(
+        `Missing setting. With EMAIL_PROVIDER=${settings.EMAIL_PROVIDER.join(',')}, ${name} must be set.`,
+      )
+  }
 }
 
 type Secrets = { encryptionKeys: string[]; hashPepper: string }

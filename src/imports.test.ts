@@ -15,7 +15,19 @@ const MAY_IMPORT: Record<string, string[]> = {
   http: ['contracts', 'telemetry', 'db', 'pipeline'],
   'secrets.ts': [],
   'config.ts': ['secrets.ts', 'contracts'],
-  'main.ts': ['config.ts', 'contracts', 'telemetry', 'db', 'lanes', 'providers', 'pipeline', 'http'],
+  'main-providers.ts': ['config.ts', 'contracts', 'telemetry', 'db', 'providers', 'pipeline'],
+  'main-bullmq.ts': ['main-line.ts', 'contracts', 'db', 'lanes', 'pipeline'],
+  'main-line.ts': [
+    'config.ts',
+    'main-providers.ts',
+    'main-bullmq.ts',
+    'contracts',
+    'telemetry',
+    'db',
+    'lanes',
+    'pipeline',
+  ],
+  'main.ts': ['config.ts', 'main-line.ts', 'main-providers.ts', 'contracts', 'telemetry', 'db', 'pipeline', 'http'],
   cli: ['config.ts', 'main.ts', 'contracts', 'telemetry', 'db', 'pipeline'],
 }
 

@@ -1,28 +1,23 @@
-import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { type MailAddress, parseAddress } from './contracts/addresses.ts'
 import { keyRing } from './contracts/encryption.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from './db/accept.ts'
-import { putCaptured } from './db/capture-inbox.ts'
+import { hearBell, ringBell } from './db/bell.ts'
 import { openEmbeddedPostgres } from './db/embedded/index.ts'
 import { returnExpiredLeases } from './db/leases.ts'
-import { type AttemptStart, type Settlement, settleAttempts, startAttempts } from './db/line.ts'
 import { migrate } from './db/migrate.ts'
 import { ensurePartitions } from './db/partitions.ts'
-import { type Database, openDatabase, together } from './db/pool.ts'
+import { type Database, openDatabase } from './db/pool.ts'
 import { takeTokens } from './db/rate-buckets.ts'
 import { buildApp } from './http/app.ts'
 import { KeyRegistry } from './http/key-registry.ts'
-import { DirectLane } from './lanes/direct.ts'
+import { makeLine } from './main-line.ts'
+import { makeProviders } from './main-providers.ts'
 import type { AcceptDeps } from './pipeline/accept-email.ts'
-import { attemptEmail, type Received } from './pipeline/attempt-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
-import { claimFairly } from './pipeline/claim-fairly.ts'
 import { startHousekeeping } from './pipeline/housekeeping.ts'
 import { HtmlChecker } from './pipeline/html-check.ts'
-import { recordFeedback } from './pipeline/record-feedback.ts'
-import { type CaptureItem, captureProvider } from './providers/capture.ts'
 
 export const VERSION = '0.1.0'
 export const ROLES = ['all', 'api', 'worker'] as const
@@ -35,11 +30,10 @@ export type Role = (typeof ROLES)[number]
  */
 const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, worthAnother: 100 }
 const WEIGHT_BYTES = 16 * 1024
-const LINE_BATCH = { maxItems: 256, concurrency: 2 }
 /** How long a request under way may take once we are told to stop. */
 const REQUEST_GRACE_MS = 5_000
-/** The line looks for due mail this often when nobody calls. */
-const IDLE_MS = 250
+/** How often the workers of other processes are woken at most. */
+const RING_MS = 10
 
 export type Storage = { db: Database; url: string; where: string; alone: boolean; close(): Promise<void> }
 
@@ -95,7 +89,7 @@ export function makeAccept(config: Config, db: Database, html: HtmlChecker, onAc
     pepper: config.hashPepper,
     defaultFrom: senderAddress(config.EMAIL_FROM),
     defaultRetryPolicy: config.RETRY_POLICY,
-    captureOnly: config.EMAIL_PROVIDER === 'capture',
+    captureOnly: config.EMAIL_PROVIDER.includes('capture'),
     now: () => new Date(),
     onAccepted,
   }
@@ -112,65 +106,70 @@ function senderAddress(text: string): MailAddress {
   return parsed.value
 }
 
-function makeLane(config: Config, db: Database, html: HtmlChecker, log: Logger): DirectLane<Received> {
-  const starts = new Batcher({
-    ...LINE_BATCH,
-    flush: (batch: AttemptStart[]) => together(batch, some => startAttempts(db.hot, some)),
-  })
-  const settlements = new Batcher({
-    ...LINE_BATCH,
-    flush: (batch: Settlement[]) => together(batch, some => settleAttempts(db.hot, some)),
-  })
-  const captures = new Batcher({
-    ...LINE_BATCH,
-    flush: (batch: CaptureItem[]) => together(batch, some => putCaptured(db.hot, some)),
-  })
-  const capture = captureProvider(item => captures.add(item))
-  const claim = {
-    perTurn: config.MAX_JOBS_PER_TENANT_BATCH,
-    holder: `${hostname()}:${process.pid}`,
-    leaseSeconds: config.LEASE_SECONDS,
-  }
-  const attempt = {
-    starts,
-    settlements,
-    // A test key's mail never leaves the gateway; this version has nothing else to send it with.
-    providerFor: () => capture,
-    html,
-    recordFeedback: recordFeedback.bind(null, db.hot),
-    random: Math.random,
-    nowMs: () => performance.now(),
-    log,
-  }
-  return new DirectLane({
-    claim: size => claimFairly(db.hot, size, claim),
-    work: received => attemptEmail(received, attempt),
-    concurrency: config.WORKER_CONCURRENCY,
-    renewEveryMs: (config.LEASE_SECONDS * 1000) / 3,
-    idleMs: IDLE_MS,
-    log,
-  })
-}
-
 export type Gateway = { url: string; stop(): Promise<void> }
 
 /** Builds everything and wires it. The only place that does. */
 export async function startGateway(config: Config, storage: Storage, role: Role, log: Logger): Promise<Gateway> {
   const { db } = storage
   const html = new HtmlChecker()
-  const lane = role === 'api' ? null : makeLane(config, db, html, log)
+  const sending = role === 'api' ? null : await makeSending(config, storage, html, log)
+  const ring = makeBell(db, sending, log)
   // The step that can fail comes first: a taken port leaves nothing behind.
-  const api = role === 'worker' ? null : await startApi(config, db, html, () => lane?.nudge(), log)
-  if (storage.alone && lane) await returnExpiredLeases(db.hot, true)
-  const stopHousekeeping = lane ? startHousekeeping(db.hot, log) : () => {}
-  lane?.start()
+  const api = role === 'worker' ? null : await startApi(config, db, html, ring, log)
+  await sending?.start()
   return {
     url: api?.url ?? '',
     async stop() {
       await api?.stop()
-      stopHousekeeping()
-      await lane?.stop()
+      await sending?.stop()
       await html.close()
+    },
+  }
+}
+
+/** Accepted mail wakes the line of this process at once, and those of others through Postgres, a few times a second at most. */
+function makeBell(db: Database, sending: Sending | null, log: Logger): () => void {
+  let ringing: NodeJS.Timeout | null = null
+  return () => {
+    sending?.nudge()
+    ringing ??= setTimeout(() => {
+      ringing = null
+      ringBell(db.pool).catch(error =>
+        log.debug({ err: error }, 'Could not wake the other workers; they look by themselves'),
+      )
+    }, RING_MS)
+    ringing.unref()
+  }
+}
+
+type Sending = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
+
+async function makeSending(
+  config: Config,
+  { db, url, alone }: Storage,
+  html: HtmlChecker,
+  log: Logger,
+): Promise<Sending> {
+  let nudge = () => {}
+  const providers = await makeProviders(config, db, () => nudge(), log)
+  const line = await makeLine({ config, db, providers, html, log })
+  nudge = () => line.nudge()
+  const { recognising } = providers
+  const graceSeconds = config.UNKNOWN_GRACE_SECONDS
+  const stops: (() => unknown)[] = []
+  return {
+    nudge,
+    async start() {
+      await providers.start()
+      if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
+      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, nudge }, log))
+      stops.push(hearBell(url, nudge, error => log.debug({ err: error }, 'The bell was lost')))
+      await line.start()
+    },
+    async stop() {
+      await line.stop()
+      for (const stop of stops) await stop()
+      await providers.stop()
     },
   }
 }

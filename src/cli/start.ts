@@ -30,7 +30,7 @@ export const startCommand: Command = {
     try {
       log.info(`Database: ${storage.where}`)
       log.info(
-        `Provider: ${config.EMAIL_PROVIDER}${config.EMAIL_PROVIDER === 'capture' ? ' (a local inbox, nothing leaves this machine)' : ''}; lane: direct; role: ${role}`,
+        `Provider: ${told(config.EMAIL_PROVIDER)}; lane: ${config.REDIS_URL ? 'bullmq' : 'direct'}; role: ${role}`,
       )
       const gateway = await startGateway(config, storage, role, log)
       if (gateway.url)
@@ -48,6 +48,9 @@ export const startCommand: Command = {
     return null
   },
 }
+
+const told = (providers: string[]) =>
+  providers.includes('capture') ? 'capture (a local inbox, nothing leaves this machine)' : providers.join(', then ')
 
 /** What a newcomer needs, made and shown once. */
 async function firstStart(config: Config, storage: Storage, url: string): Promise<string[]> {

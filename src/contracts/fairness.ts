@@ -24,3 +24,14 @@ export function calculateRoundRobinPriority(roundsWithoutProcessing: number): nu
   const rounds = Math.max(0, Math.floor(roundsWithoutProcessing))
   return Math.max(MAX_ROUND_ROBIN_PRIORITY, ROUND_ROBIN_BASE_PRIORITY - rounds * PRIORITY_INCREMENT_PER_ROUND)
 }
+
+/** A company may have four times as many in hand as are still free: alone four fifths, and there is always room for another. */
+const SHARE_OF_FREE = 4
+
+/**
+ * How many more of a company may be taken in hand, so that its slow recipients cannot fill the engine. Dynamic: each further
+ * slow company gets a part of what the others left, and the last free hand goes to one that has hardly any.
+ */
+export function inHandAllowance(hands: { own: number; free: number }): number {
+  return Math.max(0, Math.ceil((SHARE_OF_FREE * hands.free - hands.own) / (1 + SHARE_OF_FREE)))
+}

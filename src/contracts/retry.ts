@@ -47,7 +47,7 @@ export function maxAttempts(policy: RetryPolicyName): number {
   return RETRY_POLICIES[policy].maxAttempts
 }
 
-function withJitter(delayMs: number, random: () => number): number {
+export function withJitter(delayMs: number, random: () => number): number {
   const range = delayMs * EMAIL_JOB_RETRY_CONFIG.JITTER_FACTOR
   return Math.max(0, Math.round(delayMs + (random() * 2 - 1) * range))
 }

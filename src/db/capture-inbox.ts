@@ -13,6 +13,14 @@ export type CapturedMessage = {
   attachments: { filename: string; contentType: string; contentId: string | null; bytes: number }[]
 }
 
+export type CaptureItem = {
+  messageId: string
+  attemptId: string
+  outboxId: string
+  companyId: string
+  message: CapturedMessage
+}
+
 export type CapturedRow = {
   messageId: string
   outboxId: string
@@ -25,10 +33,7 @@ export type CapturedRow = {
 const KEEP = 10_000
 
 /** The same attempt twice is kept once: capture recognises the attempt id, as a provider with idempotency keys does. */
-export async function putCaptured(
-  db: Queryable,
-  items: { messageId: string; attemptId: string; outboxId: string; companyId: string; message: CapturedMessage }[],
-): Promise<string[]> {
+export async function putCaptured(db: Queryable, items: CaptureItem[]): Promise<string[]> {
   const rows = await run<{ attempt_id: string; message_id: string }>(
     db,
     'put-captured',

@@ -1,19 +1,22 @@
 import { type Queryable, run } from './pool.ts'
 
-/** Mail of paused companies is never claimed, so nobody else would notice that its time is over. In small bites. */
-export async function expirePausedEmails(db: Queryable, limit = 1000): Promise<number> {
+/**
+ * Mail of paused companies, or while every provider is parked, is not claimed, so nobody else would notice that its time is
+ * over. Only ids older than a day are looked at: one pass over the ready table, in bites.
+ */
+export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
-    'expire-paused-emails',
+    'expire-waiting-emails',
     `with late as materialized (
-       select o.outbox_id, o.company_id, o.priority, o.attempts from companies c
-       join email_ready r on r.company_id = c.company_id
+       select o.outbox_id, o.company_id, o.priority, o.attempts from email_ready r
        join email_outbox o on o.outbox_id = r.outbox_id
-       where c.paused_at is not null and o.expires_at <= now() and o.status in ('PENDING', 'RETRY_SCHEDULED')
+       where r.outbox_id < uuid_v7_floor(now() - interval '23 hours') and o.expires_at <= now()
+         and o.status in ('PENDING', 'RETRY_SCHEDULED') and o.started_at is null
        limit $1 for update of o skip locked
      ), expired as (
        update email_outbox o set status = 'EXPIRED', next_attempt_at = null, failed_at = now(), error_code = 'EXPIRED',
-         error_category = 'TIMEOUT_ERROR', failure_reason = 'Not sent within 24 hours of its due time' 
+         error_category = 'TIMEOUT_ERROR', failure_reason = 'Not sent within 24 hours of its due time'
        from late where o.outbox_id = late.outbox_id
      ), unready as (
        delete from email_ready r using late

@@ -1,50 +1,116 @@
-import { type Queryable, run } from './pool.ts'
+import { type Queryable, RING_AGAIN, run } from './pool.ts'
 
-export async function renewLease(db: Queryable, leaseId: string, leaseSeconds: number): Promise<void> {
-  await run(db, 'renew-lease', `update leases set expires_at = now() + $2 * interval '1 second' where lease_id = $1`, [
-    leaseId,
-    leaseSeconds,
-  ])
+export async function renewLeases(db: Queryable, leaseIds: string[], leaseSeconds: number): Promise<void> {
+  await run(
+    db,
+    'renew-leases',
+    `update leases set expires_at = now() + $2 * interval '1 second' where lease_id = any($1)`,
+    [leaseIds, leaseSeconds],
+  )
 }
 
-export async function endLease(db: Queryable, leaseId: string): Promise<void> {
-  await run(db, 'end-lease', `delete from leases where lease_id = $1`, [leaseId])
+export async function endLeases(db: Queryable, leaseIds: string[]): Promise<void> {
+  if (leaseIds.length > 0) await run(db, 'end-leases', `delete from leases where lease_id = any($1)`, [leaseIds])
 }
+
+export type Returned = { unstarted: number; unknown: number; undelivered: number }
 
 /**
- * E-mails of dead workers become ready again. Where SENT_ATTEMPT was committed, started_at stays: the next worker goes on
- * with the same attempt id, which the provider recognises. `all`: no worker can be alive (the only gateway just started).
+ * What dead workers had in hand. Not started: the attempt counts (content that crashes workers must end too) and it goes
+ * back into the line. Started: the message may have left, so its outcome is unknown; a provider in $2 recognises the attempt,
+ * and is asked again at once. What was only dispatched goes back as it was.
+ * `all`: no worker can be alive (the only gateway just started).
  */
-export async function returnExpiredLeases(db: Queryable, all: boolean): Promise<number> {
-  const [row] = await run<{ count: number }>(
+export async function returnExpiredLeases(
+  db: Queryable,
+  options: { all: boolean; recognising: string[]; graceSeconds: number },
+): Promise<Returned> {
+  const [row] = await run<Returned>(
     db,
     'return-expired-leases',
-    `with ended as (
-       delete from leases where lease_id in (
-         select lease_id from leases where $1 or expires_at < now() for update skip locked)
-       returning lease_id, outbox_ids
-     ), returned as (
-       update email_outbox o set status = case when o.started_at is null then 'RETRY_SCHEDULED' else 'PENDING' end, lease_id = null
-       from (select lease_id, unnest(outbox_ids) as outbox_id from ended) held
-       where o.outbox_id = held.outbox_id and o.lease_id = held.lease_id
-       returning o.company_id, o.priority, o.outbox_id, o.attempts, o.started_at, o.attempt_id
+    `with gone as materialized (
+       select lease_id, kind, outbox_ids from leases where $1 or expires_at < now() for update skip locked
+     ), ended as (
+       delete from leases l using gone where l.lease_id = gone.lease_id
+     ), had as materialized (
+       select distinct on (outbox_id) lease_id, kind, outbox_id from (
+         select lease_id, kind, unnest(outbox_ids) as outbox_id from gone) t order by outbox_id, kind desc
+     ), open as materialized (
+       select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, had.kind,
+         o.lease_id is not null as started
+       from had join email_outbox o on o.outbox_id = had.outbox_id
+       where o.lease_id = had.lease_id
+         or (o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+           and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from gone)
+             and other.outbox_ids @> array[had.outbox_id]))
+       for update of o
+     ), lost as (
+       update email_outbox o set attempts = least(o.attempts + 1, o.max_attempts), status = 'RETRY_SCHEDULED'
+       from open where o.outbox_id = open.outbox_id and not open.started and open.kind = 'work'
+     ), unsure as (
+       update email_outbox o set status = 'UNKNOWN', lease_id = null from open where o.outbox_id = open.outbox_id and open.started
+     ), put_unknown as (
+       insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at)
+       select outbox_id, attempt_id, provider, 'WORKER_LOST',
+         now() + case when provider = any($2) then interval '0' else $3 * interval '1 second' end
+       from open where started
+       on conflict (outbox_id) do update set attempt_id = excluded.attempt_id, provider = excluded.provider, reason = excluded.reason,
+         since = now(), resolve_at = excluded.resolve_at
      ), put_ready as (
-       insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from returned
-       on conflict do nothing
+       insert into email_ready (company_id, priority, outbox_id)
+       select company_id, priority, outbox_id from open where not started ${RING_AGAIN}
      ), put_events as (
        insert into email_events (outbox_id, event_id, type, metadata)
-       select outbox_id, uuid_v7_now(1), case when started_at is null then 'RETRY_SCHEDULED' else 'UNKNOWN' end,
-         case when started_at is null then jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
-             'errorMessage', 'The worker was lost before it sent anything', 'willRetry', true, 'attempt', attempts,
-             'nextAttemptNumber', attempts + 1, 'backoffDelay', 0)
-           else jsonb_build_object('errorCode', 'WORKER_LOST', 'attempt', attempts, 'attemptId', attempt_id) end
-       from returned
+       select outbox_id, uuid_v7_now(1), 'UNKNOWN', jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
+         'errorMessage', 'The worker was lost after the message may have left', 'attempt', attempts, 'attemptId', attempt_id, 'provider', provider)
+       from open where started
        union all
-       select outbox_id, uuid_v7_now(2), 'RESOLVED', jsonb_build_object('by', 'idempotency-key', 'attempt', attempts, 'attemptId', attempt_id)
-       from returned where started_at is not null
+       select outbox_id, uuid_v7_now(1), 'RECEIVED', jsonb_build_object('attempt', attempts + 1, 'requestId', request_id)
+       from open where not started and kind = 'work'
+       union all
+       select outbox_id, uuid_v7_now(2), 'RETRY_SCHEDULED', jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
+         'errorMessage', 'The worker was lost before it sent anything', 'willRetry', true, 'attempt', attempts + 1,
+         'nextAttemptNumber', attempts + 2, 'backoffDelay', 0)
+       from open where not started and kind = 'work'
+     ), put_counters as (
+       insert into counters as c (name, label, value)
+       select 'unknown_sends', 'WORKER_LOST', count(*) from open where started having count(*) > 0
+       on conflict (name, label) do update set value = c.value + excluded.value
      )
-     select count(*)::int as count from returned`,
-    [all],
+     select count(*) filter (where not started and kind = 'work')::int as unstarted, count(*) filter (where started)::int as unknown,
+       count(*) filter (where not started and kind = 'dispatch')::int as undelivered from open`,
+    [options.all, options.recognising, options.graceSeconds],
   )
-  return row!.count
+  return row!
+}
+
+export type Taken = { outboxId: string; taken: boolean; known: boolean }
+
+/**
+ * What jobs brought: those that wait, are due and are not in line themselves are in hand under this lease from now on.
+ * `known`: there is such an e-mail. `ended`: leases that end along with it.
+ */
+export async function takeDispatched(
+  db: Queryable,
+  lease: { leaseId: string; holder: string; leaseSeconds: number; outboxIds: string[]; ended: string[] },
+): Promise<Taken[]> {
+  const { leaseId, holder, leaseSeconds, outboxIds, ended } = lease
+  return run<Taken>(
+    db,
+    'take-dispatched',
+    `with found as materialized (
+       select o.outbox_id, o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+         and not exists (select from email_ready r
+           where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as taken
+       from email_outbox o where o.outbox_id = any($4)
+     ), put_lease as (
+       insert into leases (lease_id, kind, holder, outbox_ids, expires_at)
+       select $1, 'work', $2, array_agg(outbox_id), now() + $3 * interval '1 second' from found where taken having count(*) > 0
+     ), gone as (
+       delete from leases where lease_id = any($5)
+     )
+     select i.id as "outboxId", coalesce(f.taken, false) as taken, f.outbox_id is not null as known
+     from unnest($4::uuid[]) as i(id) left join found f on f.outbox_id = i.id`,
+    [leaseId, holder, leaseSeconds, outboxIds, ended],
+  )
 }

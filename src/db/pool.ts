@@ -96,3 +96,20 @@ export async function together<In, Out>(items: In[], write: (items: In[]) => Pro
     }
   }
 }
+
+/** Lowest and highest id: lets the executor drop all other partitions before it starts. */
+export function idRange(items: { outboxId: string }[]): [string, string] {
+  let [low, high] = [items[0]!.outboxId, items[0]!.outboxId]
+  for (const { outboxId } of items) {
+    if (outboxId < low) low = outboxId
+    if (outboxId > high) high = outboxId
+  }
+  return [low, high]
+}
+
+/**
+ * For every insert into email_ready: a doorbell that is there already is locked, not passed over. Whoever takes it away
+ * waits for this commit, and then sees the e-mail as it made it; passed over, it could be taken by one who still saw the
+ * e-mail as not due, and then nobody would come back to it.
+ */
+export const RING_AGAIN = 'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'

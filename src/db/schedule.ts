@@ -1,11 +1,8 @@
-import { type Queryable, run } from './pool.ts'
+import { type Queryable, RING_AGAIN, run } from './pool.ts'
 
-/**
- * Scheduled and retrying mail whose time has come joins the ready. Answers whether anything is ready: an idle gateway
- * that asks this four times a second writes nothing.
- */
-export async function readyDueEmails(db: Queryable, limit = 1000): Promise<boolean> {
-  const [row] = await run<{ ready: boolean }>(
+/** Scheduled and retrying mail whose time has come joins the ready. Answers how many; with none, nothing is written. */
+export async function readyDueEmails(db: Queryable, limit = 1000): Promise<number> {
+  const [row] = await run<{ count: number }>(
     db,
     'ready-due-emails',
     `with due as (
@@ -14,12 +11,12 @@ export async function readyDueEmails(db: Queryable, limit = 1000): Promise<boole
        returning company_id, priority, outbox_id
      ), put as (
        insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from due
-       on conflict do nothing
+       ${RING_AGAIN}
      )
-     select exists (select from due) or exists (select from email_ready) as ready`,
+     select count(*)::int as count from due`,
     [limit],
   )
-  return row!.ready
+  return row!.count
 }
 
 export type ChangeOutcome = 'done' | 'not-found' | 'too-late'
@@ -83,7 +80,7 @@ export async function rescheduleEmail(
        where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1 and s.due_at <> $3
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from open
-       where waiting and $3 <= now() on conflict do nothing
+       where waiting and $3 <= now() ${RING_AGAIN}
      ), put_scheduled as (
        insert into email_scheduled (due_at, outbox_id, company_id, priority) select $3, outbox_id, company_id, priority from open
        where waiting and $3 > now() on conflict do nothing

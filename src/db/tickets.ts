@@ -1,5 +1,14 @@
 import { type Queryable, run } from './pool.ts'
 
+export type TicketRecipient = {
+  ordinal: number
+  kind: 'to' | 'cc' | 'bcc'
+  address: string
+  name: string | null
+  /** On the suppression list by now. */
+  suppressed: boolean
+}
+
 /** Everything an attempt needs to know about one e-mail. */
 export type Ticket = {
   outboxId: string
@@ -14,17 +23,23 @@ export type Ticket = {
   attempts: number
   maxAttempts: number
   retryPolicy: 'steps' | 'exponential' | 'patient'
+  onUnknown: 'resend' | 'hold'
+  expired: boolean
+  /** An attempt whose outcome is unknown at a provider that recognises it: it goes on there. */
+  resumed: { attemptId: string; provider: string } | null
   html: string | null
   text: string | null
   replyTo: string[] | null
   headers: Record<string, string> | null
   createdAt: Date
-  recipients: { kind: 'to' | 'cc' | 'bcc'; address: string; name: string | null }[]
+  recipients: TicketRecipient[]
   /** The recipient record it was accepted for; null when it had none, or when that is gone. */
   person: { externalId: string | null; cpfCnpjHash: string | null; email: string | null } | null
-  attachments: { filename: string; contentType: string; contentId: string | null; base64: string }[]
+  /** How many; their content is read when it is needed. */
+  files: number
 }
 
+/** Those of the e-mails that wait and are due; any other is somebody else's by now. */
 export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<Map<string, Ticket>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = [...outboxIds].sort()
@@ -33,19 +48,36 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
     'load-tickets',
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId",
        o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.tags, o.attempts,
-       o.max_attempts as "maxAttempts", o.retry_policy as "retryPolicy", c.html, c.text, c.reply_to as "replyTo", c.headers,
-       o.created_at as "createdAt",
-       coalesce((select json_agg(json_build_object('kind', r.kind, 'address', r.address, 'name', r.display_name) order by r.ordinal)
+       o.max_attempts as "maxAttempts", o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
+       case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider) end as resumed,
+       c.html, c.text, c.reply_to as "replyTo", c.headers, o.created_at as "createdAt",
+       coalesce((select json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
+           'suppressed', exists (select from suppression_list s where s.hash_key = r.address_key
+             and (s.company_id is null or s.company_id = o.company_id) and (s.expires_at is null or s.expires_at > now()))) order by r.ordinal)
         from email_recipients r where r.outbox_id = o.outbox_id and not r.suppressed and r.address is not null), '[]') as recipients,
-       (select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
-          'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
-        from recipients p where p.recipient_id = o.recipient_id) as person,
-       coalesce((select json_agg(json_build_object('filename', f.filename, 'contentType', f.content_type, 'contentId', f.content_id,
-          'base64', translate(encode(f.content, 'base64'), E'\\n', '')) order by f.ordinal)
-        from email_attachments f where f.outbox_id = o.outbox_id), '[]') as attachments
+       case when o.recipient_id is not null then (
+         select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
+           'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
+         from recipients p where p.recipient_id = o.recipient_id) end as person,
+       (select count(*)::int from email_attachments f where f.outbox_id = o.outbox_id) as files
      from email_outbox o join email_content c using (outbox_id)
-     where o.outbox_id = any($1) and o.outbox_id between $2 and $3`,
+     where o.outbox_id = any($1) and o.outbox_id between $2 and $3
+       and o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`,
     [sorted, sorted[0], sorted.at(-1)],
   )
   return new Map(rows.map(row => [row.outboxId, row]))
+}
+
+export type Attachment = { filename: string; contentType: string; contentId: string | null; base64: string }
+
+/** Apart from the ticket: ten megabytes are held only while they are being sent. */
+export async function loadAttachments(db: Queryable, outboxId: string): Promise<Attachment[]> {
+  return run<Attachment>(
+    db,
+    'load-attachments',
+    `select filename, content_type as "contentType", content_id as "contentId",
+       translate(encode(content, 'base64'), E'\\n', '') as base64
+     from email_attachments where outbox_id = $1 order by ordinal`,
+    [outboxId],
+  )
 }

@@ -1,68 +1,114 @@
 import type { Logger } from 'pino'
+import { inHandAllowance } from '../contracts/fairness.ts'
+import type { HeldLeases } from './held-leases.ts'
+import type { InHand, Lane } from './lane.ts'
 
-export type Batch<Item> = { items: Item[]; end: () => Promise<void>; renew: () => Promise<void> }
+export type Batch<Content> = {
+  leaseId: string
+  items: { outboxId: string; companyId: string }[]
+  /** What the work needs to know, read after the claim so that the next claim need not wait for it. */
+  contents: () => Promise<Map<string, Content>>
+}
 
-export type DirectLaneOptions<Item> = {
-  /** Takes up to `size` under one lease; an empty batch means there is nothing to do. */
-  claim: (size: number) => Promise<Batch<Item>>
-  work: (item: Item) => Promise<void>
+export type ClaimLimits = { size: number; ended: string[]; left: Map<string, number>; most: number }
+
+export type DirectLaneOptions<Content> = {
+  /** null: there is nothing to do. */
+  claim: (limits: ClaimLimits) => Promise<Batch<Content> | null>
+  work: (item: InHand<Content | null>) => Promise<void>
+  leases: HeldLeases
+  /** Provider calls at once. */
   concurrency: number
-  renewEveryMs: number
+  /** How many may be claimed now at all: fewer while providers are parked. */
+  mayClaim: () => number
   /** How long to sleep when there is nothing to do and nobody calls. */
   idleMs: number
   log: Logger
 }
 
-/** Claimed work runs in this process. The lane decides nothing about order, retries or state. */
-export class DirectLane<Item> {
-  readonly #options: DirectLaneOptions<Item>
-  #free: number
+/** Claimed ahead, so that hands never wait for Postgres: what is sent in this time. More would only be a longer queue. */
+const AHEAD_MS = 20
+/** Answered by the provider, not yet written: at most so many times the concurrency. */
+const UNSETTLED_TIMES = 4
+
+/** Claimed work runs in this process. */
+export class DirectLane<Content> implements Lane {
+  readonly #options: DirectLaneOptions<Content>
+  /** Claimed and not yet answered by the provider, by company. */
+  readonly #own = new Map<string, number>()
+  #inHand = 0
+  #unsettled = 0
   #stopping = false
   #wake: (() => void) | null = null
   #nudged = false
+  /** The last claim found nothing, for want of mail and not of room: a free hand is no reason to ask again. */
+  #dry = false
   #loop: Promise<void> | null = null
   readonly #underWay = new Set<Promise<void>>()
+  readonly #pace = new Pace()
 
-  constructor(options: DirectLaneOptions<Item>) {
+  constructor(options: DirectLaneOptions<Content>) {
     this.#options = options
-    this.#free = options.concurrency
   }
 
   start(): void {
     this.#loop ??= this.#run()
   }
 
-  /** Something may be ready. */
   nudge(): void {
     this.#nudged = true
+    this.#dry = false
     this.#wake?.()
   }
 
-  /** Stops claiming and waits for what is under way. */
   async stop(): Promise<void> {
     this.#stopping = true
     this.nudge()
     await this.#loop
     await Promise.allSettled(this.#underWay)
+    await this.#options.leases.stop()
   }
 
   async #run(): Promise<void> {
     while (!this.#stopping) {
-      const claimed = this.#free > 0 ? await this.#claim() : 0
+      const claimed = await this.#claim()
       if (claimed === 0) await this.#sleep()
     }
   }
 
+  /** Claims when a worthwhile part of the room is free: a claim for each single free hand would cost more than it brings. */
   async #claim(): Promise<number> {
+    const { concurrency, mayClaim, leases } = this.#options
+    const ahead = this.#ahead()
+    const free = concurrency + ahead - this.#inHand
+    const size = Math.min(free, UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inHand)
     this.#nudged = false
+    if (size < 1 || (free < ahead / 2 && this.#inHand > 0)) return 0
+    const ended = leases.takeEnded()
     try {
-      const batch = await this.#options.claim(this.#free)
-      if (batch.items.length > 0) this.#track(this.#runBatch(batch))
-      return batch.items.length
+      const { left, most } = this.#allowances(free)
+      const batch = await this.#options.claim({ size, ended, left, most })
+      if (batch) this.#track(this.#runBatch(batch))
+      else this.#dry = !this.#nudged && [...left.values()].every(room => room > 0)
+      return batch?.items.length ?? 0
     } catch (error) {
+      leases.remember(ended)
       this.#options.log.error({ err: error }, 'Could not claim e-mails; trying again')
       return 0
     }
+  }
+
+  #ahead(): number {
+    const { concurrency } = this.#options
+    return Math.max(1, Math.ceil(concurrency / 10), Math.min(2 * concurrency, Math.ceil(this.#pace.perMs() * AHEAD_MS)))
+  }
+
+  /** Only companies that have less room than any other are named. */
+  #allowances(free: number): { left: Map<string, number>; most: number } {
+    const most = inHandAllowance({ own: 0, free })
+    const left = new Map<string, number>()
+    for (const [companyId, own] of this.#own) left.set(companyId, inHandAllowance({ own, free }))
+    return { left, most }
   }
 
   #track(batch: Promise<void>): void {
@@ -70,41 +116,86 @@ export class DirectLane<Item> {
     void batch.finally(() => this.#underWay.delete(batch))
   }
 
-  async #runBatch(batch: Batch<Item>): Promise<void> {
-    this.#free -= batch.items.length
-    const renewal = setInterval(() => void batch.renew().catch(() => {}), this.#options.renewEveryMs)
-    const done = await Promise.all(batch.items.map(item => this.#runItem(item)))
-    clearInterval(renewal)
-    // Something was left unsettled: the lease is what brings it back, so it must run out by itself.
-    if (done.includes(false)) return
-    await batch.end().catch(error => this.#options.log.warn({ err: error }, 'Could not end a lease; it will expire'))
+  async #runBatch({ leaseId, items, contents }: Batch<Content>): Promise<void> {
+    const { leases, log } = this.#options
+    leases.hold(leaseId, items.length)
+    this.#inHand += items.length
+    this.#unsettled += items.length
+    for (const { companyId } of items) this.#own.set(companyId, (this.#own.get(companyId) ?? 0) + 1)
+    const inHand = items.map(item => ({ ...item, leaseId, release: this.#releaser(item.companyId) }))
+    const found = await contents().catch(error => {
+      log.error({ err: error, leaseId }, 'Could not read claimed e-mails; their lease will return them')
+      return null
+    })
+    await Promise.all(inHand.map(item => this.#runItem(item, found && (() => found.get(item.outboxId) ?? null))))
   }
 
-  /** Answers whether the item was settled, whichever way. */
-  async #runItem(item: Item): Promise<boolean> {
+  async #runItem(item: Omit<InHand<null>, 'content'>, content: (() => Content | null) | null): Promise<void> {
+    const { work, leases, log } = this.#options
+    let settled = false
     try {
-      await this.#options.work(item)
-      return true
+      if (content) {
+        await work({ ...item, content: content() })
+        settled = true
+      }
     } catch (error) {
-      this.#options.log.error({ err: error }, 'An attempt broke off; its lease will return the e-mail')
-      return false
+      log.error({ err: error, outboxId: item.outboxId }, 'An attempt broke off; its lease will return the e-mail')
     } finally {
-      this.#free++
-      this.#wake?.()
+      item.release()
+      leases.done(item.leaseId, settled)
+      this.#unsettled--
+      if (!this.#dry) this.#wake?.()
     }
   }
 
-  #sleep(): Promise<void> {
-    if (this.#nudged && this.#free > 0) return Promise.resolve()
-    return new Promise(resolve => {
+  #releaser(companyId: string): () => void {
+    let held = true
+    return () => {
+      if (!held) return
+      held = false
+      this.#inHand--
+      this.#pace.count()
+      const own = this.#own.get(companyId)! - 1
+      if (own === 0) this.#own.delete(companyId)
+      else this.#own.set(companyId, own)
+      if (!this.#dry) this.#wake?.()
+    }
+  }
+
+  async #sleep(): Promise<void> {
+    if (this.#unsettled === 0) await this.#options.leases.endNow()
+    if (this.#nudged || this.#stopping) return
+    await new Promise<void>(resolve => {
       const timer = setTimeout(done, this.#options.idleMs)
       const lane = this
       function done() {
         clearTimeout(timer)
+        lane.#dry = false
         lane.#wake = null
         resolve()
       }
       this.#wake = done
     })
+  }
+}
+
+/** How fast hands come free: a moving average over about a quarter of a second. */
+class Pace {
+  #perMs = 0
+  #count = 0
+  #since = performance.now()
+
+  count(): void {
+    this.#count++
+  }
+
+  perMs(): number {
+    const elapsed = performance.now() - this.#since
+    if (elapsed < 50) return this.#perMs
+    const weight = Math.min(1, elapsed / 250)
+    this.#perMs = this.#perMs * (1 - weight) + (this.#count / elapsed) * weight
+    this.#count = 0
+    this.#since = performance.now()
+    return this.#perMs
   }
 }

@@ -1,105 +1,225 @@
-import type { Logger } from 'pino'
+import { hashEmail } from '../contracts/hashing.ts'
 import { maskSensitive } from '../contracts/masking.ts'
 import type { ProviderFailure } from '../contracts/provider-errors.ts'
 import { decideAfterFailure } from '../contracts/retry.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
-import type { AttemptStart, Claimed, Settlement } from '../db/line.ts'
-import type { Ticket } from '../db/tickets.ts'
-import type { OutgoingMessage, Provider, ProviderEvent } from '../providers/provider.ts'
+import type { AttemptStart } from '../db/attempts.ts'
+import type { Settlement } from '../db/settle.ts'
+import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
+import type { Gate } from '../lanes/gate.ts'
+import type { InHand } from '../lanes/lane.ts'
+import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
+import type { AttemptLog } from './attempt-log.ts'
 import type { HtmlChecker } from './html-check.ts'
 import { type Outcome, toSettlement } from './outcome.ts'
 import { VALIDATIONS, validateEmail } from './validate-email.ts'
 
 /** Seed 000: the call really ends after 30 seconds. */
 const PROVIDER_TIMEOUT_MS = 30_000
+/** How soon a provider that recognises the attempt is asked again what became of it. */
+const ASK_AGAIN_SECONDS = 5
 
 export type AttemptDeps = {
   starts: { add(start: AttemptStart): Promise<boolean> }
   settlements: { add(settlement: Settlement): Promise<boolean> }
-  providerFor: (ticket: Ticket) => Provider
+  handBacks: { add(outboxId: string): Promise<unknown> }
+  /** null: every provider that could take it is parked. */
+  route: (ticket: Ticket) => Provider | null
+  /** What an answer says about the provider. */
+  report: (provider: Provider, failure: ProviderFailure | null) => void
+  gate: Gate
+  /** Resolves when the provider's rate has room for so many recipients. */
+  pace: (provider: Provider, recipients: number) => Promise<void>
+  attachments: (outboxId: string) => Promise<Attachment[]>
   html: HtmlChecker
   recordFeedback: (outboxId: string, messageId: string, event: ProviderEvent) => Promise<void>
+  addLateAnswer: (late: { outboxId: string; attemptId: string; messageId: string }) => Promise<unknown>
+  graceSeconds: number
+  timeoutMs?: number
   random: () => number
   nowMs: () => number
-  log: Logger
+  log: AttemptLog
 }
 
-/** A claimed e-mail; ticket is null when its row is gone (a poison job). */
-export type Received = Claimed & { leaseId: string; ticket: Ticket | null }
+/** An e-mail in hand; content is null when it has ended, or is in another's hands, by now. */
+export type EmailInHand = InHand<Ticket | null>
 
-type Progress = { outcome: Outcome; provider: string | null; feedback: ProviderEvent[] }
+type Prepared = { ticket: Ticket; provider: Provider; message: OutgoingMessage; leftOut: TicketRecipient[] }
 
-/** Step 3 of the line, after RECEIVED: validate → SENT_ATTEMPT → provider → settle. */
-export async function attemptEmail(received: Received, deps: AttemptDeps): Promise<void> {
+/** Step 3 of the line: validate → SENT_ATTEMPT → provider → settle. RECEIVED is written with SENT_ATTEMPT, or with the refusal. */
+export async function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promise<void> {
   const startedMs = deps.nowMs()
-  const progress = await progressOf(received, deps)
-  if (!progress) return leaseLost(received, deps)
-  const durationMs = Math.round(deps.nowMs() - startedMs)
-  const facts = { ...received, attempt: received.attempts, maxAttempts: received.ticket?.maxAttempts ?? 0, durationMs }
-  if (!(await deps.settlements.add(toSettlement(progress.outcome, facts)))) return leaseLost(received, deps)
-  tell(received, progress, durationMs, deps)
-  if (progress.outcome.kind === 'sent') {
-    for (const event of progress.feedback)
-      await deps.recordFeedback(received.outboxId, progress.outcome.messageId, event)
+  const ticket = hand.content
+  if (!ticket) return deps.log.elsewhere(hand)
+  const unfit = await findUnfit(ticket, hand.companyId, deps)
+  if (unfit) return refuse(hand, ticket, unfit, startedMs, deps)
+  const prepared = await prepare(ticket, deps)
+  if (!prepared || !(await deps.gate.enter())) return handBack(hand, deps)
+  let result: SendResult | null = null
+  try {
+    result = await trySending(hand, prepared, deps)
+  } finally {
+    deps.gate.leave()
+    hand.release()
   }
+  if (!result) return
+  await settle(hand, prepared, result, startedMs, deps)
 }
 
-/** null: the lease was lost before the call, and nothing was sent. */
-async function progressOf(received: Received, deps: AttemptDeps): Promise<Progress | null> {
-  const { ticket } = received
-  if (!ticket) return ended({ kind: 'dead', status: 'FAILED', failure: GONE, validation: 'OUTBOX' })
+/** What ends the e-mail without a call. */
+async function findUnfit(ticket: Ticket, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
   // It may have left already: the provider must be asked, whatever the clock and the rules say by now.
-  if (received.resumedAttemptId) return trySending(received, ticket, deps)
-  if (received.expired) return ended({ kind: 'expired' })
-  if (received.exhausted) return ended({ kind: 'dead', status: 'DLQ', failure: CRASHES })
-  const invalid = await validateEmail(ticket, received.companyId, deps.html)
-  if (invalid) return ended({ kind: 'dead', status: 'FAILED', ...invalid })
-  return trySending(received, ticket, deps)
+  if (ticket.resumed) return null
+  if (ticket.expired) return { kind: 'expired' }
+  if (ticket.attempts >= ticket.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: CRASHES }
+  const to = ticket.recipients.filter(one => one.kind === 'to')
+  if (to.length > 0 && to.every(one => one.suppressed))
+    return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
+  const invalid = await validateEmail(ticket, companyId, deps.html)
+  return invalid && { kind: 'dead', status: 'FAILED', ...invalid }
 }
 
-const ended = (outcome: Outcome): Progress => ({ outcome, provider: null, feedback: [] })
-
-const GONE = { code: 'OUTBOX_NOT_FOUND', category: 'PERMANENT_ERROR', message: 'The content of the e-mail is gone' }
 const CRASHES = {
   code: 'ATTEMPTS_EXHAUSTED',
   category: 'PERMANENT_ERROR',
   message: 'Every attempt ended with the worker: it was stopped or crashed while working on this e-mail',
 }
 
-async function trySending(received: Received, ticket: Ticket, deps: AttemptDeps): Promise<Progress | null> {
-  const provider = deps.providerFor(ticket)
-  const attemptId = received.resumedAttemptId ?? uuidv7()
-  const { outboxId, leaseId, attempts: attempt } = received
-  const held = await deps.starts.add({
-    outboxId,
-    leaseId,
-    attemptId,
-    provider: provider.name,
-    attempt,
-    validations: [...VALIDATIONS],
-  })
-  if (!held) return null
-  const text = ticket.text ?? (await deps.html.textOf(ticket.html!))
-  const result = await provider.send(toMessage(ticket, attemptId, text), AbortSignal.timeout(PROVIDER_TIMEOUT_MS))
-  if (result.kind === 'sent') {
-    return { outcome: { kind: 'sent', messageId: result.messageId }, provider: provider.name, feedback: result.events }
+async function refuse(hand: EmailInHand, ticket: Ticket, outcome: Outcome, startedMs: number, deps: AttemptDeps) {
+  const attempt = Math.min(ticket.attempts + 1, ticket.maxAttempts)
+  const facts = {
+    ...factsOf(hand, ticket, attempt, startedMs, deps),
+    guard: { leaseId: hand.leaseId, waiting: true as const },
   }
-  return { outcome: afterFailure(result.failure, ticket, deps), provider: provider.name, feedback: [] }
+  if (await deps.settlements.add(toSettlement(outcome, facts))) deps.log.settled(ticket, null, outcome, facts)
+  else deps.log.elsewhere(hand)
 }
 
-function afterFailure(failure: ProviderFailure, ticket: Ticket, { random }: AttemptDeps): Outcome {
-  const { attempts, maxAttempts, retryPolicy } = ticket
-  const facts = { ...failure, message: maskSensitive(failure.message) }
-  const next = decideAfterFailure({ retryable: failure.retryable, attempts, maxAttempts, policy: retryPolicy }, random)
-  if (next.kind === 'retry') return { kind: 'retry', failure: facts, delayMs: next.delayMs }
-  return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure: facts }
+/** Everything that can take time or break comes before SENT_ATTEMPT: a worker lost here has sent nothing. */
+async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | null> {
+  const provider = deps.route(ticket)
+  if (!provider) return null
+  const leftOut = ticket.recipients.filter(one => one.suppressed)
+  const text = ticket.text ?? (await deps.html.textOf(ticket.html!))
+  const attachments = ticket.files > 0 ? await deps.attachments(ticket.outboxId) : []
+  return { ticket, provider, message: toMessage(ticket, leftOut, text, attachments), leftOut }
 }
 
-function toMessage(ticket: Ticket, attemptId: string, text: string): OutgoingMessage {
-  const only = (kind: string) => ticket.recipients.filter(one => one.kind === kind).map(one => addressed(one))
+/** null: it was not ours to send any more, or is handed back; nothing has left. */
+async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<SendResult | null> {
+  const { ticket, provider, message } = prepared
+  await deps.pace(provider, message.to.length + message.cc.length + message.bcc.length)
+  if (deps.gate.closed) {
+    await handBack(hand, deps)
+    return null
+  }
+  const held = await deps.starts.add({
+    outboxId: hand.outboxId,
+    leaseId: hand.leaseId,
+    attemptId: message.attemptId,
+    provider: provider.name,
+    attempt: attemptOf(ticket),
+    before: ticket.attempts,
+    validations: VALIDATIONS,
+    eventIds: [uuidv7(), uuidv7(), uuidv7()],
+  })
+  if (!held) {
+    deps.log.elsewhere(hand)
+    return null
+  }
+  const result = await provider.send(message, AbortSignal.timeout(deps.timeoutMs ?? PROVIDER_TIMEOUT_MS))
+  deps.report(provider, result.kind === 'failed' ? result.failure : null)
+  return result
+}
+
+const attemptOf = (ticket: Ticket) => (ticket.resumed ? ticket.attempts : ticket.attempts + 1)
+
+async function settle(
+  hand: EmailInHand,
+  { ticket, provider, message, leftOut }: Prepared,
+  result: SendResult,
+  startedMs: number,
+  deps: AttemptDeps,
+): Promise<void> {
+  const outcome = outcomeOf(result, ticket, provider, deps)
+  const facts = {
+    ...factsOf(hand, ticket, attemptOf(ticket), startedMs, deps),
+    guard: { leaseId: hand.leaseId },
+    resumed: ticket.resumed !== null,
+    attemptId: message.attemptId,
+    provider: provider.name,
+    leftOut: leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
+  }
+  const settlement = toSettlement(outcome, facts)
+  if (await deps.settlements.add(settlement)) deps.log.settled(ticket, provider.name, outcome, facts)
+  else await answerLate(hand, settlement, message.attemptId, deps)
+  if (result.kind === 'sent') {
+    for (const event of result.events) await deps.recordFeedback(hand.outboxId, result.messageId, event)
+  }
+}
+
+function outcomeOf(result: SendResult, ticket: Ticket, provider: Provider, deps: AttemptDeps): Outcome {
+  if (result.kind === 'sent') return { kind: 'sent', messageId: result.messageId }
+  const failure = { ...result.failure, message: maskSensitive(result.failure.message) }
+  if (failure.ambiguous)
+    return {
+      kind: 'unknown',
+      failure,
+      graceSeconds: provider.recognisesAttempts ? ASK_AGAIN_SECONDS : deps.graceSeconds,
+    }
+  if (failure.openBreaker) return { kind: 'parked', failure }
+  const { maxAttempts, retryPolicy: policy } = ticket
+  const next = decideAfterFailure(
+    { retryable: failure.retryable, attempts: attemptOf(ticket), maxAttempts, policy },
+    deps.random,
+  )
+  if (next.kind === 'retry') return { kind: 'retry', failure, delayMs: next.delayMs }
+  return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure }
+}
+
+/**
+ * The lease was lost while the provider was busy. Where the outcome counts as unknown by now, this answer is the evidence;
+ * where the provider's own event came first, it only completes it. Otherwise the e-mail went on without us, and stays so.
+ */
+async function answerLate(
+  hand: EmailInHand,
+  settlement: Settlement,
+  attemptId: string,
+  deps: AttemptDeps,
+): Promise<void> {
+  const { outboxId } = hand
+  const late = await deps.settlements.add({
+    ...settlement,
+    guard: { unknownAttemptId: attemptId },
+    events: [{ id: uuidv7(), type: 'RESOLVED', metadata: { by: 'late-answer', attemptId } }, ...settlement.events],
+    count: ['unknown_resolved', 'late-answer'],
+  })
+  if (late) return deps.log.late(hand, settlement.status)
+  if (settlement.messageId) await deps.addLateAnswer({ outboxId, attemptId, messageId: settlement.messageId })
+  deps.log.leaseLost(hand)
+}
+
+async function handBack(hand: EmailInHand, deps: AttemptDeps): Promise<void> {
+  await deps.handBacks.add(hand.outboxId)
+}
+
+function factsOf(hand: EmailInHand, ticket: Ticket, attempt: number, startedMs: number, deps: AttemptDeps) {
+  const { outboxId } = hand
+  const { maxAttempts, requestId } = ticket
+  return { outboxId, attempt, maxAttempts, requestId, durationMs: Math.round(deps.nowMs() - startedMs) }
+}
+
+function toMessage(
+  ticket: Ticket,
+  leftOut: TicketRecipient[],
+  text: string,
+  attachments: Attachment[],
+): OutgoingMessage {
+  const only = (kind: string) =>
+    ticket.recipients.filter(one => one.kind === kind && !leftOut.includes(one)).map(one => addressed(one))
   return {
     outboxId: ticket.outboxId,
-    attemptId,
+    attemptId: ticket.resumed?.attemptId ?? uuidv7(),
     companyId: ticket.companyId,
     from: ticket.from,
     to: only('to'),
@@ -111,58 +231,10 @@ function toMessage(ticket: Ticket, attemptId: string, text: string): OutgoingMes
     text,
     headers: ticket.headers ?? {},
     tags: ticket.tags,
-    attachments: ticket.attachments,
+    attachments,
   }
 }
 
 function addressed({ name, address }: { name: string | null; address: string }): string {
   return name ? `"${name.replace(/["\\]/g, '\\$&')}" <${address}>` : address
-}
-
-/** Seed 000's log fields. */
-function tell(received: Received, { outcome, provider }: Progress, durationMs: number, { log }: AttemptDeps): void {
-  const { outboxId, companyId, attempts: attempt, ticket } = received
-  const { level, message, ...own } = logLine(outcome)
-  const facts = {
-    outboxId,
-    jobId: outboxId,
-    requestId: ticket?.requestId,
-    companyId,
-    attempt,
-    maxAttempts: ticket?.maxAttempts,
-  }
-  log[level]({ ...facts, provider, durationMs, ...own }, message)
-}
-
-type LogLine = { level: 'info' | 'warn' | 'error'; message: string; state: string; [field: string]: unknown }
-
-function logLine(outcome: Outcome): LogLine {
-  switch (outcome.kind) {
-    case 'sent':
-      return { level: 'info', message: 'E-mail sent', state: 'SENT', messageId: outcome.messageId }
-    case 'retry': {
-      const { failure, delayMs } = outcome
-      const error = {
-        errorCode: failure.code,
-        errorReason: failure.message,
-        nextRetryDelay: delayMs,
-        isRetryable: true,
-      }
-      return { level: 'warn', message: 'Attempt failed, retry scheduled', state: 'RETRY_SCHEDULED', ...error }
-    }
-    case 'dead': {
-      const { failure, status } = outcome
-      const error = { errorCode: failure.code, errorReason: failure.message, isRetryable: false }
-      return { level: 'error', message: 'E-mail moved to the dead letter queue', state: status, ...error }
-    }
-    default:
-      return { level: 'info', message: `E-mail ${outcome.kind}`, state: outcome.kind.toUpperCase() }
-  }
-}
-
-function leaseLost({ outboxId, companyId, attempts }: Received, { log }: AttemptDeps): void {
-  log.warn(
-    { outboxId, jobId: outboxId, companyId, attempt: attempts },
-    'Lease lost: another worker has this e-mail now',
-  )
 }

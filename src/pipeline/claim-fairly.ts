@@ -1,23 +1,85 @@
+import type { SlimJobData } from '../contracts/job.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
-import { endLease, renewLease } from '../db/leases.ts'
-import { claimFairBatch } from '../db/line.ts'
+import { claimFairBatch, handBack } from '../db/claim.ts'
+import { loadJobFacts } from '../db/dispatch.ts'
+import { endLeases, takeDispatched } from '../db/leases.ts'
 import type { Queryable } from '../db/pool.ts'
-import { readyDueEmails } from '../db/schedule.ts'
-import { loadTickets } from '../db/tickets.ts'
-import type { Batch } from '../lanes/direct.ts'
-import type { Received } from './attempt-email.ts'
+import { loadTickets, type Ticket } from '../db/tickets.ts'
+import type { Receipt } from '../lanes/bullmq.ts'
+import type { Batch, ClaimLimits } from '../lanes/direct.ts'
 
 export type ClaimOptions = { perTurn: number; holder: string; leaseSeconds: number }
 
-/** Step 2 of the line: a fair batch out of Postgres, leased, with what an attempt needs to know. */
-export async function claimFairly(db: Queryable, size: number, options: ClaimOptions): Promise<Batch<Received>> {
+/** How long dispatched e-mails stay so when no feeder looks after them. */
+const DISPATCH_SECONDS = 30
+
+/** Step 2 of the line, direct lane: a fair batch out of Postgres, leased to this process. */
+export async function claimFairly(
+  db: Queryable,
+  limits: ClaimLimits,
+  options: ClaimOptions,
+): Promise<Batch<Ticket> | null> {
   const leaseId = uuidv7()
-  const claimed = (await readyDueEmails(db)) ? await claimFairBatch(db, { ...options, leaseId, size }) : []
-  const outboxIds = claimed.map(one => one.outboxId)
-  const tickets = await loadTickets(db, outboxIds)
+  const items = await claimFairBatch(db, { ...options, ...limits, leaseId, kind: 'work' })
+  if (items.length === 0) return null
   return {
-    items: claimed.map(one => ({ ...one, leaseId, ticket: tickets.get(one.outboxId) ?? null })),
-    renew: () => renewLease(db, leaseId, options.leaseSeconds),
-    end: () => endLease(db, leaseId),
+    leaseId,
+    items,
+    contents: () =>
+      loadTickets(
+        db,
+        items.map(item => item.outboxId),
+      ),
   }
+}
+
+/** Step 2 of the line, BullMQ lane, at the feeder: a fair batch out of Postgres, as jobs for the queue. */
+export async function dispatchFairly(
+  db: Queryable,
+  limits: Omit<ClaimLimits, 'ended'>,
+  options: ClaimOptions,
+): Promise<{ leaseId: string; jobs: SlimJobData[] }> {
+  const leaseId = uuidv7()
+  const leaseSeconds = DISPATCH_SECONDS
+  const claimed = await claimFairBatch(db, {
+    ...options,
+    ...limits,
+    leaseSeconds,
+    leaseId,
+    kind: 'dispatch',
+    ended: [],
+  })
+  if (claimed.length === 0) return { leaseId, jobs: [] }
+  const facts = await loadJobFacts(
+    db,
+    claimed.map(one => one.outboxId),
+  )
+  return { leaseId, jobs: facts.map(fact => ({ ...fact, htmlRef: fact.outboxId })) }
+}
+
+/** The queue would not take them: as if they had never been claimed. */
+export async function takeBack(db: Queryable, leaseId: string, outboxIds: string[]): Promise<void> {
+  await handBack(db, outboxIds)
+  await endLeases(db, [leaseId])
+}
+
+/** Step 2 of the line, BullMQ lane, at the worker: what the jobs brought is leased to this process. */
+export async function receiveJobs(
+  db: Queryable,
+  outboxIds: string[],
+  ended: string[],
+  options: ClaimOptions,
+): Promise<Receipt<Ticket | null>[]> {
+  const leaseId = uuidv7()
+  const { holder, leaseSeconds } = options
+  const ids = [...new Set(outboxIds)]
+  const found = await takeDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: ids, ended })
+  const taken = found.filter(one => one.taken).map(one => one.outboxId)
+  const tickets = await loadTickets(db, taken)
+  const byId = new Map(found.map(one => [one.outboxId, one]))
+  return outboxIds.map(outboxId => {
+    const one = byId.get(outboxId)
+    if (!one?.known) return { kind: 'missing' }
+    return one.taken ? { kind: 'taken', leaseId, content: tickets.get(outboxId) ?? null } : { kind: 'elsewhere' }
+  })
 }

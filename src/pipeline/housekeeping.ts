@@ -1,26 +1,45 @@
 import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
-import { expirePausedEmails } from '../db/expiry.ts'
+import { expireWaitingEmails } from '../db/expiry.ts'
 import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
 import { returnExpiredLeases } from '../db/leases.ts'
 import { ensurePartitions } from '../db/partitions.ts'
 import type { Queryable } from '../db/pool.ts'
+import { resolveUnknownSends } from './resolve-unknown.ts'
 
-type Chore = { name: string; everyMs: number; run: (db: Queryable) => Promise<unknown> }
+export type HousekeepingOptions = {
+  /** Providers that recognise an attempt when asked again. */
+  recognising: string[]
+  graceSeconds: number
+  /** Something may have become ready. */
+  nudge: () => void
+}
+
+type Chore = { name: string; everyMs: number; run: (db: Queryable, options: HousekeepingOptions) => Promise<unknown> }
 
 const CHORES: Chore[] = [
-  { name: 'return-expired-leases', everyMs: 5_000, run: db => returnExpiredLeases(db, false) },
-  { name: 'expire-paused-emails', everyMs: 60_000, run: db => expirePausedEmails(db) },
+  { name: 'return-expired-leases', everyMs: 5_000, run: returnLeases },
+  { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
+  { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
 ]
 
+async function returnLeases(db: Queryable, { recognising, graceSeconds, nudge }: HousekeepingOptions): Promise<void> {
+  const returned = await returnExpiredLeases(db, { all: false, recognising, graceSeconds })
+  if (returned.unstarted + returned.undelivered > 0) nudge()
+}
+
+async function resolveUnknown(db: Queryable, { recognising, nudge }: HousekeepingOptions): Promise<void> {
+  if ((await resolveUnknownSends(db, recognising)) > 0) nudge()
+}
+
 /** What keeps the line clean while it works. Each chore is safe to run in several processes at once. */
-export function startHousekeeping(db: Queryable, log: Logger): () => void {
+export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => void {
   const timers = CHORES.map(({ name, everyMs, run }) =>
     setInterval(() => {
-      run(db).catch(error => log.warn({ err: error, chore: name }, 'Housekeeping failed; it is tried again'))
+      run(db, options).catch(error => log.warn({ err: error, chore: name }, 'Housekeeping failed; it is tried again'))
     }, everyMs),
   )
   return () => timers.forEach(timer => void clearInterval(timer))

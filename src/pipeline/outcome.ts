@@ -1,5 +1,5 @@
-import type { EmailStatus } from '../contracts/states.ts'
-import type { Settlement } from '../db/line.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
+import type { Settlement } from '../db/settle.ts'
 
 export type FailureFacts = { code: string; category: string; message: string; originalCode?: string | null }
 
@@ -8,24 +8,57 @@ export type Outcome =
   | { kind: 'sent'; messageId: string }
   | { kind: 'retry'; failure: FailureFacts; delayMs: number }
   | { kind: 'dead'; status: 'REJECTED' | 'FAILED' | 'DLQ'; failure: FailureFacts; validation?: string }
+  | { kind: 'unknown'; failure: FailureFacts; graceSeconds: number }
+  | { kind: 'parked'; failure: FailureFacts }
+  | { kind: 'suppressed'; hashes: string[] }
   | { kind: 'expired' }
 
 export type AttemptFacts = {
   outboxId: string
-  leaseId: string
+  guard: Settlement['guard']
+  requestId: string
   attempt: number
   maxAttempts: number
   durationMs: number
+  /** Set once the attempt has started. */
+  attemptId?: string
+  provider?: string
+  /** The provider was asked what became of an attempt whose outcome was unknown. */
+  resumed?: boolean
+  leftOut?: { ordinal: number; hash: string }[]
 }
 
-type Draft = Omit<Settlement, 'outboxId' | 'leaseId'>
+type Event = Omit<Settlement['events'][number], 'id'>
+type Draft = Omit<Settlement, 'outboxId' | 'guard' | 'attempts' | 'events'> & { attempts?: number; events: Event[] }
 
 /** What is written for each way an attempt can end. Event metadata carries both spellings of the source documents. */
 export function toSettlement(outcome: Outcome, facts: AttemptFacts): Settlement {
-  return { outboxId: facts.outboxId, leaseId: facts.leaseId, ...draft(outcome, facts) }
+  const { attempts = facts.attempt, events, ...draft } = draftOf(outcome, facts)
+  const before = [...receivedNow(facts), ...resolvedNow(outcome, facts)]
+  return {
+    outboxId: facts.outboxId,
+    guard: facts.guard,
+    attempts,
+    ...draft,
+    ...(facts.leftOut && facts.leftOut.length > 0 && { leftOut: facts.leftOut.map(one => one.ordinal) }),
+    ...(resolvedNow(outcome, facts).length > 0 && {
+      count: ['unknown_resolved', 'idempotency-key'] as [string, string],
+    }),
+    events: [...before, ...events].map(event => ({ id: uuidv7(), ...event })),
+  }
 }
 
-function draft(outcome: Outcome, facts: AttemptFacts): Draft {
+/** An e-mail that ends without a call has had no RECEIVED yet. */
+function receivedNow({ guard, attempt, requestId }: AttemptFacts): Event[] {
+  return 'waiting' in guard ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
+}
+
+function resolvedNow({ kind }: Outcome, { resumed, attemptId }: AttemptFacts): Event[] {
+  if (!resumed || kind === 'unknown' || kind === 'parked') return []
+  return [{ type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId } }]
+}
+
+function draftOf(outcome: Outcome, facts: AttemptFacts): Draft {
   switch (outcome.kind) {
     case 'sent':
       return sent(outcome.messageId, facts)
@@ -33,12 +66,18 @@ function draft(outcome: Outcome, facts: AttemptFacts): Draft {
       return retry(outcome.failure, outcome.delayMs, facts)
     case 'dead':
       return dead(outcome, facts)
+    case 'unknown':
+      return unknown(outcome.failure, outcome.graceSeconds, facts)
+    case 'parked':
+      return parked(outcome.failure, facts)
+    case 'suppressed':
+      return suppressed(outcome.hashes, facts)
     case 'expired':
       return expired(facts)
   }
 }
 
-function sent(messageId: string, { attempt, durationMs }: AttemptFacts): Draft {
+function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptFacts): Draft {
   const metadata = {
     messageId,
     sesMessageId: messageId,
@@ -46,6 +85,7 @@ function sent(messageId: string, { attempt, durationMs }: AttemptFacts): Draft {
     attempts: attempt,
     durationMs,
     processingTimeMs: durationMs,
+    ...(leftOut.length > 0 && { suppressed: leftOut.map(one => one.hash) }),
   }
   return { status: 'SENT', messageId, durationMs, events: [{ type: 'SENT', metadata }] }
 }
@@ -71,7 +111,7 @@ function dead(
   { status, failure, validation }: Outcome & { kind: 'dead' },
   { attempt, durationMs }: AttemptFacts,
 ): Draft {
-  const events: Settlement['events'] = []
+  const events: Event[] = []
   if (validation) events.push({ type: 'VALIDATION_FAILED', metadata: { validation, ...errorFields(failure), attempt } })
   const own = status === 'REJECTED' ? 'REJECTED' : 'FAILED'
   const metadata = {
@@ -96,12 +136,70 @@ function dead(
   }
 }
 
+/** The request left and no answer came: evidence decides, or the e-mail's policy when there is none in time. */
+function unknown(
+  failure: FailureFacts,
+  graceSeconds: number,
+  { attempt, durationMs, attemptId, provider }: AttemptFacts,
+): Draft {
+  const reason = failure.category === 'TIMEOUT_ERROR' ? 'TIMEOUT' : 'CONNECTION_LOST'
+  const metadata = { reason, ...errorFields(failure), attempt, attemptId, provider, durationMs, graceSeconds }
+  return {
+    status: 'UNKNOWN',
+    durationMs,
+    error: failure,
+    unknown: { reason, graceSeconds },
+    count: ['unknown_sends', reason],
+    events: [{ type: 'UNKNOWN', metadata }],
+  }
+}
+
+/** No failure of the e-mail: it goes back into the line with its attempt given back (decision 13). */
+function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider }: AttemptFacts): Draft {
+  const attempts = resumed ? attempt : attempt - 1
+  const metadata = {
+    ...errorFields(failure),
+    willRetry: true,
+    parked: true,
+    provider,
+    attempt,
+    nextAttemptNumber: attempts + 1,
+    durationMs,
+  }
+  return {
+    status: 'PENDING',
+    attempts,
+    error: failure,
+    ...(resumed && { sameAttempt: true }),
+    events: [{ type: 'RETRY_SCHEDULED', metadata }],
+  }
+}
+
+/** Decision 8: rejected, without a dead letter. */
+function suppressed(hashes: string[], { attempt }: AttemptFacts): Draft {
+  const failure = {
+    code: 'RECIPIENT_SUPPRESSED',
+    category: 'PERMANENT_ERROR',
+    message: 'The recipient was put on the suppression list before the e-mail was sent',
+  }
+  const metadata = {
+    ...errorFields(failure),
+    reason: failure.message,
+    recipient: hashes[0],
+    suppressed: hashes,
+    attempt,
+    willRetry: false,
+  }
+  return { status: 'REJECTED', error: failure, events: [{ type: 'REJECTED', metadata }] }
+}
+
 function expired({ attempt }: AttemptFacts): Draft {
   const failure = { code: 'EXPIRED', category: 'TIMEOUT_ERROR', message: 'Not sent within 24 hours of its due time' }
   return {
-    status: 'EXPIRED' satisfies EmailStatus,
+    status: 'EXPIRED',
+    attempts: attempt - 1,
     error: failure,
-    events: [{ type: 'EXPIRED', metadata: { attempts: attempt } }],
+    events: [{ type: 'EXPIRED', metadata: { attempts: attempt - 1 } }],
   }
 }
 

@@ -26,6 +26,7 @@ export async function recordFeedback(
   const recipientHash = hashEmail(event.recipient)
   await putFeedback(db, {
     outboxId,
+    messageId,
     status: event.kind,
     outranks: outrankedBy(event.kind),
     type: EVENT_TYPE[event.kind],

@@ -53,7 +53,7 @@ export function jobDataOf(ticket: Ticket): EmailSendJobData {
       ...(person?.cpfCnpjHash && { cpfCnpjHash: person.cpfCnpjHash }),
       email: to,
     },
-    attempt: Math.min(ticket.attempts, ticket.maxAttempts),
+    attempt: Math.min(ticket.attempts + 1, ticket.maxAttempts),
     enqueuedAt: ticket.createdAt.toISOString(),
   }
 }

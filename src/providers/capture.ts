@@ -1,15 +1,7 @@
 import { classifyProviderError } from '../contracts/provider-errors.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
-import type { CapturedMessage } from '../db/capture-inbox.ts'
+import type { CapturedMessage, CaptureItem } from '../db/capture-inbox.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
-
-export type CaptureItem = {
-  messageId: string
-  attemptId: string
-  outboxId: string
-  companyId: string
-  message: CapturedMessage
-}
 
 /** Recipients at simulator.test that behave like the real thing going wrong. */
 const REFUSALS: Record<string, { name: string; message: string }> = {

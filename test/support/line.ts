@@ -3,12 +3,17 @@ import { pino } from 'pino'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/accept.ts'
+import { startAttempts } from '../../src/db/attempts.ts'
 import { putCaptured } from '../../src/db/capture-inbox.ts'
-import { type Claimed, claimFairBatch, settleAttempts, startAttempts } from '../../src/db/line.ts'
+import { type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
+import { addLateAnswer } from '../../src/db/feedback.ts'
 import type { Queryable } from '../../src/db/pool.ts'
-import { loadTickets } from '../../src/db/tickets.ts'
+import { settleAttempts } from '../../src/db/settle.ts'
+import { loadAttachments, loadTickets } from '../../src/db/tickets.ts'
+import { Gate } from '../../src/lanes/gate.ts'
 import { addressKey } from '../../src/pipeline/accept-email.ts'
-import { type AttemptDeps, attemptEmail, type Received } from '../../src/pipeline/attempt-email.ts'
+import { type AttemptDeps, attemptEmail, type EmailInHand } from '../../src/pipeline/attempt-email.ts'
+import { attemptLog } from '../../src/pipeline/attempt-log.ts'
 import { HtmlChecker } from '../../src/pipeline/html-check.ts'
 import { recordFeedback } from '../../src/pipeline/record-feedback.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
@@ -99,35 +104,51 @@ export type Lease = { leaseId: string; claimed: Claimed[] }
 
 export async function claim(db: Queryable, size: number, perTurn = 3): Promise<Lease> {
   const leaseId = uuidv7()
-  const claimed = await claimFairBatch(db, { leaseId, size, perTurn, holder: 'test', leaseSeconds: 60 })
+  const claimed = await claimFairBatch(db, {
+    leaseId,
+    kind: 'work',
+    holder: 'test',
+    leaseSeconds: 60,
+    size,
+    perTurn,
+    ended: [],
+    left: new Map(),
+    most: 1_000_000,
+  })
   return { leaseId, claimed }
 }
 
 /** What a worker holds after its claim. */
-export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promise<Received[]> {
-  if (claimed.length === 0) return []
+export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promise<EmailInHand[]> {
   const tickets = await loadTickets(
     db,
     claimed.map(one => one.outboxId),
   )
-  return claimed.map(one => ({ ...one, leaseId, ticket: tickets.get(one.outboxId) ?? null }))
+  return claimed.map(one => ({ ...one, leaseId, content: tickets.get(one.outboxId) ?? null, release: () => {} }))
 }
 
 /** A worker without a lane: everything real, one e-mail at a time. */
-export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (received: Received) => Promise<void> {
+export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand: EmailInHand) => Promise<void> {
   const capture = captureProvider(async item => (await putCaptured(db, [item]))[0]!)
   const deps: AttemptDeps = {
     starts: { add: async start => (await startAttempts(db, [start]))[0]! },
     settlements: { add: async settlement => (await settleAttempts(db, [settlement]))[0]! },
-    providerFor: () => capture,
+    handBacks: { add: outboxId => handBack(db, [outboxId]) },
+    route: () => capture,
+    report: () => {},
+    gate: new Gate(1000),
+    pace: async () => {},
+    attachments: outboxId => loadAttachments(db, outboxId),
     html: new HtmlChecker(),
     recordFeedback: (outboxId, messageId, event) => recordFeedback(db, outboxId, messageId, event),
+    addLateAnswer: late => addLateAnswer(db, { ...late, eventId: uuidv7(), metadata: {} }),
+    graceSeconds: 120,
     random: Math.random,
     nowMs: () => performance.now(),
-    log: silent,
+    log: attemptLog(silent),
     ...change,
   }
-  return received => attemptEmail(received, deps)
+  return hand => attemptEmail(hand, deps)
 }
 
 /** Claims up to `size` and works on all of it, as a worker does that never dies. */
@@ -172,10 +193,14 @@ export async function forgotten(db: Queryable): Promise<string[]> {
      where o.status in ('PENDING', 'RETRY_SCHEDULED')
        and not exists (select from email_ready r where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
        and not exists (select from email_scheduled s where s.outbox_id = o.outbox_id and s.due_at <= coalesce(o.next_attempt_at, now()))
+       and not exists (select from leases l where o.outbox_id = any(l.outbox_ids))
      union all
      select o.outbox_id from email_outbox o
      where o.status = 'PROCESSING'
-       and not exists (select from leases l where l.lease_id = o.lease_id and o.outbox_id = any(l.outbox_ids))`,
+       and not exists (select from leases l where l.lease_id = o.lease_id and o.outbox_id = any(l.outbox_ids))
+     union all
+     select o.outbox_id from email_outbox o
+     where o.status = 'UNKNOWN' and not exists (select from unknown_sends u where u.outbox_id = o.outbox_id)`,
   )
   return rows.map(row => row.outbox_id)
 }

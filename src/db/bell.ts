@@ -1,0 +1,54 @@
+import pg from 'pg'
+import type { Queryable } from './pool.ts'
+
+const CHANNEL = 'email_ready'
+
+/** Tells the workers of other processes. A statement of its own: inside the accept, NOTIFY would line up all commits. */
+export async function ringBell(db: Queryable): Promise<void> {
+  await db.query(`notify ${CHANNEL}`)
+}
+
+/** Hears the bell of other processes, over a connection of its own that is opened again when lost. */
+export function hearBell(url: string, onRing: () => void, onError: (error: Error) => void): () => Promise<void> {
+  let client: pg.Client | null = null
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+
+  async function listen(): Promise<void> {
+    const fresh = new pg.Client({ connectionString: url, application_name: 'email-gateway-bell', keepAlive: true })
+    client = fresh
+    fresh.on('notification', onRing)
+    fresh.on('error', error => {
+      onError(error)
+      again()
+    })
+    fresh.on('end', again)
+    try {
+      await fresh.connect()
+      await fresh.query(`listen ${CHANNEL}`)
+      // What rang while nobody listened.
+      onRing()
+    } catch (error) {
+      onError(error as Error)
+      again()
+    }
+  }
+
+  function again(): void {
+    if (stopped || timer) return
+    client?.removeAllListeners().on('error', () => {})
+    void client?.end().catch(() => {})
+    timer = setTimeout(() => {
+      timer = undefined
+      void listen()
+    }, 1_000)
+  }
+
+  void listen()
+  return async () => {
+    stopped = true
+    clearTimeout(timer)
+    client?.removeAllListeners().on('error', () => {})
+    await client?.end().catch(() => {})
+  }
+}

@@ -1,0 +1,43 @@
+import { type Queryable, RING_AGAIN, run } from './pool.ts'
+
+export type Claim = {
+  leaseId: string
+  /** work: this process has them in hand. dispatch: they go on the queue. */
+  kind: 'work' | 'dispatch'
+  holder: string
+  leaseSeconds: number
+  size: number
+  perTurn: number
+  /** Leases whose work is done; they end with this claim. */
+  ended: string[]
+  /** How many more of a company may be taken; `most` of any company that is not named. */
+  left: Map<string, number>
+  most: number
+}
+
+export type Claimed = { outboxId: string; companyId: string }
+
+/** The next e-mails in the fair order, leased. Their rows are not touched before their attempts start. */
+export async function claimFairBatch(db: Queryable, claim: Claim): Promise<Claimed[]> {
+  const { leaseId, kind, holder, leaseSeconds, size, perTurn, ended, left, most } = claim
+  return run<Claimed>(
+    db,
+    'claim-fair-batch',
+    `select outbox_id as "outboxId", company_id as "companyId" from claim_fair_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    [leaseId, kind, holder, leaseSeconds, size, perTurn, ended, [...left.keys()], [...left.values()], most],
+  )
+}
+
+/** Back into the line, as if they had never been claimed: what a process has in hand and will not start on. */
+export async function handBack(db: Queryable, outboxIds: string[]): Promise<void> {
+  if (outboxIds.length === 0) return
+  await run(
+    db,
+    'hand-back',
+    `insert into email_ready (company_id, priority, outbox_id)
+     select company_id, priority, outbox_id from email_outbox
+     where outbox_id = any($1) and status in ('PENDING', 'RETRY_SCHEDULED') and (next_attempt_at is null or next_attempt_at <= now())
+     ${RING_AGAIN}`,
+    [outboxIds],
+  )
+}

@@ -1,0 +1,79 @@
+import { type Queryable, RING_AGAIN, run } from './pool.ts'
+
+/** Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. */
+export async function electFeeder(db: Queryable, holder: string, seconds: number): Promise<boolean> {
+  const rows = await run(
+    db,
+    'elect-feeder',
+    `update feeder set holder = $1, expires_at = now() + $2 * interval '1 second'
+     where holder = $1 or expires_at < now() returning holder`,
+    [holder, seconds],
+  )
+  return rows.length > 0
+}
+
+export async function resignFeeder(db: Queryable, holder: string): Promise<void> {
+  await run(db, 'resign-feeder', `update feeder set holder = null, expires_at = '-infinity' where holder = $1`, [
+    holder,
+  ])
+}
+
+export type JobFacts = { outboxId: string; companyId: string; requestId: string; attempt: number; enqueuedAt: string }
+
+/** What a job says, in the order of the ids. */
+export async function loadJobFacts(db: Queryable, outboxIds: string[]): Promise<JobFacts[]> {
+  const sorted = [...outboxIds].sort()
+  return run<JobFacts>(
+    db,
+    'load-job-facts',
+    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
+       least(o.attempts + 1, o.max_attempts) as attempt, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "enqueuedAt"
+     from unnest($1::uuid[]) with ordinality as i(id, place) join email_outbox o on o.outbox_id = i.id
+     where o.outbox_id between $2 and $3 order by i.place`,
+    [outboxIds, sorted[0], sorted.at(-1)],
+  )
+}
+
+/**
+ * Jobs that are gone from the queue (wiped, lost, never added) before a worker took them: their e-mails go back into the
+ * line. A dispatch with nothing open ends. `queued`: the jobs that are there now. Young dispatches are left alone, since
+ * their jobs may be on their way.
+ */
+export async function returnUndelivered(db: Queryable, queued: string[], ageSeconds: number): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'return-undelivered',
+    `with old as materialized (
+       select lease_id, outbox_ids from leases
+       where kind = 'dispatch' and taken_at < now() - $2 * interval '1 second' for update skip locked
+     ), waiting as materialized (
+       select old.lease_id, o.outbox_id, o.company_id, o.priority, o.outbox_id = any($1) as queued
+       from old cross join unnest(old.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
+       where o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+         and not exists (select from leases w where w.kind = 'work' and w.outbox_ids @> array[i.id])
+     ), put_ready as (
+       insert into email_ready (company_id, priority, outbox_id)
+       select company_id, priority, outbox_id from waiting where not queued ${RING_AGAIN}
+     ), kept as (
+       update leases l set outbox_ids = still.ids, expires_at = now() + interval '30 seconds'
+       from (select lease_id, array_agg(outbox_id) as ids from waiting where queued group by lease_id) still
+       where l.lease_id = still.lease_id
+     ), ended as (
+       delete from leases l using old where l.lease_id = old.lease_id
+         and not exists (select from waiting w where w.lease_id = old.lease_id and w.queued)
+     )
+     select count(*)::int as count from waiting where not queued`,
+    [queued, ageSeconds],
+  )
+  return row!.count
+}
+
+export async function findCompanies(db: Queryable, outboxIds: string[]): Promise<Map<string, string>> {
+  const rows = await run<{ outbox_id: string; company_id: string }>(
+    db,
+    'find-companies',
+    `select outbox_id, company_id from email_outbox where outbox_id = any($1)`,
+    [outboxIds],
+  )
+  return new Map(rows.map(row => [row.outbox_id, row.company_id]))
+}

@@ -1,0 +1,179 @@
+import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
+import { idRange, type Queryable, RING_AGAIN, run } from './pool.ts'
+
+export type Settlement = {
+  outboxId: string
+  /**
+   * What must still be so: the attempt runs under this lease; or the e-mail waits, in hand under this lease; or the outcome
+   * of this attempt is unknown. Otherwise nothing is written: somebody else decides about it.
+   */
+  guard: { leaseId: string } | { leaseId: string; waiting: true } | { unknownAttemptId: string }
+  status: EmailStatus
+  attempts: number
+  events: { id: string; type: EmailEventType; metadata: object }[]
+  messageId?: string
+  durationMs?: number
+  error?: { code: string; category: string; message: string }
+  /** RETRY_SCHEDULED: when. */
+  retryDelayMs?: number
+  /** PENDING: the same attempt goes on (a provider that recognises it), or the next one is a new one. */
+  sameAttempt?: boolean
+  /** Why it is a dead letter. */
+  dead?: { failedAttempts: number; reason: string; code: string | null }
+  /** UNKNOWN: why, and how long to wait for evidence. */
+  unknown?: { reason: string; graceSeconds: number }
+  /** Recipients (ordinals) that were suppressed meanwhile and left out. */
+  leftOut?: number[]
+  /** Counted with it: `[name, label]`. */
+  count?: [string, string]
+}
+
+type Guard = 'lease' | 'waiting' | 'unknown'
+
+/** The end of an attempt: state, events, and where the e-mail goes next, in one commit. Answers which were still ours. */
+export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
+  const settled = new Set<string>()
+  for (const [name, statement, some] of groups(settlements)) {
+    const rows = await run<{ outbox_id: string }>(db, name, statement, [
+      JSON.stringify(some.map(toRow), withoutNul),
+      ...idRange(some),
+    ])
+    for (const row of rows) settled.add(row.outbox_id)
+  }
+  return settlements.map(({ outboxId }) => settled.has(outboxId))
+}
+
+function groups(settlements: Settlement[]): [string, string, Settlement[]][] {
+  const sent = settlements.filter(isPlainlySent)
+  const of = (guard: Guard) => settlements.filter(one => !isPlainlySent(one) && guardOf(one) === guard)
+  const all: [string, string, Settlement[]][] = [
+    ['settle-sent', SETTLE_SENT, sent],
+    ['settle-lease', SETTLE.lease, of('lease')],
+    ['settle-waiting', SETTLE.waiting, of('waiting')],
+    ['settle-unknown', SETTLE.unknown, of('unknown')],
+  ]
+  return all.filter(([, , some]) => some.length > 0)
+}
+
+function guardOf({ guard }: Settlement): Guard {
+  if ('unknownAttemptId' in guard) return 'unknown'
+  return 'waiting' in guard ? 'waiting' : 'lease'
+}
+
+const isPlainlySent = (one: Settlement) =>
+  one.status === 'SENT' && guardOf(one) === 'lease' && !one.leftOut && one.events.length === 1
+
+function toRow({ guard, events, count, ...rest }: Settlement) {
+  const [event] = events
+  return {
+    ...rest,
+    guard: 'unknownAttemptId' in guard ? guard.unknownAttemptId : guard.leaseId,
+    ...(events.length === 1 && event ? { eventId: event.id, type: event.type, metadata: event.metadata } : { events }),
+    ...(count && { counter: count[0], label: count[1] }),
+  }
+}
+
+/** A provider's message may hold what no text of Postgres can. */
+const withoutNul = (_key: string, value: unknown) =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '') : value
+
+/** Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. */
+const SETTLE_SENT = `
+with input as materialized (
+  select * from json_to_recordset($1::json) as x(
+    "outboxId" uuid, guard uuid, "messageId" text, "durationMs" int, "eventId" uuid, metadata jsonb)
+), settled as (
+  update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = i."messageId",
+    duration_ms = i."durationMs", sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
+  from input i where o.outbox_id = i."outboxId" and o.lease_id = i.guard and o.outbox_id between $2 and $3
+  returning o.outbox_id, i."eventId", i.metadata
+), put_recipients as (
+  update email_recipients r set status = 'SENT' from settled s
+  where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $2 and $3
+), put_events as (
+  insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, "eventId", 'SENT', metadata from settled
+)
+select outbox_id from settled`
+
+const GUARDS: Record<Guard, string> = {
+  lease: 'o.lease_id = i.guard',
+  waiting: `o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+    and i.guard in (select lease_id from held)`,
+  unknown: `o.status = 'UNKNOWN' and o.attempt_id = i.guard`,
+}
+
+const settleStatement = (guard: Guard) => `
+with input as materialized (
+  select * from json_to_recordset($1::json) as x(
+    "outboxId" uuid, guard uuid, status text, attempts smallint, events json, "eventId" uuid, type text, metadata json, "messageId" text,
+    "durationMs" int, error json, "retryDelayMs" double precision, "sameAttempt" boolean, dead json, unknown json, "leftOut" smallint[],
+    counter text, label text)
+), ${
+  guard === 'waiting'
+    ? 'held as materialized (select lease_id from leases where lease_id in (select guard from input) for key share), '
+    : ''
+} settled as (
+  update email_outbox o set status = i.status, lease_id = null, attempts = i.attempts,
+    started_at = case when i."sameAttempt" or i.status = 'UNKNOWN' then o.started_at end,
+    message_id = coalesce(i."messageId", o.message_id), duration_ms = coalesce(i."durationMs", o.duration_ms),
+    sent_at = case when i.status = 'SENT' then now() else o.sent_at end,
+    failed_at = case when i.status in ('REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then now() end,
+    error_code = i.error ->> 'code', error_category = i.error ->> 'category', failure_reason = i.error ->> 'message',
+    next_attempt_at = now() + i."retryDelayMs" * interval '1 millisecond'
+  from input i where o.outbox_id = i."outboxId" and o.outbox_id between $2 and $3 and ${GUARDS[guard]}
+  returning o.*, i.events, i."eventId", i.type, i.metadata, i.dead, i.unknown, i."leftOut", i.counter, i.label
+), put_recipients as (
+  update email_recipients r set suppressed = coalesce(r.ordinal = any(s."leftOut"), false), status = case
+      when r.ordinal = any(s."leftOut") then 'REJECTED'
+      when s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then s.status else r.status end
+  from settled s
+  where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $2 and $3
+    and (s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') or s."leftOut" is not null)
+), put_events as (
+  insert into email_events (outbox_id, event_id, type, metadata)
+  select s.outbox_id, coalesce(s."eventId", (e.event ->> 'id')::uuid), coalesce(s.type, e.event ->> 'type'),
+    coalesce(s.metadata, e.event -> 'metadata')::jsonb
+  from settled s cross join lateral json_array_elements(coalesce(s.events, '[null]')) as e(event)
+), put_ready as (
+  insert into email_ready (company_id, priority, outbox_id)
+  select company_id, priority, outbox_id from settled where status = 'PENDING' ${RING_AGAIN}
+), put_scheduled as (
+  insert into email_scheduled (due_at, outbox_id, company_id, priority)
+  select next_attempt_at, outbox_id, company_id, priority from settled where status = 'RETRY_SCHEDULED'
+), put_unknown as (
+  insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at)
+  select outbox_id, attempt_id, provider, unknown ->> 'reason', now() + (unknown ->> 'graceSeconds')::float8 * interval '1 second'
+  from settled where unknown is not null
+  on conflict (outbox_id) do update set attempt_id = excluded.attempt_id, provider = excluded.provider, reason = excluded.reason,
+    since = now(), resolve_at = excluded.resolve_at
+), ${
+  guard === 'unknown'
+    ? `known as (delete from unknown_sends u using settled s where u.outbox_id = s.outbox_id and s.unknown is null), `
+    : ''
+} put_counters as (
+  insert into counters as c (name, label, value) select counter, label, count(*) from settled where counter is not null
+  group by counter, label order by counter, label
+  on conflict (name, label) do update set value = c.value + excluded.value
+), put_dead as (
+  insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
+    retry_history, original_data, enqueued_at)
+  select s.outbox_id, s.company_id, (s.dead ->> 'failedAttempts')::smallint, s.dead ->> 'reason', s.dead ->> 'code', now(),
+    coalesce((select jsonb_agg(jsonb_build_object('attempt', v.metadata -> 'attempt', 'timestamp', v.created_at,
+        'error', v.metadata -> 'errorCode', 'message', v.metadata -> 'errorMessage') order by v.event_id)
+      from email_events v where v.outbox_id = s.outbox_id and v.type = 'RETRY_SCHEDULED'), '[]')
+      || jsonb_build_array(jsonb_build_object('attempt', s.dead -> 'failedAttempts', 'timestamp', now(), 'error', s.dead -> 'code',
+        'message', s.dead -> 'reason')),
+    jsonb_build_object('outboxId', s.outbox_id, 'companyId', s.company_id, 'requestId', s.request_id, 'externalId', s.external_id,
+      'subject', s.subject, 'templateType', s.template_type, 'tags', s.tags), s.created_at
+  from settled s where s.dead is not null
+  on conflict (outbox_id) do update set failed_attempts = excluded.failed_attempts, moved_at = now(),
+    last_failure_reason = excluded.last_failure_reason, last_failure_code = excluded.last_failure_code,
+    last_failure_at = excluded.last_failure_at, retry_history = excluded.retry_history
+)
+select outbox_id from settled`
+
+const SETTLE: Record<Guard, string> = {
+  lease: settleStatement('lease'),
+  waiting: settleStatement('waiting'),
+  unknown: settleStatement('unknown'),
+}

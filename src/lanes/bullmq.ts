@@ -1,0 +1,86 @@
+import { type Job, type Processor, Worker } from 'bullmq'
+import type { Redis } from 'ioredis'
+import type { Logger } from 'pino'
+import { BULLMQ_QUEUE_NAME, slimJobDataSchema } from '../contracts/job.ts'
+import type { Feeder } from './feeder.ts'
+import type { HeldLeases } from './held-leases.ts'
+import type { InHand, Lane } from './lane.ts'
+
+/** A worker that dies keeps its jobs locked this long; its e-mails' leases run out on their own. */
+const LOCK_MS = 15_000
+const STALLED_CHECK_MS = 10_000
+
+/** taken: leased to us. elsewhere: sent, cancelled, or in another's hands by now. missing: there is no such e-mail. */
+export type Receipt<Content> =
+  | { kind: 'taken'; leaseId: string; content: Content }
+  | { kind: 'elsewhere' }
+  | { kind: 'missing' }
+
+export type BullmqLaneOptions<Content> = {
+  /** For the worker alone: it blocks. */
+  connection: Redis
+  concurrency: number
+  feeder: Feeder
+  receive: (outboxId: string) => Promise<Receipt<Content>>
+  work: (item: InHand<Content>) => Promise<void>
+  leases: HeldLeases
+  poison: (facts: { jobId: string | undefined; reason: string }) => void
+  log: Logger
+}
+
+/**
+ * Claimed work travels through Redis. A job is a doorbell without authority: what it says is checked in Postgres, where
+ * the worker takes its lease, so a stale, doubled, garbled or missing job is harmless.
+ */
+export class BullmqLane<Content> implements Lane {
+  readonly #options: BullmqLaneOptions<Content>
+  #worker: Worker | null = null
+
+  constructor(options: BullmqLaneOptions<Content>) {
+    this.#options = options
+  }
+
+  start(): void {
+    const { connection, concurrency, log, feeder } = this.#options
+    this.#worker ??= new Worker(BULLMQ_QUEUE_NAME, (job => this.#process(job)) satisfies Processor, {
+      connection,
+      concurrency,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+    })
+    this.#worker.on('error', error => log.warn({ err: error }, 'The queue is out of reach; mail waits in Postgres'))
+    this.#worker.on('failed', (job, error) =>
+      log.error({ err: error, jobId: job?.id }, 'An attempt broke off; its lease will return the e-mail'),
+    )
+    feeder.start()
+  }
+
+  nudge(): void {
+    this.#options.feeder.nudge()
+  }
+
+  async stop(): Promise<void> {
+    await this.#options.feeder.stop()
+    await this.#worker?.close()
+    await this.#options.leases.stop()
+  }
+
+  async #process(job: Job): Promise<void> {
+    const { receive, work, leases, poison } = this.#options
+    const told = slimJobDataSchema.safeParse(job.data)
+    if (!told.success || told.data.outboxId !== job.id) return poison({ jobId: job.id, reason: 'garbled' })
+    const receipt = await receive(told.data.outboxId)
+    if (receipt.kind === 'missing') return poison({ jobId: job.id, reason: 'no-such-email' })
+    if (receipt.kind === 'elsewhere') return
+    const { leaseId, content } = receipt
+    let settled = false
+    try {
+      await work({ ...told.data, leaseId, content, release: () => {} })
+      settled = true
+    } finally {
+      leases.done(leaseId, settled)
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import type { Queue } from 'bullmq'
+import type { Redis } from 'ioredis'
+import type { Logger } from 'pino'
+import { inHandAllowance } from '../contracts/fairness.ts'
+import { EMAIL_JOB_CONFIG, type SlimJobData } from '../contracts/job.ts'
+
+export type FeederOptions = {
+  queue: Queue
+  redis: Redis
+  /** Answers whether this process is the feeder for the next `electedMs`. */
+  elect: () => Promise<boolean>
+  electedMs: number
+  resign: () => Promise<void>
+  /** Hands there are, over all machines. */
+  concurrency: () => Promise<number>
+  /** The next in the fair order, marked as dispatched. */
+  claim: (limits: { size: number; left: Map<string, number>; most: number }) => Promise<SlimJobData[]>
+  /** These were not put on the queue after all. */
+  takeBack: (outboxIds: string[]) => Promise<void>
+  /** E-mails whose job is gone go back into the line. */
+  returnUndelivered: (queued: string[]) => Promise<number>
+  companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
+  mayClaim: () => number
+  idleMs: number
+  log: Logger
+}
+
+/** The window: jobs waiting and active. More would only be a second, unfair queue. */
+const WINDOW_TIMES = 2
+/** A job that is there for longer than this belongs to a slow recipient. */
+const SLOW_MS = 1_000
+const RETURN_EVERY_MS = 1_000
+const COUNT_HANDS_EVERY_MS = 2_000
+/** How soon a full window is looked at again. */
+const FULL_MS = 4
+
+type Dispatched = { companyId: string; sinceMs: number }
+
+/** Keeps a small window of the fair order on the queue. One process does at a time; whichever it is. */
+export class Feeder {
+  readonly #options: FeederOptions
+  readonly #dispatched = new Map<string, Dispatched>()
+  #stopping = false
+  #nudged = false
+  #wake: (() => void) | null = null
+  #loop: Promise<void> | null = null
+  #electedUntilMs = 0
+  #triedMs = 0
+  #returnedMs = 0
+  #countedMs = 0
+  #hands = 0
+
+  constructor(options: FeederOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#loop ??= this.#run()
+  }
+
+  nudge(): void {
+    this.#nudged = true
+    this.#wake?.()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    this.nudge()
+    await this.#loop
+    if (this.#electedUntilMs > performance.now()) await this.#options.resign().catch(() => {})
+  }
+
+  async #run(): Promise<void> {
+    let troubled = false
+    while (!this.#stopping) {
+      this.#nudged = false
+      try {
+        const sleepMs = (await this.#isElected()) ? await this.#feed() : this.#options.idleMs
+        troubled = false
+        await this.#sleep(sleepMs)
+      } catch (error) {
+        if (!troubled) this.#options.log.error({ err: error }, 'Could not fill the queue; mail waits in Postgres')
+        troubled = true
+        this.#nudged = false
+        await this.#sleep(this.#options.idleMs)
+      }
+    }
+  }
+
+  /** Asks again well before the time is over. Time is measured here, so one that was stopped knows that it is over. */
+  async #isElected(): Promise<boolean> {
+    const nowMs = performance.now()
+    const { electedMs, elect } = this.#options
+    if (nowMs - this.#triedMs < electedMs / 4) return nowMs < this.#electedUntilMs
+    this.#triedMs = nowMs
+    const elected = await elect()
+    if (elected && nowMs > this.#electedUntilMs) this.#dispatched.clear()
+    this.#electedUntilMs = elected ? nowMs + electedMs : 0
+    return elected
+  }
+
+  /** Answers how long to sleep. */
+  async #feed(): Promise<number> {
+    const queued = await this.#queued()
+    const nowMs = performance.now()
+    if (nowMs - this.#returnedMs > RETURN_EVERY_MS) {
+      this.#returnedMs = nowMs
+      const count = await this.#options.returnUndelivered(queued)
+      if (count > 0) this.#options.log.warn({ count }, 'Jobs were gone from the queue; their e-mails are back in line')
+    }
+    await this.#countHands(nowMs)
+    const room = WINDOW_TIMES * this.#hands - queued.length
+    const size = Math.min(room, this.#options.mayClaim() - queued.length)
+    if (size < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
+    return (await this.#fill(queued, size)) > 0 ? 0 : this.#options.idleMs
+  }
+
+  async #countHands(nowMs: number): Promise<void> {
+    if (this.#hands > 0 && nowMs - this.#countedMs < COUNT_HANDS_EVERY_MS) return
+    this.#hands = await this.#options.concurrency()
+    this.#countedMs = nowMs
+  }
+
+  /** Waiting first: a job that moves on between the two readings is seen. */
+  async #queued(): Promise<string[]> {
+    const { queue, redis } = this.#options
+    const replies = await redis.multi().lrange(queue.toKey('wait'), 0, -1).lrange(queue.toKey('active'), 0, -1).exec()
+    const ids = (replies ?? []).flatMap(([error, list]) => {
+      if (error) throw error
+      return list as string[]
+    })
+    await this.#follow(ids)
+    return ids
+  }
+
+  /** Forgets what has left the queue, and learns of what another feeder put there. */
+  async #follow(ids: string[]): Promise<void> {
+    const present = new Set(ids)
+    for (const id of this.#dispatched.keys()) if (!present.has(id)) this.#dispatched.delete(id)
+    const strangers = ids.filter(id => !this.#dispatched.has(id))
+    if (strangers.length === 0) return
+    const companies = await this.#options.companiesOf(strangers)
+    const sinceMs = performance.now()
+    for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? '', sinceMs })
+  }
+
+  async #fill(queued: string[], size: number): Promise<number> {
+    const { queue, claim, takeBack } = this.#options
+    const jobs = await claim({ size, ...this.#allowances() })
+    if (jobs.length === 0) return 0
+    try {
+      await queue.addBulk(
+        jobs.map(data => ({
+          name: EMAIL_JOB_CONFIG.QUEUE_NAME,
+          data,
+          opts: { jobId: data.outboxId, attempts: 1, removeOnComplete: true, removeOnFail: true },
+        })),
+      )
+    } catch (error) {
+      await takeBack(jobs.map(job => job.outboxId))
+      throw error
+    }
+    const sinceMs = performance.now()
+    for (const { outboxId, companyId } of jobs) this.#dispatched.set(outboxId, { companyId, sinceMs })
+    return queued.length + jobs.length
+  }
+
+  #allowances(): { left: Map<string, number>; most: number } {
+    const nowMs = performance.now()
+    const own = new Map<string, { slow: number; fresh: number }>()
+    let slow = 0
+    for (const { companyId, sinceMs } of this.#dispatched.values()) {
+      const counts = own.get(companyId) ?? { slow: 0, fresh: 0 }
+      if (nowMs - sinceMs > SLOW_MS) {
+        counts.slow++
+        slow++
+      } else counts.fresh++
+      own.set(companyId, counts)
+    }
+    const left = new Map<string, number>()
+    for (const [companyId, counts] of own) {
+      const free = this.#hands - slow - counts.fresh
+      left.set(companyId, inHandAllowance({ own: counts.slow + counts.fresh, free }))
+    }
+    return { left, most: inHandAllowance({ own: 0, free: this.#hands - slow }) }
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    if (this.#nudged || this.#stopping || ms === 0) return
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(done, ms)
+      const feeder = this
+      function done() {
+        clearTimeout(timer)
+        feeder.#wake = null
+        resolve()
+      }
+      this.#wake = ms > FULL_MS ? done : null
+    })
+  }
+}

@@ -1,0 +1,71 @@
+import type { Logger } from 'pino'
+
+export type HeldLeasesOptions = {
+  renew: (leaseIds: string[]) => Promise<unknown>
+  end: (leaseIds: string[]) => Promise<unknown>
+  renewEveryMs: number
+  log: Logger
+}
+
+/** The leases of this process: renewed while there is work under them, ended when all of it is settled. */
+export class HeldLeases {
+  readonly #options: HeldLeasesOptions
+  readonly #open = new Map<string, { items: number; unsettled: boolean }>()
+  #ended: string[] = []
+  readonly #timer: NodeJS.Timeout
+
+  constructor(options: HeldLeasesOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => void this.#renew(), options.renewEveryMs)
+    this.#timer.unref()
+  }
+
+  hold(leaseId: string, items: number): void {
+    this.#open.set(leaseId, { items, unsettled: false })
+  }
+
+  /** One item of that lease is done. Unsettled: the lease is what brings it back, so it must run out by itself. */
+  done(leaseId: string, settled: boolean): void {
+    const lease = this.#open.get(leaseId)
+    if (!lease) return
+    if (!settled) lease.unsettled = true
+    if (--lease.items > 0) return
+    this.#open.delete(leaseId)
+    if (lease.unsettled) this.#options.log.warn({ leaseId }, 'A lease is left to run out: not all under it was settled')
+    else this.#ended.push(leaseId)
+  }
+
+  /** Ended leases, for a statement that takes them along. If that fails, `remember` them. */
+  takeEnded(): string[] {
+    return this.#ended.splice(0)
+  }
+
+  remember(ended: string[]): void {
+    this.#ended.push(...ended)
+  }
+
+  /** When no statement comes by to take them along. */
+  async endNow(): Promise<void> {
+    const ended = this.takeEnded()
+    if (ended.length === 0) return
+    try {
+      await this.#options.end(ended)
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'Could not end leases; they will expire')
+    }
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.endNow()
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#open.size === 0) return
+    try {
+      await this.#options.renew([...this.#open.keys()])
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'Could not renew leases; trying again')
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
+import { BULLMQ_QUEUE_NAME } from './contracts/job.ts'
+import { countOne } from './db/counters.ts'
+import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from './db/dispatch.ts'
+import type { Ticket } from './db/tickets.ts'
+import { totalConcurrency } from './db/workers.ts'
+import { BullmqLane } from './lanes/bullmq.ts'
+import { Feeder } from './lanes/feeder.ts'
+import type { HeldLeases } from './lanes/held-leases.ts'
+import { IDLE_MS, type LaneParts } from './main-line.ts'
+import { type AttemptDeps, attemptEmail } from './pipeline/attempt-email.ts'
+import { Batcher } from './pipeline/batcher.ts'
+import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from './pipeline/claim-fairly.ts'
+
+const FEEDER_SECONDS = 5
+/** Jobs that arrive together are received together. */
+const RECEIPT_BATCH = { maxItems: 256, concurrency: 2 }
+
+/** Two connections: the worker's blocks, and waits for a Redis that is away; the feeder's says so and tries again. */
+export function bullmqLane(
+  parts: LaneParts,
+  redisUrl: string,
+  claim: ClaimOptions,
+  leases: HeldLeases,
+  attempt: AttemptDeps,
+) {
+  const { config, db, log } = parts
+  const onError = (error: Error) => log.debug({ err: error }, 'Redis is out of reach')
+  const blocking = new Redis(redisUrl, { maxRetriesPerRequest: null }).on('error', onError)
+  const quick = new Redis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: 5_000 })
+  quick.on('error', onError)
+  const feeder = makeFeeder(parts, quick, claim)
+  const receipts = new Batcher({
+    ...RECEIPT_BATCH,
+    flush: async (outboxIds: string[]) => {
+      const ended = leases.takeEnded()
+      try {
+        const received = await receiveJobs(db.hot, outboxIds, ended, claim)
+        const taken = received.filter(one => one.kind === 'taken')
+        if (taken[0]) leases.hold(taken[0].leaseId, taken.length)
+        return received
+      } catch (error) {
+        leases.remember(ended)
+        throw error
+      }
+    },
+  })
+  const lane = new BullmqLane<Ticket | null>({
+    connection: blocking,
+    concurrency: config.WORKER_CONCURRENCY,
+    feeder: feeder.feeder,
+    leases,
+    receive: outboxId => receipts.add(outboxId),
+    work: hand => attemptEmail(hand, attempt),
+    poison: ({ jobId, reason }) => {
+      log.error({ jobId, reason }, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
+      countOne(db.pool, 'poison_jobs', reason).catch(() => {})
+    },
+    log,
+  })
+  const close = async () => {
+    await feeder.close()
+    quick.disconnect()
+    blocking.disconnect()
+  }
+  return { lane, close }
+}
+
+function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: ClaimOptions) {
+  const holder = randomUUID()
+  const queue = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true })
+  queue.on('error', error => log.debug({ err: error }, 'The queue is out of reach'))
+  let leaseId = ''
+  const feeder = new Feeder({
+    queue,
+    redis,
+    elect: () => electFeeder(db.hot, holder, FEEDER_SECONDS),
+    electedMs: FEEDER_SECONDS * 1000,
+    resign: () => resignFeeder(db.hot, holder),
+    concurrency: () => totalConcurrency(db.hot, 'bullmq'),
+    async claim(limits) {
+      const dispatched = await dispatchFairly(db.hot, limits, claim)
+      leaseId = dispatched.leaseId
+      return dispatched.jobs
+    },
+    takeBack: outboxIds => takeBack(db.hot, leaseId, outboxIds),
+    returnUndelivered: queued => returnUndelivered(db.hot, queued, 1),
+    companiesOf: outboxIds => findCompanies(db.hot, outboxIds),
+    mayClaim: providers.mayClaim,
+    idleMs: IDLE_MS,
+    log,
+  })
+  return { feeder, close: () => queue.close() }
+}

@@ -1,0 +1,161 @@
+import { hostname } from 'node:os'
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import { uuidv7 } from './contracts/uuid.ts'
+import { type AttemptStart, startAttempts } from './db/attempts.ts'
+import { handBack } from './db/claim.ts'
+import { addLateAnswer } from './db/feedback.ts'
+import { endLeases, renewLeases } from './db/leases.ts'
+import { type Database, together } from './db/pool.ts'
+import { readyDueEmails } from './db/schedule.ts'
+import { type Settlement, settleAttempts } from './db/settle.ts'
+import { loadAttachments, type Ticket } from './db/tickets.ts'
+import { sayAlive, sayGone } from './db/workers.ts'
+import { DirectLane } from './lanes/direct.ts'
+import { Gate } from './lanes/gate.ts'
+import { HeldLeases } from './lanes/held-leases.ts'
+import type { Lane } from './lanes/lane.ts'
+import type { Providers } from './main-providers.ts'
+import { type AttemptDeps, attemptEmail } from './pipeline/attempt-email.ts'
+import { attemptLog } from './pipeline/attempt-log.ts'
+import { Batcher } from './pipeline/batcher.ts'
+import { type ClaimOptions, claimFairly } from './pipeline/claim-fairly.ts'
+import type { HtmlChecker } from './pipeline/html-check.ts'
+import { recordFeedback } from './pipeline/record-feedback.ts'
+
+/** Starts and settlements of concurrent attempts share commits. */
+const LINE_BATCH = { maxItems: 256, concurrency: 2 }
+/** The line looks for mail this often when nobody calls, and for mail whose time has come. */
+export const IDLE_MS = 250
+const ALIVE_EVERY_MS = 5_000
+
+export type Line = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
+
+export type LaneParts = { config: Config; db: Database; providers: Providers; html: HtmlChecker; log: Logger }
+
+/** The sending line of one process: a lane that brings e-mails, attempts that send them, and what keeps both going. */
+export async function makeLine(parts: LaneParts): Promise<Line> {
+  const { config, db, log } = parts
+  const gate = new Gate(config.WORKER_CONCURRENCY)
+  const attempt = makeAttempt(parts, gate)
+  const claim: ClaimOptions = {
+    perTurn: config.MAX_JOBS_PER_TENANT_BATCH,
+    holder: `${hostname()}:${process.pid}`,
+    leaseSeconds: config.LEASE_SECONDS,
+  }
+  const leases = new HeldLeases({
+    renew: ids => renewLeases(db.hot, ids, config.LEASE_SECONDS),
+    end: ids => endLeases(db.hot, ids),
+    renewEveryMs: (config.LEASE_SECONDS * 1000) / 3,
+    log,
+  })
+  const { lane, close } = config.REDIS_URL
+    ? // Loaded where it is used: it would double the start of everything else.
+      (await import('./main-bullmq.ts')).bullmqLane(parts, config.REDIS_URL, claim, leases, attempt)
+    : { lane: directLane(parts, claim, leases, attempt), close: async () => {} }
+  const worker = {
+    workerId: uuidv7(),
+    host: hostname(),
+    pid: process.pid,
+    lane: config.REDIS_URL ? ('bullmq' as const) : ('direct' as const),
+    concurrency: config.WORKER_CONCURRENCY,
+  }
+  const alive = every(ALIVE_EVERY_MS, () => sayAlive(db.pool, worker), log)
+  const alarm = every(IDLE_MS, () => wakeDue(db, () => lane.nudge()), log)
+  return {
+    nudge: () => lane.nudge(),
+    async start() {
+      await sayAlive(db.pool, worker)
+      alive.start()
+      alarm.start()
+      lane.start()
+    },
+    async stop() {
+      alarm.stop()
+      // Those that wait for their turn to send are handed back; those that are sending finish.
+      gate.close()
+      await lane.stop()
+      alive.stop()
+      await sayGone(db.pool, worker.workerId).catch(() => {})
+      await close()
+    },
+  }
+}
+
+function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate): AttemptDeps {
+  return {
+    starts: new Batcher({
+      ...LINE_BATCH,
+      flush: (batch: AttemptStart[]) => together(batch, some => startAttempts(db.hot, some)),
+    }),
+    settlements: new Batcher({
+      ...LINE_BATCH,
+      flush: (batch: Settlement[]) => together(batch, some => settleAttempts(db.hot, some)),
+    }),
+    handBacks: new Batcher({
+      ...LINE_BATCH,
+      flush: async (batch: string[]) => {
+        await handBack(db.hot, batch)
+        return batch
+      },
+    }),
+    route: providers.route,
+    report: providers.report,
+    pace: providers.pace,
+    gate,
+    attachments: outboxId => loadAttachments(db.hot, outboxId),
+    html,
+    recordFeedback: recordFeedback.bind(null, db.hot),
+    addLateAnswer: late =>
+      addLateAnswer(db.hot, { ...late, eventId: uuidv7(), metadata: { messageId: late.messageId, late: true } }),
+    graceSeconds: config.UNKNOWN_GRACE_SECONDS,
+    random: Math.random,
+    nowMs: () => performance.now(),
+    log: attemptLog(log),
+  }
+}
+
+function directLane(
+  { config, db, providers, log }: LaneParts,
+  claim: ClaimOptions,
+  leases: HeldLeases,
+  attempt: AttemptDeps,
+): Lane {
+  return new DirectLane<Ticket>({
+    claim: limits => claimFairly(db.hot, limits, claim),
+    work: hand => attemptEmail(hand, attempt),
+    leases,
+    concurrency: config.WORKER_CONCURRENCY,
+    mayClaim: providers.mayClaim,
+    idleMs: IDLE_MS,
+    log,
+  })
+}
+
+/** Mail whose time has come joins the line. */
+async function wakeDue(db: Database, nudge: () => void): Promise<void> {
+  let moved: number
+  do {
+    moved = await readyDueEmails(db.hot)
+    if (moved > 0) nudge()
+  } while (moved === 1000)
+}
+
+/** One at a time, and not before the last one is done. */
+function every(ms: number, act: () => Promise<unknown>, log: Logger) {
+  let timer: NodeJS.Timeout | undefined
+  const next = () => {
+    timer = setTimeout(() => {
+      act()
+        .catch(error => log.warn({ err: error }, 'A periodic task of the line failed; it is tried again'))
+        .finally(() => timer && next())
+    }, ms)
+  }
+  return {
+    start: next,
+    stop() {
+      clearTimeout(timer)
+      timer = undefined
+    },
+  }
+}

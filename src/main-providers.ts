@@ -1,0 +1,143 @@
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import { type CaptureItem, putCaptured } from './db/capture-inbox.ts'
+import { type Database, together } from './db/pool.ts'
+import {
+  closeProvider,
+  knowProviders,
+  learnRate,
+  listProviders,
+  openProvider,
+  reserveSending,
+  takeProbe,
+} from './db/providers.ts'
+import type { Ticket } from './db/tickets.ts'
+import type { AttemptDeps } from './pipeline/attempt-email.ts'
+import { Batcher } from './pipeline/batcher.ts'
+import { Breakers } from './providers/breaker.ts'
+import { captureProvider } from './providers/capture.ts'
+import type { Provider } from './providers/provider.ts'
+import { sendRate } from './providers/rate.ts'
+
+const REFRESH_MS = 1_000
+const LEARN_EVERY_MS = 300_000
+const LEARN_TIMEOUT_MS = 10_000
+/** A probe that is never heard of again (its worker died) is given to another after this. */
+const PROBE_SECONDS = 60
+/** The sandbox's rate: SES throttles what is faster, and this stands until the account has been asked. */
+const UNLEARNT_RATE = 1
+const CAPTURE_BATCH = { maxItems: 256, concurrency: 2 }
+
+export type Providers = Pick<AttemptDeps, 'route' | 'report' | 'pace'> & {
+  mayClaim: () => number
+  /** Names of those that recognise an attempt when asked again. */
+  recognising: string[]
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The providers of EMAIL_PROVIDER in their order, their breakers and their rates. */
+export async function makeProviders(config: Config, db: Database, nudge: () => void, log: Logger): Promise<Providers> {
+  const capture = makeCapture(db)
+  const inOrder = await Promise.all(
+    config.EMAIL_PROVIDER.map(entry => (entry === 'capture' ? capture : makeProvider(entry, config))),
+  )
+  const names = inOrder.map(provider => provider.name)
+  const breakers = new Breakers(inOrder, breakerStore(db, names), nudge, log)
+  const rates = new Map<string, number | null>()
+  const timers: NodeJS.Timeout[] = []
+
+  async function refresh(): Promise<void> {
+    for (const row of await listProviders(db.hot, names)) rates.set(row.name, row.ratePerSecond)
+    await breakers.refresh()
+  }
+  const learn = () => learnQuotas(inOrder, db, breakers, log).then(refresh)
+  const guarded = (act: () => Promise<void>, what: string) => () =>
+    void act().catch(error => log.warn({ err: error }, what))
+
+  return {
+    // A test key's mail never leaves the gateway. An unknown outcome is asked about where it arose.
+    route: ticket => (ticket.test ? capture : ticket.resumed ? resume(ticket, breakers, capture) : breakers.route()),
+    report: (provider, failure) => breakers.report(provider, failure),
+    pace: sendRate({
+      ratePerSecond: name => rateOf(name, config, rates),
+      reserve: (name, recipients, rate) => reserveSending(db.hot, name, recipients, rate),
+    }),
+    mayClaim: () => breakers.mayClaim(),
+    recognising: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
+    async start() {
+      await knowProviders(db.pool, names)
+      await refresh()
+      timers.push(setInterval(guarded(refresh, 'Could not read the state of the providers'), REFRESH_MS))
+      const asked = guarded(learn, 'Could not ask the providers for their quota')
+      timers.push(setInterval(asked, LEARN_EVERY_MS))
+      asked()
+    },
+    async stop() {
+      for (const timer of timers) clearInterval(timer)
+      await breakers.settled()
+      await Promise.all(inOrder.map(provider => provider.close()))
+    },
+  }
+}
+
+function resume(ticket: Ticket, breakers: Breakers, capture: Provider): Provider | null {
+  const name = ticket.resumed!.provider
+  return name === capture.name ? capture : breakers.named(name)
+}
+
+function makeCapture(db: Database): Provider {
+  const captures = new Batcher({
+    ...CAPTURE_BATCH,
+    flush: (batch: CaptureItem[]) => together(batch, some => putCaptured(db.hot, some)),
+  })
+  return captureProvider(item => captures.add(item))
+}
+
+/** config.ts has made sure that what each needs is there. Loaded when used: the SDK alone takes a third of a second. */
+async function makeProvider(entry: string, config: Config): Promise<Provider> {
+  if (entry === 'resend') {
+    const { resendProvider } = await import('./providers/resend.ts')
+    const { RESEND_API_KEY, RESEND_BASE_URL } = config
+    return resendProvider({ apiKey: RESEND_API_KEY!, ...(RESEND_BASE_URL && { baseUrl: RESEND_BASE_URL }) })
+  }
+  if (entry === 'smtp') {
+    const { smtpProvider } = await import('./providers/smtp.ts')
+    return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
+  }
+  const { sesProvider } = await import('./providers/ses.ts')
+  return sesProvider({
+    name: entry,
+    region: entry.split(':')[1] ?? config.AWS_REGION!,
+    configurationSet: config.SES_CONFIGURATION_SET ?? null,
+    ...(config.AWS_ENDPOINT_URL_SESV2 && { endpoint: config.AWS_ENDPOINT_URL_SESV2 }),
+  })
+}
+
+function breakerStore(db: Database, names: string[]) {
+  return {
+    list: () => listProviders(db.hot, names),
+    open: (trouble: Parameters<typeof openProvider>[1]) => openProvider(db.hot, trouble),
+    close: (name: string) => closeProvider(db.hot, name),
+    takeProbe: (name: string) => takeProbe(db.hot, name, PROBE_SECONDS),
+  }
+}
+
+function rateOf(name: string, config: Config, rates: Map<string, number | null>): number | null {
+  if (name === 'capture') return null
+  return config.SEND_RATE_PER_SECOND ?? rates.get(name) ?? (name.startsWith('ses') ? UNLEARNT_RATE : null)
+}
+
+async function learnQuotas(providers: Provider[], db: Database, breakers: Breakers, log: Logger): Promise<void> {
+  for (const provider of providers) {
+    if (!provider.learnQuota) continue
+    try {
+      const { recipientsPerSecond, paused } = await provider.learnQuota(AbortSignal.timeout(LEARN_TIMEOUT_MS))
+      await learnRate(db.pool, provider.name, recipientsPerSecond)
+      if (paused) breakers.park(provider, paused)
+    } catch (error) {
+      const hint = 'Could not ask for the quota; give SEND_RATE_PER_SECOND, or allow ses:GetAccount'
+      log.warn({ err: error, provider: provider.name }, hint)
+    }
+  }
+}

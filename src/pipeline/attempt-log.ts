@@ -1,0 +1,67 @@
+import type { Logger } from 'pino'
+import type { EmailStatus } from '../contracts/states.ts'
+import type { Ticket } from '../db/tickets.ts'
+import type { AttemptFacts, Outcome } from './outcome.ts'
+
+type Named = { outboxId: string; companyId: string }
+
+/** What attempts tell the log, in seed 000's and 002's fields. */
+export type AttemptLog = {
+  settled(ticket: Ticket, provider: string | null, outcome: Outcome, facts: AttemptFacts): void
+  elsewhere(hand: Named): void
+  late(hand: Named, status: EmailStatus): void
+  leaseLost(hand: Named): void
+}
+
+export function attemptLog(log: Logger): AttemptLog {
+  const named = ({ outboxId, companyId }: Named) => ({ outboxId, jobId: outboxId, companyId })
+  return {
+    settled(ticket, provider, outcome, { attempt, maxAttempts, durationMs }) {
+      const { level, message, ...own } = logLine(outcome)
+      if (!log.isLevelEnabled(level)) return
+      const { requestId } = ticket
+      log[level]({ ...named(ticket), requestId, attempt, maxAttempts, provider, durationMs, ...own }, message)
+    },
+    elsewhere: hand => log.debug(named(hand), 'Not ours to send: it has ended, or is in another worker’s hands'),
+    late: (hand, state) =>
+      log.warn({ ...named(hand), state }, 'The answer came after the lease had ended, and settled it'),
+    leaseLost: hand => log.warn(named(hand), 'Lease lost: the e-mail went on without this worker'),
+  }
+}
+
+type LogLine = { level: 'info' | 'warn' | 'error'; message: string; state: string; [field: string]: unknown }
+
+function logLine(outcome: Outcome): LogLine {
+  switch (outcome.kind) {
+    case 'sent':
+      return { level: 'info', message: 'E-mail sent', state: 'SENT', messageId: outcome.messageId }
+    case 'retry': {
+      const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs, isRetryable: true }
+      return { level: 'warn', message: 'Attempt failed, retry scheduled', state: 'RETRY_SCHEDULED', ...error }
+    }
+    case 'dead': {
+      const error = { ...errorOf(outcome.failure), isRetryable: false }
+      return { level: 'error', message: 'E-mail moved to the dead letter queue', state: outcome.status, ...error }
+    }
+    case 'unknown': {
+      const error = { ...errorOf(outcome.failure), graceSeconds: outcome.graceSeconds }
+      return { level: 'warn', message: 'Whether the provider took it is not known', state: 'UNKNOWN', ...error }
+    }
+    case 'parked':
+      return {
+        level: 'warn',
+        message: 'The provider is parked; the e-mail waits',
+        state: 'PENDING',
+        ...errorOf(outcome.failure),
+      }
+    case 'suppressed':
+      return { level: 'warn', message: 'The recipient was suppressed meanwhile', state: 'REJECTED' }
+    case 'expired':
+      return { level: 'warn', message: 'E-mail expired', state: 'EXPIRED' }
+  }
+}
+
+const errorOf = (failure: { code: string; message: string }) => ({
+  errorCode: failure.code,
+  errorReason: failure.message,
+})

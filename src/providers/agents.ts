@@ -1,0 +1,38 @@
+import { Agent as HttpAgent } from 'node:http'
+import { type AgentOptions, Agent as HttpsAgent } from 'node:https'
+import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+
+/** Shorter than any server keeps an idle connection, so that none is closed just as a message is written to it. */
+const IDLE_MS = 15_000
+
+export type AgentLimits = { maxSockets: number; handshakeMs: number }
+
+export function keepAliveAgents({ maxSockets, handshakeMs }: AgentLimits) {
+  const options = { keepAlive: true, maxSockets, timeout: IDLE_MS, scheduling: 'lifo' as const }
+  return { httpAgent: new HttpAgent(options), httpsAgent: new ImpatientAgent(options, handshakeMs) }
+}
+
+/** Bounds the TLS handshake, which Node does not: a peer silent from there on would look like one that took the message. */
+class ImpatientAgent extends HttpsAgent {
+  readonly #handshakeMs: number
+
+  constructor(options: AgentOptions, handshakeMs: number) {
+    super(options)
+    this.#handshakeMs = handshakeMs
+  }
+
+  override createConnection(...args: Parameters<HttpsAgent['createConnection']>): Duplex | null | undefined {
+    const socket = super.createConnection(...args)
+    if (socket instanceof TLSSocket) this.#watch(socket)
+    return socket
+  }
+
+  #watch(socket: TLSSocket): void {
+    const timer = setTimeout(() => {
+      const message = `The peer was silent for ${this.#handshakeMs} ms before secure TLS connection was established`
+      socket.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
+    }, this.#handshakeMs)
+    socket.once('secureConnect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+  }
+}

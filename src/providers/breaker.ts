@@ -1,0 +1,158 @@
+import type { Logger } from 'pino'
+import { FAILURES_IN_A_ROW, judgeProvider, probeDelayMs } from '../contracts/breaker.ts'
+import type { ProviderFailure } from '../contracts/provider-errors.ts'
+import type { ProviderRow } from '../db/providers.ts'
+import type { Provider } from './provider.ts'
+
+export type BreakerStore = {
+  list: () => Promise<ProviderRow[]>
+  open: (trouble: {
+    name: string
+    code: string
+    reason: string
+    probeDelayMs: number
+    failedProbe: boolean
+  }) => Promise<boolean>
+  close: (name: string) => Promise<boolean>
+  takeProbe: (name: string) => Promise<boolean>
+}
+
+type Known = {
+  provider: Provider
+  open: boolean
+  reasonCode: string | null
+  failedProbes: number
+  failuresInARow: number
+  /** This process may send one e-mail to see whether it works again. */
+  probe: 'none' | 'granted' | 'under-way'
+}
+
+/**
+ * Which provider takes the next e-mail: the first in the order whose breaker is closed. The breakers are shared by all
+ * workers through Postgres; each looks there every second and tells what it learns itself at once.
+ */
+export class Breakers {
+  readonly #known: Known[]
+  readonly #store: BreakerStore
+  readonly #log: Logger
+  readonly #onChange: () => void
+  readonly #telling = new Set<Promise<void>>()
+
+  constructor(providers: Provider[], store: BreakerStore, onChange: () => void, log: Logger) {
+    this.#known = providers.map(provider => ({
+      provider,
+      open: false,
+      reasonCode: null,
+      failedProbes: 0,
+      failuresInARow: 0,
+      probe: 'none',
+    }))
+    this.#store = store
+    this.#onChange = onChange
+    this.#log = log
+  }
+
+  /** null: all are parked. A granted probe goes first: one e-mail tries the parked provider. */
+  route(): Provider | null {
+    const probing = this.#known.find(one => one.probe === 'granted')
+    if (probing) {
+      probing.probe = 'under-way'
+      return probing.provider
+    }
+    return this.#known.find(one => !one.open)?.provider ?? null
+  }
+
+  /** How many e-mails may be in hand: any number, one to probe with, or none. */
+  mayClaim(): number {
+    if (this.#known.some(one => !one.open)) return Number.POSITIVE_INFINITY
+    return this.#known.some(one => one.probe !== 'none') ? 1 : 0
+  }
+
+  /** An unknown outcome is asked about where it arose, and nowhere else. */
+  named(name: string): Provider | null {
+    const known = this.#known.find(one => one.provider.name === name)
+    if (!known) return null
+    if (!known.open) return known.provider
+    if (known.probe !== 'granted') return null
+    known.probe = 'under-way'
+    return known.provider
+  }
+
+  report(provider: Provider, failure: ProviderFailure | null): void {
+    const known = this.#known.find(one => one.provider === provider)
+    if (!known) return
+    const verdict = judgeProvider(failure)
+    if (verdict === 'works') {
+      known.failuresInARow = 0
+      if (known.open || known.probe !== 'none') this.#tell(this.#closed(known))
+    } else if (verdict === 'trouble') known.failuresInARow++
+    const failedProbe = known.probe === 'under-way' && verdict !== 'works'
+    if (failure && (verdict === 'parked' || failedProbe || known.failuresInARow >= FAILURES_IN_A_ROW))
+      this.#tell(this.#opened(known, failure, failedProbe))
+  }
+
+  /** The provider itself said that it takes nothing now. */
+  park(provider: Provider, reason: string): void {
+    const known = this.#known.find(one => one.provider === provider)
+    if (known && !known.open) this.#tell(this.#opened(known, { code: 'PROVIDER_PAUSED', message: reason }, false))
+  }
+
+  async #opened(known: Known, failure: { code: string; message: string }, failedProbe: boolean): Promise<void> {
+    const { name } = known.provider
+    known.open = true
+    known.probe = 'none'
+    known.reasonCode = failure.code
+    known.failuresInARow = 0
+    if (failedProbe) known.failedProbes++
+    const opened = await this.#store.open({
+      name,
+      code: failure.code,
+      reason: failure.message,
+      probeDelayMs: probeDelayMs(known.failedProbes),
+      failedProbe,
+    })
+    if (opened)
+      this.#log.error(
+        { provider: name, errorCode: failure.code, errorReason: failure.message },
+        'Provider parked; mail waits',
+      )
+  }
+
+  async #closed(known: Known): Promise<void> {
+    const { name } = known.provider
+    known.open = false
+    known.probe = 'none'
+    known.failedProbes = 0
+    this.#onChange()
+    if (await this.#store.close(name)) this.#log.info({ provider: name }, 'Provider works again')
+  }
+
+  #tell(telling: Promise<void>): void {
+    const told = telling.catch(error => this.#log.warn({ err: error }, 'Could not share the state of a provider'))
+    this.#telling.add(told)
+    void told.finally(() => this.#telling.delete(told))
+  }
+
+  /** Every second: what the other workers learnt, and whether it is time for a probe. */
+  async refresh(): Promise<void> {
+    await Promise.all(this.#telling)
+    const rows = new Map((await this.#store.list()).map(row => [row.name, row]))
+    for (const known of this.#known) {
+      const row = rows.get(known.provider.name)
+      if (!row) continue
+      if (known.open && row.state === 'closed') this.#onChange()
+      known.open = row.state === 'open'
+      known.reasonCode = row.reasonCode
+      known.failedProbes = row.probes
+      if (!known.open) known.probe = 'none'
+      else if (known.probe !== 'granted' && (row.probeInMs ?? 0) <= 0 && (await this.#store.takeProbe(row.name))) {
+        known.probe = 'granted'
+        this.#onChange()
+      }
+    }
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#telling)
+  }
+}

@@ -1,0 +1,53 @@
+import type { Provider } from './provider.ts'
+
+export type RateOptions = {
+  /** Recipients per second for this provider; null: no limit. */
+  ratePerSecond: (provider: string) => number | null
+  /** Reserves places on the timeline that all workers share; answers the wait for the first of them. */
+  reserve: (provider: string, recipients: number, ratePerSecond: number) => Promise<number>
+}
+
+type Waiting = { recipients: number; go: (waitMs: number) => void; fail: (error: unknown) => void }
+
+/**
+ * Sends at an even pace: every message has its own place on the provider's timeline, and there are no windows at whose
+ * edges two bursts could meet. Those who come while a reservation is under way share the next one.
+ */
+export function sendRate({
+  ratePerSecond,
+  reserve,
+}: RateOptions): (provider: Provider, recipients: number) => Promise<void> {
+  const lines = new Map<string, Waiting[]>()
+
+  async function serve(name: string, line: Waiting[]): Promise<void> {
+    while (line.length > 0) {
+      const group = line.splice(0)
+      const rate = ratePerSecond(name)
+      try {
+        const total = group.reduce((sum, one) => sum + one.recipients, 0)
+        let waitMs = rate === null ? 0 : await reserve(name, total, rate)
+        for (const one of group) {
+          one.go(waitMs)
+          if (rate !== null) waitMs += (one.recipients / rate) * 1000
+        }
+      } catch (error) {
+        for (const one of group) one.fail(error)
+      }
+    }
+    lines.delete(name)
+  }
+
+  return async function pace({ name }, recipients) {
+    if (ratePerSecond(name) === null) return
+    const waitMs = await new Promise<number>((go, fail) => {
+      const line = lines.get(name)
+      if (line) line.push({ recipients, go, fail })
+      else {
+        const fresh = [{ recipients, go, fail }]
+        lines.set(name, fresh)
+        void serve(name, fresh)
+      }
+    })
+    if (waitMs > 0) await new Promise(resolve => setTimeout(resolve, waitMs))
+  }
+}

@@ -1,0 +1,134 @@
+import { Readable } from 'node:stream'
+import SMTPConnection, {
+  type SMTPConnectionAuth,
+  type SMTPConnectionOptions,
+  type SMTPConnectionSendInfo,
+} from 'nodemailer/lib/smtp-connection'
+import { orAborted } from './thrown.ts'
+
+export type SmtpSettings = SMTPConnectionOptions & { auth?: SMTPConnectionAuth }
+export type SmtpEnvelope = { from: string; to: string[]; size: number }
+/** As much of nodemailer's errors as is looked at. A reply says that the server lives and what it thinks. */
+export type SmtpError = Error & { code?: string; originalCode?: string; response?: string; responseCode?: number }
+/** How far a message got. From the final dot on the server may have taken it. */
+export type SmtpProgress = { bodyBegun: boolean; dotSent: boolean }
+
+type Done<T> = (error: Error | null | undefined, value?: T) => void
+
+const MAX_MESSAGES = 100
+const SLICE_BYTES = 16 * 1024
+const GOODBYE_MS = 1_000
+export const SERVICE_CLOSING = 421
+
+/** One connection to the server, logged in, for one message after another. */
+export class SmtpSession {
+  readonly #connection: SMTPConnection
+  #messages = 0
+  #over = false
+  #refused = false
+  #lastError: Error | undefined
+
+  private constructor(settings: SmtpSettings) {
+    this.#connection = new SMTPConnection({ ...settings, logger: false, debug: false, transactionLog: false })
+    this.#connection.on('error', error => {
+      this.#lastError = error
+    })
+    this.#connection.once('end', () => {
+      this.#over = true
+    })
+  }
+
+  static async open(settings: SmtpSettings, signal: AbortSignal): Promise<SmtpSession> {
+    const session = new SmtpSession(settings)
+    try {
+      await orAborted(session.#greet(settings), signal)
+      return session
+    } catch (error) {
+      session.close()
+      throw error
+    }
+  }
+
+  get reused(): boolean {
+    return this.#messages > 0
+  }
+
+  get usable(): boolean {
+    return !this.#over && this.#messages < MAX_MESSAGES
+  }
+
+  /** Rejects with the server's refusal, or with whatever ended the connection; `progress` says how far it had come. */
+  async send(envelope: SmtpEnvelope, mime: Buffer, progress: SmtpProgress): Promise<SMTPConnectionSendInfo> {
+    if (this.#refused) await this.#reset()
+    this.#messages++
+    const body = Readable.from(slices(mime, progress), { objectMode: false })
+    // Slice by slice, as fast as the socket takes them: nodemailer writes the dot once it has had the last one.
+    body.once('end', () => {
+      progress.dotSent = true
+    })
+    try {
+      return await this.#reply<SMTPConnectionSendInfo>(done => this.#connection.send({ ...envelope }, body, done))
+    } catch (error) {
+      if (leavesSessionHealthy(error as SmtpError, progress)) this.#refused = true
+      else this.close()
+      throw error
+    }
+  }
+
+  /** At once, whatever it is doing. */
+  close(): void {
+    this.#connection.close()
+    if (this.#connection._socket) this.#connection._socket.destroy()
+  }
+
+  async quit(): Promise<void> {
+    const ended = new Promise<void>(resolve => this.#connection.once('end', resolve))
+    const timer = setTimeout(() => this.close(), GOODBYE_MS)
+    if (!this.#over) this.#connection.quit()
+    if (!this.#over) await ended
+    clearTimeout(timer)
+    this.close()
+  }
+
+  async #greet({ auth }: SmtpSettings): Promise<void> {
+    await this.#reply<void>(done => this.#connection.connect(done))
+    if (auth && this.#connection.allowsAuth) await this.#reply(done => this.#connection.login(auth, done))
+  }
+
+  /** Before the next message, not after the refused one: its answer is there and need not wait. */
+  async #reset(): Promise<void> {
+    try {
+      await this.#reply(done => this.#connection.reset(done))
+      this.#refused = false
+    } catch {
+      this.close()
+      throw hungUp()
+    }
+  }
+
+  /** nodemailer forgets the callback of a connection that is closed, so its end is an answer too. */
+  #reply<T>(ask: (done: Done<T>) => void): Promise<T> {
+    return new Promise((resolve, reject) => {
+      // The callback may come a moment after the end, and knows more.
+      const onEnd = () => setImmediate(() => reject(this.#lastError ?? hungUp()))
+      this.#connection.once('end', onEnd)
+      ask((error, value) => {
+        this.#connection.off('end', onEnd)
+        if (error) reject(error)
+        else resolve(value as T)
+      })
+    })
+  }
+}
+
+const hungUp = () => Object.assign(new Error('Connection closed'), { code: 'ECONNECTION' })
+
+/** Not one that was cut in the middle of a message. */
+function leavesSessionHealthy({ responseCode }: SmtpError, { bodyBegun, dotSent }: SmtpProgress): boolean {
+  return responseCode !== undefined && responseCode !== SERVICE_CLOSING && bodyBegun === dotSent
+}
+
+function* slices(mime: Buffer, progress: SmtpProgress): Generator<Buffer> {
+  progress.bodyBegun = true
+  for (let at = 0; at < mime.length; at += SLICE_BYTES) yield mime.subarray(at, at + SLICE_BYTES)
+}

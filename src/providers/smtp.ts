@@ -1,0 +1,99 @@
+import { isIP } from 'node:net'
+import { parseConnectionUrl } from 'nodemailer/lib/shared'
+import type { SMTPConnectionSendInfo } from 'nodemailer/lib/smtp-connection'
+import { maskSensitive } from '../contracts/masking.ts'
+import { classifyProviderError, type ProviderFailure, ruleForName } from '../contracts/provider-errors.ts'
+import { bareAddress, composeMime, messageIdOf } from './mime.ts'
+import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
+import { SmtpPool } from './smtp-pool.ts'
+import type { SmtpError, SmtpProgress, SmtpSettings } from './smtp-session.ts'
+import { timedOut } from './thrown.ts'
+
+export type SmtpOptions = {
+  /** `smtp://` or `smtps://user:password@host:port`, with nodemailer's options as its query. */
+  url: string
+  maxConnections?: number
+}
+
+/** What relays commonly allow one client. */
+const MAX_CONNECTIONS = 10
+/** From the lookup of the name to the end of STARTTLS; some servers greet late on purpose. */
+const CONNECT_MS = 15_000
+/** Behind the caller's signal, for an idle session too. */
+const SILENCE_MS = 60_000
+
+export function smtpProvider({ url, maxConnections = MAX_CONNECTIONS }: SmtpOptions): Provider {
+  const pool = new SmtpPool(smtpSettings(url), maxConnections)
+  return {
+    name: 'smtp',
+    recognisesAttempts: false,
+    send: (message, signal) => sendOnce(pool, message, signal),
+    close: () => pool.close(),
+  }
+}
+
+/** A password leaves this machine only under TLS, unless the URL says otherwise (`?requireTLS=false`). */
+export function smtpSettings(url: string): SmtpSettings {
+  const { auth, ...given } = parseConnectionUrl(url) as SmtpSettings
+  if (!/^smtps?:$/i.test(URL.canParse(url) ? new URL(url).protocol : ''))
+    throw new Error('SMTP_URL must look like smtp://user:password@host:587 or smtps://user:password@host:465')
+  const remote = !isLoopback(given.host ?? 'localhost')
+  return {
+    connectionTimeout: CONNECT_MS,
+    greetingTimeout: CONNECT_MS,
+    dnsTimeout: CONNECT_MS,
+    socketTimeout: SILENCE_MS,
+    ...(auth && remote && !given.secure && { requireTLS: true }),
+    ...given,
+    ...(auth && { auth: { ...auth, credentials: { user: auth.user, pass: auth.pass } } }),
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+async function sendOnce(pool: SmtpPool, message: OutgoingMessage, signal: AbortSignal): Promise<SendResult> {
+  const mime = await composeMime(message)
+  const recipients = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
+  const envelope = { from: bareAddress(message.from), to: [...new Set(recipients)], size: mime.length }
+  const progress: SmtpProgress = { bodyBegun: false, dotSent: false }
+  try {
+    const info = await pool.use(session => session.send(envelope, mime, progress), progress, signal)
+    return { kind: 'sent', messageId: messageIdOf(message), events: refusedRecipients(info) }
+  } catch (error) {
+    const { dotSent } = progress
+    return { kind: 'failed', failure: signal.aborted ? timedOut('smtp', dotSent) : toFailure(error, dotSent) }
+  }
+}
+
+/** The message is on its way to the others; these have their answer already. */
+function refusedRecipients({ rejectedErrors = [] }: SMTPConnectionSendInfo): ProviderEvent[] {
+  return rejectedErrors.map(({ recipient = '', response = '', responseCode = 0 }) => ({
+    kind: 'BOUNCED',
+    recipient: recipient.toLowerCase(),
+    metadata: {
+      bounceType: responseCode >= 500 ? 'Permanent' : 'Transient',
+      bounceSubType: 'General',
+      diagnosticCode: `smtp; ${maskSensitive(response)}`,
+    },
+  }))
+}
+
+/** A reply settles the matter. Without one it is open from the final dot on, and not before. */
+function toFailure(error: unknown, dotSent: boolean): ProviderFailure {
+  const { code, originalCode, response, responseCode, message } = error as SmtpError
+  const tooLarge = code === 'EMESSAGE' && !responseCode && /size larger than allowed/.test(message)
+  const failure = classifyProviderError({
+    provider: 'smtp',
+    smtpCode: responseCode,
+    enhancedStatus: tooLarge ? MESSAGE_TOO_LARGE : undefined,
+    // nodemailer puts its own code over the system's, which says more where the tables know it.
+    networkCode: originalCode && ruleForName(originalCode) ? originalCode : code,
+    message: response ?? message,
+  })
+  return { ...failure, ambiguous: dotSent && (!responseCode || failure.ambiguous) }
+}
+
+/** As the server would say it, had it been asked (RFC 3463). */
+const MESSAGE_TOO_LARGE = '5.3.4'

@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { bareAddress } from '../../src/providers/mime.ts'
+import { type FakeAnswer, play, takeAnswer, takeUnread } from './answer-plan.ts'
+import { type FakeControl, FakeDesk, type FakeStats } from './fake-desk.ts'
+import { answerJson, answerText, readBody, serve } from './fake-http.ts'
+
+export type ResendBody = {
+  from: string
+  to: string[]
+  cc?: string[]
+  bcc?: string[]
+  reply_to?: string[]
+  subject: string
+  html?: string
+  text?: string
+  headers?: Record<string, string>
+  tags?: { name: string; value: string }[]
+  attachments?: { filename: string; content: string; content_type?: string; content_id?: string }[]
+}
+
+/** One accepted message: a line of the log file, and of GET /control/log. */
+export type ResendAcceptance = {
+  seq?: number
+  at?: string
+  id: string
+  key: string | undefined
+  outboxId: string | undefined
+  attemptId: string | undefined
+  recipients: string[]
+  subject: string
+  tags: Record<string, string>
+}
+
+export type FakeResend = {
+  url: string
+  control: (change: FakeControl) => void
+  accepted: ResendAcceptance[]
+  stats: FakeStats
+  requests: { headers: IncomingMessage['headers']; body: ResendBody }[]
+  close: () => Promise<void>
+}
+
+export type FakeResendOptions = { apiKey?: string; logFile?: string; port?: number }
+
+/** Under one key: the text it came with, and the id once it was accepted. */
+type Kept = { text: string; id: string | null; running: boolean }
+
+/** Resend's POST /emails, with its idempotency: one key, one message. */
+export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptions = {}): Promise<FakeResend> {
+  const desk = new FakeDesk<ResendAcceptance>(logFile)
+  const requests: FakeResend['requests'] = []
+  const keys = new Map<string, Kept>()
+
+  function control(change: FakeControl): void {
+    if (change.reset) {
+      keys.clear()
+      requests.length = 0
+    }
+    desk.control(change)
+  }
+
+  async function sendEmail(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const cut = () => void request.socket.resetAndDestroy()
+    if (takeUnread(desk.plan)) return cut()
+    const text = await readBody(request)
+    const body: ResendBody = JSON.parse(text)
+    requests.push({ headers: request.headers, body })
+    const key = request.headers['idempotency-key']?.toString()
+    const known = key === undefined ? undefined : keys.get(key)
+    if (known) return answerKnown(response, known, text)
+    const kept: Kept = { text, id: null, running: true }
+    if (key) keys.set(key, kept)
+    const settled = () => {
+      kept.running = false
+      if (key && !kept.id) keys.delete(key)
+    }
+    response.once('close', settled)
+    const acceptance = toAcceptance(body, key)
+    await play(takeAnswer(desk.plan, acceptance), {
+      async accept() {
+        kept.id = acceptance.id
+        await desk.accept(acceptance)
+      },
+      answer(how) {
+        settled()
+        if (how === 'ok') answerJson(response, 200, { id: acceptance.id })
+        else answerAs(response, how)
+      },
+      cut,
+    })
+  }
+
+  const server = await serve(async (request, response) => {
+    if (await desk.answerControl(request, response, body => control(body))) return
+    desk.arrived(response)
+    const given = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
+    if (`${request.method} ${request.url}` !== 'POST /emails') return refuse(response, 404, 'not_found')
+    if (!given) return refuse(response, 401, 'missing_api_key')
+    if (apiKey && given !== apiKey) return refuse(response, 403, 'invalid_api_key')
+    return sendEmail(request, response)
+  }, port)
+
+  const close = () => server.close().then(() => desk.close())
+  return { url: server.url, control, accepted: desk.accepted, stats: desk.stats, requests, close }
+}
+
+function answerKnown(response: ServerResponse, { text, id, running }: Kept, now: string): void {
+  if (text !== now) refuse(response, 409, 'invalid_idempotent_request')
+  else if (running) refuse(response, 409, 'concurrent_idempotent_requests')
+  else answerJson(response, 200, { id })
+}
+
+function answerAs(response: ServerResponse, answer: FakeAnswer): void {
+  if (answer.kind === 'text') {
+    answerText(response, answer.status, answer.body, { 'content-type': answer.contentType ?? 'text/html' })
+  } else if (answer.kind === 'error') refuse(response, answer.status, answer.name, answer.message)
+}
+
+function refuse(response: ServerResponse, statusCode: number, name: string, message = name): void {
+  answerJson(response, statusCode, { statusCode, name, message })
+}
+
+function toAcceptance({ to, cc = [], bcc = [], subject, tags = [] }: ResendBody, key: string | undefined) {
+  const named = Object.fromEntries(tags.map(({ name, value }) => [name, value]))
+  const recipients = [...to, ...cc, ...bcc].map(one => bareAddress(one).toLowerCase())
+  return {
+    id: randomUUID(),
+    key,
+    outboxId: named.outbox_id,
+    attemptId: named.attempt_id,
+    recipients,
+    subject,
+    tags: named,
+  }
+}
