@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
+import { purgeOldPayloads } from '../db/dead-letters-purge.ts'
 import { expirePausedEmails } from '../db/expiry.ts'
 import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
 import { returnExpiredLeases } from '../db/leases.ts'
@@ -12,6 +13,7 @@ const CHORES: Chore[] = [
   { name: 'return-expired-leases', everyMs: 5_000, run: db => returnExpiredLeases(db, false) },
   { name: 'expire-paused-emails', everyMs: 60_000, run: db => expirePausedEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
+  { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
 ]
