@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { loadConfig } from '../../src/config.ts'
-import { maxAttempts } from '../../src/contracts/retry.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
+import { maxAttempts } from '../../src/contracts/retry.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { acceptUnits } from '../../src/db/accept.ts'
 import { openDatabase } from '../../src/db/pool.ts'
@@ -27,16 +28,39 @@ const hash = hashEmail(BODY.to)
 
 async function makeCompanies(): Promise<string[]> {
   const ids = Array.from({ length: companies }, () => uuidv7())
-  await db.pool.query(`insert into companies (company_id, name) select id, 'bench ' || id from unnest($1::uuid[]) as id`, [ids])
+  await db.pool.query(
+    `insert into companies (company_id, name) select id, 'bench ' || id from unnest($1::uuid[]) as id`,
+    [ids],
+  )
   return ids
 }
 
 function draftOf(companyId: string) {
   return {
-    index: 0, outboxId: uuidv7(), eventId: uuidv7(), companyId, requestId: randomUUID(), externalId: BODY.externalId, test: false,
-    from: BODY.from, subject: BODY.subject, template: null, tags: BODY.tags, priority: 5, retryPolicy: 'steps' as const,
-    onUnknown: 'resend' as const, maxAttempts: maxAttempts('steps'), delayMs: null, scheduledAt: null, html: BODY.html, text: null,
-    replyTo: null, headers: null, variables: null, person: null, attachments: [],
+    index: 0,
+    outboxId: uuidv7(),
+    eventId: uuidv7(),
+    companyId,
+    requestId: randomUUID(),
+    externalId: BODY.externalId,
+    test: false,
+    from: BODY.from,
+    subject: BODY.subject,
+    template: null,
+    tags: BODY.tags,
+    priority: 5,
+    retryPolicy: 'steps' as const,
+    onUnknown: 'resend' as const,
+    maxAttempts: maxAttempts('steps'),
+    delayMs: null,
+    scheduledAt: null,
+    html: BODY.html,
+    text: null,
+    replyTo: null,
+    headers: null,
+    variables: null,
+    person: null,
+    attachments: [],
     addresses: [{ kind: 'to' as const, address: BODY.to, name: null, hash, key: addressKey(hash) }],
   }
 }
@@ -44,10 +68,26 @@ function draftOf(companyId: string) {
 async function fill(ids: string[], count: number): Promise<void> {
   for (let from = 0; from < count; from += 500) {
     const units = Array.from({ length: Math.min(500, count - from) }, (_, place) => ({
-      drafts: [draftOf(ids[(from + place) % ids.length]!)], strict: true, idempotency: null, refusedBefore: [],
+      drafts: [draftOf(ids[(from + place) % ids.length]!)],
+      strict: true,
+      idempotency: null,
+      refusedBefore: [],
     }))
     await acceptUnits(db.hot, units)
   }
+}
+
+/** Of all backends that serve this process, so far. */
+async function backendCpuMs(): Promise<number> {
+  const { rows } = await db.pool.query<{ pid: number }>(
+    `select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'`,
+  )
+  return rows.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0)
+}
+
+function cpuMsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
 async function measure(ids: string[], count: number): Promise<number> {
@@ -59,26 +99,36 @@ async function measure(ids: string[], count: number): Promise<number> {
     allCalled = resolve
   })
   const provider: Provider = {
-    name: 'null', recognisesAttempts: false, close: async () => {},
+    name: 'null',
+    recognisesAttempts: false,
+    close: async () => {},
     async send() {
       if (++calls === count) allCalled()
       return { kind: 'sent', messageId: randomUUID(), events: [] }
     },
   }
   const providers: Providers = {
-    route: () => provider, report: () => {}, pace: async () => {}, mayClaim: () => Number.POSITIVE_INFINITY, recognising: [],
-    start: async () => {}, stop: async () => {},
+    route: () => provider,
+    report: () => {},
+    pace: async () => {},
+    mayClaim: () => Number.POSITIVE_INFINITY,
+    recognising: [],
+    start: async () => {},
+    stop: async () => {},
   }
   const html = new HtmlChecker()
   const line = await makeLine({ config, db, providers, html, log })
   const startedMs = performance.now()
   const cpu = process.cpuUsage()
+  const postgresMs = await backendCpuMs()
   await line.start()
   await called
   await line.stop()
   const ms = performance.now() - startedMs
   const used = process.cpuUsage(cpu)
-  console.error(`node cpu µs/e-mail ${((used.user + used.system) / count).toFixed(1)}`)
+  const perEmail = (ms: number) => `${((ms * 1000) / count).toFixed(0)} µs`
+  const postgres = (await backendCpuMs()) - postgresMs
+  console.error(`CPU per e-mail: Node ${perEmail(used.user / 1000)} + ${perEmail(used.system / 1000)} in the kernel, Postgres ${perEmail(postgres)}`)
   await html.close()
   const { rows } = await db.pool.query(`select count(*)::int as open from email_outbox where status <> 'SENT'`)
   if (rows[0].open > 0) throw new Error(`${rows[0].open} e-mails were not sent`)

@@ -4,6 +4,7 @@ import { type Command, CommandFailed, readInput, UsageError } from './command.ts
 import { companyCommand } from './company.ts'
 import { dbCommand } from './db.ts'
 import { dlqCommand } from './dlq.ts'
+import { doctorCommand } from './doctor.ts'
 import { emailCommand } from './email.ts'
 import { sentenceFor } from './errors.ts'
 import { keyCommand } from './key.ts'
@@ -20,6 +21,7 @@ const COMMANDS: Record<string, Command> = {
   send: sendCommand,
   email: emailCommand,
   dlq: dlqCommand,
+  doctor: doctorCommand,
   db: dbCommand,
 }
 
