@@ -3,11 +3,14 @@ import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { validateDLQEntry } from '../src/contracts/dlq.ts'
 import { uuidv7 } from '../src/contracts/uuid.ts'
+import { startAttempts } from '../src/db/attempts.ts'
 import { insertCompany } from '../src/db/companies.ts'
 import { EVERY_DEAD_LETTER, findDeadLetter } from '../src/db/dead-letters.ts'
 import { purgeDeadLetters, purgeOldPayloads } from '../src/db/dead-letters-purge.ts'
-import { type Database, openDatabase } from '../src/db/pool.ts'
+import { replayDeadLetters } from '../src/db/dead-letters-replay.ts'
+import { type Database, openDatabase, type Queryable } from '../src/db/pool.ts'
 import { cancelEmail } from '../src/db/schedule.ts'
+import { loadTickets } from '../src/db/tickets.ts'
 import { recordFeedback } from '../src/pipeline/record-feedback.ts'
 import { replayMatching, replayNamed } from '../src/pipeline/replay-dead-letters.ts'
 import { type TestCli, testCli } from './support/cli.ts'
@@ -45,6 +48,36 @@ const own = (companyId: string) => ({ ...EVERY_DEAD_LETTER, companyId })
 /** Each once: the event, the place in line, and no entry left. */
 const eachOnce = (count: number) => ({ pending: count, events: count, ready: count, dead: 0, twice: 0 })
 
+/** What a worker gets that claims all there is: doorbells, the e-mails among them that wait, and those it could start on. */
+async function claimAll() {
+  const { leaseId, claimed } = await claim(db.pool, 20_000)
+  const tickets = await loadTickets(
+    db.pool,
+    claimed.map(one => one.outboxId),
+  )
+  const starts = claimed.map(({ outboxId }) => ({
+    ...{ outboxId, leaseId, attemptId: uuidv7(), provider: 'capture', attempt: 1, before: 0, validations: [] },
+    eventIds: [uuidv7(), uuidv7(), uuidv7()] as [string, string, string],
+  }))
+  const started = starts.length > 0 ? await startAttempts(db.pool, starts) : []
+  return { waiting: tickets.size, started: started.filter(Boolean).length }
+}
+
+/** A transaction of somebody else, who takes his time. */
+async function inTransaction(act: (client: Queryable, commit: () => Promise<unknown>) => Promise<void>): Promise<void> {
+  const client = await db.pool.connect()
+  try {
+    await client.query('begin')
+    await act(client, () => client.query('commit'))
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}
+
+const delivered = (on: Queryable, outboxId: string) =>
+  recordFeedback(on, outboxId, 'm-1', { kind: 'DELIVERED', recipient: 'maria@example.com', metadata: {} })
+
 describe('a replayed e-mail', () => {
   test('looks fresh, says what it was, and is sent', async () => {
     const { companyId } = await company()
@@ -60,7 +93,7 @@ describe('a replayed e-mail', () => {
     )
     expect(await cli.json('dlq', 'replay', outboxId!)).toEqual({
       replayed: 1,
-      skipped: { payloadPurged: 0, notFound: 0 },
+      skipped: { payloadPurged: 0, outcomeUnknown: 0, notFound: 0 },
     })
     const { email, events, recipients, dead } = await storyOf(db.pool, outboxId!)
     const cleared = [
@@ -179,7 +212,7 @@ describe('ten thousand entries', () => {
     console.log(
       `dlq replay of ${MANY} entries: ${((performance.now() - startedMs) / 1000).toFixed(1)} s, process included`,
     )
-    expect(answer).toEqual({ replayed: MANY, skipped: { payloadPurged: 0, notFound: 0 } })
+    expect(answer).toEqual({ replayed: MANY, skipped: { payloadPurged: 0, outcomeUnknown: 0, notFound: 0 } })
     expect(await replaysOf(db.pool, companyId)).toEqual(eachOnce(MANY))
   })
 
@@ -241,6 +274,36 @@ describe('filters, limits and bounds', () => {
     expect(await replaysOf(db.pool, companyId)).toEqual(eachOnce(12))
   })
 
+  test('leave out what may have been sent already, unless its code is named', async () => {
+    const { companyId, name } = await company()
+    await makeDead(db.pool, companyId, 2)
+    const unknown = await makeDead(db.pool, companyId, 4, { status: 'FAILED', code: 'SEND_OUTCOME_UNKNOWN' })
+    await makeDead(db.pool, companyId, 1, { code: 'SEND_OUTCOME_UNKNOWN', agoSeconds: 3_600 })
+    const [emptied] = await makeDead(db.pool, companyId, 1, { code: 'SEND_OUTCOME_UNKNOWN' })
+    await db.pool.query('update dead_letters set original_data = null where outbox_id = $1', [emptied])
+    await db.pool.query(
+      `with codeless as (update email_outbox set error_code = null where company_id = $1 and error_code = '421')
+       update dead_letters set last_failure_code = null where company_id = $1 and last_failure_code = '421'`,
+      [companyId],
+    )
+    const mine = ['dlq', 'replay', '--company', name]
+    expect(await cli.json(...mine, '--status', 'failed')).toEqual({
+      ...{ replayed: 0, skipped: { payloadPurged: 0, outcomeUnknown: 4, notFound: 0 } },
+    })
+    expect(await cli.lines(...mine, '--all')).toBe(
+      'Replayed 2, skipped: 1 payload purged, 5 that may have been sent already (--code SEND_OUTCOME_UNKNOWN replays them)\n',
+    )
+    expect(await replaysOf(db.pool, companyId)).toMatchObject({ pending: 2, events: 2, dead: 6 })
+    expect(await cli.json('dlq', 'replay', unknown[0]!)).toMatchObject({ replayed: 1 })
+    expect(await cli.json(...mine, '--code', 'SEND_OUTCOME_UNKNOWN', '--since', '30m')).toEqual({
+      ...{ replayed: 3, skipped: { payloadPurged: 1, outcomeUnknown: 0, notFound: 0 } },
+    })
+    expect(await cli.lines(...mine, '--all', '--code', 'SEND_OUTCOME_UNKNOWN')).toBe(
+      'Replayed 1, skipped: 1 payload purged\n',
+    )
+    expect(await replaysOf(db.pool, companyId)).toMatchObject({ pending: 7, events: 7, dead: 1, twice: 0 })
+  })
+
   test('what fails again during the replay is not replayed a second time', async () => {
     const { companyId } = await company()
     const drafts = Array.from({ length: 60 }, () => draft(companyId, { to: 'reject@simulator.test' }))
@@ -265,34 +328,110 @@ describe('a replay meets', () => {
   test('the provider that reports a delivery: no deadlock, and nothing that was delivered is sent again', async () => {
     const { companyId } = await company()
     const ids = await makeDead(db.pool, companyId, 300)
-    const report = (outboxId: string) =>
-      recordFeedback(db.pool, outboxId, 'm-1', { kind: 'DELIVERED', recipient: 'maria@example.com', metadata: {} })
-    const [summary] = await Promise.all([replayMatching(db.hot, own(companyId), BY), ...ids.map(report)])
-    const { pending, events, twice } = await replaysOf(db.pool, companyId)
-    expect({ pending, events, twice }).toEqual({ pending: 0, events: summary.replayed, twice: 0 })
-    expect((await claim(db.pool, 500)).claimed).toEqual([])
+    const reports = ids.map(id => delivered(db.pool, id))
+    const [summary] = await Promise.all([replayMatching(db.hot, own(companyId), BY), ...reports])
+    const { pending, events, dead, twice } = await replaysOf(db.pool, companyId)
+    expect({ pending, events, dead, twice }).toEqual({ pending: 0, events: summary.replayed, dead: 0, twice: 0 })
+    expect(await claimAll()).toEqual({ waiting: 0, started: 0 })
     expect(await replayMatching(db.pool, own(companyId), BY)).toMatchObject({ replayed: 0 })
   })
 
-  test('a report that holds the recipient: it is waited for, not run over', async () => {
+  test('reports on every recipient, round after round: no deadlock, and one state in the end', async () => {
+    const { companyId } = await company()
+    const told = { replayedFirst: 0, reportedFirst: 0 }
+    const report = (id: string, kind: 'DELIVERED' | 'COMPLAINED', recipient: string) =>
+      recordFeedback(db.pool, id, 'm-1', { kind, recipient, metadata: {} })
+    for (let round = 0; round < 40; round++) {
+      const ids = await makeDead(db.pool, companyId, 20)
+      const backwards = [...ids].reverse()
+      const [summary, named] = await Promise.all([
+        replayMatching(db.hot, own(companyId), BY),
+        replayNamed(db.hot, backwards, 'test'),
+        ...ids.map(id => report(id, 'DELIVERED', 'maria@example.com')),
+        ...backwards.map(id => report(id, 'DELIVERED', 'suppressed@example.com')),
+        ...backwards.map(id => report(id, 'COMPLAINED', 'maria@example.com')),
+      ])
+      const replayed = summary.replayed + named.filter(one => one.outcome === 'replayed').length
+      told.replayedFirst += replayed
+      told.reportedFirst += ids.length - replayed
+      const { rows } = await db.pool.query(
+        `select o.status, r.status as person, count(*)::int as emails from email_outbox o join email_recipients r using (outbox_id)
+         where o.outbox_id = any($1) and r.kind = 'to' group by 1, 2`,
+        [ids],
+      )
+      expect(rows).toEqual([{ status: 'COMPLAINED', person: 'COMPLAINED', emails: 20 }])
+    }
+    const { pending, events, dead, twice } = await replaysOf(db.pool, companyId)
+    expect({ pending, events, dead, twice }).toEqual({ pending: 0, events: told.replayedFirst, dead: 0, twice: 0 })
+    expect(told).toEqual({ replayedFirst: expect.toSatisfy(isSome), reportedFirst: expect.toSatisfy(isSome) })
+    expect(await claimAll()).toEqual({ waiting: 0, started: 0 })
+  })
+
+  const isSome = (count: number) => count > 0
+
+  test("a report that holds the e-mail's row: it is passed over, looked at again, and not replayed", async () => {
     const { companyId } = await company()
     const [held, free] = await makeDead(db.pool, companyId, 2)
-    const client = await db.pool.connect()
-    await client.query('begin')
-    await client.query(`update email_recipients set status = 'DELIVERED' where outbox_id = $1 and not suppressed`, [
-      held,
+    await inTransaction(async (client, commit) => {
+      await delivered(client, held!)
+      const replaying = replayMatching(db.pool, own(companyId), BY)
+      const naming = replayNamed(db.pool, [held!], 'test')
+      await until(
+        () => storyOf(db.pool, free!),
+        story => typesOf(story).includes('REPLAYED'),
+      )
+      await commit()
+      expect(await replaying).toMatchObject({ replayed: 1 })
+      expect(await naming).toEqual([{ outboxId: held, outcome: 'not-found', status: 'DELIVERED' }])
+    })
+    const story = await storyOf(db.pool, held!)
+    expect([story.email.status, story.dead, typesOf(story).includes('REPLAYED')]).toEqual([
+      'DELIVERED',
+      undefined,
+      false,
     ])
-    const replaying = replayMatching(db.pool, own(companyId), BY)
-    await until(
-      () => storyOf(db.pool, free!),
-      story => typesOf(story).includes('REPLAYED'),
-    )
-    await client.query(`update email_outbox set status = 'DELIVERED', failed_at = null where outbox_id = $1`, [held])
-    await client.query('commit')
-    client.release()
-    expect(await replaying).toMatchObject({ replayed: 1 })
-    expect((await storyOf(db.pool, held!)).email.status).toBe('DELIVERED')
+    expect(await claimAll()).toEqual({ waiting: 1, started: 1 })
   })
+
+  test('a report that came to nothing: what it held is replayed once it lets go', async () => {
+    const { companyId } = await company()
+    const [held, free] = await makeDead(db.pool, companyId, 2)
+    let replaying: ReturnType<typeof replayMatching> | undefined
+    await inTransaction(async client => {
+      await delivered(client, held!)
+      replaying = replayMatching(db.pool, own(companyId), BY)
+      await until(
+        () => storyOf(db.pool, free!),
+        story => typesOf(story).includes('REPLAYED'),
+      )
+      expect((await storyOf(db.pool, held!)).email.status).toBe('DLQ')
+    })
+    expect(await replaying).toMatchObject({ replayed: 2 })
+    expect(await replaysOf(db.pool, companyId)).toEqual(eachOnce(2))
+  })
+
+  test('a report that comes while it holds the e-mail: the report waits, and ends what was replayed', async () => {
+    const { companyId } = await company()
+    const [outboxId] = await makeDead(db.pool, companyId, 1)
+    await inTransaction(async (client, commit) => {
+      expect(await replayDeadLetters(client, own(companyId), { ...BY, limit: 10 })).toMatchObject({ replayed: 1 })
+      const report = delivered(db.pool, outboxId!)
+      await until(reportsThatWait, count => count === 1)
+      await commit()
+      await report
+    })
+    const { email, recipients, dead } = await storyOf(db.pool, outboxId!)
+    expect([email.status, recipients[0].status, dead]).toEqual(['DELIVERED', 'DELIVERED', undefined])
+    expect(await claimAll()).toEqual({ waiting: 0, started: 0 })
+  })
+
+  async function reportsThatWait(): Promise<number> {
+    const { rows } = await db.pool.query(
+      `select count(*)::int as count from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock' and query like 'with email as materialized%'`,
+    )
+    return rows[0].count
+  }
 
   test('a cancel: either comes second and finds what the other left', async () => {
     const { companyId } = await company()
@@ -303,7 +442,7 @@ describe('a replay meets', () => {
     const { pending, events } = await replaysOf(db.pool, companyId)
     expect({ pending, events }).toEqual({ pending: 200 - cancelled, events: 200 })
     expect(await forgotten(db.pool)).toEqual([])
-    expect((await claim(db.pool, 500)).claimed).toHaveLength(pending)
+    expect(await claimAll()).toEqual({ waiting: pending, started: pending })
   })
 
   test('a purge of payloads and a purge of entries: what is replayed has its content', async () => {

@@ -159,10 +159,27 @@ describe('dlq show', () => {
     expect(printed).toMatch(new RegExp(`dlq replay ${outboxId}\n$`))
   })
 
-  test('of an e-mail that was delivered after all says that it cannot be replayed', async () => {
+  const DELIVERY = { kind: 'DELIVERED', recipient: 'maria@example.com', metadata: {} } as const
+
+  test('of an e-mail that was delivered after all finds no entry any more', async () => {
     const { companyId } = await company()
     const [outboxId] = await makeDead(db.pool, companyId, 1)
-    await recordFeedback(db.pool, outboxId!, 'm-1', { kind: 'DELIVERED', recipient: 'maria@example.com', metadata: {} })
+    await recordFeedback(db.pool, outboxId!, 'm-1', DELIVERY)
+    expect(await cli.fails(1, 'dlq', 'show', outboxId!)).toBe(`There is no dead letter ${outboxId}.\n`)
+    expect(await cli.fails(1, 'dlq', 'replay', outboxId!)).toContain('the e-mail is DELIVERED')
+    expect((await storyOf(db.pool, outboxId!)).email.status).toBe('DELIVERED')
+  })
+
+  test('of an entry whose e-mail was delivered says that it cannot be replayed', async () => {
+    const { companyId } = await company()
+    const [outboxId] = await makeDead(db.pool, companyId, 1, { status: 'EXPIRED' })
+    await recordFeedback(db.pool, outboxId!, 'm-1', DELIVERY)
+    // Written by a settlement that the report waited for: the report could not see it yet.
+    await db.pool.query(
+      `insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
+         retry_history, original_data, enqueued_at) values ($1, $2, 5, 'Service not available', '421', now(), '[]', '{}', now())`,
+      [outboxId, companyId],
+    )
     expect(await cli.json('dlq', 'show', outboxId!)).toMatchObject({ status: 'DELIVERED', replayable: false })
     expect(await cli.lines('dlq', 'show', outboxId!)).toMatch(/cannot be replayed: the e-mail is DELIVERED by now\.\n$/)
     expect(await cli.fails(1, 'dlq', 'replay', outboxId!)).toContain('the e-mail is DELIVERED')
@@ -252,7 +269,12 @@ describe('dlq purge', () => {
     expect(await purgeDeadLetters(db.pool, { ...filter, until: monthsAgo }, 10)).toBe(2)
     expect(await purgeDeadLetters(db.pool, { ...filter, status: 'DLQ' }, 10)).toBe(0)
     expect(await purgeDeadLetters(db.pool, { ...filter, status: 'FAILED', code: 'X' }, 2)).toBe(2)
-    expect(await countDeadLetters(db.pool, filter)).toEqual({ all: 1, replayable: 1, payloadPurged: 0 })
+    expect(await countDeadLetters(db.pool, filter)).toEqual({
+      all: 1,
+      replayable: 1,
+      payloadPurged: 0,
+      outcomeUnknown: 0,
+    })
   })
 })
 

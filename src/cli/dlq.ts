@@ -1,5 +1,12 @@
 import { isUuid } from '../contracts/uuid.ts'
-import { countDeadLetters, DEAD_STATUSES, findDeadLetter, listDeadLetters, readClock } from '../db/dead-letters.ts'
+import {
+  countDeadLetters,
+  DEAD_STATUSES,
+  findDeadLetter,
+  listDeadLetters,
+  OUTCOME_UNKNOWN,
+  readClock,
+} from '../db/dead-letters.ts'
 import { purgeDeadLetters } from '../db/dead-letters-purge.ts'
 import type { NamedReplay } from '../db/dead-letters-replay.ts'
 import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../pipeline/replay-dead-letters.ts'
@@ -22,7 +29,8 @@ import { progressOn } from './progress.ts'
 export const dlqCommand: Command = {
   usage: `dlq list [--after CURSOR] | show ID | replay ID… | replay --all | export [--out FILE] | purge --all --yes
         list, replay, export and purge take [--company ID|NAME] [--code CODE] [--status ${DEAD_STATUSES.join('|')}]
-        [--since TIME|2h|7d] [--until TIME|2h|7d] [--limit N]; with one of them but --limit, --all is not needed`,
+        [--since TIME|2h|7d] [--until TIME|2h|7d] [--limit N]; with one of them but --limit, --all is not needed;
+        replay takes what may have been sent already by its ID or with --code ${OUTCOME_UNKNOWN} only`,
   words: Number.POSITIVE_INFINITY,
   options: {
     ...Object.fromEntries([...FILTERS, 'limit', 'after', 'out'].map(name => [name, { type: 'string' as const }])),
@@ -124,7 +132,7 @@ function namedAnswer(outcomes: NamedReplay[]): Answer {
   const count = (outcome: NamedReplay['outcome']) => outcomes.filter(one => one.outcome === outcome).length
   const failed = outcomes.filter(one => one.outcome !== 'replayed').map(failureSentence)
   if (failed.length === outcomes.length) throw new CommandFailed(failed.join('\n'))
-  const skipped = { payloadPurged: count('payload-purged'), notFound: count('not-found') }
+  const skipped = { payloadPurged: count('payload-purged'), outcomeUnknown: 0, notFound: count('not-found') }
   const summary: ReplaySummary = { replayed: count('replayed'), skipped }
   return { json: summary, lines: [summaryLine(summary), ...failed], ...(failed.length > 0 && { exitCode: 1 }) }
 }
@@ -135,9 +143,12 @@ function failureSentence({ outboxId, outcome, status }: NamedReplay): string {
   return `${outboxId} is not in the dead letter queue: the e-mail is ${status}.`
 }
 
-function summaryLine({ replayed, skipped: { payloadPurged, notFound } }: ReplaySummary): string {
+function summaryLine({ replayed, skipped: { payloadPurged, outcomeUnknown, notFound } }: ReplaySummary): string {
   const skipped = [
     ...(payloadPurged > 0 ? [`${payloadPurged} payload purged`] : []),
+    ...(outcomeUnknown > 0
+      ? [`${outcomeUnknown} that may have been sent already (--code ${OUTCOME_UNKNOWN} replays them)`]
+      : []),
     ...(notFound > 0 ? [`${notFound} not found`] : []),
   ]
   return `Replayed ${replayed}${skipped.length > 0 ? `, skipped: ${skipped.join(', ')}` : ''}`

@@ -7,6 +7,7 @@ import {
   HAS_CONTENT,
   IS_DEAD,
   MATCHES,
+  MEANT_FOR_REPLAY,
 } from './dead-letters.ts'
 import { type Queryable, RING_AGAIN, run } from './pool.ts'
 
@@ -48,7 +49,8 @@ const PICK_BY_FILTER = `
 const REPLAY_BY_FILTER = `
 with bite as materialized (
   select d.outbox_id, d.moved_at, d.last_failure_code, d.last_failure_reason from dead_letters d
-  where ${MATCHES} and d.original_data is not null and (d.moved_at, d.outbox_id) > ($6::timestamptz, $7::uuid)
+  where ${MATCHES} and ${MEANT_FOR_REPLAY} and d.original_data is not null
+    and (d.moved_at, d.outbox_id) > ($6::timestamptz, $7::uuid)
   order by d.moved_at, d.outbox_id limit $8
 ), ${replayThePicked(PICK_BY_FILTER, '$9')}
 select ${exactly('moved_at')} as "movedAt", outbox_id as "outboxId", (select count(*) from replayed)::int as replayed
@@ -62,7 +64,7 @@ export type ReplayedBite = {
   last: DeadLetterCursor | null
 }
 
-/** One bite of up to `limit` entries, oldest first. What somebody else holds at this moment is passed over. */
+/** One bite of up to `limit` entries that are meant for a replay, oldest first. What somebody else holds at this moment is passed over. */
 export async function replayDeadLetters(
   db: Queryable,
   filter: DeadLetterFilter,

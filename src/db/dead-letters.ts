@@ -1,4 +1,5 @@
 import type { DLQEntry } from '../contracts/dlq.ts'
+import type { GatewayErrorCode } from '../contracts/errors.ts'
 import { EMAIL_JOB_RETRY_CONFIG } from '../contracts/retry.ts'
 import type { EmailStatus } from '../contracts/states.ts'
 import { type Queryable, run } from './pool.ts'
@@ -53,6 +54,12 @@ export const filterValues = ({ companyId, code, status, since, until }: DeadLett
   since,
   until,
 ]
+
+/** Whether the provider took it was never learnt: sent again, it may arrive twice. */
+export const OUTCOME_UNKNOWN = 'SEND_OUTCOME_UNKNOWN' satisfies GatewayErrorCode
+
+/** Beside MATCHES: many at once must not invite duplicates that nobody asked for, so these have to be named by their code. */
+export const MEANT_FOR_REPLAY = `($2::text is not null or d.last_failure_code is distinct from '${OUTCOME_UNKNOWN}')`
 
 /** It can be sent: there is a part of a message, or what a template is filled with. */
 export const HAS_CONTENT = `coalesce((select c.html is not null or c.text is not null or c.variables is not null
@@ -128,16 +135,20 @@ export async function findDeadLetter(db: Queryable, outboxId: string): Promise<D
   return row ? toEntry(row) : null
 }
 
-export type DeadLetterCount = { all: number; replayable: number; payloadPurged: number }
+export type DeadLetterCount = { all: number; replayable: number; payloadPurged: number; outcomeUnknown: number }
 
-/** payloadPurged: dead, and nothing left to send again. */
+/**
+ * replayable: what a replay with this filter takes. payloadPurged: dead, and nothing left to send again. outcomeUnknown: could
+ * be sent again, and is left out because the filter does not name its code.
+ */
 export async function countDeadLetters(db: Queryable, filter: DeadLetterFilter): Promise<DeadLetterCount> {
   const [row] = await run<DeadLetterCount>(
     db,
     'count-dead-letters',
-    `select count(*)::int as "all", count(*) filter (where dead and sendable)::int as replayable,
-       count(*) filter (where dead and not sendable)::int as "payloadPurged"
-     from (select coalesce(${IS_DEAD}, false) as dead, d.original_data is not null and ${HAS_CONTENT} as sendable
+    `select count(*)::int as "all", count(*) filter (where dead and sendable and meant)::int as replayable,
+       count(*) filter (where dead and not sendable)::int as "payloadPurged",
+       count(*) filter (where dead and sendable and not meant)::int as "outcomeUnknown"
+     from (select coalesce(${IS_DEAD}, false) as dead, ${MEANT_FOR_REPLAY} as meant, d.original_data is not null and ${HAS_CONTENT} as sendable
        from ${withEmail('dead_letters')} where ${MATCHES}) t`,
     filterValues(filter),
   )

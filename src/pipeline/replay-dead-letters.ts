@@ -19,7 +19,11 @@ export type ReplayOptions = {
   onProgress?: (replayed: number, total: number) => void
 }
 
-export type ReplaySummary = { replayed: number; skipped: { payloadPurged: number; notFound: number } }
+export type ReplaySummary = {
+  replayed: number
+  /** outcomeUnknown: may have been sent, and was not asked for by its code. */
+  skipped: { payloadPurged: number; outcomeUnknown: number; notFound: number }
+}
 
 /**
  * Replays what was in the queue when it was called; what fails again meanwhile is newer and stays. Killed in the middle, it
@@ -31,7 +35,7 @@ export async function replayMatching(
   { by, limit = Number.POSITIVE_INFINITY, onProgress = () => {} }: ReplayOptions,
 ): Promise<ReplaySummary> {
   const bounded = { ...filter, until: earlier(filter.until, await readClock(db)) }
-  const { replayable, payloadPurged } = await countDeadLetters(db, bounded)
+  const { replayable, payloadPurged, outcomeUnknown } = await countDeadLetters(db, bounded)
   const total = Math.min(replayable, limit)
   let replayed = 0
   // Walk after walk: what somebody else held is there for the next one, unless it was replayed or has moved on.
@@ -45,7 +49,7 @@ export async function replayMatching(
     pauses = replayed > before ? 0 : pauses + 1
     if (left > 0 && pauses > 0) await pause(pauses)
   }
-  return { replayed, skipped: { payloadPurged, notFound: 0 } }
+  return { replayed, skipped: { payloadPurged, outcomeUnknown, notFound: 0 } }
 }
 
 /** From the oldest entry to the newest; how many of each bite were replayed. */
