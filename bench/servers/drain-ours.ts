@@ -128,7 +128,9 @@ async function measure(ids: string[], count: number): Promise<number> {
   const used = process.cpuUsage(cpu)
   const perEmail = (ms: number) => `${((ms * 1000) / count).toFixed(0)} µs`
   const postgres = (await backendCpuMs()) - postgresMs
-  console.error(`CPU per e-mail: Node ${perEmail(used.user / 1000)} + ${perEmail(used.system / 1000)} in the kernel, Postgres ${perEmail(postgres)}`)
+  console.error(
+    `CPU per e-mail: Node ${perEmail(used.user / 1000)} + ${perEmail(used.system / 1000)} in the kernel, Postgres ${perEmail(postgres)}`,
+  )
   await html.close()
   const { rows } = await db.pool.query(`select count(*)::int as open from email_outbox where status <> 'SENT'`)
   if (rows[0].open > 0) throw new Error(`${rows[0].open} e-mails were not sent`)
