@@ -3,9 +3,9 @@ import { pino } from 'pino'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/accept.ts'
-import { startAttempts } from '../../src/db/attempts.ts'
+import { type AttemptStart, startAttempts } from '../../src/db/attempts.ts'
 import { putCaptured } from '../../src/db/capture-inbox.ts'
-import { type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
+import { type Claim, type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
 import { addLateAnswer } from '../../src/db/feedback.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 import { settleAttempts } from '../../src/db/settle.ts'
@@ -102,7 +102,7 @@ export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> 
 
 export type Lease = { leaseId: string; claimed: Claimed[] }
 
-export async function claim(db: Queryable, size: number, perTurn = 3): Promise<Lease> {
+export async function claim(db: Queryable, size: number, perTurn = 3, change: Partial<Claim> = {}): Promise<Lease> {
   const leaseId = uuidv7()
   const claimed = await claimFairBatch(db, {
     leaseId,
@@ -114,6 +114,7 @@ export async function claim(db: Queryable, size: number, perTurn = 3): Promise<L
     ended: [],
     left: new Map(),
     most: 1_000_000,
+    ...change,
   })
   return { leaseId, claimed }
 }
@@ -125,6 +126,32 @@ export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promi
     claimed.map(one => one.outboxId),
   )
   return claimed.map(one => ({ ...one, leaseId, content: tickets.get(one.outboxId) ?? null, release: () => {} }))
+}
+
+/** What a worker says right before the first byte leaves. */
+export function startOf(leaseId: string, outboxId: string, change: Partial<AttemptStart> = {}): AttemptStart {
+  return {
+    outboxId,
+    leaseId,
+    attemptId: uuidv7(),
+    provider: 'capture',
+    attempt: 1,
+    before: 0,
+    validations: [],
+    eventIds: [uuidv7(), uuidv7(), uuidv7()],
+    ...change,
+  }
+}
+
+/** Starts what of a claim still waits and is due, as a worker does, and answers which it may really send. */
+export async function start(db: Queryable, lease: Lease): Promise<string[]> {
+  const hands = await receive(db, lease)
+  const starts = hands.flatMap(({ outboxId, leaseId, content }) =>
+    content ? startOf(leaseId, outboxId, { before: content.attempts, attempt: content.attempts + 1 }) : [],
+  )
+  if (starts.length === 0) return []
+  const held = await startAttempts(db, starts)
+  return starts.filter((_, index) => held[index]).map(one => one.outboxId)
 }
 
 /** A worker without a lane: everything real, one e-mail at a time. */
