@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Queryable } from '../src/db/pool.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
-import { accept, claim, draft, forgotten, makeDue, start, storyOf, typesOf } from './support/line.ts'
+import { accept, CLEAN_LINE, claim, draft, forgotten, makeDue, start, storyOf, typesOf } from './support/line.ts'
 import { unaccounted, watchStatuses } from './support/moves.ts'
 
 const AN_HOUR_MS = 3_600_000
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => quiet?.stop())
 beforeEach(async () => {
-  await db.query('truncate email_ready, email_scheduled, leases, email_outbox, email_events, email_recipients')
+  await db.query(CLEAN_LINE)
 })
 
 const cancel = (outboxId: string) => cancelEmail(quiet.db.pool, outboxId, companyId, 'test')
@@ -128,7 +128,7 @@ test('postponing what a worker has claimed, 100 times: its start is refused, or 
     )
     expect([outcome, started], `round ${round}`).toEqual(outcome === 'done' ? ['done', []] : ['too-late', [outboxId]])
   }
-  await db.query('truncate leases')
+  await db.query('delete from leases')
   await db.query(`delete from email_outbox where status = 'PROCESSING'`)
   expect(await forgotten(db), 'the postponed wait for their new time').toEqual([])
 })
