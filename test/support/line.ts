@@ -126,6 +126,16 @@ export async function claim(db: Queryable, size: number, perTurn = 3, change: Pa
   return { leaseId, claimed }
 }
 
+/** The order of claims: a claim's number is drawn while it holds the cursor, whoever makes it and whenever it commits. */
+export async function numberLeases(db: Queryable): Promise<void> {
+  await db.query('alter table leases add column place bigserial')
+}
+
+export async function claimedInOrder(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ outbox_ids: string[] }>('select outbox_ids from leases order by place')
+  return rows.flatMap(row => row.outbox_ids)
+}
+
 /** What a worker holds after its claim. */
 export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promise<EmailInHand[]> {
   const tickets = await loadTickets(
