@@ -10,11 +10,11 @@ const LATENCY_MS = 100
 
 describe.concurrent(`a worker killed with SIGKILL ${KILLS} times under a load of ${EMAILS} e-mails`, () => {
   test.for(LANES)(
-    '$lane lane: every 202 ends, and nothing is sent twice but by resend after UNKNOWN',
+    '%s lane: every 202 ends, and nothing is sent twice but by resend after UNKNOWN',
     {
       timeout: edition(120_000, 900_000),
     },
-    async ({ lane, redis }, context) => {
+    async ([lane, redis], context) => {
       const { between, report } = fault(context, `worker killed with SIGKILL, ${lane} lane`)
       const scene = await startScene(context, { redis, env: { WORKER_CONCURRENCY: '25' } })
       await scene.ses.control({ default: { kind: 'ok', latencyMs: LATENCY_MS } })
@@ -28,6 +28,7 @@ describe.concurrent(`a worker killed with SIGKILL ${KILLS} times under a load of
         expect(await workers[place]!.exited).toEqual({ code: null, signal: 'SIGKILL' })
         workers[place] = kill % 4 === 3 ? scene.launchWorker() : await scene.worker()
       }
+      const left = scene.accepted.size - scene.ses.accepted().length
       const seconds = await scene.drained()
       const held = await endHolds(scene.db.pool)
       const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
@@ -38,7 +39,12 @@ describe.concurrent(`a worker killed with SIGKILL ${KILLS} times under a load of
         done: `${KILLS} kills of one of two workers at random moments, ${scene.accepted.size} e-mails, half of them hold`,
         checked:
           'every 202 ends; SENT_ATTEMPT before the message; no duplicate but by resend after UNKNOWN, none with hold',
-        figures: { ...figures, 'held to the end': held, 'seconds to drain': seconds.toFixed(1) },
+        figures: {
+          ...figures,
+          'held to the end': held,
+          'waiting when the kills ended': left,
+          'seconds to drain': seconds.toFixed(1),
+        },
       })
     },
   )

@@ -12,23 +12,23 @@ const AWAY_SECONDS = edition(4, 30)
 /** From the moment that Redis is back, whatever was waiting. */
 const DRAIN_SECONDS = 30
 
-type Trouble = { what: string; cause: (redis: RedisServer, fault: Fault) => Promise<unknown> }
+type Trouble = [what: string, cause: (redis: RedisServer, fault: Fault) => Promise<unknown>]
 
 const TROUBLES: Trouble[] = [
-  { what: 'killed with SIGKILL and started again', cause: killAndStart },
-  { what: 'emptied with FLUSHALL, three times', cause: flushThrice },
-  { what: 'killed, and the end of its append-only file lost', cause: cutTail },
-  { what: 'out of memory for a while', cause: runOutOfMemory },
-  { what: `away for ${AWAY_SECONDS} s`, cause: goAway },
+  ['killed with SIGKILL and started again', killAndStart],
+  ['emptied with FLUSHALL, three times', flushThrice],
+  ['killed, and the end of its append-only file lost', cutTail],
+  ['out of memory for a while', runOutOfMemory],
+  [`away for ${AWAY_SECONDS} s`, goAway],
 ]
 
 describe.concurrent(`Redis in trouble in the middle of ${EMAILS} e-mails`, () => {
   test.for(TROUBLES)(
-    '$what: the API goes on accepting, nothing is lost, nothing is sent twice',
+    '%s: the API goes on accepting, nothing is lost, nothing is sent twice',
     {
       timeout: edition(120_000, 600_000),
     },
-    async ({ what, cause }, context) => {
+    async ([what, cause], context) => {
       const own = fault(context, `Redis ${what}`)
       const scene = await startScene(context, { redis: true, env: { WORKER_CONCURRENCY: '25' } })
       await scene.ses.control({ default: { kind: 'ok', latencyMs: 50 } })

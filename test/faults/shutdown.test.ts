@@ -11,11 +11,11 @@ const STOPPED = { code: 0, signal: null }
 
 describe.concurrent('a worker told to stop with SIGTERM under load', () => {
   test.for(LANES)(
-    '$lane lane: it exits 0, leaves nothing unknown, and the next one sends what it handed back',
+    '%s lane: it exits 0, leaves nothing unknown, and the next one sends what it handed back',
     {
       timeout: edition(120_000, 600_000),
     },
-    async ({ lane, redis }, context) => {
+    async ([lane, redis], context) => {
       const { between, report } = fault(context, `worker stopped with SIGTERM under load, ${lane} lane`)
       const scene = await startScene(context, { redis, env: { WORKER_CONCURRENCY: '25' } })
       await scene.ses.control({ default: { kind: 'ok', latencyMs: 200 } })

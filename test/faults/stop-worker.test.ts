@@ -12,11 +12,11 @@ const LONGER_THAN_THE_LEASE_MS = (LEASE_SECONDS + 6) * 1000
 
 describe.concurrent(`a worker stopped with SIGSTOP for longer than its lease, ${STOPS} times`, () => {
   test.for(LANES)(
-    '$lane lane: what it writes late changes nothing, or settles what was unknown',
+    '%s lane: what it writes late changes nothing, or settles what was unknown',
     {
       timeout: edition(120_000, 900_000),
     },
-    async ({ lane, redis }, context) => {
+    async ([lane, redis], context) => {
       const { between, report } = fault(context, `worker stopped with SIGSTOP for longer than its lease, ${lane} lane`)
       const env = { WORKER_CONCURRENCY: '25', LEASE_SECONDS: String(LEASE_SECONDS) }
       const scene = await startScene(context, { redis, env })

@@ -161,7 +161,7 @@ async function drained({ pool }: Database, patienceSeconds = FULL ? 240 : 60): P
   return (Date.now() - started) / 1000
 }
 
-export const LANES = [
-  { lane: 'direct', redis: false },
-  { lane: 'BullMQ', redis: true },
+export const LANES: [lane: string, redis: boolean][] = [
+  ['direct', false],
+  ['BullMQ', true],
 ]
