@@ -26,7 +26,10 @@ export function fault(context: TestContext, name: string): Fault {
     seed,
     random,
     between: (low, high) => low + Math.floor(random() * (high - low + 1)),
-    report: row => recordFault(context, { fault: name, seed, ...row }),
+    report(row) {
+      recordFault(context, { fault: name, seed, ...row })
+      if (FULL || process.env.SEED) console.log(`${name}: ${JSON.stringify(row.figures)}`)
+    },
   }
 }
 
