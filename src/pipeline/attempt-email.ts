@@ -189,7 +189,10 @@ async function answerLate(
   const late = await deps.settlements.add({
     ...settlement,
     guard: { unknownAttemptId: attemptId },
-    events: [{ id: uuidv7(), type: 'RESOLVED', metadata: { by: 'late-answer', attemptId } }, ...settlement.events],
+    // New ids: events of one commit are told in the order of their ids.
+    events: [{ type: 'RESOLVED' as const, metadata: { by: 'late-answer', attemptId } }, ...settlement.events].map(
+      event => ({ ...event, id: uuidv7() }),
+    ),
     count: ['unknown_resolved', 'late-answer'],
   })
   if (late) return deps.log.late(hand, settlement.status)
