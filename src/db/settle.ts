@@ -175,7 +175,8 @@ with input as materialized (
   from settled s where s.dead is not null
   on conflict (outbox_id) do update set failed_attempts = excluded.failed_attempts, moved_at = now(),
     last_failure_reason = excluded.last_failure_reason, last_failure_code = excluded.last_failure_code,
-    last_failure_at = excluded.last_failure_at, retry_history = excluded.retry_history
+    last_failure_at = excluded.last_failure_at, retry_history = excluded.retry_history,
+    original_data = excluded.original_data, enqueued_at = excluded.enqueued_at
 )
 select outbox_id from settled`
 
