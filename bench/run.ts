@@ -1,11 +1,13 @@
 import { benchAccept } from './accept.ts'
 import { benchAcceptMemory } from './accept-memory.ts'
 import { benchAcceptMillion } from './accept-million.ts'
+import { benchReferences } from './references.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
   accept: benchAccept,
   'accept-million': benchAcceptMillion,
   'accept-memory': benchAcceptMemory,
+  references: benchReferences,
 }
 
 const wanted = process.argv.slice(2)

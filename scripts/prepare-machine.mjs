@@ -1,7 +1,7 @@
 // Installs the programs that tests and benchmarks drive, where the machine lacks them: by apt when root, otherwise a clear sentence.
 import { execFileSync, spawnSync } from 'node:child_process'
 
-const PACKAGES = { 'redis-server': 'redis-server', chromium: 'chromium' }
+const PACKAGES = { 'redis-server': 'redis-server', chromium: 'chromium', faketime: 'faketime' }
 const wanted = process.argv.slice(2)
 const missing = wanted.filter(program => spawnSync('which', [program]).status !== 0)
 if (missing.length === 0) process.exit(0)

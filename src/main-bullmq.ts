@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { Queue } from 'bullmq'
+import { Queue, QueueKeys } from 'bullmq'
 import { Redis } from 'ioredis'
+import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME } from './contracts/job.ts'
 import { countOne } from './db/counters.ts'
 import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from './db/dispatch.ts'
@@ -9,6 +10,7 @@ import { totalConcurrency } from './db/workers.ts'
 import { BullmqLane } from './lanes/bullmq.ts'
 import { Feeder } from './lanes/feeder.ts'
 import type { HeldLeases } from './lanes/held-leases.ts'
+import { checkRedisSettings, sentenceOf } from './lanes/redis-settings.ts'
 import { IDLE_MS, type LaneParts } from './main-line.ts'
 import { type AttemptDeps, attemptEmail } from './pipeline/attempt-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
@@ -32,6 +34,9 @@ export function bullmqLane(
   const quick = new Redis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: 5_000 })
   quick.on('error', onError)
   const feeder = makeFeeder(parts, quick, claim)
+  checkRedisSettings(redisUrl)
+    .then(findings => findings.forEach(finding => void log.warn(sentenceOf(finding))))
+    .catch(error => log.error({ err: error }, 'Redis cannot be reached; mail is accepted and waits in Postgres'))
   const receipts = new Batcher({
     ...RECEIPT_BATCH,
     flush: async (outboxIds: string[]) => {
@@ -70,8 +75,7 @@ export function bullmqLane(
 
 function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: ClaimOptions) {
   const holder = randomUUID()
-  const queue = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true })
-  queue.on('error', error => log.debug({ err: error }, 'The queue is out of reach'))
+  const queue = openQueue(redis, log)
   let leaseId = ''
   const feeder = new Feeder({
     queue,
@@ -93,4 +97,30 @@ function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: Clai
     log,
   })
   return { feeder, close: () => queue.close() }
+}
+
+/** A queue whose first question to Redis failed stays broken for ever, so that one is thrown away and another one made. */
+function openQueue(redis: Redis, log: Logger): Pick<Queue, 'toKey' | 'addBulk' | 'close'> {
+  const keys = new QueueKeys()
+  let open: Queue | null = null
+
+  async function ready(): Promise<Queue> {
+    if (open) return open
+    const made = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true })
+    made.on('error', error => log.debug({ err: error }, 'The queue is out of reach'))
+    try {
+      await made.waitUntilReady()
+    } catch (error) {
+      await made.close().catch(() => {})
+      throw error
+    }
+    open = made
+    return made
+  }
+
+  return {
+    toKey: type => keys.toKey(BULLMQ_QUEUE_NAME, type),
+    addBulk: async jobs => (await ready()).addBulk(jobs),
+    close: async () => void (await open?.close()),
+  }
 }

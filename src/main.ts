@@ -185,6 +185,7 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, onAccep
     db,
     keys,
     pepper: config.hashPepper,
+    providers: config.EMAIL_PROVIDER,
     accept: makeAccept(config, db, html, onAccepted),
     tokens: new Batcher({
       maxItems: 500,

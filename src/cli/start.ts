@@ -27,6 +27,7 @@ export const startCommand: Command = {
       onLost = resolve
     })
     const storage = await openStorage(config, { use: 'gateway', say: line => log.info(line), onLost, log })
+    let finished = false
     try {
       log.info(`Database: ${storage.where}`)
       log.info(
@@ -39,12 +40,14 @@ export const startCommand: Command = {
         )
       for (const line of await firstStart(config, storage, gateway.url)) console.log(line)
       const reason = await Promise.race([signal, lost])
-      await drain(gateway, log)
+      finished = await drain(gateway, log)
       if (reason) throw new CommandFailed(`The embedded database is lost: ${reason.message}`)
     } finally {
       await storage.close()
     }
     log.info('Stopped')
+    // A connection that is still being waited for must not keep the process.
+    if (!finished) process.exit(0)
     return null
   },
 }
@@ -109,7 +112,8 @@ function untilSignal(log: Logger): Promise<null> {
   })
 }
 
-async function drain(gateway: Gateway, log: Logger): Promise<void> {
+/** Answers whether everything ended in time. */
+async function drain(gateway: Gateway, log: Logger): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<'late'>(resolve => {
     timer = setTimeout(() => resolve('late'), DRAIN_MS)
@@ -117,4 +121,5 @@ async function drain(gateway: Gateway, log: Logger): Promise<void> {
   const ended = await Promise.race([gateway.stop(), deadline])
   clearTimeout(timer)
   if (ended === 'late') log.warn('Not everything finished in time; its leases will return it')
+  return ended !== 'late'
 }

@@ -35,6 +35,7 @@ export type BullmqLaneOptions<Content> = {
 export class BullmqLane<Content> implements Lane {
   readonly #options: BullmqLaneOptions<Content>
   #worker: Worker | null = null
+  readonly #underWay = new Set<Promise<void>>()
 
   constructor(options: BullmqLaneOptions<Content>) {
     this.#options = options
@@ -42,7 +43,7 @@ export class BullmqLane<Content> implements Lane {
 
   start(): void {
     const { connection, concurrency, log, feeder } = this.#options
-    this.#worker ??= new Worker(BULLMQ_QUEUE_NAME, (job => this.#process(job)) satisfies Processor, {
+    this.#worker ??= new Worker(BULLMQ_QUEUE_NAME, (job => this.#track(this.#process(job))) satisfies Processor, {
       connection,
       concurrency,
       lockDuration: LOCK_MS,
@@ -62,9 +63,23 @@ export class BullmqLane<Content> implements Lane {
   }
 
   async stop(): Promise<void> {
-    await this.#options.feeder.stop()
-    await this.#worker?.close()
-    await this.#options.leases.stop()
+    const { feeder, connection, leases } = this.#options
+    await feeder.stop()
+    if (connection.status === 'ready') await this.#worker?.close()
+    else await this.#stopWithoutRedis()
+    await leases.stop()
+  }
+
+  /** The worker would wait for Redis to come back. What is under way needs only Postgres and the provider. */
+  async #stopWithoutRedis(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+    await this.#worker?.close(true)
+  }
+
+  #track(work: Promise<void>): Promise<void> {
+    this.#underWay.add(work)
+    void work.finally(() => this.#underWay.delete(work)).catch(() => {})
+    return work
   }
 
   async #process(job: Job): Promise<void> {

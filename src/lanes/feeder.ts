@@ -5,7 +5,7 @@ import { inHandAllowance } from '../contracts/fairness.ts'
 import { EMAIL_JOB_CONFIG, type SlimJobData } from '../contracts/job.ts'
 
 export type FeederOptions = {
-  queue: Queue
+  queue: Pick<Queue, 'toKey' | 'addBulk'>
   redis: Redis
   /** Answers whether this process is the feeder for the next `electedMs`. */
   elect: () => Promise<boolean>

@@ -12,7 +12,7 @@ import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../pr
 import type { AttemptLog } from './attempt-log.ts'
 import type { HtmlChecker } from './html-check.ts'
 import { type Outcome, toSettlement } from './outcome.ts'
-import { VALIDATIONS, validateEmail } from './validate-email.ts'
+import { validateEmail } from './validate-email.ts'
 
 /** Seed 000: the call really ends after 30 seconds. */
 const PROVIDER_TIMEOUT_MS = 30_000
@@ -120,8 +120,6 @@ async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDe
     provider: provider.name,
     attempt: attemptOf(ticket),
     before: ticket.attempts,
-    validations: VALIDATIONS,
-    eventIds: [uuidv7(), uuidv7(), uuidv7()],
   })
   if (!held) {
     deps.log.elsewhere(hand)
@@ -191,7 +189,10 @@ async function answerLate(
   const late = await deps.settlements.add({
     ...settlement,
     guard: { unknownAttemptId: attemptId },
-    events: [{ id: uuidv7(), type: 'RESOLVED', metadata: { by: 'late-answer', attemptId } }, ...settlement.events],
+    // New ids: events of one commit are told in the order of their ids.
+    events: [{ type: 'RESOLVED' as const, metadata: { by: 'late-answer', attemptId } }, ...settlement.events].map(
+      event => ({ ...event, id: uuidv7() }),
+    ),
     count: ['unknown_resolved', 'late-answer'],
   })
   if (late) return deps.log.late(hand, settlement.status)

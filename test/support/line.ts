@@ -154,8 +154,6 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
     provider: 'capture',
     attempt: 1,
     before: 0,
-    validations: [],
-    eventIds: [uuidv7(), uuidv7(), uuidv7()],
     ...change,
   }
 }

@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { edition, fault } from '../support/faults.ts'
+import { audit, endHolds } from '../support/ledger.ts'
+import { LANES, type Running, startScene } from '../support/scene.ts'
+
+const KILLS = edition(6, 100)
+const EMAILS = edition(600, 20_000)
+const LATENCY_MS = 100
+
+describe.concurrent(`a worker killed with SIGKILL ${KILLS} times under a load of ${EMAILS} e-mails`, () => {
+  test.for(LANES)(
+    '%s lane: every 202 ends, and nothing is sent twice but by resend after UNKNOWN',
+    {
+      timeout: edition(120_000, 900_000),
+    },
+    async ([lane, redis], context) => {
+      const { between, report } = fault(context, `worker killed with SIGKILL, ${lane} lane`)
+      const scene = await startScene(context, { redis, env: { WORKER_CONCURRENCY: '25' } })
+      await scene.ses.control({ default: { kind: 'ok', latencyMs: LATENCY_MS } })
+      const workers: Running[] = [await scene.worker(), await scene.worker()]
+      for (let kill = 1; kill <= KILLS; kill++) {
+        await scene.post(Math.floor(EMAILS / KILLS))
+        const place = between(0, 1)
+        // Every fourth one may die while it is still starting.
+        await sleep(between(0, kill % 4 === 0 ? 300 : 1_500))
+        workers[place]!.signal('SIGKILL')
+        expect(await workers[place]!.exited).toEqual({ code: null, signal: 'SIGKILL' })
+        workers[place] = kill % 4 === 3 ? scene.launchWorker() : await scene.worker()
+      }
+      const left = scene.accepted.size - scene.ses.accepted().length
+      const seconds = await scene.drained()
+      const held = await endHolds(scene.db.pool)
+      const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+      expect(scene.refused).toEqual([])
+      expect(broken).toEqual([])
+      expect(figures.unknown, 'kills that hit nothing under way prove nothing').toBeGreaterThan(0)
+      report({
+        done: `${KILLS} kills of one of two workers at random moments, ${scene.accepted.size} e-mails, half of them hold`,
+        checked:
+          'every 202 ends; SENT_ATTEMPT before the message; no duplicate but by resend after UNKNOWN, none with hold',
+        figures: {
+          ...figures,
+          'held to the end': held,
+          'waiting when the kills ended': left,
+          'seconds to drain': seconds.toFixed(1),
+        },
+      })
+    },
+  )
+})

@@ -1,0 +1,109 @@
+import { readdir, stat, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { edition, type Fault, fault } from '../support/faults.ts'
+import { audit } from '../support/ledger.ts'
+import type { RedisServer } from '../support/redis-server.ts'
+import { type Scene, startScene } from '../support/scene.ts'
+
+const EMAILS = edition(500, 10_000)
+const AWAY_SECONDS = edition(4, 30)
+/** From the moment that Redis is back, whatever was waiting. */
+const DRAIN_SECONDS = 30
+
+type Trouble = [what: string, cause: (redis: RedisServer, fault: Fault) => Promise<unknown>]
+
+const TROUBLES: Trouble[] = [
+  ['killed with SIGKILL and started again', killAndStart],
+  ['emptied with FLUSHALL, three times', flushThrice],
+  ['killed, and the end of its append-only file lost', cutTail],
+  ['out of memory for a while', runOutOfMemory],
+  [`away for ${AWAY_SECONDS} s`, goAway],
+]
+
+describe.concurrent(`Redis in trouble in the middle of ${EMAILS} e-mails`, () => {
+  test.for(TROUBLES)(
+    '%s: the API goes on accepting, nothing is lost, nothing is sent twice',
+    {
+      timeout: edition(120_000, 600_000),
+    },
+    async ([what, cause], context) => {
+      const own = fault(context, `Redis ${what}`)
+      const scene = await startScene(context, { redis: true, env: { WORKER_CONCURRENCY: '25' } })
+      await scene.ses.control({ default: { kind: 'ok', latencyMs: 50 } })
+      await scene.worker()
+      await scene.worker()
+      await scene.post(Math.floor(EMAILS / 4))
+      await sleep(own.between(0, 300))
+      const posting = keepPosting(scene, Math.floor(EMAILS / 2))
+      await cause(scene.redis!, own)
+      const meanwhile = await posting.stop()
+      await scene.post(EMAILS - scene.accepted.size)
+      const seconds = await scene.drained(DRAIN_SECONDS)
+      const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+      expect(scene.refused, 'Redis is not on the request path').toEqual([])
+      expect(meanwhile, 'accepted while Redis was in trouble').toBeGreaterThan(0)
+      expect(broken).toEqual([])
+      expect(figures).toMatchObject({ SENT: scene.accepted.size, duplicates: 0, unknown: 0 })
+      own.report({
+        done: `${scene.accepted.size} e-mails, ${meanwhile} of them accepted meanwhile`,
+        checked: '202 all the time; each sent once; no UNKNOWN; the line dry within 30 s of the return of Redis',
+        figures: { ...figures, 'seconds to drain': seconds.toFixed(1) },
+      })
+    },
+  )
+})
+
+/** Small requests one after the other until told to stop; answers how many e-mails they were. */
+function keepPosting(scene: Scene, most: number): { stop: () => Promise<number> } {
+  const before = scene.accepted.size
+  let stopping = false
+  async function run(): Promise<void> {
+    while (!stopping && scene.accepted.size - before < most) {
+      await scene.post(Math.min(20, most))
+      await sleep(edition(100, 30))
+    }
+  }
+  const running = run()
+  return {
+    async stop() {
+      stopping = true
+      await running
+      return scene.accepted.size - before
+    },
+  }
+}
+
+async function killAndStart(redis: RedisServer): Promise<void> {
+  await redis.kill()
+  await redis.start()
+}
+
+async function flushThrice(redis: RedisServer, { between }: Fault): Promise<void> {
+  for (let flush = 0; flush < 3; flush++) {
+    await redis.client().flushall()
+    await sleep(between(50, 800))
+  }
+}
+
+async function cutTail(redis: RedisServer, { between }: Fault): Promise<void> {
+  await redis.kill()
+  const folder = join(redis.directory, 'appendonlydir')
+  const file = join(folder, (await readdir(folder)).find(name => name.endsWith('.incr.aof'))!)
+  const { size } = await stat(file)
+  await truncate(file, Math.max(0, size - between(1, 4_000)))
+  await redis.start()
+}
+
+async function runOutOfMemory(redis: RedisServer): Promise<void> {
+  await redis.client().config('SET', 'maxmemory', '1')
+  await sleep(AWAY_SECONDS * 1000)
+  await redis.client().config('SET', 'maxmemory', '0')
+}
+
+async function goAway(redis: RedisServer): Promise<void> {
+  await redis.kill()
+  await sleep(AWAY_SECONDS * 1000)
+  await redis.start()
+}

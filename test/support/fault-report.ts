@@ -1,0 +1,57 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'vitest'
+import type { Reporter, TestModule } from 'vitest/node'
+
+export type FaultRow = {
+  fault: string
+  seed: number
+  done: string
+  checked: string
+  figures: Record<string, number | string>
+}
+
+declare module 'vitest' {
+  interface TaskMeta {
+    fault?: FaultRow
+  }
+}
+
+/** Told by a test that has proven something; the reporter below writes it down at the end of the run. */
+export function recordFault(context: TestContext, row: FaultRow): void {
+  context.task.meta.fault = row
+}
+
+const FILE = join(import.meta.dirname, '../../docs/faults.md')
+const HEAD = `# Faults that were tried
+
+Written by \`npm run faults\`: real processes, and a provider of its own process whose log of accepted messages, on the disk
+before each answer, is the truth that everything is compared with. A row is replaced when its fault is tried again.
+
+| fault | what was done | what was checked | figures | date |
+|---|---|---|---|---|
+`
+
+/** Keeps docs/faults.md: rows of this run, and those of earlier runs for faults that were not tried in this one. */
+export default class FaultReport implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const tests = modules.flatMap(module => [...module.children.allTests()])
+    const rows = tests.flatMap(test => test.meta().fault ?? [])
+    if (rows.length === 0) return
+    const lines = readLines()
+    for (const row of rows) lines.set(row.fault, lineOf(row))
+    writeFileSync(FILE, `${HEAD}${[...lines.values()].join('\n')}\n`)
+  }
+}
+
+function readLines(): Map<string, string> {
+  const text = existsSync(FILE) ? readFileSync(FILE, 'utf8') : ''
+  const lines = text.split('\n').filter(line => /^\| (?!fault )/.test(line))
+  return new Map(lines.map(line => [line.split(' | ')[0]!.slice(2), line]))
+}
+
+function lineOf({ fault, seed, done, checked, figures }: FaultRow): string {
+  const measured = Object.entries(figures).map(([name, value]) => `${name} ${value}`)
+  const date = new Date().toISOString().slice(0, 10)
+  return `| ${[fault, `${done}; seed ${seed}`, checked, measured.join('; '), date].join(' | ')} |`
+}
