@@ -150,8 +150,9 @@ begin
     delete from email_ready r using picked p where r.ctid = p.place
     returning r.outbox_id, r.company_id, p.position
   ), put_lease as (
-    insert into leases (lease_id, kind, holder, outbox_ids, expires_at)
-    select p_lease, p_kind, p_holder, array_agg(outbox_id order by position), now() + p_lease_seconds * interval '1 second'
+    -- Not now(): this transaction may be older than the e-mails it waited for at the cursor.
+    insert into leases (lease_id, kind, holder, outbox_ids, taken_at, expires_at)
+    select p_lease, p_kind, p_holder, array_agg(outbox_id order by position), clock_timestamp(), now() + p_lease_seconds * interval '1 second'
     from taken having count(*) > 0
   ), moved as (
     update fair_cursor set company_id = l.company_id, run = least(1000000, l.run) from (
