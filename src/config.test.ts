@@ -36,7 +36,7 @@ describe('defaults', () => {
       HOST: '127.0.0.1',
       PORT: 3000,
       DATA_DIR: '.data',
-      EMAIL_PROVIDER: 'capture',
+      EMAIL_PROVIDER: ['capture'],
       WORKER_CONCURRENCY: 10,
       MAX_JOBS_PER_TENANT_BATCH: 3,
       LEASE_SECONDS: 60,
@@ -77,14 +77,21 @@ const WRONG: Record<string, string[]> = {
   ENCRYPTION_KEY: ['ab', 'z'.repeat(64), `${KEY},`, `${KEY},ab`, `${KEY} `],
   HASH_PEPPER: ['short'],
   TRUST_PROXY: ['yes', 'TRUE', '2'],
-  EMAIL_PROVIDER: ['sendgrid', 'CAPTURE'],
+  REDIS_URL: ['http://localhost:6379', 'localhost:6379', 'redis://'],
+  EMAIL_PROVIDER: ['sendgrid', 'CAPTURE', 'ses,', 'ses,ses', 'capture,ses', 'ses:mars', 'resend:eu-west-1'],
+  AWS_ENDPOINT_URL_SESV2: ['localhost:4566', 'ftp://example.com'],
+  SES_CONFIGURATION_SET: ['x'.repeat(65)],
+  RESEND_BASE_URL: ['api.resend.com'],
+  SMTP_URL: ['http://mail.example.com', 'mail.example.com:25'],
+  SEND_RATE_PER_SECOND: ['0', '-1', 'fast'],
+  UNKNOWN_GRACE_SECONDS: ['-1', '86401', 'long'],
   EMAIL_FROM: ['nobody', 'a@b', 'a@example.com, b@example.com', 'X <a@example.com>\r\nBcc: b@example.com'],
   WORKER_CONCURRENCY: ['0', '1001', 'ten', '1.5'],
   MAX_JOBS_PER_TENANT_BATCH: ['0', '101', 'three'],
-  LEASE_SECONDS: ['30', '3601', 'minute'],
+  LEASE_SECONDS: ['4', '3601', 'minute'],
   RETRY_POLICY: ['never', 'STEPS'],
 }
-const FREE_TEXT = ['HOST', 'DATA_DIR']
+const FREE_TEXT = ['HOST', 'DATA_DIR', 'AWS_REGION', 'RESEND_API_KEY']
 
 describe('a wrong value', () => {
   test.each(Object.entries(WRONG).flatMap(([name, values]) => values.map(value => [name, value] as const)))(
@@ -99,6 +106,20 @@ describe('a wrong value', () => {
 
   test('every setting is covered here', () => {
     expect([...Object.keys(WRONG), ...FREE_TEXT].toSorted()).toEqual(Object.keys(settingsSchema.shape).toSorted())
+  })
+
+  test.each([
+    ['ses', 'AWS_REGION'],
+    ['resend', 'RESEND_API_KEY'],
+    ['smtp', 'SMTP_URL'],
+    ['ses:eu-west-1,resend', 'RESEND_API_KEY'],
+  ])('EMAIL_PROVIDER=%s without %s is refused by name', (EMAIL_PROVIDER, missing) => {
+    expect(complaintOf(() => load({ EMAIL_PROVIDER }))).toContain(`${missing} must be set`)
+  })
+
+  test('a failover order may name regions of SES', () => {
+    const { EMAIL_PROVIDER } = load({ EMAIL_PROVIDER: 'ses:us-east-1, ses:eu-west-1' })
+    expect(EMAIL_PROVIDER).toEqual(['ses:us-east-1', 'ses:eu-west-1'])
   })
 
   test('several wrong values are all named', () => {

@@ -28,7 +28,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'pipeline',
   ],
   'main.ts': ['config.ts', 'main-line.ts', 'main-providers.ts', 'contracts', 'telemetry', 'db', 'pipeline', 'http'],
-  cli: ['config.ts', 'main.ts', 'contracts', 'telemetry', 'db', 'pipeline'],
+  cli: ['config.ts', 'main.ts', 'contracts', 'telemetry', 'db', 'lanes', 'pipeline'],
 }
 
 function sourceFiles(): string[] {

@@ -10,6 +10,7 @@ import { totalConcurrency } from './db/workers.ts'
 import { BullmqLane } from './lanes/bullmq.ts'
 import { Feeder } from './lanes/feeder.ts'
 import type { HeldLeases } from './lanes/held-leases.ts'
+import { checkRedisSettings, sentenceOf } from './lanes/redis-settings.ts'
 import { IDLE_MS, type LaneParts } from './main-line.ts'
 import { type AttemptDeps, attemptEmail } from './pipeline/attempt-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
@@ -33,6 +34,9 @@ export function bullmqLane(
   const quick = new Redis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: 5_000 })
   quick.on('error', onError)
   const feeder = makeFeeder(parts, quick, claim)
+  checkRedisSettings(redisUrl)
+    .then(findings => findings.forEach(finding => void log.warn(sentenceOf(finding))))
+    .catch(error => log.error({ err: error }, 'Redis cannot be reached; mail is accepted and waits in Postgres'))
   const receipts = new Batcher({
     ...RECEIPT_BATCH,
     flush: async (outboxIds: string[]) => {

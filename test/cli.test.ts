@@ -278,7 +278,7 @@ describe.concurrent('called wrongly, a command shows its usage and exits 2', () 
 })
 
 describe.concurrent('help', () => {
-  const COMMANDS = ['start', 'migrate', 'company', 'key', 'admin', 'send', 'email', 'db']
+  const COMMANDS = ['start', 'migrate', 'company', 'key', 'admin', 'send', 'email', 'dlq', 'db']
 
   test.each([[['help']], [[]]])('%j lists every command and exits 0', async args => {
     const { code, stdout, stderr } = await runGateway(args)

@@ -102,6 +102,22 @@ describe('the commands of the README', () => {
     expect(told).toMatch(/Usage: [\s\S]*Company acme[\s\S]*sk_live_\w+[\s\S]*sk_test_\w+[\s\S]*Queued [0-9a-f-]{36}/)
   })
 
+  test('under "Dead letters" list, show, replay, export and purge them', async () => {
+    const [block, ...rest] = shellBlocks('Dead letters')
+    expect(rest).toEqual([])
+    const body = { to: 'reject@simulator.test', subject: 'Hello', text: 'It works.' }
+    const { outboxId } = (await call(gateway.url, gateway, 'POST', '/v1/email/send', body)).body
+    await until(
+      () => call(gateway.url, gateway, 'GET', `/v1/email/${outboxId}`),
+      answer => answer.body.status === 'REJECTED',
+    )
+    const file = join(await makeDataDir(), 'dead-letters.jsonl')
+    const told = await run(block!.replace('dead-letters.jsonl', file), { OUTBOX_ID: outboxId })
+    expect(told).toMatch(
+      /demo {2}REJECTED {2}MessageRejected[\s\S]*Replay it with:[\s\S]*Replayed 1\nExported 0 to .*\nPurged 0\n$/,
+    )
+  })
+
   test('under "Run" and "Test" are scripts of the package', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     expect(shellBlocks('Run')).toEqual(['npm install && npm start\n'])

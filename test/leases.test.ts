@@ -1,24 +1,27 @@
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
-import { renewLease, returnExpiredLeases } from '../src/db/leases.ts'
-import { settleAttempts, startAttempts } from '../src/db/line.ts'
+import { renewLeases, returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { cancelEmail } from '../src/db/schedule.ts'
+import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
+import type { Ticket } from '../src/db/tickets.ts'
 import { DirectLane } from '../src/lanes/direct.ts'
+import { HeldLeases } from '../src/lanes/held-leases.ts'
 import { openStorage, startGateway } from '../src/main.ts'
-import type { Received } from '../src/pipeline/attempt-email.ts'
+import type { EmailInHand } from '../src/pipeline/attempt-email.ts'
 import { claimFairly } from '../src/pipeline/claim-fairly.ts'
-import { toSettlement } from '../src/pipeline/outcome.ts'
+import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import {
   accept,
+  CLEAN_LINE,
   claim,
   draft,
   expireLeases,
   forgotten,
-  type Lease,
+  makeDue,
   receive,
+  start,
   storyOf,
   typesOf,
   worker,
@@ -27,6 +30,9 @@ import {
 
 const silent = pino({ level: 'silent' })
 const died = () => Promise.reject(new Error('the worker was killed'))
+/** Capture recognises an attempt: what may have left is asked about at once. */
+const OPTIONS = { all: false, recognising: ['capture'], graceSeconds: 120 }
+const NOTHING = { unstarted: 0, unknown: 0, undelivered: 0 }
 
 let gateway: TestGateway
 let db: Queryable
@@ -40,9 +46,7 @@ beforeAll(async () => {
 afterAll(() => gateway?.stop())
 
 beforeEach(async () => {
-  await db.query(
-    'truncate email_ready, email_scheduled, leases, email_outbox, email_events, email_recipients, dead_letters',
-  )
+  await db.query(CLEAN_LINE)
 })
 afterEach(async () => {
   expect(await forgotten(db), 'e-mails that nothing would ever wake').toEqual([])
@@ -51,33 +55,30 @@ afterEach(async () => {
 const acceptOne = async () => (await accept(db, [draft(companyId)]))[0]!
 const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
 
-async function takeBack(): Promise<number> {
+async function takeBack() {
   await expireLeases(db)
-  return returnExpiredLeases(db, false)
+  return returnExpiredLeases(db, OPTIONS)
 }
 
-function startOf({ leaseId, claimed }: Lease) {
-  const { outboxId, attempts: attempt } = claimed[0]!
-  return { outboxId, leaseId, attemptId: outboxId, provider: 'capture', attempt, validations: [] }
-}
-
-const endOf = ({ leaseId, claimed }: Lease, outcome: Parameters<typeof toSettlement>[0]) => {
-  const { outboxId, attempts: attempt } = claimed[0]!
-  return toSettlement(outcome, { outboxId, leaseId, attempt, maxAttempts: 5, durationMs: 1 })
+/** The provider is asked again about what may have left. */
+async function askAgain(): Promise<void> {
+  expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
+  await workOff(db)
 }
 
 describe('a worker that dies before SENT_ATTEMPT', () => {
   test('gives its e-mail back when its lease runs out, and the next one makes a fresh attempt', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
-    expect(await takeBack()).toBe(1)
-    expect((await storyOf(db, outboxId)).email).toMatchObject({
-      status: 'RETRY_SCHEDULED',
-      lease_id: null,
-      started_at: null,
-    })
-    const { claimed } = await claim(db, 1)
-    expect(claimed).toEqual([expect.objectContaining({ outboxId, attempts: 2, resumedAttemptId: null })])
+    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
+    const told = await storyOf(db, outboxId)
+    expect(told.email).toMatchObject({ status: 'RETRY_SCHEDULED', lease_id: null, started_at: null, attempts: 1 })
+    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
+    expect(told.events[2]!.metadata).toMatchObject({ errorCode: 'WORKER_LOST', attempt: 1, nextAttemptNumber: 2 })
+    const [next] = await receive(db, await claim(db, 1))
+    expect(next!.content).toMatchObject({ outboxId, attempts: 1, resumed: null })
+    await worker(db)(next!)
+    expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'SENT', attempts: 2 })
   })
 
   test('gives back all of its batch, and nothing twice', async () => {
@@ -87,8 +88,8 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     )
     await claim(db, 20)
     await expireLeases(db)
-    const returned = await Promise.all(Array.from({ length: 4 }, () => returnExpiredLeases(db, false)))
-    expect(returned.reduce((sum, count) => sum + count, 0)).toBe(20)
+    const returned = await Promise.all(Array.from({ length: 4 }, () => returnExpiredLeases(db, OPTIONS)))
+    expect(returned.reduce((sum, { unstarted }) => sum + unstarted, 0)).toBe(20)
     const { claimed } = await claim(db, 100)
     expect(claimed.map(one => one.outboxId).toSorted()).toEqual(ids.toSorted())
   })
@@ -96,16 +97,27 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
   test('keeps its e-mail as long as the lease runs', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
-    expect(await returnExpiredLeases(db, false)).toBe(0)
-    expect(await statusOf(outboxId)).toBe('PROCESSING')
+    expect(await returnExpiredLeases(db, OPTIONS)).toEqual(NOTHING)
+    expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+    expect((await claim(db, 10)).claimed).toEqual([])
   })
 
   test('gives back only what it had not finished', async () => {
     const [done, open] = await accept(db, [draft(companyId), draft(companyId)])
     const received = await receive(db, await claim(db, 2))
     await worker(db)(received.find(one => one.outboxId === done)!)
-    expect(await takeBack()).toBe(1)
+    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
     expect([await statusOf(done!), await statusOf(open!)]).toEqual(['SENT', 'RETRY_SCHEDULED'])
+  })
+
+  test('gives back nothing that was cancelled or postponed meanwhile', async () => {
+    const [cancelled, postponed] = await accept(db, [draft(companyId), draft(companyId)])
+    await claim(db, 2)
+    await cancelEmail(db, cancelled!, companyId, 'test')
+    await rescheduleEmail(db, postponed!, companyId, new Date(Date.now() + 600_000).toISOString())
+    expect(await takeBack()).toEqual(NOTHING)
+    expect([await statusOf(cancelled!), await statusOf(postponed!)]).toEqual(['CANCELLED', 'PENDING'])
+    expect((await claim(db, 10)).claimed).toEqual([])
   })
 })
 
@@ -115,15 +127,16 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     const outboxId = await acceptOne()
     const [received] = await receive(db, await claim(db, 1))
     await expect(worker(db, { settlements: { add: died } })(received!)).rejects.toThrow('killed')
-    expect(await takeBack()).toBe(1)
+    expect(await takeBack()).toEqual({ ...NOTHING, unknown: 1 })
     return outboxId
   }
 
   test('leaves its attempt to the next one, and the inbox has the message once', async () => {
     const outboxId = await sentButNotSettled()
-    expect(await workOff(db)).toBe(1)
+    expect(await statusOf(outboxId)).toBe('UNKNOWN')
+    await askAgain()
     const story = await storyOf(db, outboxId)
-    expect(story.email.status).toBe('SENT')
+    expect(story.email).toMatchObject({ status: 'SENT', attempts: 1 })
     expect(story.inbox).toHaveLength(1)
     expect(story.email.message_id).toBe(story.inbox[0]!.message_id)
     const attempts = story.events.filter(event => event.type === 'SENT_ATTEMPT')
@@ -134,18 +147,20 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
   test('before the message left: it leaves once, under the same attempt id', async () => {
     const outboxId = await acceptOne()
     const [received] = await receive(db, await claim(db, 1))
-    const dying = { name: 'capture', send: died }
-    await expect(worker(db, { providerFor: () => dying })(received!)).rejects.toThrow('killed')
+    const dying = { name: 'capture', recognisesAttempts: true, send: died, close: async () => {} }
+    await expect(worker(db, { route: () => dying })(received!)).rejects.toThrow('killed')
     await takeBack()
-    await workOff(db)
+    await askAgain()
     const { events, inbox, email } = await storyOf(db, outboxId)
     const attempts = events.filter(event => event.type === 'SENT_ATTEMPT')
     expect(email.status).toBe('SENT')
     expect(inbox.map(row => row.attempt_id)).toEqual([attempts[0]!.metadata.attemptId])
   })
 
-  test('cannot have its e-mail cancelled meanwhile: it may have left', async () => {
+  test('cannot have its e-mail cancelled meanwhile, neither in doubt nor in line again: it may have left', async () => {
     const outboxId = await sentButNotSettled()
+    expect(await cancelEmail(db, outboxId, companyId, 'test')).toBe('too-late')
+    await resolveUnknownSends(db, OPTIONS.recognising)
     expect(await cancelEmail(db, outboxId, companyId, 'test')).toBe('too-late')
     await workOff(db)
     expect(await statusOf(outboxId)).toBe('SENT')
@@ -153,126 +168,49 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
 
   test('a retry that follows a failed attempt is a new attempt with a new id', async () => {
     const [outboxId] = await accept(db, [draft(companyId, { to: 'throttle@simulator.test' })])
-    await workOff(db)
-    await db.query(`update email_outbox set next_attempt_at = now() where outbox_id = $1`, [outboxId])
-    await db.query(
-      `with due as (delete from email_scheduled returning company_id, priority, outbox_id)
-       insert into email_ready (company_id, priority, outbox_id) select * from due`,
-    )
-    const { claimed } = await claim(db, 1)
-    expect(claimed[0]).toMatchObject({ outboxId, attempts: 2, resumedAttemptId: null })
-  })
-})
-
-describe('a late write of a worker that lost its lease', () => {
-  type Late = [name: string, write: (lease: Lease) => Promise<boolean[]>]
-  const failure = { code: 'X', category: 'Y', message: 'late' }
-  const LATE: Late[] = [
-    ['SENT_ATTEMPT', lease => startAttempts(db, [startOf(lease)])],
-    ['SENT', lease => settleAttempts(db, [endOf(lease, { kind: 'sent', messageId: 'late' })])],
-    ['RETRY_SCHEDULED', lease => settleAttempts(db, [endOf(lease, { kind: 'retry', failure, delayMs: 1 })])],
-    ['DLQ', lease => settleAttempts(db, [endOf(lease, { kind: 'dead', status: 'DLQ', failure })])],
-    ['EXPIRED', lease => settleAttempts(db, [endOf(lease, { kind: 'expired' })])],
-  ]
-  const everything = async (outboxId: string) => {
-    const tables = await Promise.all(
-      ['email_ready', 'email_scheduled', 'leases'].map(async table => (await db.query(`select * from ${table}`)).rows),
-    )
-    return { story: await storyOf(db, outboxId), tables }
-  }
-
-  test.each(LATE)('%s changes nothing while the e-mail waits for its next worker', async (_, write) => {
-    const outboxId = await acceptOne()
-    const old = await claim(db, 1)
-    await takeBack()
-    const before = await everything(outboxId)
-    expect(await write(old)).toEqual([false])
-    expect(await everything(outboxId)).toEqual(before)
-  })
-
-  test.each(LATE)('%s changes nothing while the next worker has it', async (_, write) => {
-    const outboxId = await acceptOne()
-    const old = await claim(db, 1)
-    await takeBack()
-    await claim(db, 1)
-    const before = await everything(outboxId)
-    expect(await write(old)).toEqual([false])
-    expect(await everything(outboxId)).toEqual(before)
-  })
-
-  test.each(LATE)('%s changes nothing after the next worker has sent it', async (_, write) => {
-    const outboxId = await acceptOne()
-    const old = await claim(db, 1)
-    await takeBack()
-    await workOff(db)
-    const before = await everything(outboxId)
-    expect(await write(old)).toEqual([false])
-    expect(await everything(outboxId)).toEqual(before)
-  })
-
-  test('does not stop the writes of others in the same flush', async () => {
-    const [lost, held] = await accept(db, [draft(companyId), draft(companyId)])
-    const old = await claim(db, 1)
-    await takeBack()
-    const { leaseId, claimed } = await claim(db, 2)
-    const good = { leaseId, claimed: claimed.filter(one => one.outboxId === held) }
-    expect(old.claimed[0]!.outboxId).toBe(lost)
-    const writes = [old, good].map(lease => endOf(lease, { kind: 'sent', messageId: 'm-1' }))
-    expect(await settleAttempts(db, writes)).toEqual([false, true])
-    expect(await statusOf(held!)).toBe('SENT')
-  })
-
-  test('racing with the return of its lease: one of them wins, and the e-mail is sent or ready, never both', async () => {
-    for (let round = 0; round < 50; round++) {
-      const outboxId = await acceptOne()
-      const lease = await claim(db, 1)
-      await expireLeases(db)
-      const [[settled], returned] = await Promise.all([
-        settleAttempts(db, [endOf(lease, { kind: 'sent', messageId: `m-${round}` })]),
-        returnExpiredLeases(db, false),
-      ])
-      expect(Number(settled) + returned, `round ${round}`).toBe(1)
-      const { rows } = await db.query('select outbox_id from email_ready')
-      expect(rows.map(row => row.outbox_id)).toEqual(settled ? [] : [outboxId])
-      expect(await statusOf(outboxId)).toBe(settled ? 'SENT' : 'RETRY_SCHEDULED')
-      await db.query('truncate email_ready')
-      await db.query(`update email_outbox set status = 'CANCELLED', lease_id = null where status <> 'SENT'`)
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await workOff(db)
+      await makeDue(db, [outboxId!])
+      await readyDueEmails(db)
     }
+    const { events } = await storyOf(db, outboxId!)
+    const ids = events.filter(event => event.type === 'SENT_ATTEMPT').map(event => event.metadata.attemptId)
+    expect(new Set(ids).size).toBe(2)
+    const [next] = await receive(db, await claim(db, 1))
+    expect(next!.content).toMatchObject({ attempts: 2, resumed: null })
   })
 })
 
 describe('renewing', () => {
   test('keeps the e-mail', async () => {
-    const outboxId = await acceptOne()
-    const { leaseId } = await claim(db, 1)
+    const lease = await claimOne()
     await expireLeases(db)
-    await renewLease(db, leaseId, 60)
-    expect(await returnExpiredLeases(db, false)).toBe(0)
-    expect(await statusOf(outboxId)).toBe('PROCESSING')
+    await renewLeases(db, [lease.leaseId], 60)
+    expect(await returnExpiredLeases(db, OPTIONS)).toEqual(NOTHING)
+    expect(await start(db, lease)).toHaveLength(1)
   })
 
   test('a lease that is gone brings nothing back', async () => {
-    const outboxId = await acceptOne()
-    const { leaseId } = await claim(db, 1)
+    const lease = await claimOne()
     await takeBack()
-    await renewLease(db, leaseId, 60)
+    await renewLeases(db, [lease.leaseId], 60)
     expect((await db.query('select from leases')).rowCount).toBe(0)
-    expect(await statusOf(outboxId)).toBe('RETRY_SCHEDULED')
+    expect(await start(db, lease)).toEqual([])
   })
+
+  const claimOne = async () => {
+    await acceptOne()
+    return claim(db, 1)
+  }
 })
 
 describe('an e-mail that ends its worker every time', () => {
-  async function killFiveWorkers(kill: (received: Received) => Promise<void>): Promise<void> {
-    for (let kills = 0; kills < 5; kills++) {
-      const [received] = await receive(db, await claim(db, 1))
-      await kill(received!)
-      expect(await takeBack()).toBe(1)
-    }
-  }
-
   test('five times before SENT_ATTEMPT: it ends in the DLQ with a reason, unsent, with its five attempts', async () => {
     const outboxId = await acceptOne()
-    await killFiveWorkers(async () => {})
+    for (let kills = 0; kills < 5; kills++) {
+      await receive(db, await claim(db, 1))
+      expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
+    }
     await workOff(db)
     const { email, dead, inbox, events } = await storyOf(db, outboxId)
     expect(email.status).toBe('DLQ')
@@ -288,7 +226,7 @@ describe('an e-mail that ends its worker every time', () => {
     const [received] = await receive(db, await claim(db, 1))
     await expect(worker(db, { settlements: { add: died } })(received!)).rejects.toThrow('killed')
     await takeBack()
-    await workOff(db)
+    await askAgain()
     const { email, inbox } = await storyOf(db, outboxId)
     expect(inbox).toHaveLength(1)
     expect(email.status).toBe('SENT')
@@ -301,11 +239,14 @@ describe('an attempt that breaks off while its worker lives on', () => {
     let broken = 0
     const healthy = worker(db)
     const failing = worker(db, { settlements: { add: died } })
-    const lane = new DirectLane<Received>({
-      claim: size => claimFairly(db, size, { perTurn: 3, holder: 'test', leaseSeconds: 60 }),
-      work: received => (received.outboxId === bad && broken++ === 0 ? failing(received) : healthy(received)),
+    const work = (hand: EmailInHand) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
+    const leases = new HeldLeases({ renew: died, end: async () => {}, renewEveryMs: 60_000, log: silent })
+    const lane = new DirectLane<Ticket>({
+      claim: limits => claimFairly(db, limits, { perTurn: 3, holder: 'test', leaseSeconds: 60 }),
+      work,
+      leases,
       concurrency: 2,
-      renewEveryMs: 60_000,
+      mayClaim: () => 100,
       idleMs: 20,
       log: silent,
     })
@@ -318,6 +259,7 @@ describe('an attempt that breaks off while its worker lives on', () => {
       await until(
         async () => {
           await takeBack()
+          await resolveUnknownSends(db, OPTIONS.recognising)
           return statusOf(bad!)
         },
         status => status === 'SENT',
@@ -361,7 +303,8 @@ describe('the only gateway, when it starts', () => {
   test('leaves the leases of others alone when it is not the only one', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
-    await returnExpiredLeases(db, false)
-    expect(await statusOf(outboxId)).toBe('PROCESSING')
+    expect(await returnExpiredLeases(db, OPTIONS)).toEqual(NOTHING)
+    expect(typesOf(await storyOf(db, outboxId))).toEqual(['QUEUED'])
+    expect((await claim(db, 10)).claimed).toEqual([])
   })
 })

@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { validateDLQEntry } from '../src/contracts/dlq.ts'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { RETRY_POLICIES } from '../src/contracts/retry.ts'
-import { type EmailStatus, mayMove } from '../src/contracts/states.ts'
+import type { EmailStatus } from '../src/contracts/states.ts'
 import { pauseCompany, resumeCompany } from '../src/db/companies.ts'
-import type { Queryable } from '../src/db/pool.ts'
-import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
-import { accept, claim, draft, forgotten, makeDue, type Story, storyOf, typesOf } from './support/line.ts'
+import { forgotten, makeDue, type Story, storyOf, typesOf } from './support/line.ts'
 import { rows, send, sendOk, sleep } from './support/mail.ts'
+import { unaccounted, watchStatuses } from './support/moves.ts'
 
 const SENT = ['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT']
 const TRIED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
@@ -33,20 +32,6 @@ const settled = (outboxId: string, ...statuses: EmailStatus[]): Promise<Story> =
 const eventOf = ({ events }: Story, type: string) => events.find(event => event.type === type)!
 const later = (change: Record<string, unknown> = {}, from = company) =>
   sendOk(gateway, from, { delay: AN_HOUR_MS, ...change })
-
-/** Writes down every change of an e-mail's status beside the events of the same transaction. */
-async function watchStatuses(db: Queryable): Promise<void> {
-  await db.query(`
-    create table moves (outbox_id uuid, before text, after text, transaction xid8);
-    create table written (outbox_id uuid, type text, transaction xid8);
-    create function note_move() returns trigger language plpgsql as $$ begin
-      insert into moves values (new.outbox_id, old.status, new.status, pg_current_xact_id()); return null; end $$;
-    create function note_event() returns trigger language plpgsql as $$ begin
-      insert into written values (new.outbox_id, new.type, pg_current_xact_id()); return null; end $$;
-    create trigger note_move after update on email_outbox for each row
-      when (old.status is distinct from new.status) execute function note_move();
-    create trigger note_event after insert on email_events for each row execute function note_event();`)
-}
 
 describe('magic recipients', () => {
   test.each([
@@ -257,7 +242,7 @@ describe('an e-mail that can no longer be sent', () => {
   test.each<[name: string, sabotage: string, validation: string, code: string]>([
     ['its HTML turned hostile', `update email_content set html = '${HOSTILE}' where`, 'TEMPLATE', 'INVALID_TEMPLATE'],
     ['its content is empty', `update email_content set html = null, text = null where`, 'TEMPLATE', 'INVALID_TEMPLATE'],
-    ['its content is gone', `delete from email_content where`, 'OUTBOX', 'OUTBOX_NOT_FOUND'],
+    ['its content is gone', `delete from email_content where`, 'TEMPLATE', 'INVALID_TEMPLATE'],
     ['its subject is gone', `update email_outbox set subject = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     ['its subject grew', `update email_outbox set subject = repeat('x', 151) where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     ['its subject broke', `update email_outbox set subject = E'a\\nb' where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
@@ -323,191 +308,6 @@ describe('waiting', () => {
     expect(waitedMs).toBeLessThan(2500)
   })
 })
-
-describe('with nobody sending', () => {
-  let quiet: TestGateway
-  let db: Queryable
-  let companyId: string
-
-  beforeAll(async () => {
-    quiet = await startTestGateway({ role: 'api' })
-    db = quiet.db.hot
-    companyId = (await quiet.company()).companyId
-    await watchStatuses(db)
-  })
-  afterAll(() => quiet?.stop())
-  beforeEach(async () => {
-    await db.query('truncate email_ready, email_scheduled, leases, email_outbox, email_events, email_recipients')
-  })
-
-  test('the urgent goes first inside a company, then the older', async () => {
-    const priorities = [5, 10, 1, 5, 3, 1]
-    const ids = await accept(
-      db,
-      priorities.map(priority => draft(companyId, { priority })),
-    )
-    const { claimed } = await claim(db, 6)
-    const order = claimed.map(one => priorities[ids.indexOf(one.outboxId)])
-    expect(order).toEqual([1, 1, 3, 5, 5, 10])
-    expect(claimed.map(one => ids.indexOf(one.outboxId))).toEqual([2, 5, 4, 0, 3, 1])
-  })
-
-  /** Starts both at nearly the same moment, one or the other a little earlier each time. */
-  async function race<A, B>(round: number, one: () => Promise<A>, other: () => Promise<B>): Promise<[A, B]> {
-    const delayed = async <T>(turns: number, act: () => Promise<T>) => {
-      for (let turn = 0; turn < turns; turn++) await new Promise(resolve => setImmediate(resolve))
-      return act()
-    }
-    return Promise.all([delayed(round % 7, one), delayed(round % 5, other)])
-  }
-
-  test('cancelling and claiming at the same moment, 200 times: exactly one of them wins', async () => {
-    const won = { cancel: 0, claim: 0 }
-    for (let round = 0; round < 200; round++) {
-      const [outboxId] = await accept(db, [draft(companyId)])
-      const [outcome, { claimed }] = await race(
-        round,
-        () => cancelEmail(quiet.db.pool, outboxId!, companyId, 'test'),
-        () => claim(db, 1),
-      )
-      expect([outcome, claimed.map(one => one.outboxId)], `round ${round}`).toEqual(
-        claimed.length === 1 ? ['too-late', [outboxId]] : ['done', []],
-      )
-      const told = await storyOf(db, outboxId!)
-      expect([told.email.status, ...typesOf(told)]).toEqual(
-        claimed.length === 1 ? ['PROCESSING', 'QUEUED', 'RECEIVED'] : ['CANCELLED', 'QUEUED', 'CANCELLED'],
-      )
-      won[claimed.length === 1 ? 'claim' : 'cancel']++
-    }
-    expect(await forgotten(db)).toEqual([])
-    expect(
-      Math.min(won.cancel, won.claim),
-      `a race that one always wins is none: ${JSON.stringify(won)}`,
-    ).toBeGreaterThan(0)
-  })
-
-  test('cancelling many while a large batch is claimed: nobody waits for the other in a circle', async () => {
-    for (let round = 0; round < 15; round++) {
-      const ids = await accept(
-        db,
-        Array.from({ length: 60 }, () => draft(companyId)),
-      )
-      const backwards = ids.toReversed()
-      const [outcomes, ...leases] = await Promise.all([
-        Promise.all(backwards.map(id => cancelEmail(quiet.db.pool, id, companyId, 'test'))),
-        claim(db, 30),
-        claim(db, 30),
-      ])
-      const claimed = new Set(leases.flatMap(lease => lease.claimed.map(one => one.outboxId)))
-      const cancelled = new Set(backwards.filter((_, index) => outcomes[index] === 'done'))
-      const left = (await claim(db, 100)).claimed.map(one => one.outboxId)
-      expect([...claimed, ...cancelled, ...left].toSorted(), `round ${round}`).toEqual(ids.toSorted())
-    }
-    expect(await forgotten(db)).toEqual([])
-  })
-
-  const in10Minutes = () => new Date(Date.now() + 600_000).toISOString()
-  const now = () => new Date().toISOString()
-  const moveAndClaim = async () => {
-    await readyDueEmails(db)
-    return claim(db, 10)
-  }
-
-  /** A scheduled e-mail whose time has just come. */
-  async function dueNow(): Promise<string> {
-    const [outboxId] = await accept(db, [draft(companyId, { delayMs: AN_HOUR_MS })])
-    await makeDue(db, [outboxId!])
-    return outboxId!
-  }
-
-  test('postponing and falling due at the same moment, 100 times: it is claimed now or waits for its new time', async () => {
-    for (let round = 0; round < 100; round++) {
-      const outboxId = await dueNow()
-      const newTime = in10Minutes()
-      const [outcome, { claimed }] = await race(
-        round,
-        () => rescheduleEmail(quiet.db.pool, outboxId, companyId, newTime),
-        moveAndClaim,
-      )
-      expect([outcome, claimed.length], `round ${round}`).toEqual(outcome === 'done' ? ['done', 0] : ['too-late', 1])
-      expect((await moveAndClaim()).claimed, `round ${round}: claimed before its new time`).toEqual([])
-      if (outcome === 'done') {
-        await makeDue(db, [outboxId])
-        expect((await moveAndClaim()).claimed.map(one => one.outboxId)).toEqual([outboxId])
-      }
-    }
-    expect(await forgotten(db)).toEqual([])
-  })
-
-  test('bringing forward and claiming at the same moment, 100 times: it is claimed once, and soon', async () => {
-    for (let round = 0; round < 100; round++) {
-      const [outboxId] = await accept(db, [draft(companyId, { delayMs: AN_HOUR_MS })])
-      const [, first] = await race(
-        round,
-        () => rescheduleEmail(quiet.db.pool, outboxId!, companyId, now()),
-        moveAndClaim,
-      )
-      const second = await moveAndClaim()
-      expect(
-        [...first.claimed, ...second.claimed].map(one => one.outboxId),
-        `round ${round}`,
-      ).toEqual([outboxId])
-    }
-  })
-
-  test('bringing forward an e-mail with a stale row among the ready, while that row is claimed, does not lose it', async () => {
-    const late: number[] = []
-    for (let round = 0; round < 100; round++) {
-      const [outboxId] = await accept(db, [draft(companyId, { delayMs: AN_HOUR_MS })])
-      await db.query('insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2)', [
-        companyId,
-        outboxId,
-      ])
-      const [, first] = await race(
-        round,
-        () => rescheduleEmail(quiet.db.pool, outboxId!, companyId, now()),
-        () => claim(db, 10),
-      )
-      const second = await moveAndClaim()
-      if (first.claimed.length + second.claimed.length !== 1) late.push(round)
-    }
-    expect(late, 'rounds in which it was not claimed although it was due').toEqual([])
-  })
-
-  test('every change of status in these races is in the table of transitions and wrote its event', async () => {
-    expect(await unaccounted(db)).toEqual([])
-  })
-})
-
-/** Which event belongs to which new status. PENDING has none of its own: nothing in these tests hands an e-mail back. */
-const EVENT_OF: Partial<Record<EmailStatus, string>> = {
-  PROCESSING: 'RECEIVED',
-  RETRY_SCHEDULED: 'RETRY_SCHEDULED',
-  SENT: 'SENT',
-  DELIVERED: 'DELIVERED',
-  BOUNCED: 'BOUNCE',
-  COMPLAINED: 'COMPLAINT',
-  REJECTED: 'REJECTED',
-  FAILED: 'FAILED',
-  DLQ: 'FAILED',
-  EXPIRED: 'EXPIRED',
-  CANCELLED: 'CANCELLED',
-}
-
-/** Moves that are not in the table, or that did not write their event in the same transaction. */
-async function unaccounted(db: Queryable): Promise<string[]> {
-  const { rows: moves } = await db.query<{ before: EmailStatus; after: EmailStatus; types: string[]; many: number }>(
-    `select before, after, types, count(*)::int as many from (
-       select m.before, m.after, array(select w.type from written w
-         where w.outbox_id = m.outbox_id and w.transaction = m.transaction order by w.type) as types
-       from moves m) t group by before, after, types`,
-  )
-  return moves
-    .filter(({ before, after, types }) => !mayMove(before, after) || !types.includes(EVENT_OF[after] ?? '?'))
-    .map(
-      ({ before, after, types, many }) => `${before} → ${after} with ${types.join(', ') || 'no event'} (${many} times)`,
-    )
-}
 
 test('every change of status above is in the table of transitions and wrote its event in the same transaction', async () => {
   const [{ count }] = await rows(gateway, 'select count(*)::int as count from moves')

@@ -593,6 +593,7 @@ describe('a sender, where mail leaves the machine,', () => {
       db: gateway.db,
       keys,
       pepper: config.hashPepper,
+      providers: config.EMAIL_PROVIDER,
       accept: { ...makeAccept(config, gateway.db, html, () => {}), captureOnly: false },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),

@@ -14,8 +14,8 @@ export class CommandFailed extends Error {
   override name = 'CommandFailed'
 }
 
-/** What a command answers: a value for `--json`, and lines for people. */
-export type Answer = { json: unknown; lines: string[] }
+/** What a command answers: a value for `--json`, and lines for people. exitCode 1: done in part, and the answer says which. */
+export type Answer = { json: unknown; lines: string[]; exitCode?: number }
 
 export type Options = NonNullable<ParseArgsConfig['options']>
 

@@ -1,7 +1,8 @@
 import { explainEmail } from '../contracts/explain.ts'
 import { isUuid } from '../contracts/uuid.ts'
-import { findEmail, findQueuePosition, listEvents } from '../db/emails.ts'
+import { findEmail, listEvents } from '../db/emails.ts'
 import { cancelEmail } from '../db/schedule.ts'
+import { findWhereabouts } from '../db/whereabouts.ts'
 import { type Answer, type Command, CommandFailed, type Opened, required, UsageError, withStorage } from './command.ts'
 
 export const emailCommand: Command = {
@@ -28,8 +29,9 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', (opened: Opened, outboxId: 
     ]
     return { json: { ...email, events }, lines }
   },
-  async explain({ db }, outboxId) {
-    const explanation = explainEmail(await known(db.pool, outboxId), await findQueuePosition(db.pool, outboxId))
+  async explain({ db, config }, outboxId) {
+    const email = await known(db.pool, outboxId)
+    const explanation = explainEmail(email, await findWhereabouts(db.pool, outboxId, config.EMAIL_PROVIDER))
     return {
       json: explanation,
       lines: [explanation.summary, ...(explanation.next ? [`Next: ${explanation.next}`] : [])],

@@ -3,6 +3,8 @@ import { adminCommand } from './admin.ts'
 import { type Command, CommandFailed, readInput, UsageError } from './command.ts'
 import { companyCommand } from './company.ts'
 import { dbCommand } from './db.ts'
+import { dlqCommand } from './dlq.ts'
+import { doctorCommand } from './doctor.ts'
 import { emailCommand } from './email.ts'
 import { sentenceFor } from './errors.ts'
 import { keyCommand } from './key.ts'
@@ -18,6 +20,8 @@ const COMMANDS: Record<string, Command> = {
   admin: adminCommand,
   send: sendCommand,
   email: emailCommand,
+  dlq: dlqCommand,
+  doctor: doctorCommand,
   db: dbCommand,
 }
 
@@ -32,7 +36,7 @@ async function main([name = 'help', ...rest]: string[]): Promise<number> {
     const input = readInput(rest, command)
     const answer = await command.run(input)
     if (answer) console.log(input.json ? JSON.stringify(answer.json) : answer.lines.join('\n'))
-    return 0
+    return answer?.exitCode ?? 0
   } catch (error) {
     if (error instanceof UsageError) return usageProblem(`${error.message}.`, command.usage)
     return failure(error)

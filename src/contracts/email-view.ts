@@ -75,6 +75,7 @@ export const explanationSchema = z
     nextAt: instant.nullable(),
     aheadInCompany: z.int().nullable().describe('E-mails of this company that go first'),
     companiesSharing: z.int().nullable().describe('Companies that have mail ready'),
+    parkedProviders: z.array(z.string()).nullable().describe('Set while every provider in use is parked'),
     attempts: z.int(),
     maxAttempts: z.int(),
     lastError: lastErrorSchema.nullable(),

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { EmailSummary } from './email-view.ts'
 import { explanationSchema } from './email-view.ts'
-import { explainEmail, type Standing } from './explain.ts'
+import { explainEmail, type Standing, type Whereabouts } from './explain.ts'
 import { EMAIL_STATUSES, type EmailStatus } from './states.ts'
 
 const AT = '2026-01-23T10:00:00.000Z'
@@ -65,13 +65,37 @@ const inLine = (more: Partial<Standing> = {}): Standing => ({
   pauseReason: null,
   ...more,
 })
+const where = (more: Partial<Whereabouts> = {}): Whereabouts => ({
+  standing: null,
+  inHand: null,
+  unknown: null,
+  parked: null,
+  contentGone: false,
+  ...more,
+})
+const PARKED = [
+  { provider: 'ses', since: AT, code: 'SES_DAILY_QUOTA_EXCEEDED', reason: 'Daily quota exceeded', probeAt: LATER },
+]
+const DOUBT = { reason: 'TIMEOUT', provider: 'ses', since: AT, resolveAt: LATER, onUnknown: 'resend' as const }
 const paused = inLine({ paused: true, pauseReason: 'bounce rate above 5 %' })
 const sentences = (told: { summary: string; next: string | null }) => `${told.summary} ${told.next ?? ''}`
 
+const EVERYWHERE = [
+  where(),
+  where({ standing: inLine() }),
+  where({ standing: paused }),
+  where({ inHand: { kind: 'work', holder: 'host:1' } }),
+  where({ inHand: { kind: 'dispatch', holder: 'host:1' } }),
+  where({ unknown: DOUBT }),
+  where({ unknown: { ...DOUBT, onUnknown: 'hold', reason: 'else' } }),
+  where({ standing: inLine(), parked: PARKED }),
+  where({ contentGone: true }),
+]
+
 describe('every status', () => {
   test.each(EMAIL_STATUSES)('%s is told in a sentence that shows no hole', status => {
-    for (const standing of [null, inLine(), paused]) {
-      const told = explainEmail(email(status), standing)
+    for (const whereabouts of EVERYWHERE) {
+      const told = explainEmail(email(status), whereabouts)
       expect(explanationSchema.safeParse(told).error).toBeUndefined()
       expect(told.summary).toMatch(/^[A-Z].{15,}\.?$/)
       expect(sentences(told)).not.toMatch(/null|undefined|NaN|\[object/)
@@ -91,23 +115,23 @@ describe('every status', () => {
           sentAt: maybe(AT),
           deliveredAt: maybe(LATER),
         }),
-        fc.constantFrom(null, inLine(), paused),
-        (status, holes, standing) => {
-          expect(sentences(explainEmail(email(status, holes), standing))).not.toMatch(/null|undefined/)
+        fc.constantFrom(...EVERYWHERE),
+        (status, holes, whereabouts) => {
+          expect(sentences(explainEmail(email(status, holes), whereabouts))).not.toMatch(/null|undefined/)
         },
       ),
     )
   })
 
   test('no two statuses are told alike', () => {
-    const told = EMAIL_STATUSES.map(status => explainEmail(email(status), null).summary)
+    const told = EMAIL_STATUSES.map(status => explainEmail(email(status), where()).summary)
     expect(new Set(told).size).toBe(EMAIL_STATUSES.length)
   })
 
   test.each(EMAIL_STATUSES)('%s carries its own numbers along', status => {
     const given = email(status)
     const { attempts, maxAttempts, lastError, outboxId } = given
-    expect(explainEmail(given, null)).toMatchObject({ outboxId, status, attempts, maxAttempts, lastError })
+    expect(explainEmail(given, where())).toMatchObject({ outboxId, status, attempts, maxAttempts, lastError })
   })
 })
 
@@ -120,36 +144,77 @@ describe('what is said is so', () => {
     ['paused', 'PENDING', {}, paused, /paused \(bounce rate above 5 %\)/],
     ['between two places', 'PENDING', {}, null, /Waiting to join the line/],
     ['under way', 'PROCESSING', { attempts: 2 }, null, /attempt 2 of 5 is under way/],
-    ['waiting to retry', 'RETRY_SCHEDULED', {}, null, /Attempt 1 failed because of SES_THROTTLING/],
+    [
+      'waiting to retry',
+      'RETRY_SCHEDULED',
+      {},
+      null,
+      /^Retry 2 of 5 at 2026-01-23T10:00:30\.000Z because capture answered SES_THROTTLING/,
+    ],
     ['due to retry', 'RETRY_SCHEDULED', {}, inLine({ ahead: 2 }), /2 of this company before it/],
     ['sent', 'SENT', {}, null, /Accepted by capture at 2026-01-23T10:00:00\.000Z as m-1/],
     ['delivered', 'DELIVERED', {}, null, /at 2026-01-23T10:00:30\.000Z/],
     ['refused', 'REJECTED', {}, null, /Refused by the provider.*SES_THROTTLING: Maximum/],
     ['exhausted', 'DLQ', {}, null, /after 5 attempts.*SES_THROTTLING/],
   ])('%s', (_, status, more, standing, expected) => {
-    expect(explainEmail(email(status, more), standing).summary).toMatch(expected)
+    expect(explainEmail(email(status, more), where({ standing })).summary).toMatch(expected)
   })
 
   test('a retry of a paused company is held, not sent when its turn comes', () => {
-    const told = explainEmail(email('RETRY_SCHEDULED'), paused)
+    const told = explainEmail(email('RETRY_SCHEDULED'), where({ standing: paused }))
     expect(sentences(told)).toMatch(/paused/)
     expect(told.next).not.toMatch(/when its turn comes/)
   })
 
+  test('mail of parked providers is held, and why and until when is said', () => {
+    for (const status of ['PENDING', 'RETRY_SCHEDULED'] as const) {
+      const told = explainEmail(email(status), where({ standing: inLine(), parked: PARKED }))
+      expect(told.summary).toMatch(
+        /^Held: provider ses parked since 2026-01-23T10:00:00.000Z because of SES_DAILY_QUOTA_EXCEEDED/,
+      )
+      expect(told).toMatchObject({ nextAt: LATER, parkedProviders: ['ses'] })
+    }
+  })
+
+  test('an unknown outcome tells why, and what its policy does when', () => {
+    const resend = explainEmail(email('UNKNOWN'), where({ unknown: DOUBT }))
+    expect(resend.summary).toMatch(/ses did not answer in time after the message had left/)
+    expect(resend).toMatchObject({ next: expect.stringContaining('tried again at'), nextAt: LATER })
+    const held = explainEmail(email('UNKNOWN'), where({ unknown: { ...DOUBT, onUnknown: 'hold' } }))
+    expect(held.next).toMatch(/never sent twice/)
+  })
+
+  test('who has it in hand is said', () => {
+    expect(explainEmail(email('PENDING'), where({ inHand: { kind: 'dispatch', holder: 'a:1' } })).summary).toMatch(
+      /On the queue/,
+    )
+    expect(explainEmail(email('PENDING'), where({ inHand: { kind: 'work', holder: 'a:1' } })).summary).toMatch(
+      /worker a:1/,
+    )
+  })
+
+  test('purged content cannot be replayed, and nobody is told otherwise', () => {
+    for (const status of ['DLQ', 'FAILED', 'REJECTED', 'EXPIRED'] as const)
+      expect(explainEmail(email(status), where({ contentGone: true })).next).toMatch(/no longer be replayed/)
+  })
+
   test('the time of the next step is given as a field too', () => {
-    expect(explainEmail(email('PENDING', { nextAttemptAt: LATER }), null).nextAt).toBe(LATER)
-    expect(explainEmail(email('RETRY_SCHEDULED'), null).nextAt).toBe(LATER)
-    expect(explainEmail(email('SENT'), null).nextAt).toBeNull()
+    expect(explainEmail(email('PENDING', { nextAttemptAt: LATER }), where()).nextAt).toBe(LATER)
+    expect(explainEmail(email('RETRY_SCHEDULED'), where()).nextAt).toBe(LATER)
+    expect(explainEmail(email('SENT'), where()).nextAt).toBeNull()
   })
 
   test('the place in line is given as fields too', () => {
     const standing = inLine({ ahead: 7, companies: 2 })
-    expect(explainEmail(email('PENDING'), standing)).toMatchObject({ aheadInCompany: 7, companiesSharing: 2 })
-    expect(explainEmail(email('SENT'), null)).toMatchObject({ aheadInCompany: null, companiesSharing: null })
+    expect(explainEmail(email('PENDING'), where({ standing }))).toMatchObject({
+      aheadInCompany: 7,
+      companiesSharing: 2,
+    })
+    expect(explainEmail(email('SENT'), where())).toMatchObject({ aheadInCompany: null, companiesSharing: null })
   })
 
   test('what has ended for good promises nothing', () => {
     for (const status of ['DELIVERED', 'BOUNCED', 'COMPLAINED', 'CANCELLED'] as const)
-      expect(explainEmail(email(status), null).next).toBeNull()
+      expect(explainEmail(email(status), where()).next).toBeNull()
   })
 })

@@ -1,42 +1,54 @@
 import type { EmailSummary, Explanation } from './email-view.ts'
 
-/** Where the e-mail stands in line; null when it is not in line. */
+/** Its place in line. */
 export type Standing = { ahead: number; companies: number; paused: boolean; pauseReason: string | null }
+
+export type ParkedProvider = { provider: string; since: string; code: string; reason: string; probeAt: string }
+
+/** What the e-mail's own row does not tell. Null: not so. */
+export type Whereabouts = {
+  standing: Standing | null
+  /** work: a worker has it. dispatch: it is on the queue for the workers. */
+  inHand: { kind: 'work' | 'dispatch'; holder: string } | null
+  unknown: { reason: string; provider: string; since: string; resolveAt: string; onUnknown: 'resend' | 'hold' } | null
+  /** Every provider in use is parked. */
+  parked: ParkedProvider[] | null
+  /** The content was purged or erased. */
+  contentGone: boolean
+}
 
 type Told = Pick<Explanation, 'summary' | 'next' | 'nextAt'>
 
 /** Where it is, why, what happens next and when, for people who were asked. */
-export function explainEmail(email: EmailSummary, standing: Standing | null): Explanation {
+export function explainEmail(email: EmailSummary, whereabouts: Whereabouts): Explanation {
   const { outboxId, status, attempts, maxAttempts, lastError } = email
-  const told = tell(email, standing)
+  const { standing, parked } = whereabouts
   return {
     outboxId,
     status,
-    ...told,
+    ...tell(email, whereabouts),
     aheadInCompany: standing?.ahead ?? null,
     companiesSharing: standing?.companies ?? null,
+    parkedProviders: parked?.map(one => one.provider) ?? null,
     attempts,
     maxAttempts,
     lastError,
   }
 }
 
-function tell(email: EmailSummary, standing: Standing | null): Told {
+function tell(email: EmailSummary, whereabouts: Whereabouts): Told {
   switch (email.status) {
     case 'PENDING':
-      return waiting(email, standing)
+      return waiting(email, whereabouts)
     case 'PROCESSING':
       return told(
-        `Being sent: attempt ${email.attempts} of ${email.maxAttempts} is under way.`,
+        `Being sent${email.provider ? ` by ${email.provider}` : ''}: attempt ${email.attempts} of ${email.maxAttempts} is under way.`,
         'The provider answers, or the attempt times out after 30 seconds.',
       )
     case 'RETRY_SCHEDULED':
-      return retrying(email, standing)
+      return retrying(email, whereabouts)
     case 'UNKNOWN':
-      return told(
-        'The connection ended after the message had left: whether the provider took it is not known.',
-        'A provider event, the idempotency key or the onUnknown policy decides.',
-      )
+      return unknown(whereabouts.unknown)
     case 'SENT':
       return told(
         `Accepted by ${email.provider ?? 'the provider'}${at(email.sentAt)}${email.messageId ? ` as ${email.messageId}` : ''}.`,
@@ -51,11 +63,14 @@ function tell(email: EmailSummary, standing: Standing | null): Told {
     case 'CANCELLED':
       return told('Cancelled before it was sent.', null)
     case 'EXPIRED':
-      return told('Not sent within 24 hours of its due time, so it was given up.', 'It can be replayed.')
+      return told(
+        'Not sent within 24 hours of its due time, so it was given up.',
+        replay(whereabouts, 'It can be replayed.'),
+      )
     case 'REJECTED':
     case 'FAILED':
     case 'DLQ':
-      return dead(email)
+      return dead(email, whereabouts)
   }
 }
 
@@ -63,17 +78,59 @@ const at = (time: string | null) => (time ? ` at ${time}` : '')
 
 const told = (summary: string, next: string | null, nextAt: string | null = null): Told => ({ summary, next, nextAt })
 
-function held(pauseReason: string | null): Told {
-  const because = pauseReason ? ` (${pauseReason})` : ''
-  return told(`Held: the company is paused${because}.`, 'It is sent when an administrator resumes the company.')
+/** What holds it back, whatever its own state. */
+function held({ standing, parked }: Whereabouts): Told | null {
+  if (standing?.paused) {
+    const because = standing.pauseReason ? ` (${standing.pauseReason})` : ''
+    return told(`Held: the company is paused${because}.`, 'It is sent when an administrator resumes the company.')
+  }
+  if (!parked?.[0]) return null
+  const all = parked.map(
+    one => `provider ${one.provider} parked since ${one.since} because of ${one.code}: ${one.reason}`,
+  )
+  const probeAt = parked.map(one => one.probeAt).sort()[0]!
+  return told(`Held: ${all.join('; ')}. No attempt is spent.`, `One e-mail tries again at ${probeAt}.`, probeAt)
 }
 
-function waiting(email: EmailSummary, standing: Standing | null): Told {
-  if (standing?.paused) return held(standing.pauseReason)
-  if (!standing && email.nextAttemptAt)
+function waiting(email: EmailSummary, whereabouts: Whereabouts): Told {
+  const { standing, inHand } = whereabouts
+  if (!standing && !inHand && email.nextAttemptAt)
     return told(`Scheduled for ${email.nextAttemptAt}.`, 'It joins the line then.', email.nextAttemptAt)
-  if (!standing) return told('Waiting to join the line.', 'It is picked up within seconds.')
-  return told(`Waiting for its turn: ${inLine(standing)}.`, 'It is sent when its turn comes.')
+  return (
+    held(whereabouts) ??
+    handed(inHand) ??
+    (standing
+      ? told(`Waiting for its turn: ${inLine(standing)}.`, 'It is sent when its turn comes.')
+      : told('Waiting to join the line.', 'It is picked up within seconds.'))
+  )
+}
+
+function handed(inHand: Whereabouts['inHand']): Told | null {
+  if (!inHand) return null
+  if (inHand.kind === 'dispatch') return told('On the queue: its turn has come.', 'The next free worker sends it.')
+  return told(`In the hands of worker ${inHand.holder}, about to be sent.`, 'It is sent within moments.')
+}
+
+const DOUBT: Record<string, string> = {
+  TIMEOUT: 'did not answer in time after the message had left',
+  CONNECTION_LOST: 'hung up after the message had left',
+  WORKER_LOST: 'was being called when the worker was lost',
+}
+
+function unknown(doubt: Whereabouts['unknown']): Told {
+  if (!doubt)
+    return told(
+      'The connection ended after the message had left: whether the provider took it is not known.',
+      'A provider event, the idempotency key or the onUnknown policy decides.',
+    )
+  const { provider, reason, since, resolveAt, onUnknown } = doubt
+  return told(
+    `Not known whether it was sent: ${provider} ${DOUBT[reason] ?? 'did not answer'} (${since}).`,
+    onUnknown === 'hold'
+      ? `Only a provider event moves it; at ${resolveAt} it is looked at again, and never sent twice.`
+      : `A provider event settles it; without one, it is tried again at ${resolveAt}.`,
+    resolveAt,
+  )
 }
 
 function inLine({ ahead, companies }: Standing): string {
@@ -81,28 +138,35 @@ function inLine({ ahead, companies }: Standing): string {
   return `${before} of this company before it, ${companies} ${companies === 1 ? 'company' : 'companies'} sharing`
 }
 
-function retrying(email: EmailSummary, standing: Standing | null): Told {
-  if (standing?.paused) return held(standing.pauseReason)
-  const because = email.lastError ? ` because of ${email.lastError.code}: ${email.lastError.message}` : ''
-  const which = `attempt ${email.attempts + 1} of ${email.maxAttempts}`
-  if (standing)
-    return told(
-      `Attempt ${email.attempts} failed${because}. ${which} is due: ${inLine(standing)}.`,
-      'It is sent when its turn comes.',
-    )
-  return told(
-    `Attempt ${email.attempts} failed${because}.`,
-    email.nextAttemptAt ? `${which}${at(email.nextAttemptAt)}.` : `${which} follows within seconds.`,
-    email.nextAttemptAt,
-  )
+/** "retry 3 of 5": the first attempt is not a retry, but people count the attempts. */
+function retrying(email: EmailSummary, whereabouts: Whereabouts): Told {
+  const { standing, inHand } = whereabouts
+  const which = `Retry ${email.attempts + 1} of ${email.maxAttempts}`
+  const because = email.lastError ? ` because ${whoAnswered(email)}` : ''
+  if (!standing && !inHand && email.nextAttemptAt)
+    return told(`${which}${at(email.nextAttemptAt)}${because}.`, 'It joins the line then.', email.nextAttemptAt)
+  const stopped = held(whereabouts) ?? handed(inHand)
+  if (stopped) return { ...stopped, summary: `${stopped.summary} ${which} is due${because}.` }
+  if (!standing) return told(`${which}${because}.`, 'It follows within seconds.')
+  return told(`${which} is due${because}: ${inLine(standing)}.`, 'It is sent when its turn comes.')
 }
 
-function dead(email: EmailSummary): Told {
+function whoAnswered({ provider, lastError }: EmailSummary): string {
+  const { code, message } = lastError!
+  return `${provider ?? 'the gateway'} answered ${code}: ${message}`
+}
+
+function dead(email: EmailSummary, whereabouts: Whereabouts): Told {
   const because = email.lastError ? ` ${email.lastError.code}: ${email.lastError.message}` : ''
+  if (email.lastError?.code === 'RECIPIENT_SUPPRESSED') return told(`Not sent.${because}.`, null)
   const how = {
     REJECTED: 'Refused by the provider.',
     FAILED: 'Given up: it can never be sent as it is.',
     DLQ: `Given up after ${email.attempts} attempts.`,
   }[email.status as 'REJECTED' | 'FAILED' | 'DLQ']
-  return told(`${how}${because}`, 'It is in the dead letter queue and can be replayed once the cause is mended.')
+  const next = 'It is in the dead letter queue and can be replayed once the cause is mended.'
+  return told(`${how}${because}`, replay(whereabouts, next))
 }
+
+const replay = ({ contentGone }: Whereabouts, next: string) =>
+  contentGone ? 'Its content was purged, so it can no longer be replayed.' : next

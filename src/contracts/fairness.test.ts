@@ -1,6 +1,11 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { calculateRoundRobinPriority, EMAIL_JOB_FAIRNESS_CONFIG, type TenantFairnessMetrics } from './fairness.ts'
+import { describe, expect, test } from 'vitest'
+import {
+  calculateRoundRobinPriority,
+  EMAIL_JOB_FAIRNESS_CONFIG,
+  inHandAllowance,
+  type TenantFairnessMetrics,
+} from './fairness.ts'
 
 test('the configuration is the one seed 002 prints', () => {
   expect(EMAIL_JOB_FAIRNESS_CONFIG).toEqual({
@@ -43,4 +48,70 @@ test('the metrics of a company that was never served have no lastProcessedAt', (
     consecutiveBatchCount: 0,
   }
   expect(metrics.currentPriority).toBe(2)
+})
+
+describe('how many more of a company may be in hand', () => {
+  const hands = fc.integer({ min: 0, max: 1000 })
+
+  /** Companies come one after the other, and each takes all it may until nothing changes. */
+  function greedy(total: number, companies: number): number[] {
+    const own = Array.from({ length: companies }, () => 0)
+    const free = () => total - own.reduce((sum, count) => sum + count, 0)
+    for (let company = 0; company < companies; company++) {
+      for (let more = 1; more > 0; own[company]! += more) more = inHandAllowance({ own: own[company]!, free: free() })
+    }
+    return own
+  }
+
+  test('is never negative, and never more than are free', () => {
+    fc.assert(
+      fc.property(hands, hands, (own, free) => {
+        const more = inHandAllowance({ own, free })
+        return more >= 0 && more <= free && Number.isInteger(more)
+      }),
+    )
+  })
+
+  test('more hands in use never mean more to take; more free ones never mean less', () => {
+    fc.assert(
+      fc.property(hands, hands, (own, free) => {
+        const more = inHandAllowance({ own, free })
+        return inHandAllowance({ own: own + 1, free }) <= more && inHandAllowance({ own, free: free + 1 }) >= more
+      }),
+    )
+  })
+
+  test('one company alone gets four fifths, and from five hands on leaves some for another', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 5, max: 1000 }), total => {
+        const [own] = greedy(total, 1)
+        return own! >= (4 * total) / 5 && own! < (4 * total) / 5 + 1 && own! < total
+      }),
+    )
+    expect([greedy(10, 1), greedy(100, 1)]).toEqual([[8], [80]])
+  })
+
+  test('the last free hand goes to a company that has hardly any, and not to one that has four or more', () => {
+    for (let own = 0; own < 4; own++) expect(inHandAllowance({ own, free: 1 }), `has ${own}`).toBe(1)
+    for (let own = 4; own < 50; own++) expect(inHandAllowance({ own, free: 1 }), `has ${own}`).toBe(0)
+  })
+
+  test('a company that has none is served as long as a hand is free', () => {
+    fc.assert(fc.property(fc.integer({ min: 1, max: 1000 }), free => inHandAllowance({ own: 0, free }) >= 1))
+  })
+
+  test('companies that hang share what the others left: each next one has about a fifth of the one before', () => {
+    expect(greedy(100, 3)).toEqual([80, 16, 4])
+    fc.assert(
+      fc.property(fc.integer({ min: 5, max: 1000 }), fc.integer({ min: 2, max: 5 }), (total, companies) => {
+        const own = greedy(total, companies)
+        let left = total
+        return own.every(count => {
+          const share = Math.ceil((4 * left) / 5)
+          left -= count
+          return count <= share
+        })
+      }),
+    )
+  })
 })

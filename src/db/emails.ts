@@ -1,8 +1,6 @@
 import type { EmailEventView, EmailSummary } from '../contracts/email-view.ts'
-import { type Queryable, run } from './pool.ts'
+import { iso, type Queryable, run } from './pool.ts'
 
-/** Timestamps as ISO text made by Postgres: one spelling everywhere, and no Date in between. */
-const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 const people = (kind: string) => `coalesce((select json_agg(coalesce(r.address, '(erased)') order by r.ordinal)
   from email_recipients r where r.outbox_id = o.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
 
@@ -94,29 +92,4 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
   values.push(filter.limit)
   const text = `select ${SUMMARY} from email_outbox o where ${where.join(' and ')} order by o.outbox_id desc limit $${values.length}`
   return { text, values }
-}
-
-export type QueuePosition = { ahead: number; companies: number; paused: boolean; pauseReason: string | null }
-
-/** Counting stops at a thousand: "more than 1000" is an answer too, and costs no more. */
-export async function findQueuePosition(db: Queryable, outboxId: string): Promise<QueuePosition | null> {
-  const [row] = await run<QueuePosition>(
-    db,
-    'find-queue-position',
-    `select (select count(*) from (select from email_ready a where a.company_id = r.company_id
-         and (a.priority, a.outbox_id) < (r.priority, r.outbox_id) limit 1001) t)::int as ahead,
-       (with recursive ready as (
-          (select company_id from email_ready order by company_id limit 1)
-          union all
-          select (select n.company_id from email_ready n where n.company_id > ready.company_id order by n.company_id limit 1)
-          from ready where ready.company_id is not null)
-        select count(company_id) from ready)::int as companies,
-       c.paused_at is not null as paused, c.pause_reason as "pauseReason"
-     from email_outbox o
-     join email_ready r on r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id
-     join companies c on c.company_id = o.company_id
-     where o.outbox_id = $1`,
-    [outboxId],
-  )
-  return row ?? null
 }

@@ -34,10 +34,6 @@ export async function putFeedback(db: Queryable, feedback: Feedback): Promise<vo
          complained_at = case when $2 = 'COMPLAINED' then now() else o.complained_at end
        from email where o.outbox_id = $1 and email.status = any($3) and exists (select from told where kind = 'to')
        returning email.status as before, email.attempt_id
-     ), known as (
-       delete from unknown_sends where outbox_id = $1 and exists (select from moved)
-     ), undead as (
-       delete from dead_letters where outbox_id = $1 and exists (select from moved)
      ), resolved as (
        insert into email_events (outbox_id, event_id, type, metadata)
        select $1, uuid_v7_now(1), 'RESOLVED', jsonb_build_object('by', 'provider-event', 'from', before, 'event', $4::text, 'attemptId', attempt_id)
@@ -56,6 +52,26 @@ export async function putFeedback(db: Queryable, feedback: Feedback): Promise<vo
       JSON.stringify(feedback.metadata),
       feedback.messageId,
     ],
+  )
+  await forgetDoubtAndDeath(db, feedback.outboxId)
+}
+
+/**
+ * After the report, in a statement of its own: a report that waited for a settlement cannot see what that one wrote beside
+ * the e-mail.
+ */
+async function forgetDoubtAndDeath(db: Queryable, outboxId: string): Promise<void> {
+  await run(
+    db,
+    'forget-doubt-and-death',
+    `with ended as materialized (
+       select outbox_id from email_outbox
+       where outbox_id = $1 and status in ('SENT', 'DELIVERED', 'BOUNCED', 'COMPLAINED')
+     ), undead as (
+       delete from dead_letters where outbox_id in (select outbox_id from ended)
+     )
+     delete from unknown_sends where outbox_id in (select outbox_id from ended)`,
+    [outboxId],
   )
 }
 

@@ -113,3 +113,6 @@ export function idRange(items: { outboxId: string }[]): [string, string] {
  * e-mail as not due, and then nobody would come back to it.
  */
 export const RING_AGAIN = 'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'
+
+/** Timestamps as ISO text made by Postgres: one spelling everywhere, and no Date in between. */
+export const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`

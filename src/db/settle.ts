@@ -35,7 +35,9 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
   const settled = new Set<string>()
   for (const [name, statement, some] of groups(settlements)) {
     const rows = await run<{ outbox_id: string }>(db, name, statement, [
-      JSON.stringify(some.map(toRow), withoutNul),
+      name === 'settle-sent'
+        ? withoutNul(JSON.stringify(some.map(toSentRow)))
+        : withoutNul(JSON.stringify(some.map(toRow))),
       ...idRange(some),
     ])
     for (const row of rows) settled.add(row.outbox_id)
@@ -73,25 +75,29 @@ function toRow({ guard, events, count, ...rest }: Settlement) {
   }
 }
 
+function toSentRow({ outboxId, guard, messageId, durationMs, events: [event] }: Settlement) {
+  const lease = (guard as { leaseId: string }).leaseId
+  return { o: outboxId, l: lease, m: messageId, d: durationMs, e: event!.id, x: event!.metadata }
+}
+
 /** A provider's message may hold what no text of Postgres can. */
-const withoutNul = (_key: string, value: unknown) =>
-  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '') : value
+const withoutNul = (json: string) =>
+  json.includes('\\u0000') ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u0000/g, '$1') : json
 
 /** Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. */
 const SETTLE_SENT = `
 with input as materialized (
-  select * from json_to_recordset($1::json) as x(
-    "outboxId" uuid, guard uuid, "messageId" text, "durationMs" int, "eventId" uuid, metadata jsonb)
+  select * from json_to_recordset($1::json) as x(o uuid, l uuid, m text, d int, e uuid, x jsonb)
 ), settled as (
-  update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = i."messageId",
-    duration_ms = i."durationMs", sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
-  from input i where o.outbox_id = i."outboxId" and o.lease_id = i.guard and o.outbox_id between $2 and $3
-  returning o.outbox_id, i."eventId", i.metadata
+  update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = i.m, duration_ms = i.d,
+    sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
+  from input i where o.outbox_id = i.o and o.lease_id = i.l and o.outbox_id between $2 and $3
+  returning o.outbox_id, i.e, i.x
 ), put_recipients as (
   update email_recipients r set status = 'SENT' from settled s
   where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $2 and $3
 ), put_events as (
-  insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, "eventId", 'SENT', metadata from settled
+  insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, e, 'SENT', x from settled
 )
 select outbox_id from settled`
 
@@ -160,7 +166,8 @@ with input as materialized (
   select s.outbox_id, s.company_id, (s.dead ->> 'failedAttempts')::smallint, s.dead ->> 'reason', s.dead ->> 'code', now(),
     coalesce((select jsonb_agg(jsonb_build_object('attempt', v.metadata -> 'attempt', 'timestamp', v.created_at,
         'error', v.metadata -> 'errorCode', 'message', v.metadata -> 'errorMessage') order by v.event_id)
-      from email_events v where v.outbox_id = s.outbox_id and v.type = 'RETRY_SCHEDULED'), '[]')
+      from email_events v where v.outbox_id = s.outbox_id and v.type = 'RETRY_SCHEDULED' and v.created_at >= coalesce((
+        select max(p.created_at) from email_events p where p.outbox_id = s.outbox_id and p.type = 'REPLAYED'), '-infinity')), '[]')
       || jsonb_build_array(jsonb_build_object('attempt', s.dead -> 'failedAttempts', 'timestamp', now(), 'error', s.dead -> 'code',
         'message', s.dead -> 'reason')),
     jsonb_build_object('outboxId', s.outbox_id, 'companyId', s.company_id, 'requestId', s.request_id, 'externalId', s.external_id,
@@ -168,7 +175,8 @@ with input as materialized (
   from settled s where s.dead is not null
   on conflict (outbox_id) do update set failed_attempts = excluded.failed_attempts, moved_at = now(),
     last_failure_reason = excluded.last_failure_reason, last_failure_code = excluded.last_failure_code,
-    last_failure_at = excluded.last_failure_at, retry_history = excluded.retry_history
+    last_failure_at = excluded.last_failure_at, retry_history = excluded.retry_history,
+    original_data = excluded.original_data, enqueued_at = excluded.enqueued_at
 )
 select outbox_id from settled`
 

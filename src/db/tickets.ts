@@ -60,7 +60,7 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
            'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
          from recipients p where p.recipient_id = o.recipient_id) end as person,
        (select count(*)::int from email_attachments f where f.outbox_id = o.outbox_id) as files
-     from email_outbox o join email_content c using (outbox_id)
+     from email_outbox o left join email_content c using (outbox_id)
      where o.outbox_id = any($1) and o.outbox_id between $2 and $3
        and o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`,
     [sorted, sorted[0], sorted.at(-1)],

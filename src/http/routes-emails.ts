@@ -6,9 +6,10 @@ import { hashEmail } from '../contracts/hashing.ts'
 import { instantSchema, rangeEndSchema } from '../contracts/instant.ts'
 import { checkSchedule, SEND_LIMITS } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
-import { type EmailFilter, findEmail, findQueuePosition, listEmails, listEvents } from '../db/emails.ts'
+import { type EmailFilter, findEmail, listEmails, listEvents } from '../db/emails.ts'
 import type { Database } from '../db/pool.ts'
 import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/schedule.ts'
+import { findWhereabouts } from '../db/whereabouts.ts'
 import { addressKey } from '../pipeline/accept-email.ts'
 import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
@@ -16,7 +17,7 @@ import type { KeyRegistry } from './key-registry.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
 
-export type EmailRouteDeps = { db: Database; keys: KeyRegistry; pepper: string }
+export type EmailRouteDeps = { db: Database; keys: KeyRegistry; pepper: string; providers: string[] }
 
 const params = z.object({ outboxId: z.string() })
 const refusals = problemAnswers(400, 401, 403, 404, 503)
@@ -53,7 +54,7 @@ const changedSchema = z.object({
   scheduledAt: z.iso.datetime().nullable(),
 })
 
-export function emailRoutes(app: App, { db, keys, pepper }: EmailRouteDeps): void {
+export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRouteDeps): void {
   const mayRead = requireKey(keys, pepper, 'read')
   const maySend = requireKey(keys, pepper, 'send')
 
@@ -87,7 +88,7 @@ export function emailRoutes(app: App, { db, keys, pepper }: EmailRouteDeps): voi
     },
     async request => {
       const email = await ownEmail(db, request.params, request.key!.companyId)
-      return explainEmail(email, await findQueuePosition(db.pool, email.outboxId))
+      return explainEmail(email, await findWhereabouts(db.pool, email.outboxId, providers))
     },
   )
 

@@ -1,5 +1,9 @@
 import { z } from 'zod'
+import { listCounters } from '../db/counters.ts'
+import { readHealth } from '../db/health.ts'
 import type { Database } from '../db/pool.ts'
+import { listProviders } from '../db/providers.ts'
+import { type MetricsSnapshot, makeMetrics } from '../telemetry/metrics.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -7,7 +11,18 @@ import { Problem } from './problem.ts'
 const healthSchema = z.object({ status: z.literal('ok') })
 const open = { tags: ['Operations'], security: [] }
 
-export function operationRoutes(app: App, { db }: { db: Database }): void {
+async function snapshot(db: Database, names: string[]): Promise<MetricsSnapshot> {
+  const [health, counters, rows] = await Promise.all([
+    readHealth(db.pool),
+    listCounters(db.pool),
+    listProviders(db.pool, names),
+  ])
+  return { ...health, counters, providers: rows.map(row => ({ name: row.name, open: row.state === 'open' })) }
+}
+
+export function operationRoutes(app: App, { db, providers }: { db: Database; providers: string[] }): void {
+  const metrics = makeMetrics(() => snapshot(db, providers))
+
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
 
   app.get(
@@ -27,5 +42,18 @@ export function operationRoutes(app: App, { db }: { db: Database }): void {
         throw new Problem('DATABASE_UNAVAILABLE', { headers: { 'retry-after': '1' } })
       }
     },
+  )
+
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        summary: 'For Prometheus',
+        ...open,
+        produces: ['text/plain'],
+        response: { 200: z.string(), ...problemAnswers(503) },
+      },
+    },
+    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
   )
 }

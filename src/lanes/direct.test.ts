@@ -1,74 +1,54 @@
-import { pino } from 'pino'
-import { afterEach, describe, expect, test } from 'vitest'
-import { DirectLane, type DirectLaneOptions } from './direct.ts'
-
-const NEVER_MS = 60_000
-const soon = () => new Promise(resolve => setTimeout(resolve, 5))
-
-type Job = { name: number; finish: () => void; fail: (error: Error) => void }
-
-/** A lane over a plain array, whose work ends when the test says so. */
-function laneOver(ready: number[], options: Partial<DirectLaneOptions<number>> = {}) {
-  const asked: number[] = []
-  const running: Job[] = []
-  const ended: number[][] = []
-  const renewed: number[][] = []
-  const logged: string[] = []
-  const lane = new DirectLane<number>({
-    claim: async size => {
-      asked.push(size)
-      const items = ready.splice(0, size)
-      return {
-        items,
-        end: async () => void ended.push(items),
-        renew: async () => void renewed.push(items),
-      }
-    },
-    work: name => new Promise((resolve, reject) => running.push({ name, finish: resolve, fail: reject })),
-    concurrency: 3,
-    renewEveryMs: NEVER_MS,
-    idleMs: NEVER_MS,
-    log: pino({ level: 'trace' }, { write: line => void logged.push(line) }),
-    ...options,
-  })
-  opened.push({ lane, running })
-  return { lane, asked, running, ended, renewed, logged, names: () => running.map(job => job.name) }
-}
-
-const opened: { lane: DirectLane<number>; running: Job[] }[] = []
-
-afterEach(async () => {
-  for (const { lane, running } of opened.splice(0)) {
-    const stopped = lane.stop()
-    await soon()
-    for (const job of running) job.finish()
-    await stopped
-  }
-})
+import { describe, expect, test } from 'vitest'
+import { laneOver, soon } from '../../test/support/direct-lane.ts'
+import { Gate } from './gate.ts'
 
 describe('concurrency', () => {
-  test('no more is claimed than there are free hands', async () => {
-    const { lane, asked, names, running } = laneOver([1, 2, 3, 4, 5])
+  test('no more is claimed than there are hands and one ahead, and each that comes free is filled', async () => {
+    const { lane, sizes, names, running } = laneOver([1, 2, 3, 4, 5, 6])
     lane.start()
     await soon()
-    expect(names()).toEqual([1, 2, 3])
-    expect(asked[0]).toBe(3)
+    expect(names()).toEqual([1, 2, 3, 4])
+    expect(sizes()).toEqual([4])
     running[1]!.finish()
     await soon()
-    expect(names()).toEqual([1, 2, 3, 4])
-    expect(asked[1]).toBe(1)
+    expect(names()).toEqual([1, 2, 3, 4, 5])
+    expect(sizes()).toEqual([4, 1])
   })
 
-  test('never more than the bound are under way, whatever finishes when', async () => {
+  test('a hand is free as soon as the provider has answered, though the outcome is still being written', async () => {
+    const { lane, names, running } = laneOver([1, 2, 3, 4, 5, 6])
+    lane.start()
+    await soon()
+    running[0]!.release()
+    running[0]!.release()
+    await soon()
+    expect(names(), 'and only once').toEqual([1, 2, 3, 4, 5])
+  })
+
+  test('a database that is slow to write holds up the claims: no more than four times the hands are unsettled', async () => {
+    const { lane, running } = laneOver(Array.from({ length: 100 }, (_, index) => index))
+    lane.start()
+    for (let answered = 0; answered < 60; answered++) {
+      await soon()
+      running[answered]?.release()
+    }
+    expect(running).toHaveLength(12)
+  })
+
+  test('never more than the bound are sending, whatever finishes when', async () => {
     const ready = Array.from({ length: 200 }, (_, index) => index)
+    const gate = new Gate(7)
     let [now, most, done] = [0, 0, 0]
     const { lane } = laneOver(ready, {
       concurrency: 7,
-      work: async item => {
+      work: async ({ content, release }) => {
+        await gate.enter()
         most = Math.max(most, ++now)
-        await new Promise(resolve => setTimeout(resolve, item % 4))
+        await new Promise(resolve => setTimeout(resolve, content! % 4))
         now--
         done++
+        gate.leave()
+        release()
       },
     })
     lane.start()
@@ -76,12 +56,56 @@ describe('concurrency', () => {
     expect(most).toBe(7)
   })
 
+  test('while the providers are parked nothing is claimed; a probe is one', async () => {
+    let allowed = 0
+    const { lane, names, running } = laneOver([1, 2, 3], { mayClaim: () => allowed })
+    lane.start()
+    await soon()
+    expect(names()).toEqual([])
+    allowed = 1
+    lane.nudge()
+    await soon()
+    lane.nudge()
+    await soon()
+    expect(names()).toEqual([1])
+    running[0]!.finish()
+    await soon()
+    expect(names()).toEqual([1, 2])
+  })
+
   test('starting twice is starting once', async () => {
-    const { lane, asked } = laneOver([])
+    const { lane, sizes } = laneOver([])
     lane.start()
     lane.start()
     await soon()
-    expect(asked).toEqual([3])
+    expect(sizes()).toEqual([4])
+  })
+})
+
+describe('a company whose recipients hang', () => {
+  const slow = Array.from({ length: 100 }, () => 0).map((_, index) => index)
+  const companyOf = (name: number) => (name < 100 ? 'slow' : 'quick')
+
+  test('does not fill the hands, and mail of another goes out the moment it comes', async () => {
+    const ready = [...slow]
+    const { lane, names } = laneOver(ready, { concurrency: 10, companyOf })
+    lane.start()
+    await soon()
+    expect(names()).toHaveLength(9)
+    ready.push(100)
+    lane.nudge()
+    await soon()
+    expect(names()).toContain(100)
+  })
+
+  test('goes on as its own come free, a share of the hands at a time', async () => {
+    const { lane, names, running } = laneOver([...slow], { concurrency: 10, companyOf })
+    lane.start()
+    await soon()
+    for (const job of running.slice(0, 5)) job.finish()
+    await soon()
+    expect(names().length).toBeGreaterThanOrEqual(12)
+    expect(names().length - 5).toBeLessThanOrEqual(9)
   })
 })
 
@@ -102,15 +126,15 @@ describe('waking up', () => {
   test('a nudge that comes while it looks is not lost', async () => {
     const ready: number[] = []
     let looks = 0
-    const { lane, names } = laneOver([], {
-      claim: async size => {
-        const items = ready.splice(0, size)
+    const { lane, names, batchOf } = laneOver([], {
+      claim: async () => {
+        const found = ready.splice(0)
         if (++looks === 1) {
           ready.push(1)
           lane.nudge()
         }
         await soon()
-        return { items, end: async () => {}, renew: async () => {} }
+        return found.length > 0 ? batchOf(found) : null
       },
     })
     lane.start()
@@ -131,7 +155,7 @@ describe('waking up', () => {
   })
 
   test('nudges while all hands are full do not make it spin', async () => {
-    const { lane, asked } = laneOver([1, 2, 3, 4])
+    const { lane, sizes } = laneOver([1, 2, 3, 4, 5])
     lane.start()
     await soon()
     for (let times = 0; times < 100; times++) {
@@ -139,13 +163,13 @@ describe('waking up', () => {
       await Promise.resolve()
     }
     await soon()
-    expect(asked).toEqual([3])
+    expect(sizes()).toEqual([4])
   })
 })
 
 describe('stopping', () => {
   test('waits for the work under way, ends its lease, and claims nothing more', async () => {
-    const { lane, running, names, asked, ended } = laneOver([1, 2, 3, 4, 5])
+    const { lane, running, names, sizes, ended } = laneOver([1, 2, 3, 4, 5])
     lane.start()
     await soon()
     let stopped = false
@@ -156,9 +180,9 @@ describe('stopping', () => {
     expect(stopped).toBe(false)
     for (const job of running) job.finish()
     await stopping
-    expect(names()).toEqual([1, 2, 3])
-    expect(asked).toEqual([3])
-    expect(ended).toEqual([[1, 2, 3]])
+    expect(names()).toEqual([1, 2, 3, 4])
+    expect(sizes()).toEqual([4])
+    expect(ended).toEqual(['of 1 2 3 4'])
   })
 
   test('is quick when there is nothing to do', async () => {
@@ -176,10 +200,10 @@ describe('stopping', () => {
 
   test('what was being claimed at that moment is still worked on, not forgotten', async () => {
     let give = () => {}
-    const { lane, names, running } = laneOver([], {
+    const { lane, names, running, batchOf } = laneOver([], {
       claim: () =>
         new Promise(resolve => {
-          give = () => resolve({ items: [1], end: async () => {}, renew: async () => {} })
+          give = () => resolve(batchOf([1]))
         }),
     })
     lane.start()
@@ -189,100 +213,5 @@ describe('stopping', () => {
     expect(names()).toEqual([1])
     running[0]!.finish()
     await stopping
-  })
-})
-
-describe('leases', () => {
-  test('a lease ends when the last of its batch is done', async () => {
-    const { lane, running, ended } = laneOver([1, 2])
-    lane.start()
-    await soon()
-    running[0]!.finish()
-    await soon()
-    expect(ended).toEqual([])
-    running[1]!.finish()
-    await soon()
-    expect(ended).toEqual([[1, 2]])
-  })
-
-  test('a lease is renewed as long as there is work under it', async () => {
-    const { lane, running, renewed } = laneOver([1], { renewEveryMs: 10 })
-    lane.start()
-    await new Promise(resolve => setTimeout(resolve, 60))
-    expect(renewed.length).toBeGreaterThanOrEqual(2)
-    running[0]!.finish()
-    await soon()
-    const soFar = renewed.length
-    await new Promise(resolve => setTimeout(resolve, 40))
-    expect(renewed).toHaveLength(soFar)
-  })
-})
-
-describe('trouble', () => {
-  test('a throwing work item harms nobody: its neighbours finish, its hand is free again', async () => {
-    const { lane, running, names, logged } = laneOver([1, 2, 3, 4])
-    lane.start()
-    await soon()
-    running[0]!.fail(new Error('boom'))
-    await soon()
-    expect(names()).toEqual([1, 2, 3, 4])
-    expect(logged.join('')).toMatch(/boom/)
-  })
-
-  test('work that throws before it promised anything is caught too', async () => {
-    const seen: number[] = []
-    const { lane } = laneOver([1, 2, 3], {
-      work: item => {
-        seen.push(item)
-        throw new Error('not even started')
-      },
-    })
-    lane.start()
-    await soon()
-    expect(seen).toEqual([1, 2, 3])
-  })
-
-  test('a failing claim is logged and tried again', async () => {
-    let tries = 0
-    const { lane, names, logged } = laneOver([], {
-      idleMs: 5,
-      claim: async () => {
-        if (++tries < 3) throw new Error('no connection')
-        return { items: tries === 3 ? [1] : [], end: async () => {}, renew: async () => {} }
-      },
-    })
-    lane.start()
-    await new Promise(resolve => setTimeout(resolve, 60))
-    expect(names()).toEqual([1])
-    expect(logged.filter(line => line.includes('no connection'))).toHaveLength(2)
-  })
-
-  test('a claim that keeps failing does not spin', async () => {
-    let tries = 0
-    const { lane } = laneOver([], {
-      idleMs: 20,
-      claim: async () => {
-        tries++
-        throw new Error('no connection')
-      },
-    })
-    lane.start()
-    await new Promise(resolve => setTimeout(resolve, 100))
-    expect(tries).toBeLessThan(10)
-  })
-
-  test('a lease that cannot be renewed or ended is no reason to stop', async () => {
-    const broken = () => Promise.reject(new Error('no connection'))
-    let claims = 0
-    const { lane, running, names } = laneOver([], {
-      renewEveryMs: 5,
-      concurrency: 1,
-      claim: async () => ({ items: claims++ < 2 ? [claims] : [], end: broken, renew: broken }),
-    })
-    lane.start()
-    await new Promise(resolve => setTimeout(resolve, 30))
-    running[0]!.finish()
-    await soon()
-    expect(names()).toEqual([1, 2])
   })
 })

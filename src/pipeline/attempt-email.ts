@@ -12,7 +12,7 @@ import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../pr
 import type { AttemptLog } from './attempt-log.ts'
 import type { HtmlChecker } from './html-check.ts'
 import { type Outcome, toSettlement } from './outcome.ts'
-import { VALIDATIONS, validateEmail } from './validate-email.ts'
+import { validateEmail } from './validate-email.ts'
 
 /** Seed 000: the call really ends after 30 seconds. */
 const PROVIDER_TIMEOUT_MS = 30_000
@@ -120,8 +120,6 @@ async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDe
     provider: provider.name,
     attempt: attemptOf(ticket),
     before: ticket.attempts,
-    validations: VALIDATIONS,
-    eventIds: [uuidv7(), uuidv7(), uuidv7()],
   })
   if (!held) {
     deps.log.elsewhere(hand)

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
+import { purgeOldPayloads } from '../db/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/expiry.ts'
 import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
 import { returnExpiredLeases } from '../db/leases.ts'
@@ -22,6 +23,7 @@ const CHORES: Chore[] = [
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
+  { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
 ]

@@ -1,8 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { EMAIL_EVENT_TYPES, type EmailStatus, mayMove } from '../contracts/states.ts'
+import type { Settlement } from '../db/settle.ts'
 import { type AttemptFacts, type FailureFacts, type Outcome, toSettlement } from './outcome.ts'
 
-const facts: AttemptFacts = { outboxId: 'o', leaseId: 'l', attempt: 3, maxAttempts: 5, durationMs: 42 }
+const guard = { leaseId: 'l' }
+const facts: AttemptFacts = {
+  outboxId: 'o',
+  guard,
+  requestId: 'r-1',
+  attempt: 3,
+  maxAttempts: 5,
+  durationMs: 42,
+  attemptId: 'a-1',
+  provider: 'ses',
+}
+/** No call was made: RECEIVED is still to be written. */
+const waiting: AttemptFacts = { ...facts, guard: { leaseId: 'l', waiting: true } }
 const failure: FailureFacts = {
   code: 'SES_THROTTLING',
   category: 'QUOTA_ERROR',
@@ -73,14 +86,43 @@ const ENDS: Row[] = [
       ['DLQ_MOVED', MOVED],
     ],
   ],
-  ['too late', { kind: 'expired' }, 'EXPIRED', [['EXPIRED', { attempts: 3 }]]],
+  [
+    'left without an answer',
+    { kind: 'unknown', failure: { ...failure, category: 'TIMEOUT_ERROR' }, graceSeconds: 120 },
+    'UNKNOWN',
+    [['UNKNOWN', { reason: 'TIMEOUT', attempt: 3, attemptId: 'a-1', provider: 'ses', graceSeconds: 120 }]],
+  ],
+  [
+    'cut off',
+    { kind: 'unknown', failure, graceSeconds: 5 },
+    'UNKNOWN',
+    [['UNKNOWN', { ...ERROR, reason: 'CONNECTION_LOST', attempt: 3 }]],
+  ],
+  [
+    'parked with its provider',
+    { kind: 'parked', failure },
+    'PENDING',
+    [['RETRY_SCHEDULED', { ...ERROR, parked: true, willRetry: true, attempt: 3, nextAttemptNumber: 3 }]],
+  ],
+  [
+    'stopped by the suppression list',
+    { kind: 'suppressed', hashes: ['sha256:a', 'sha256:b'] },
+    'REJECTED',
+    [
+      [
+        'REJECTED',
+        { errorCode: 'RECIPIENT_SUPPRESSED', recipient: 'sha256:a', suppressed: ['sha256:a', 'sha256:b'], attempt: 3 },
+      ],
+    ],
+  ],
+  ['too late', { kind: 'expired' }, 'EXPIRED', [['EXPIRED', { attempts: 2 }]]],
 ]
 
 describe.each(ENDS)('an attempt that was %s', (_, outcome, status, events) => {
   const settlement = toSettlement(outcome, facts)
 
   test(`leaves the e-mail ${status}, which PROCESSING may become`, () => {
-    expect(settlement).toMatchObject({ outboxId: 'o', leaseId: 'l', status })
+    expect(settlement).toMatchObject({ outboxId: 'o', guard, status })
     expect(mayMove('PROCESSING', settlement.status)).toBe(true)
   })
 
@@ -90,6 +132,19 @@ describe.each(ENDS)('an attempt that was %s', (_, outcome, status, events) => {
       expect(event.metadata).toMatchObject(events[place]![1])
       expect(EMAIL_EVENT_TYPES).toContain(event.type)
     })
+  })
+
+  test('before any call: RECEIVED comes first, under the same guard', () => {
+    const refused = toSettlement(outcome, waiting)
+    expect(refused.guard).toEqual({ leaseId: 'l', waiting: true })
+    expect(refused.events.map(event => event.type)).toEqual(['RECEIVED', ...events.map(([type]) => type)])
+    expect(refused.events[0]!.metadata).toEqual({ attempt: 3, requestId: 'r-1' })
+  })
+
+  test('gives every event an id of its own, in the order of writing', () => {
+    const ids = toSettlement(outcome, waiting).events.map(event => event.id)
+    expect(ids.toSorted()).toEqual(ids)
+    expect(new Set(ids).size).toBe(ids.length)
   })
 
   test('can travel as JSON without losing a field of its events', () => {
@@ -121,10 +176,10 @@ describe('what hangs on the status', () => {
     }
   })
 
-  test('REJECTED, FAILED and DLQ become dead letters with a reason and at least one attempt; nothing else does', () => {
+  test('REJECTED, FAILED and DLQ become dead letters with a reason and at least one attempt; nothing else, and no suppressed one, does', () => {
     for (const [, outcome] of ENDS) {
       const settlement = toSettlement(outcome, facts)
-      const isDead = ['REJECTED', 'FAILED', 'DLQ'].includes(settlement.status)
+      const isDead = ['REJECTED', 'FAILED', 'DLQ'].includes(settlement.status) && outcome.kind !== 'suppressed'
       expect(settlement.dead !== undefined).toBe(isDead)
       expect(settlement.events.some(event => event.type === 'DLQ_MOVED')).toBe(isDead)
       if (isDead)
@@ -137,5 +192,62 @@ describe('what hangs on the status', () => {
     const settlement = toSettlement({ kind: 'dead', status: 'FAILED', failure: own, validation: 'TEMPLATE' }, facts)
     expect(settlement.dead!.code).toBe('INVALID_TEMPLATE')
     expect(settlement.events[0]!.metadata).toMatchObject({ originalCode: null })
+  })
+})
+
+describe('attempts', () => {
+  test('count when something was tried; a parked one and an expired one give theirs back', () => {
+    for (const [, outcome] of ENDS) {
+      const spent = outcome.kind === 'parked' || outcome.kind === 'expired' ? 2 : 3
+      expect(toSettlement(outcome, facts).attempts, outcome.kind).toBe(spent)
+    }
+  })
+
+  test('one that only asks again what became of it has none to give back', () => {
+    const parked = toSettlement({ kind: 'parked', failure }, { ...facts, resumed: true })
+    expect(parked).toMatchObject({ attempts: 3, sameAttempt: true })
+    expect(toSettlement({ kind: 'parked', failure }, facts).sameAttempt).toBeUndefined()
+  })
+})
+
+describe('an attempt whose outcome was unknown, asked again', () => {
+  const resumed: AttemptFacts = { ...facts, resumed: true }
+  const RESOLVED = { type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId: 'a-1' } }
+
+  test.each<[string, Outcome]>([
+    ['taken', { kind: 'sent', messageId: 'm-1' }],
+    ['refused for good', dead('REJECTED')],
+  ])('and %s: RESOLVED comes before its end, and is counted', (_, outcome) => {
+    const settlement = toSettlement(outcome, resumed)
+    expect(settlement.events[0]).toMatchObject(RESOLVED)
+    expect(settlement.count).toEqual(['unknown_resolved', 'idempotency-key'])
+  })
+
+  test.each<[string, Outcome, Settlement['count']]>([
+    ['unanswered once more', { kind: 'unknown', failure, graceSeconds: 5 }, ['unknown_sends', 'CONNECTION_LOST']],
+    ['parked', { kind: 'parked', failure }, undefined],
+  ])('and %s: nothing is resolved', (_, outcome, count) => {
+    const settlement = toSettlement(outcome, resumed)
+    expect(settlement.events.map(event => event.type)).not.toContain('RESOLVED')
+    expect(settlement.count).toEqual(count)
+  })
+})
+
+describe('recipients left out', () => {
+  const leftOut = [
+    { ordinal: 1, hash: 'sha256:a' },
+    { ordinal: 3, hash: 'sha256:b' },
+  ]
+
+  test('are named by hash in SENT and by place in the settlement', () => {
+    const settlement = toSettlement({ kind: 'sent', messageId: 'm-1' }, { ...facts, leftOut })
+    expect(settlement.leftOut).toEqual([1, 3])
+    expect(settlement.events[0]!.metadata).toMatchObject({ suppressed: ['sha256:a', 'sha256:b'] })
+  })
+
+  test('nobody left out: neither says anything', () => {
+    const settlement = toSettlement({ kind: 'sent', messageId: 'm-1' }, { ...facts, leftOut: [] })
+    expect(settlement.leftOut).toBeUndefined()
+    expect(settlement.events[0]!.metadata).not.toHaveProperty('suppressed')
   })
 })

@@ -6,7 +6,7 @@ import { forgetResolvedSends, holdUnknownSends, listDueUnknownSends, type Unknow
 
 const NOBODY_KNOWS = {
   code: 'SEND_OUTCOME_UNKNOWN',
-  category: 'TRANSIENT_ERROR',
+  category: 'TIMEOUT_ERROR',
   message:
     'Whether the provider took the message was never learnt: the connection or the worker was lost after it had left',
 }

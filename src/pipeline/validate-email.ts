@@ -4,11 +4,11 @@ import { hashEmail } from '../contracts/hashing.ts'
 import { type EmailSendJobData, validateEmailJobData } from '../contracts/job.ts'
 import { fieldPath } from '../contracts/refusal.ts'
 import { SEND_LIMITS } from '../contracts/send-body.ts'
+import type { VALIDATIONS } from '../db/attempts.ts'
 import type { Ticket } from '../db/tickets.ts'
 import type { HtmlChecker } from './html-check.ts'
 import type { FailureFacts } from './outcome.ts'
 
-export const VALIDATIONS = ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] as const
 export type Validation = (typeof VALIDATIONS)[number]
 export type Invalid = { validation: Validation; failure: FailureFacts }
 

@@ -3,9 +3,9 @@ import { pino } from 'pino'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/accept.ts'
-import { startAttempts } from '../../src/db/attempts.ts'
+import { type AttemptStart, startAttempts } from '../../src/db/attempts.ts'
 import { putCaptured } from '../../src/db/capture-inbox.ts'
-import { type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
+import { type Claim, type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
 import { addLateAnswer } from '../../src/db/feedback.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 import { settleAttempts } from '../../src/db/settle.ts'
@@ -100,9 +100,16 @@ export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> 
   return drafts.map(one => one.outboxId)
 }
 
+const LINE_TABLES = `email_ready email_scheduled leases email_events email_recipients email_content email_outbox dead_letters
+  unknown_sends counters company_flow capture_inbox`
+/** Empties the line and what hangs on it; companies stay. To truncate that many partitions would take a quarter of a second. */
+export const CLEAN_LINE = LINE_TABLES.split(/\s+/)
+  .map(table => `delete from ${table}`)
+  .join(';')
+
 export type Lease = { leaseId: string; claimed: Claimed[] }
 
-export async function claim(db: Queryable, size: number, perTurn = 3): Promise<Lease> {
+export async function claim(db: Queryable, size: number, perTurn = 3, change: Partial<Claim> = {}): Promise<Lease> {
   const leaseId = uuidv7()
   const claimed = await claimFairBatch(db, {
     leaseId,
@@ -114,8 +121,19 @@ export async function claim(db: Queryable, size: number, perTurn = 3): Promise<L
     ended: [],
     left: new Map(),
     most: 1_000_000,
+    ...change,
   })
   return { leaseId, claimed }
+}
+
+/** The order of claims: a claim's number is drawn while it holds the cursor, whoever makes it and whenever it commits. */
+export async function numberLeases(db: Queryable): Promise<void> {
+  await db.query('alter table leases add column place bigserial')
+}
+
+export async function claimedInOrder(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ outbox_ids: string[] }>('select outbox_ids from leases order by place')
+  return rows.flatMap(row => row.outbox_ids)
 }
 
 /** What a worker holds after its claim. */
@@ -125,6 +143,30 @@ export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promi
     claimed.map(one => one.outboxId),
   )
   return claimed.map(one => ({ ...one, leaseId, content: tickets.get(one.outboxId) ?? null, release: () => {} }))
+}
+
+/** What a worker says right before the first byte leaves. */
+export function startOf(leaseId: string, outboxId: string, change: Partial<AttemptStart> = {}): AttemptStart {
+  return {
+    outboxId,
+    leaseId,
+    attemptId: uuidv7(),
+    provider: 'capture',
+    attempt: 1,
+    before: 0,
+    ...change,
+  }
+}
+
+/** Starts what of a claim still waits and is due, as a worker does, and answers which it may really send. */
+export async function start(db: Queryable, lease: Lease): Promise<string[]> {
+  const hands = await receive(db, lease)
+  const starts = hands.flatMap(({ outboxId, leaseId, content }) =>
+    content ? startOf(leaseId, outboxId, { before: content.attempts, attempt: content.attempts + 1 }) : [],
+  )
+  if (starts.length === 0) return []
+  const held = await startAttempts(db, starts)
+  return starts.filter((_, index) => held[index]).map(one => one.outboxId)
 }
 
 /** A worker without a lane: everything real, one e-mail at a time. */

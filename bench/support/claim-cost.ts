@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import type pg from 'pg'
+import { openDatabase } from '../../src/db/pool.ts'
+
+/** Takes up to `size` e-mails and answers how many it got. */
+export type Claim = (client: pg.ClientBase, size: number) => Promise<number>
+
+export type ClaimCost = { emails: number; ms: number; cpuMicrosPerEmail: number }
+
+/** Linux counts a process's time in hundredths of a second, whatever the kernel's own clock. */
+const TICK_MICROS = 10_000
+/** Long enough for Postgres to have prepared, planned and cached what the claim touches. */
+const WARM_UP_CLAIMS = 10
+
+/**
+ * Wall time and the backend's own CPU of `claims` claims, one after the other on one connection of the line's pool, so that
+ * every claim is measured under the settings the product runs with. CPU is read in ticks of 10 ms: measure some thousand
+ * e-mails at least. It needs the server on this machine.
+ */
+export async function measureClaims(
+  databaseUrl: string,
+  claim: Claim,
+  { claims, size }: { claims: number; size: number },
+): Promise<ClaimCost> {
+  const database = openDatabase(databaseUrl, () => {})
+  const client = await database.hot.connect()
+  try {
+    const backend = await backendPid(client)
+    for (let n = 0; n < WARM_UP_CLAIMS; n++) await claimFull(client, claim, size)
+    const cpuBefore = cpuMicros(backend)
+    const startedMs = performance.now()
+    for (let n = 0; n < claims; n++) await claimFull(client, claim, size)
+    const ms = performance.now() - startedMs
+    const emails = claims * size
+    return { emails, ms, cpuMicrosPerEmail: (cpuMicros(backend) - cpuBefore) / emails }
+  } finally {
+    client.release()
+    await database.close()
+  }
+}
+
+/** A claim that comes back short says that the backlog was too small for what is being measured. */
+async function claimFull(client: pg.ClientBase, claim: Claim, size: number): Promise<void> {
+  const got = await claim(client, size)
+  if (got !== size) throw new Error(`A claim of ${size} got ${got}: the backlog is too small for this measurement`)
+}
+
+async function backendPid(client: pg.ClientBase): Promise<number> {
+  return (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid
+}
+
+/** User and system time; the fields are counted after the command's name, which may hold spaces. */
+function cpuMicros(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MICROS
+}

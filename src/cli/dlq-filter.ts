@@ -1,0 +1,89 @@
+import { rangeEndSchema } from '../contracts/instant.ts'
+import { isUuid } from '../contracts/uuid.ts'
+import {
+  DEAD_STATUSES,
+  type DeadLetterCursor,
+  type DeadLetterFilter,
+  type DeadStatus,
+  readClock,
+} from '../db/dead-letters.ts'
+import type { Database } from '../db/pool.ts'
+import { type Input, text, UsageError } from './command.ts'
+import { known } from './company.ts'
+
+export const FILTERS = ['company', 'code', 'status', 'since', 'until'] as const
+
+type Moment = { agoMs: number } | { at: string }
+
+/** Read before the database is opened: what was typed wrongly costs nothing. */
+export type AskedFilter = {
+  company: string | undefined
+  code: string | null
+  status: DeadStatus | null
+  since: Moment | null
+  until: Moment | null
+}
+
+export function askedFilter(values: Input['values']): AskedFilter {
+  return {
+    company: text(values, 'company'),
+    code: text(values, 'code') ?? null,
+    status: statusOf(text(values, 'status')),
+    since: momentOf(text(values, 'since'), '--since'),
+    until: momentOf(text(values, 'until'), '--until'),
+  }
+}
+
+/** "2h ago" is counted by the database's clock, which wrote the times it is compared with. */
+export async function filterOf(db: Database, asked: AskedFilter): Promise<DeadLetterFilter> {
+  const { code, status, since, until } = asked
+  const companyId = asked.company === undefined ? null : (await known(db, asked.company)).companyId
+  const nowMs = Date.parse(await readClock(db.pool))
+  return { companyId, code, status, since: instantOf(since, nowMs), until: instantOf(until, nowMs) }
+}
+
+export function isFiltered(values: Input['values']): boolean {
+  return FILTERS.some(name => values[name] !== undefined)
+}
+
+export function limitOf(values: Input['values'], max: number): number | undefined {
+  const given = text(values, 'limit')
+  if (given === undefined) return undefined
+  const limit = Number(given)
+  if (!Number.isInteger(limit) || limit < 1 || limit > max)
+    throw new UsageError(`--limit must be a whole number from 1 to ${max}`)
+  return limit
+}
+
+export const cursorText = ({ movedAt, outboxId }: DeadLetterCursor) => `${movedAt}_${outboxId}`
+
+export function cursorOf(given: string | undefined): DeadLetterCursor | null {
+  if (given === undefined) return null
+  const [movedAt = '', outboxId = ''] = given.split('_')
+  if (!rangeEndSchema.safeParse(movedAt).success || !isUuid(outboxId))
+    throw new UsageError('--after must be the cursor that the page before ended with')
+  return { movedAt, outboxId }
+}
+
+function statusOf(given: string | undefined): DeadStatus | null {
+  if (given === undefined) return null
+  const status = DEAD_STATUSES.find(one => one === given.toUpperCase())
+  if (!status) throw new UsageError(`--status must be ${DEAD_STATUSES.join(', ')}`)
+  return status
+}
+
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+function momentOf(given: string | undefined, option: string): Moment | null {
+  if (given === undefined) return null
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(given) ?? []
+  if (count && unit) return { agoMs: Number(count) * UNIT_MS[unit]! }
+  const at = rangeEndSchema.safeParse(/^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given)
+  if (!at.success) throw new UsageError(`${option} must be a time such as 2026-11-15T10:00:00Z, or 30m, 2h, 7d ago`)
+  return { at: at.data }
+}
+
+function instantOf(moment: Moment | null, nowMs: number): string | null {
+  if (moment === null) return null
+  return 'at' in moment ? moment.at : new Date(Math.max(0, nowMs - moment.agoMs)).toISOString()
+}

@@ -1,0 +1,127 @@
+import type { Config } from '../config.ts'
+import { type Health, readHealth } from '../db/health.ts'
+import { listProviders } from '../db/providers.ts'
+import { checkRedisSettings, sentenceOf } from '../lanes/redis-settings.ts'
+import { type Command, type Opened, withStorage } from './command.ts'
+
+type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }
+
+const OLDEST_POSTGRES = 150_000
+const CLOCK_TOLERANCE_MS = 5_000
+const OLD_SECONDS = 300
+const DLQ_ALERT = 10_000
+
+/** Looks at everything the gateway leans on, and says what is wrong and what to do about it. */
+export const doctorCommand: Command = {
+  usage: 'doctor    check settings, database, Redis, workers and providers',
+  words: 0,
+  options: {},
+  run: () =>
+    withStorage(async opened => {
+      const checks = await examine(opened)
+      const failed = checks.some(check => check.state === 'failed')
+      return { json: { healthy: !failed, checks }, lines: checks.map(lineOf), exitCode: failed ? 1 : 0 }
+    }),
+}
+
+const MARK = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' }
+const lineOf = ({ name, state, detail }: Check) => `${MARK[state]}  ${name.padEnd(10)}  ${detail}`
+
+async function examine({ config, db, where }: Opened): Promise<Check[]> {
+  const health = await readHealth(db.pool)
+  return [
+    {
+      name: 'settings',
+      state: 'ok',
+      detail: `provider ${config.EMAIL_PROVIDER.join(', then ')}; lane ${laneOf(config)}`,
+    },
+    database(health, where),
+    clock(health),
+    partitions(health),
+    ...(await redis(config)),
+    workers(health, config),
+    ...(await providers(db.pool, config)),
+    backlog(health),
+    deadLetters(health),
+  ]
+}
+
+const laneOf = ({ REDIS_URL }: Config) => (REDIS_URL ? 'bullmq' : 'direct')
+
+function database({ version }: Health, where: string): Check {
+  const name = 'database'
+  const major = Math.floor(version / 10_000)
+  if (version < OLDEST_POSTGRES)
+    return { name, state: 'failed', detail: `${where} is Postgres ${major}; the gateway needs 15 or newer` }
+  return { name, state: 'ok', detail: `${where}, version ${major}, migrated` }
+}
+
+function clock({ nowMs }: Health): Check {
+  const offMs = Math.round(Date.now() - nowMs)
+  const name = 'clock'
+  if (Math.abs(offMs) <= CLOCK_TOLERANCE_MS) return { name, state: 'ok', detail: `${offMs} ms from the database's` }
+  const detail = `${Math.round(offMs / 1000)} s from the database's; the gateway goes by the database, but AWS refuses requests of a wrong clock: run an NTP client`
+  return { name, state: 'warning', detail }
+}
+
+function partitions({ partitionsUntil, nowMs }: Health): Check {
+  const name = 'partitions'
+  const tomorrow = new Date(nowMs + 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')
+  if ((partitionsUntil ?? '') >= tomorrow) return { name, state: 'ok', detail: `there until ${partitionsUntil}` }
+  return { name, state: 'failed', detail: 'none for tomorrow; start the gateway, or run: email-gateway migrate' }
+}
+
+async function redis(config: Config): Promise<Check[]> {
+  if (!config.REDIS_URL) return []
+  const name = 'redis'
+  try {
+    const findings = await checkRedisSettings(config.REDIS_URL)
+    if (findings.length === 0) return [{ name, state: 'ok', detail: 'AOF every second, noeviction' }]
+    return findings.map(finding => ({ name, state: 'warning', detail: sentenceOf(finding) }))
+  } catch (error) {
+    return [{ name, state: 'failed', detail: `REDIS_URL cannot be reached: ${(error as Error).message}` }]
+  }
+}
+
+function workers({ workers: alive, expiredLeases }: Health, config: Config): Check {
+  const name = 'workers'
+  if (alive.length === 0) return { name, state: 'warning', detail: 'none alive: nothing is being sent' }
+  const hands = alive.reduce((sum, one) => sum + one.concurrency, 0)
+  const strangers = alive.filter(one => one.lane !== laneOf(config))
+  if (strangers.length > 0)
+    return {
+      name,
+      state: 'warning',
+      detail: `some work on another lane than ${laneOf(config)}: give all of them the same REDIS_URL`,
+    }
+  if (expiredLeases > 0)
+    return { name, state: 'warning', detail: `${expiredLeases} leases are overdue: no worker is cleaning up` }
+  return { name, state: 'ok', detail: `${alive.length} alive, ${hands} hands` }
+}
+
+async function providers(db: Opened['db']['pool'], config: Config): Promise<Check[]> {
+  const rows = await listProviders(db, config.EMAIL_PROVIDER)
+  const name = 'provider'
+  return rows.map(row => {
+    if (row.state === 'closed') return { name, state: 'ok', detail: `${row.name} works${rateOf(row.ratePerSecond)}` }
+    const since = row.openedAt?.toISOString()
+    return {
+      name,
+      state: 'failed',
+      detail: `${row.name} parked since ${since} because of ${row.reasonCode}: ${row.reason}`,
+    }
+  })
+}
+
+const rateOf = (rate: number | null) => (rate === null ? '' : `, ${rate} recipients per second`)
+
+function backlog({ waiting, oldestWaitingSeconds, unknown }: Health): Check {
+  const oldest = oldestWaitingSeconds === null ? '' : `, the oldest for ${Math.round(oldestWaitingSeconds)} s`
+  const detail = `${waiting} ready${oldest}; ${unknown} of unknown outcome`
+  return { name: 'backlog', state: (oldestWaitingSeconds ?? 0) > OLD_SECONDS ? 'warning' : 'ok', detail }
+}
+
+function deadLetters({ deadLetters: count }: Health): Check {
+  const state = count >= DLQ_ALERT ? 'warning' : 'ok'
+  return { name: 'dlq', state, detail: `${count} dead letters${state === 'ok' ? '' : ': email-gateway dlq list'}` }
+}

@@ -1,0 +1,34 @@
+import { type Queryable, run } from './pool.ts'
+
+export type Health = {
+  version: number
+  /** Milliseconds since 1970, by the database's clock. */
+  nowMs: number
+  /** The last day that has partitions. */
+  partitionsUntil: string | null
+  waiting: number
+  oldestWaitingSeconds: number | null
+  unknown: number
+  deadLetters: number
+  workers: { host: string; pid: number; lane: string; concurrency: number }[]
+  expiredLeases: number
+}
+
+/** Counting stops at a hundred thousand. */
+export async function readHealth(db: Queryable): Promise<Health> {
+  const [row] = await run<Health>(
+    db,
+    'read-health',
+    `select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+       (select max(right(relname, 8)) from pg_class where relname ~ '^email_outbox_\\d{8}$') as "partitionsUntil",
+       (select count(*) from (select from email_ready limit 100000) r)::int as waiting,
+       (select extract(epoch from now() - min(o.created_at))::float8 from (select outbox_id from email_ready limit 100000) r
+        join email_outbox o using (outbox_id)) as "oldestWaitingSeconds",
+       (select count(*) from unknown_sends)::int as unknown, (select count(*) from dead_letters)::int as "deadLetters",
+       coalesce((select json_agg(json_build_object('host', host, 'pid', pid, 'lane', lane, 'concurrency', concurrency) order by started_at)
+         from workers where seen_at > now() - interval '15 seconds'), '[]') as workers,
+       (select count(*) from leases where expires_at < now() - interval '30 seconds')::int as "expiredLeases"`,
+    [],
+  )
+  return row!
+}

@@ -1,0 +1,43 @@
+import { expect } from 'vitest'
+import { createTestDatabase } from './postgres.ts'
+import { atCleanUp, makeDataDir, runGateway } from './process.ts'
+
+export type TestCli = {
+  url: string
+  env: Record<string, string>
+  /** What the command prints for people; it has to succeed. */
+  lines: (...args: string[]) => Promise<string>
+  /** What it prints for programs: one JSON value and nothing else. */
+  json: <T = Record<string, unknown>>(...args: string[]) => Promise<T>
+  /** It has to fail with this code; answers what it says. */
+  fails: (code: 1 | 2, ...args: string[]) => Promise<string>
+}
+
+/** The real commands, each a process of its own, on a database of their own. */
+export async function testCli(): Promise<TestCli> {
+  const database = await createTestDatabase()
+  atCleanUp(() => database.drop())
+  const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
+  const env = { DATABASE_URL: database.url, DATA_DIR: await makeDataDir(), ...secrets }
+  async function lines(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await runGateway(args, { env })
+    expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
+    return stdout
+  }
+  return {
+    url: database.url,
+    env,
+    lines,
+    async json(...args) {
+      const printed = await lines(...args, '--json')
+      expect(printed).toMatch(/^[{[].*[}\]]\n$/)
+      return JSON.parse(printed)
+    },
+    async fails(expected, ...args) {
+      const { code, stdout, stderr } = await runGateway(args, { env })
+      expect({ args, code, stdout }).toEqual({ args, code: expected, stdout: '' })
+      expect(stderr).not.toMatch(/\n\s+at /)
+      return stderr
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { pino } from 'pino'
+import { afterEach } from 'vitest'
+import { type ClaimLimits, DirectLane, type DirectLaneOptions } from '../../src/lanes/direct.ts'
+import { HeldLeases } from '../../src/lanes/held-leases.ts'
+
+const NEVER_MS = 60_000
+export const soon = () => new Promise(resolve => setTimeout(resolve, 5))
+
+type Job = { name: number; release: () => void; finish: () => void; fail: (error: Error) => void }
+type Change = Partial<DirectLaneOptions<number>> & {
+  renewEveryMs?: number
+  end?: () => Promise<void>
+  companyOf?: (name: number) => string
+}
+
+/** A lane over a plain array, whose work ends when the test says so. */
+export function laneOver(
+  ready: number[],
+  { renewEveryMs = NEVER_MS, end, companyOf = String, ...change }: Change = {},
+) {
+  const asked: ClaimLimits[] = []
+  const running: Job[] = []
+  const ended: string[] = []
+  const renewed: string[] = []
+  const logged: string[] = []
+  const log = pino({ level: 'trace' }, { write: line => void logged.push(line) })
+  const leases = new HeldLeases({
+    renew: async ids => void renewed.push(...ids),
+    end: end ?? (async ids => void ended.push(...ids)),
+    renewEveryMs,
+    log,
+  })
+  const batchOf = (names: number[]) => ({
+    leaseId: `of ${names.join(' ')}`,
+    items: names.map(name => ({ outboxId: String(name), companyId: companyOf(name) })),
+    contents: async () => new Map(names.map(name => [String(name), name])),
+  })
+  const lane = new DirectLane<number>({
+    claim: async limits => {
+      asked.push(limits)
+      ended.push(...limits.ended)
+      const names = takeWithin(limits, ready, companyOf)
+      return names.length > 0 ? batchOf(names) : null
+    },
+    work: ({ content, release }) =>
+      new Promise((resolve, reject) => running.push({ name: content!, release, finish: resolve, fail: reject })),
+    leases,
+    concurrency: 3,
+    mayClaim: () => Number.POSITIVE_INFINITY,
+    idleMs: NEVER_MS,
+    log,
+    ...change,
+  })
+  opened.push({ lane, running })
+  const names = () => running.map(job => job.name)
+  return { lane, asked, running, ended, renewed, logged, names, batchOf, sizes: () => asked.map(one => one.size) }
+}
+
+/** As the claim does: the next of the line, no more of a company than it has room for. */
+function takeWithin({ size, left, most }: ClaimLimits, ready: number[], companyOf: (name: number) => string): number[] {
+  const taken: number[] = []
+  const room = new Map(left)
+  for (const name of [...ready]) {
+    const company = companyOf(name)
+    const more = room.get(company) ?? most
+    if (taken.length === size || more < 1) continue
+    room.set(company, more - 1)
+    taken.push(name)
+    ready.splice(ready.indexOf(name), 1)
+  }
+  return taken
+}
+
+const opened: { lane: DirectLane<number>; running: Job[] }[] = []
+
+afterEach(async () => {
+  for (const { lane, running } of opened.splice(0)) {
+    const stopped = lane.stop()
+    await soon()
+    for (const job of running) job.finish()
+    await stopped
+  }
+})
