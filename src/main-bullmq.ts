@@ -76,7 +76,6 @@ export function bullmqLane(
 function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: ClaimOptions) {
   const holder = randomUUID()
   const queue = openQueue(redis, log)
-  let leaseId = ''
   const feeder = new Feeder({
     queue,
     redis,
@@ -84,12 +83,13 @@ function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: Clai
     electedMs: FEEDER_SECONDS * 1000,
     resign: () => resignFeeder(db.hot, holder),
     concurrency: () => totalConcurrency(db.hot, 'bullmq'),
-    async claim(limits) {
-      const dispatched = await dispatchFairly(db.hot, limits, claim)
-      leaseId = dispatched.leaseId
-      return dispatched.jobs
-    },
-    takeBack: outboxIds => takeBack(db.hot, leaseId, outboxIds),
+    claim: limits => dispatchFairly(db.hot, limits, claim),
+    takeBack: ({ leaseId, jobs }) =>
+      takeBack(
+        db.hot,
+        leaseId,
+        jobs.map(job => job.outboxId),
+      ),
     returnUndelivered: queued => returnUndelivered(db.hot, queued, 1),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),
     mayClaim: providers.mayClaim,

@@ -81,7 +81,7 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
   }
 }
 
-function resume(ticket: Ticket, breakers: Breakers, capture: Provider): Provider | null {
+function resume(ticket: Ticket, breakers: Breakers, capture: Provider): Provider | Promise<Provider | null> {
   const name = ticket.resumed!.provider
   return name === capture.name ? capture : breakers.named(name)
 }

@@ -5,6 +5,9 @@ import { inHandAllowance } from '../contracts/fairness.ts'
 import { EMAIL_JOB_CONFIG, type SlimJobData } from '../contracts/job.ts'
 import { isUuid } from '../contracts/uuid.ts'
 
+/** What was claimed for the queue, under one lease of its own. */
+export type Dispatch = { leaseId: string; jobs: SlimJobData[] }
+
 export type FeederOptions = {
   queue: Pick<Queue, 'toKey' | 'addBulk'>
   redis: Redis
@@ -15,9 +18,9 @@ export type FeederOptions = {
   /** Hands there are, over all machines. */
   concurrency: () => Promise<number>
   /** The next in the fair order, marked as dispatched. */
-  claim: (limits: { size: number; left: Map<string, number>; most: number }) => Promise<SlimJobData[]>
+  claim: (limits: { size: number; left: Map<string, number>; most: number }) => Promise<Dispatch>
   /** These were not put on the queue after all. */
-  takeBack: (outboxIds: string[]) => Promise<void>
+  takeBack: (dispatch: Dispatch) => Promise<void>
   /** E-mails whose job is gone go back into the line. */
   returnUndelivered: (queued: string[]) => Promise<number>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
@@ -27,7 +30,7 @@ export type FeederOptions = {
 }
 
 /** The window: jobs waiting and active. More would only be a second, unfair queue. */
-const WINDOW_TIMES = 2
+export const WINDOW_TIMES = 2
 /** A job that is there for longer than this belongs to a slow recipient. */
 const SLOW_MS = 1_000
 const RETURN_EVERY_MS = 1_000
@@ -51,6 +54,9 @@ export class Feeder {
   #returnedMs = 0
   #countedMs = 0
   #hands = 0
+  #adding: Promise<void> = Promise.resolve()
+  #addingFailed: unknown = null
+  #onTheWay: string[] = []
 
   constructor(options: FeederOptions) {
     this.#options = options
@@ -69,6 +75,7 @@ export class Feeder {
     this.#stopping = true
     this.nudge()
     await this.#loop
+    await this.#adding
     if (this.#electedUntilMs > performance.now()) await this.#options.resign().catch(() => {})
   }
 
@@ -123,14 +130,15 @@ export class Feeder {
     this.#countedMs = nowMs
   }
 
-  /** Waiting first: a job that moves on between the two readings is seen. */
+  /** What is there, and what is just being put there. Waiting first: a job that moves on between the two readings is seen. */
   async #queued(): Promise<string[]> {
     const { queue, redis } = this.#options
     const replies = await redis.multi().lrange(queue.toKey('wait'), 0, -1).lrange(queue.toKey('active'), 0, -1).exec()
-    const ids = (replies ?? []).flatMap(([error, list]) => {
+    const there = (replies ?? []).flatMap(([error, list]) => {
       if (error) throw error
       return list as string[]
     })
+    const ids = [...new Set([...there, ...this.#onTheWay])]
     await this.#follow(ids)
     return ids
   }
@@ -146,25 +154,40 @@ export class Feeder {
     for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? null, sinceMs })
   }
 
+  /** The next batch is claimed while the last one is being put on the queue, and put there after it. */
   async #fill(queued: string[], size: number): Promise<number> {
-    const { queue, claim, takeBack } = this.#options
-    const jobs = await claim({ size, ...this.#allowances() })
-    if (jobs.length === 0) return 0
+    const batch = await this.#options.claim({ size, ...this.#allowances() })
+    await this.#adding
+    const failed = this.#addingFailed
+    this.#addingFailed = null
+    if (batch.jobs.length === 0) {
+      if (failed) throw failed
+      return 0
+    }
+    const sinceMs = performance.now()
+    for (const { outboxId, companyId } of batch.jobs) this.#dispatched.set(outboxId, { companyId, sinceMs })
+    this.#adding = this.#add(batch)
+    if (failed) throw failed
+    return queued.length + batch.jobs.length
+  }
+
+  async #add(batch: Dispatch): Promise<void> {
+    const opts = { attempts: 1, removeOnComplete: true, removeOnFail: true }
+    this.#onTheWay = batch.jobs.map(job => job.outboxId)
     try {
-      await queue.addBulk(
-        jobs.map(data => ({
+      await this.#options.queue.addBulk(
+        batch.jobs.map(data => ({
           name: EMAIL_JOB_CONFIG.QUEUE_NAME,
           data,
-          opts: { jobId: data.outboxId, attempts: 1, removeOnComplete: true, removeOnFail: true },
+          opts: { ...opts, jobId: data.outboxId },
         })),
       )
     } catch (error) {
-      await takeBack(jobs.map(job => job.outboxId))
-      throw error
+      this.#addingFailed = error
+      await this.#options.takeBack(batch).catch(() => {})
+    } finally {
+      this.#onTheWay = []
     }
-    const sinceMs = performance.now()
-    for (const { outboxId, companyId } of jobs) this.#dispatched.set(outboxId, { companyId, sinceMs })
-    return queued.length + jobs.length
   }
 
   #allowances(): { left: Map<string, number>; most: number } {

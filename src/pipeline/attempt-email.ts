@@ -24,7 +24,7 @@ export type AttemptDeps = {
   settlements: { add(settlement: Settlement): Promise<boolean> }
   handBacks: { add(outboxId: string): Promise<unknown> }
   /** null: every provider that could take it is parked. */
-  route: (ticket: Ticket) => Provider | null
+  route: (ticket: Ticket) => Provider | null | Promise<Provider | null>
   /** What an answer says about the provider. */
   report: (provider: Provider, failure: ProviderFailure | null) => void
   gate: Gate
@@ -97,7 +97,7 @@ async function refuse(hand: EmailInHand, ticket: Ticket, outcome: Outcome, start
 
 /** Everything that can take time or break comes before SENT_ATTEMPT: a worker lost here has sent nothing. */
 async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | null> {
-  const provider = deps.route(ticket)
+  const provider = await deps.route(ticket)
   if (!provider) return null
   const leftOut = ticket.recipients.filter(one => one.suppressed)
   const text = ticket.text ?? (await deps.html.textOf(ticket.html!))

@@ -1,4 +1,3 @@
-import type { SlimJobData } from '../contracts/job.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { claimFairBatch, handBack } from '../db/claim.ts'
 import { loadJobFacts } from '../db/dispatch.ts'
@@ -7,6 +6,7 @@ import type { Queryable } from '../db/pool.ts'
 import { loadTickets, type Ticket } from '../db/tickets.ts'
 import type { Receipt } from '../lanes/bullmq.ts'
 import type { Batch, ClaimLimits } from '../lanes/direct.ts'
+import type { Dispatch } from '../lanes/feeder.ts'
 
 export type ClaimOptions = {
   perTurn: number
@@ -45,7 +45,7 @@ export async function dispatchFairly(
   db: Queryable,
   limits: Omit<ClaimLimits, 'ended'>,
   options: ClaimOptions,
-): Promise<{ leaseId: string; jobs: SlimJobData[] }> {
+): Promise<Dispatch> {
   const leaseId = uuidv7()
   const leaseSeconds = DISPATCH_SECONDS
   const claimed = await claimFairBatch(db, {

@@ -17,14 +17,19 @@ export type BreakerStore = {
   takeProbe: (name: string) => Promise<boolean>
 }
 
+/** One e-mail at a time is offered as a probe: it may end in the hands of a worker that does not know of it yet. */
+const OFFER_EVERY_MS = 500
+
 type Known = {
   provider: Provider
   open: boolean
   reasonCode: string | null
   failedProbes: number
   failuresInARow: number
-  /** This process may send one e-mail to see whether it works again. */
-  probe: 'none' | 'granted' | 'under-way'
+  /** When one e-mail may see whether it works again, by this process's clock. */
+  probeDueMs: number
+  /** This process is sending that e-mail. */
+  probing: boolean
 }
 
 /**
@@ -37,6 +42,7 @@ export class Breakers {
   readonly #log: Logger
   readonly #onChange: () => void
   readonly #telling = new Set<Promise<void>>()
+  #offeredMs = Number.NEGATIVE_INFINITY
 
   constructor(providers: Provider[], store: BreakerStore, onChange: () => void, log: Logger) {
     this.#known = providers.map(provider => ({
@@ -45,37 +51,43 @@ export class Breakers {
       reasonCode: null,
       failedProbes: 0,
       failuresInARow: 0,
-      probe: 'none',
+      probeDueMs: Number.POSITIVE_INFINITY,
+      probing: false,
     }))
     this.#store = store
     this.#onChange = onChange
     this.#log = log
   }
 
-  /** null: all are parked. A granted probe goes first: one e-mail tries the parked provider. */
-  route(): Provider | null {
-    const probing = this.#known.find(one => one.probe === 'granted')
-    if (probing) {
-      probing.probe = 'under-way'
-      return probing.provider
+  /** null: all are parked. A probe goes first: one e-mail tries the parked provider, whichever worker asks first. */
+  async route(): Promise<Provider | null> {
+    for (const known of this.#known) {
+      if (!known.open || (await this.#mayProbe(known))) return known.provider
     }
-    return this.#known.find(one => !one.open)?.provider ?? null
+    return null
+  }
+
+  /** An unknown outcome is asked about where it arose, and nowhere else. */
+  async named(name: string): Promise<Provider | null> {
+    const known = this.#known.find(one => one.provider.name === name)
+    return known && (!known.open || (await this.#mayProbe(known))) ? known.provider : null
   }
 
   /** How many e-mails may be in hand: any number, one to probe with, or none. */
   mayClaim(): number {
     if (this.#known.some(one => !one.open)) return Number.POSITIVE_INFINITY
-    return this.#known.some(one => one.probe !== 'none') ? 1 : 0
+    const nowMs = performance.now()
+    if (nowMs - this.#offeredMs < OFFER_EVERY_MS || !this.#known.some(isDue)) return 0
+    this.#offeredMs = nowMs
+    return 1
   }
 
-  /** An unknown outcome is asked about where it arose, and nowhere else. */
-  named(name: string): Provider | null {
-    const known = this.#known.find(one => one.provider.name === name)
-    if (!known) return null
-    if (!known.open) return known.provider
-    if (known.probe !== 'granted') return null
-    known.probe = 'under-way'
-    return known.provider
+  async #mayProbe(known: Known): Promise<boolean> {
+    if (!isDue(known)) return false
+    // Asked once: another worker may have won, and the next reading tells.
+    known.probeDueMs = Number.POSITIVE_INFINITY
+    known.probing = await this.#store.takeProbe(known.provider.name)
+    return known.probing
   }
 
   report(provider: Provider, failure: ProviderFailure | null): void {
@@ -84,9 +96,9 @@ export class Breakers {
     const verdict = judgeProvider(failure)
     if (verdict === 'works') {
       known.failuresInARow = 0
-      if (known.open || known.probe !== 'none') this.#tell(this.#closed(known))
+      if (known.open) this.#tell(this.#closed(known))
     } else if (verdict === 'trouble') known.failuresInARow++
-    const failedProbe = known.probe === 'under-way' && verdict !== 'works'
+    const failedProbe = known.probing && verdict !== 'works'
     if (failure && (verdict === 'parked' || failedProbe || known.failuresInARow >= FAILURES_IN_A_ROW))
       this.#tell(this.#opened(known, failure, failedProbe))
   }
@@ -100,7 +112,7 @@ export class Breakers {
   async #opened(known: Known, failure: { code: string; message: string }, failedProbe: boolean): Promise<void> {
     const { name } = known.provider
     known.open = true
-    known.probe = 'none'
+    known.probing = false
     known.reasonCode = failure.code
     known.failuresInARow = 0
     if (failedProbe) known.failedProbes++
@@ -121,7 +133,7 @@ export class Breakers {
   async #closed(known: Known): Promise<void> {
     const { name } = known.provider
     known.open = false
-    known.probe = 'none'
+    known.probing = false
     known.failedProbes = 0
     this.#onChange()
     if (await this.#store.close(name)) this.#log.info({ provider: name }, 'Provider works again')
@@ -133,7 +145,7 @@ export class Breakers {
     void told.finally(() => this.#telling.delete(told))
   }
 
-  /** Every second: what the other workers learnt, and whether it is time for a probe. */
+  /** Every second: what the other workers learnt, and when it is time for a probe. */
   async refresh(): Promise<void> {
     await Promise.all(this.#telling)
     const rows = new Map((await this.#store.list()).map(row => [row.name, row]))
@@ -144,11 +156,9 @@ export class Breakers {
       known.open = row.state === 'open'
       known.reasonCode = row.reasonCode
       known.failedProbes = row.probes
-      if (!known.open) known.probe = 'none'
-      else if (known.probe !== 'granted' && (row.probeInMs ?? 0) <= 0 && (await this.#store.takeProbe(row.name))) {
-        known.probe = 'granted'
-        this.#onChange()
-      }
+      known.probing &&= known.open
+      known.probeDueMs = known.open ? performance.now() + (row.probeInMs ?? 0) : Number.POSITIVE_INFINITY
+      if (known.open && isDue(known)) this.#onChange()
     }
   }
 
@@ -156,3 +166,5 @@ export class Breakers {
     await Promise.all(this.#telling)
   }
 }
+
+const isDue = ({ open, probeDueMs }: Known) => open && performance.now() >= probeDueMs
