@@ -1,12 +1,23 @@
 import { benchAccept } from './accept.ts'
 import { benchAcceptMemory } from './accept-memory.ts'
 import { benchAcceptMillion } from './accept-million.ts'
+import { benchClaim } from './claim.ts'
+import { benchDrainBullmq, benchDrainDirect } from './drain.ts'
+import { benchFairness } from './fairness.ts'
+import { benchLatency } from './latency.ts'
+import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
   accept: benchAccept,
   'accept-million': benchAcceptMillion,
   'accept-memory': benchAcceptMemory,
+  claim: benchClaim,
+  'drain-direct': benchDrainDirect,
+  'drain-bullmq': benchDrainBullmq,
+  fairness: benchFairness,
+  latency: benchLatency,
+  'redis-bytes': benchRedisBytes,
   references: benchReferences,
 }
 

@@ -109,10 +109,16 @@ function senderAddress(text: string): MailAddress {
 export type Gateway = { url: string; stop(): Promise<void> }
 
 /** Builds everything and wires it. The only place that does. */
-export async function startGateway(config: Config, storage: Storage, role: Role, log: Logger): Promise<Gateway> {
+export async function startGateway(
+  config: Config,
+  storage: Storage,
+  role: Role,
+  log: Logger,
+  providersOf: typeof makeProviders = makeProviders,
+): Promise<Gateway> {
   const { db } = storage
   const html = new HtmlChecker()
-  const sending = role === 'api' ? null : await makeSending(config, storage, html, log)
+  const sending = role === 'api' ? null : await makeSending(config, storage, html, log, providersOf)
   const ring = makeBell(db, sending, log)
   // The step that can fail comes first: a taken port leaves nothing behind.
   const api = role === 'worker' ? null : await startApi(config, db, html, ring, log)
@@ -149,9 +155,10 @@ async function makeSending(
   { db, url, alone }: Storage,
   html: HtmlChecker,
   log: Logger,
+  providersOf: typeof makeProviders,
 ): Promise<Sending> {
   let nudge = () => {}
-  const providers = await makeProviders(config, db, () => nudge(), log)
+  const providers = await providersOf(config, db, () => nudge(), log)
   const line = await makeLine({ config, db, providers, html, log })
   nudge = () => line.nudge()
   const { recognising } = providers

@@ -1,4 +1,4 @@
-import { type Job, type Processor, Worker } from 'bullmq'
+import { type Job, type JobJson, type Processor, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME, slimJobDataSchema } from '../contracts/job.ts'
@@ -43,14 +43,18 @@ export class BullmqLane<Content> implements Lane {
 
   start(): void {
     const { connection, concurrency, log, feeder } = this.#options
-    this.#worker ??= new Worker(BULLMQ_QUEUE_NAME, (job => this.#track(this.#process(job))) satisfies Processor, {
-      connection,
-      concurrency,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_CHECK_MS,
-      removeOnComplete: { count: 0 },
-      removeOnFail: { count: 0 },
-    })
+    this.#worker ??= new ForgivingWorker(
+      BULLMQ_QUEUE_NAME,
+      (job => this.#track(this.#process(job))) satisfies Processor,
+      {
+        connection,
+        concurrency,
+        lockDuration: LOCK_MS,
+        stalledInterval: STALLED_CHECK_MS,
+        removeOnComplete: { count: 0 },
+        removeOnFail: { count: 0 },
+      },
+    )
     this.#worker.on('error', error => log.warn({ err: error }, 'The queue is out of reach; mail waits in Postgres'))
     this.#worker.on('failed', (job, error) =>
       log.error({ err: error, jobId: job?.id }, 'An attempt broke off; its lease will return the e-mail'),
@@ -96,6 +100,17 @@ export class BullmqLane<Content> implements Lane {
       settled = true
     } finally {
       leases.done(leaseId, settled)
+    }
+  }
+}
+
+/** BullMQ reads a job's data before anybody can refuse it; what is no JSON would come back for ever. Empty, it is poison. */
+class ForgivingWorker extends Worker {
+  protected override createJob(stored: JobJson, jobId: string): Job {
+    try {
+      return super.createJob(stored, jobId)
+    } catch {
+      return super.createJob({ ...stored, data: 'null' }, jobId)
     }
   }
 }

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { inHandAllowance } from '../contracts/fairness.ts'
 import { EMAIL_JOB_CONFIG, type SlimJobData } from '../contracts/job.ts'
+import { isUuid } from '../contracts/uuid.ts'
 
 export type FeederOptions = {
   queue: Pick<Queue, 'toKey' | 'addBulk'>
@@ -34,7 +35,8 @@ const COUNT_HANDS_EVERY_MS = 2_000
 /** How soon a full window is looked at again. */
 const FULL_MS = 4
 
-type Dispatched = { companyId: string; sinceMs: number }
+/** Without a company: a job that is not one of ours. A worker drops it; until then it takes its place in the window. */
+type Dispatched = { companyId: string | null; sinceMs: number }
 
 /** Keeps a small window of the fair order on the queue. One process does at a time; whichever it is. */
 export class Feeder {
@@ -105,7 +107,7 @@ export class Feeder {
     const nowMs = performance.now()
     if (nowMs - this.#returnedMs > RETURN_EVERY_MS) {
       this.#returnedMs = nowMs
-      const count = await this.#options.returnUndelivered(queued)
+      const count = await this.#options.returnUndelivered(queued.filter(isUuid))
       if (count > 0) this.#options.log.warn({ count }, 'Jobs were gone from the queue; their e-mails are back in line')
     }
     await this.#countHands(nowMs)
@@ -139,9 +141,9 @@ export class Feeder {
     for (const id of this.#dispatched.keys()) if (!present.has(id)) this.#dispatched.delete(id)
     const strangers = ids.filter(id => !this.#dispatched.has(id))
     if (strangers.length === 0) return
-    const companies = await this.#options.companiesOf(strangers)
+    const companies = await this.#options.companiesOf(strangers.filter(isUuid))
     const sinceMs = performance.now()
-    for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? '', sinceMs })
+    for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? null, sinceMs })
   }
 
   async #fill(queued: string[], size: number): Promise<number> {
@@ -170,6 +172,7 @@ export class Feeder {
     const own = new Map<string, { slow: number; fresh: number }>()
     let slow = 0
     for (const { companyId, sinceMs } of this.#dispatched.values()) {
+      if (!companyId) continue
       const counts = own.get(companyId) ?? { slow: 0, fresh: 0 }
       if (nowMs - sinceMs > SLOW_MS) {
         counts.slow++

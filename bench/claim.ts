@@ -1,0 +1,79 @@
+import pg from 'pg'
+import { uuidv7 } from '../src/contracts/uuid.ts'
+import { claimFairBatch } from '../src/db/claim.ts'
+import { type Claim, measureClaims } from './support/claim-cost.ts'
+import { startPostgres } from './support/databases.ts'
+import { claimFifo, fillFifo } from './support/fifo-claim.ts'
+import { writeResults } from './support/results.ts'
+import { absoluteTable, interleave, RATIO_HEAD, ROUNDS, ratioRow } from './support/rounds.ts'
+
+const SIZE = 100
+const CLAIMS = 400
+/** What one measurement takes, its warm-up included. */
+const TAKEN = (CLAIMS + 10) * SIZE
+
+const claimFair: Claim = async (client, size) => {
+  const limits = { ended: [], left: new Map(), most: 1_000_000 }
+  const lease = { leaseId: uuidv7(), kind: 'work' as const, holder: 'bench', leaseSeconds: 60 }
+  return (await claimFairBatch(client, { ...lease, ...limits, size, perTurn: 3 })).length
+}
+
+/** As many as are to wait besides what is measured; ids in the order of time, the companies taking turns. */
+async function fillFair(db: pg.ClientBase, backlog: number, companies: number): Promise<void> {
+  await db.query('truncate email_ready, leases')
+  await db.query('truncate companies cascade')
+  await db.query(
+    `insert into companies (company_id, name) select md5(n::text)::uuid, 'bench ' || n from generate_series(0, $1::int - 1) n`,
+    [companies],
+  )
+  await db.query(
+    `insert into email_ready (company_id, priority, outbox_id)
+     select md5((n % $2::int)::text)::uuid, 5,
+       (left(hex, 8) || '-' || right(hex, 4) || '-7' || substr(md5(n::text), 1, 3) || right(gen_random_uuid()::text, 18))::uuid
+     from generate_series(1, $1::int) n
+     cross join lateral (select lpad(to_hex((extract(epoch from now()) * 1000)::bigint + n), 12, '0') as hex) t`,
+    [backlog, companies],
+  )
+  await db.query('vacuum analyze email_ready')
+  await db.query('vacuum analyze companies')
+}
+
+/** The whole fair claim, against plain first in, first out; and against itself with more backlog and more companies. */
+export async function benchClaim(): Promise<void> {
+  const postgres = await startPostgres()
+  const url = await postgres.fresh()
+  const db = new pg.Client({ connectionString: url })
+  await db.connect()
+  const cost = async (fill: typeof fillFair, claim: Claim, backlog: number, companies: number) => {
+    await fill(db, backlog, companies)
+    await db.query('checkpoint')
+    return (await measureClaims(url, claim, { claims: CLAIMS, size: SIZE })).cpuMicrosPerEmail
+  }
+  try {
+    const figures = await interleave({
+      'FIFO, 10 companies': () => cost(fillFifo, claimFifo, TAKEN + 1_000, 10),
+      'fair, 10 companies': () => cost(fillFair, claimFair, TAKEN + 1_000, 10),
+      'FIFO, 1 000 companies': () => cost(fillFifo, claimFifo, TAKEN + 1_000, 1_000),
+      'fair, 1 000 companies': () => cost(fillFair, claimFair, TAKEN + 1_000, 1_000),
+      'fair, 10 000 companies': () => cost(fillFair, claimFair, TAKEN + 40_000, 10_000),
+      'fair, 10 companies, backlog of a million': () => cost(fillFair, claimFair, 1_000_000, 10),
+    })
+    const ten = figures['fair, 10 companies']
+    const thousand = figures['fair, 1 000 companies']
+    writeResults('claim', [
+      `CPU of the Postgres backend, batches of ${SIZE}, ${CLAIMS} claims a measurement, ${ROUNDS} rounds. Both take the rows away and write one lease. The small backlog is what is measured (${TAKEN}) and 1 000 more.`,
+      '',
+      ...RATIO_HEAD,
+      ratioRow('fair ÷ FIFO SKIP LOCKED, 10 companies', '≤ 1.3', ten, figures['FIFO, 10 companies']),
+      ratioRow('fair ÷ FIFO SKIP LOCKED, 1 000 companies', '≤ 1.6', thousand, figures['FIFO, 1 000 companies']),
+      ratioRow('backlog of 1 M ÷ small', '≤ 1.2', figures['fair, 10 companies, backlog of a million'], ten),
+      ratioRow('1 000 companies ÷ 10', '≤ 1.7', thousand, ten),
+      ratioRow('10 000 companies ÷ 1 000', '≤ 1.2', figures['fair, 10 000 companies'], thousand),
+      '',
+      ...absoluteTable('µs of CPU per e-mail', figures, 1),
+    ])
+  } finally {
+    await db.end()
+    await postgres.close()
+  }
+}

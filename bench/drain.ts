@@ -1,0 +1,102 @@
+import { type BenchPostgres, startPostgres } from './support/databases.ts'
+import { startRedis } from './support/processes.ts'
+import { perSecond, runReference } from './support/reference.ts'
+import { writeResults } from './support/results.ts'
+import { absoluteTable, type Figures, interleave, RATIO_HEAD, ROUNDS, ratioRow } from './support/rounds.ts'
+
+const JOBS = 20_000
+const SUSTAINED_JOBS = 150_000
+const SUSTAINED_ROUNDS = Math.min(3, ROUNDS)
+/** A tenth of the others' speed: as many jobs would take ten times as long, and say no more. */
+const SEED_JOBS = 5_000
+
+const HOW = `Concurrency 100, ten companies, a provider that costs nothing in our process, Redis with AOF everysec, embedded Postgres with fsync and synchronous_commit on, log level warn.`
+
+type Parts = { postgres: BenchPostgres; redisUrl: string }
+
+async function withParts(act: (parts: Parts) => Promise<void>): Promise<void> {
+  const postgres = await startPostgres()
+  const redis = await startRedis()
+  try {
+    await act({ postgres, redisUrl: redis.url })
+  } finally {
+    await redis.stop()
+    await postgres.close()
+  }
+}
+
+const SECRETS = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'pepper '.repeat(8) }
+
+function ours({ postgres, redisUrl }: Parts, lane: 'direct' | 'bullmq', jobs: number): () => Promise<number> {
+  return async () =>
+    perSecond(
+      await runReference('drain-ours.js', {
+        ...SECRETS,
+        DATABASE_URL: await postgres.fresh(),
+        REDIS_URL: lane === 'bullmq' ? redisUrl : '',
+        WORKER_CONCURRENCY: '100',
+        LOG_LEVEL: 'warn',
+        JOBS: String(jobs),
+      }),
+    )
+}
+
+function reference({ postgres, redisUrl }: Parts, file: string, jobs: number): () => Promise<number> {
+  return async () =>
+    perSecond(
+      await runReference(file, { REDIS_URL: redisUrl, DATABASE_URL: await postgres.fresh(), JOBS: String(jobs) }),
+    )
+}
+
+/** The direct lane, against BullMQ that does nothing and against the way the source documents sketch it. */
+export const benchDrainDirect = () =>
+  withParts(async parts => {
+    const figures = await interleave({
+      'BullMQ, no-op': reference(parts, 'bullmq-noop.js', JOBS),
+      'ours, direct': ours(parts, 'direct', JOBS),
+      'seed-style': reference(parts, 'seed-pipeline.js', SEED_JOBS),
+    })
+    const sustained = await interleave(
+      {
+        'BullMQ, no-op, sustained': reference(parts, 'bullmq-noop.js', SUSTAINED_JOBS),
+        'ours, direct, sustained': ours(parts, 'direct', SUSTAINED_JOBS),
+      },
+      { rounds: SUSTAINED_ROUNDS },
+    )
+    const mine = figures['ours, direct']
+    writeResults('drain-direct', [
+      `${HOW} ${ROUNDS} rounds of ${JOBS} e-mails (seed-style ${SEED_JOBS}), ${SUSTAINED_ROUNDS} of ${SUSTAINED_JOBS}.`,
+      '',
+      ...RATIO_HEAD,
+      ratioRow('drain ÷ BullMQ no-op, 20 k', '≥ 1.7', mine, figures['BullMQ, no-op']),
+      ratioRow(
+        'drain ÷ BullMQ no-op, sustained 150 k',
+        '≥ 1.5',
+        sustained['ours, direct, sustained'],
+        sustained['BullMQ, no-op, sustained'],
+      ),
+      ratioRow('drain ÷ seed-style', '≥ 18', mine, figures['seed-style']),
+      '',
+      ...absoluteTable('e-mails or jobs per second', { ...figures, ...sustained } as Figures<string, number>),
+    ])
+  })
+
+/** The BullMQ lane, against BullMQ with a feeder and a worker that does nothing. */
+export const benchDrainBullmq = () =>
+  withParts(async parts => {
+    const figures = await interleave({
+      'BullMQ, feeder and no-op': reference(parts, 'bullmq-feeder.js', JOBS),
+      'ours, BullMQ lane': ours(parts, 'bullmq', JOBS),
+      'seed-style': reference(parts, 'seed-pipeline.js', SEED_JOBS),
+    })
+    const mine = figures['ours, BullMQ lane']
+    writeResults('drain-bullmq', [
+      `${HOW} ${ROUNDS} rounds of ${JOBS} e-mails (seed-style ${SEED_JOBS}); one process is feeder and worker, as in the reference.`,
+      '',
+      ...RATIO_HEAD,
+      ratioRow('drain ÷ BullMQ with a feeder, no-op', '≥ 0.75', mine, figures['BullMQ, feeder and no-op']),
+      ratioRow('drain ÷ seed-style', '≥ 4', mine, figures['seed-style']),
+      '',
+      ...absoluteTable('e-mails or jobs per second', figures),
+    ])
+  })

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import { type Config, loadConfig } from '../../src/config.ts'
+import { hashEmail } from '../../src/contracts/hashing.ts'
+import { maxAttempts } from '../../src/contracts/retry.ts'
+import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { acceptUnits, type Draft } from '../../src/db/accept.ts'
+import { type Database, openDatabase } from '../../src/db/pool.ts'
+import type { Ticket } from '../../src/db/tickets.ts'
+import { type Line, makeLine } from '../../src/main-line.ts'
+import type { Providers } from '../../src/main-providers.ts'
+import { addressKey } from '../../src/pipeline/accept-email.ts'
+import { HtmlChecker } from '../../src/pipeline/html-check.ts'
+import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'
+import { makeLog } from '../../src/telemetry/log.ts'
+import { BODY } from '../accept.ts'
+
+export const JOBS = Number(process.env.JOBS ?? 20_000)
+export const WARM_UP_JOBS = Number(process.env.WARM_UP_JOBS ?? 3_000)
+
+/** The line of DATABASE_URL and REDIS_URL in this process, with a provider of the benchmark's own. */
+export type OurLine = { config: Config; db: Database; line: Line; stop(): Promise<void> }
+
+export async function openLine(send: (message: OutgoingMessage) => Promise<SendResult>): Promise<OurLine> {
+  const config = loadConfig()
+  const db = openDatabase(config.DATABASE_URL!, () => {})
+  const html = new HtmlChecker()
+  const log = makeLog({ level: config.LOG_LEVEL, pretty: false })
+  const line = await makeLine({ config, db, providers: providersOf(send), html, log })
+  return {
+    config,
+    db,
+    line,
+    async stop() {
+      await line.stop()
+      await html.close()
+      await db.close()
+    },
+  }
+}
+
+/** No rate, no breaker: nothing between the line and this function. */
+export function providersOf(
+  send: (message: OutgoingMessage) => Promise<SendResult>,
+  seen: (ticket: Ticket) => void = () => {},
+): Providers {
+  const provider: Provider = { name: 'null', recognisesAttempts: false, send, close: async () => {} }
+  return {
+    route: ticket => {
+      seen(ticket)
+      return provider
+    },
+    report: () => {},
+    pace: async () => {},
+    mayClaim: () => Number.POSITIVE_INFINITY,
+    recognising: [],
+    start: async () => {},
+    stop: async () => {},
+  }
+}
+
+export const sent = (): SendResult => ({ kind: 'sent', messageId: randomUUID(), events: [] })
+
+export async function makeCompanies(db: Database, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => uuidv7())
+  await db.pool.query(
+    `insert into companies (company_id, name) select id, 'bench ' || id from unnest($1::uuid[]) as id`,
+    [ids],
+  )
+  return ids
+}
+
+const TO = { kind: 'to' as const, address: BODY.to, name: null, hash: hashEmail(BODY.to) }
+
+function draftOf(companyId: string, place: number): Draft {
+  return {
+    index: 0,
+    outboxId: uuidv7(),
+    eventId: uuidv7(),
+    companyId,
+    requestId: randomUUID(),
+    externalId: BODY.externalId,
+    test: false,
+    from: BODY.from,
+    subject: BODY.subject,
+    template: null,
+    tags: BODY.tags,
+    priority: 5,
+    retryPolicy: 'steps',
+    onUnknown: 'resend',
+    maxAttempts: maxAttempts('steps'),
+    delayMs: null,
+    scheduledAt: null,
+    // No two alike, as in life.
+    html: BODY.html.replace('123', String(place)),
+    text: null,
+    replyTo: null,
+    headers: null,
+    variables: null,
+    person: null,
+    attachments: [],
+    addresses: [{ ...TO, key: addressKey(TO.hash) }],
+  }
+}
+
+/** Accepted as the door accepts, the companies taking turns. Answers their ids. */
+export async function accept(db: Database, companies: string[], count: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let from = 0; from < count; from += 500) {
+    const drafts = Array.from({ length: Math.min(500, count - from) }, (_, place) =>
+      draftOf(companies[(from + place) % companies.length]!, from + place),
+    )
+    await acceptUnits(
+      db.hot,
+      drafts.map(draft => ({ drafts: [draft], strict: true, idempotency: null, refusedBefore: [] })),
+    )
+    for (const draft of drafts) ids.push(draft.outboxId)
+  }
+  return ids
+}

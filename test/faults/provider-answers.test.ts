@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import type { Behaviour, ErrorRow } from '../../src/contracts/error-rules.ts'
+import { SES_ERRORS } from '../../src/contracts/ses-errors.ts'
+import { edition, fault } from '../support/faults.ts'
+import { until } from '../support/gateway.ts'
+import { typesOf } from '../support/line.ts'
+import { rows } from '../support/mail.ts'
+import { type SesGateway, startSesGateway } from '../support/ses-gateway.ts'
+
+const STARTED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
+const MAX_ATTEMPTS = 5
+const AT_A_TIME = 4
+
+const rowsThat = (...behaviours: Behaviour[]) => SES_ERRORS.filter(([, , , one]) => behaviours.includes(one))
+/** Of rows that mean the same, the short edition takes the first. */
+const oneOfEach = (some: ErrorRow[]) =>
+  some.filter((row, place) => some.findIndex(other => other[1] === row[1]) === place)
+
+function answerByName({ fake }: SesGateway, some: readonly ErrorRow[]): void {
+  const rules = some.map(([name]) => ({
+    match: { localPart: name },
+    answer: { kind: 'error' as const, status: 400, name },
+  }))
+  fake.control({ rules })
+}
+
+/** Every retry at once, with a success between, until none is left. */
+async function exhaust(ses: SesGateway, ids: string[]): Promise<void> {
+  const open = () => rows(ses.gateway, `select from email_outbox where outbox_id = any($1) and status <> 'DLQ'`, [ids])
+  while ((await open()).length > 0) {
+    await ses.makeDue(ids)
+    await ses.reaches(await ses.send('healthy'), ['SENT'])
+  }
+}
+
+const errorOf = ({ error_code, error_category }: Record<string, unknown>) => [error_code, error_category]
+
+describe.concurrent('what Amazon SES answers, over the wire and through the whole gateway', () => {
+  test('a final error: REJECTED after one attempt, with a dead letter', { timeout: 60_000 }, async context => {
+    const { report } = fault(context, 'SES answers with a final error')
+    const ses = await startSesGateway(context)
+    const final = rowsThat('final')
+    answerByName(ses, final)
+    const ids = await Promise.all(final.map(([name]) => ses.send(name)))
+    for (const [place, [name, code, category]] of final.entries()) {
+      const told = await ses.reaches(ids[place]!, ['REJECTED'])
+      expect(typesOf(told), name).toEqual(['QUEUED', ...STARTED, 'REJECTED', 'DLQ_MOVED'])
+      expect(errorOf(told.email), name).toEqual([code, category])
+      expect(told.email.attempts).toBe(1)
+      expect(told.dead).toMatchObject({ failed_attempts: 1, last_failure_code: name })
+    }
+    expect(ses.fake.stats.requests - 1, 'one request each, and one for the account').toBe(final.length)
+    report({
+      done: `${final.length} rows of the table`,
+      checked: 'REJECTED, code, category, one attempt, dead letter',
+      figures: {},
+    })
+  })
+
+  test('a passing error: five attempts, then the dead letter queue', { timeout: 90_000 }, async context => {
+    const { report } = fault(context, 'SES answers with a passing error')
+    const ses = await startSesGateway(context)
+    const passing = rowsThat('retry')
+    answerByName(ses, passing)
+    const ids = new Map<string, string>()
+    // A few at a time: ten failures without a success between them would be the provider's, not the e-mails'.
+    for (let from = 0; from < passing.length; from += AT_A_TIME) {
+      const some = passing.slice(from, from + AT_A_TIME).map(([name]) => name)
+      for (const name of some) ids.set(name, await ses.send(name))
+      await exhaust(
+        ses,
+        some.map(name => ids.get(name)!),
+      )
+    }
+    for (const [name, code, category] of passing) {
+      const told = await ses.reaches(ids.get(name)!, ['DLQ'])
+      const tried = [...STARTED, 'RETRY_SCHEDULED']
+      expect(typesOf(told), name).toEqual([
+        'QUEUED',
+        ...tried,
+        ...tried,
+        ...tried,
+        ...tried,
+        ...STARTED,
+        'FAILED',
+        'DLQ_MOVED',
+      ])
+      expect(errorOf(told.email), name).toEqual([code, category])
+      expect(told.dead).toMatchObject({ failed_attempts: MAX_ATTEMPTS })
+      expect(told.dead.retry_history).toHaveLength(MAX_ATTEMPTS)
+    }
+    report({
+      done: `${passing.length} rows of the table`,
+      checked: 'five attempts, then DLQ with five failures told',
+      figures: {},
+    })
+  })
+
+  test('an ambiguous error: UNKNOWN, and its policy decides', { timeout: 60_000 }, async context => {
+    const { report } = fault(context, 'SES answers with an ambiguous error')
+    const ses = await startSesGateway(context)
+    const ambiguous = rowsThat('retry-ambiguous')
+    for (const [name, code, category] of ambiguous) {
+      ses.fake.control({
+        rules: [{ match: { localPart: name }, next: 2, answer: { kind: 'error', status: 400, name } }],
+      })
+      const held = await ses.send(name, { onUnknown: 'hold' })
+      const doubted = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+      expect(doubted.email.status, name).toBe('UNKNOWN')
+      expect(errorOf(doubted.email)).toEqual([code, category])
+      const resent = await ses.reaches(await ses.send(name, { onUnknown: 'resend' }), ['SENT'])
+      expect(typesOf(resent)).toEqual(['QUEUED', ...STARTED, 'UNKNOWN', 'RESOLVED', ...STARTED, 'SENT'])
+      expect((await ses.reaches(held, ['UNKNOWN'])).email.attempts, 'it is still held').toBe(1)
+    }
+    report({
+      done: `${ambiguous.length} rows of the table`,
+      checked: 'UNKNOWN; hold stays, resend is sent after the grace',
+      figures: {},
+    })
+  })
+
+  const parking = rowsThat('final-parked', 'retry-parked')
+  test.for(edition(oneOfEach(parking), parking))(
+    '%s → %s: the provider is parked, mail waits and spends no attempt',
+    {
+      timeout: 60_000,
+    },
+    async ([name, code], context) => {
+      const { report } = fault(context, `SES answers ${name}`)
+      const ses = await startSesGateway(context)
+      ses.fake.control({ default: { kind: 'error', status: 400, name } })
+      const first = await ses.send('first')
+      const ask = () => rows(ses.gateway, `select state, reason_code from providers where name = 'ses'`)
+      await until(ask, ([provider]) => provider.state === 'open')
+      expect(await ask()).toEqual([{ state: 'open', reason_code: code }])
+      const second = await ses.send('second')
+      await ses.gateway.db.pool.query(`update providers set probe_at = now() + interval '1 hour'`)
+      const requests = ses.fake.stats.requests
+      await new Promise(resolve => setTimeout(resolve, 600))
+      for (const id of [first, second])
+        expect((await ses.reaches(id, ['PENDING'])).email).toMatchObject({ attempts: 0, status: 'PENDING' })
+      expect(ses.fake.stats.requests, 'nothing is asked of a parked provider').toBe(requests)
+      ses.fake.control({ default: { kind: 'ok' } })
+      await ses.gateway.db.pool.query(`update providers set probe_at = now()`)
+      expect((await ses.reaches(first, ['SENT'])).email.attempts).toBe(1)
+      expect(typesOf(await ses.reaches(second, ['SENT']))).toEqual(['QUEUED', ...STARTED, 'SENT'])
+      await until(ask, ([provider]) => provider.state === 'closed')
+      report({
+        done: 'one e-mail met it, a second one waited',
+        checked: 'parked, no attempt spent, the probe brings it back',
+        figures: {},
+      })
+    },
+  )
+})

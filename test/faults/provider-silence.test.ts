@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { startFakeSes } from '../support/fake-ses.ts'
+import { fault, freePort } from '../support/faults.ts'
+import { typesOf } from '../support/line.ts'
+import { startSesGateway } from '../support/ses-gateway.ts'
+
+const STARTED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
+const RETRIED = ['QUEUED', ...STARTED, 'RETRY_SCHEDULED', ...STARTED, 'SENT']
+const RESENT = ['QUEUED', ...STARTED, 'UNKNOWN', 'RESOLVED', ...STARTED, 'SENT']
+
+describe.concurrent('when Amazon SES does not answer, or answers without words', () => {
+  test('nobody listens: nothing has left, so it is tried again', { timeout: 60_000 }, async context => {
+    const port = await freePort()
+    const ses = await startSesGateway(context, `http://127.0.0.1:${port}`)
+    const id = await ses.send('maria')
+    const { email } = await ses.reaches(id, ['RETRY_SCHEDULED', 'UNKNOWN'])
+    expect([email.status, email.error_code]).toEqual(['RETRY_SCHEDULED', 'NETWORK_ERROR'])
+    const back = await startFakeSes({ port })
+    context.onTestFinished(() => back.close())
+    await ses.makeDue([id])
+    expect(typesOf(await ses.reaches(id, ['SENT']))).toEqual(RETRIED)
+    expect(back.accepted).toHaveLength(1)
+  })
+
+  test.for([true, false])(
+    'the connection is cut after the request (accepted: %s): UNKNOWN, then its policy',
+    {
+      timeout: 60_000,
+    },
+    async (accepted, context) => {
+      const ses = await startSesGateway(context)
+      const answer = { kind: 'reset' as const, when: 'after' as const, accepted }
+      ses.fake.control({ rules: [{ next: 2, answer }] })
+      const [held, resent] = [await ses.send('held', { onUnknown: 'hold' }), await ses.send('resent')]
+      const told = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+      expect([told.email.status, told.email.error_code]).toEqual(['UNKNOWN', 'NETWORK_ERROR'])
+      expect(typesOf(await ses.reaches(resent, ['SENT']))).toEqual(RESENT)
+      const sentTo = (id: string) => ses.fake.accepted.filter(line => line.outboxId === id).length
+      expect([sentTo(held), sentTo(resent)]).toEqual(accepted ? [1, 2] : [0, 1])
+    },
+  )
+
+  test.for([
+    [500, 'SES_HTTP_500', 'TRANSIENT_ERROR'],
+    [502, 'SES_HTTP_502', 'TRANSIENT_ERROR'],
+    [503, 'SES_HTTP_503', 'TRANSIENT_ERROR'],
+    [429, 'SES_RATE_LIMITED', 'QUOTA_ERROR'],
+  ] as const)(
+    '%s without a name is tried again as %s',
+    { timeout: 60_000 },
+    async ([status, code, category], context) => {
+      const ses = await startSesGateway(context)
+      ses.fake.control({ rules: [{ next: 1, answer: { kind: 'text', status, body: '<html>Not now</html>' } }] })
+      const id = await ses.send('maria')
+      const { email } = await ses.reaches(id, ['RETRY_SCHEDULED', 'UNKNOWN', 'REJECTED'])
+      expect(email).toMatchObject({
+        status: 'RETRY_SCHEDULED',
+        error_code: code,
+        error_category: category,
+        attempts: 1,
+      })
+      await ses.makeDue([id])
+      expect(typesOf(await ses.reaches(id, ['SENT']))).toEqual(RETRIED)
+      expect(ses.fake.accepted).toHaveLength(1)
+    },
+  )
+
+  test('it hangs: the call ends after 30 seconds and is UNKNOWN, held or sent again', {
+    timeout: 90_000,
+  }, async context => {
+    const { report } = fault(context, 'SES hangs')
+    const ses = await startSesGateway(context)
+    ses.fake.control({ rules: [{ next: 2, answer: { kind: 'hang', accepted: true } }] })
+    const startedMs = Date.now()
+    const [held, resent] = [await ses.send('held', { onUnknown: 'hold' }), await ses.send('resent')]
+    const told = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'], 45_000)
+    const seconds = (Date.now() - startedMs) / 1000
+    expect([told.email.status, told.email.error_code]).toEqual(['UNKNOWN', 'SES_TIMEOUT'])
+    expect(seconds).toBeGreaterThan(29)
+    expect(seconds).toBeLessThan(38)
+    expect(typesOf(await ses.reaches(resent, ['SENT']))).toEqual(RESENT)
+    expect(ses.fake.accepted.map(line => line.outboxId).toSorted()).toEqual([held, resent, resent].toSorted())
+    report({
+      done: 'two e-mails accepted by SES, which never answers',
+      checked: 'UNKNOWN after 30 s; hold stays one message, resend is a counted second one',
+      figures: { 'seconds to UNKNOWN': seconds.toFixed(1) },
+    })
+  })
+})
