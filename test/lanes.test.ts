@@ -248,6 +248,28 @@ describe.each([
     expect(seconds).toBeLessThan(4)
   })
 
+  test('an attempt that waits for its parked provider is looked at now and then, not around and around', async () => {
+    await rows(
+      api,
+      `delete from providers where name = 'resend';
+       insert into providers (name, state, opened_at, reason_code, probe_at) values ('resend', 'open', now(), 'X', now() + interval '1 hour')`,
+    )
+    const worker = await work({ ...resend.env, EMAIL_PROVIDER: 'resend,smtp', SMTP_URL: 'smtp://127.0.0.1:9' })
+    await sleep(300)
+    const [outboxId] = await accept(api.db.pool, [draft(await company(), { delayMs: 3_600_000 })])
+    await rows(
+      api,
+      `update email_outbox set started_at = now(), attempts = 1, attempt_id = gen_random_uuid(), provider = 'resend' where outbox_id = $1`,
+      [outboxId],
+    )
+    await makeDue(api.db.pool, [outboxId!])
+    await until(claimedInOrder, claimed => claimed.length > 0)
+    await sleep(700)
+    await worker.stop()
+    expect((await claimedInOrder()).length).toBeLessThan(8)
+    await rows(api, `delete from providers; delete from email_outbox where outbox_id = '${outboxId}'`)
+  })
+
   test('stopping finishes what is being sent and hands back the rest: nothing in doubt, nothing lost, no lease left', async () => {
     resend.hold()
     const slow = await put(await company(), 2, { to: 'slow@example.com', priority: 1 })

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
 import { startAttempts } from '../src/db/attempts.ts'
-import { returnExpiredLeases } from '../src/db/leases.ts'
+import { renewLeases, returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { settleAttempts } from '../src/db/settle.ts'
 import { type AttemptFacts, type Outcome, toSettlement } from '../src/pipeline/outcome.ts'
@@ -167,4 +167,27 @@ describe('a late write', () => {
       await db.query(CLEAN_LINE)
     }
   })
+})
+
+describe('renewing', () => {
+  test('keeps the e-mail', async () => {
+    const lease = await claimOne()
+    await expireLeases(db)
+    await renewLeases(db, [lease.leaseId], 60)
+    expect(await giveUp()).toEqual({ unstarted: 0, unknown: 0, undelivered: 0 })
+    expect(await start(db, lease)).toHaveLength(1)
+  })
+
+  test('a lease that is gone brings nothing back', async () => {
+    const lease = await claimOne()
+    await takeBack()
+    await renewLeases(db, [lease.leaseId], 60)
+    expect((await db.query('select from leases')).rowCount).toBe(0)
+    expect(await start(db, lease)).toEqual([])
+  })
+
+  const claimOne = async () => {
+    await acceptOne()
+    return claim(db, 1)
+  }
 })

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
-import { renewLeases, returnExpiredLeases } from '../src/db/leases.ts'
+import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
 import type { Ticket } from '../src/db/tickets.ts'
@@ -21,7 +21,6 @@ import {
   forgotten,
   makeDue,
   receive,
-  start,
   storyOf,
   typesOf,
   worker,
@@ -179,29 +178,6 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     const [next] = await receive(db, await claim(db, 1))
     expect(next!.content).toMatchObject({ attempts: 2, resumed: null })
   })
-})
-
-describe('renewing', () => {
-  test('keeps the e-mail', async () => {
-    const lease = await claimOne()
-    await expireLeases(db)
-    await renewLeases(db, [lease.leaseId], 60)
-    expect(await returnExpiredLeases(db, OPTIONS)).toEqual(NOTHING)
-    expect(await start(db, lease)).toHaveLength(1)
-  })
-
-  test('a lease that is gone brings nothing back', async () => {
-    const lease = await claimOne()
-    await takeBack()
-    await renewLeases(db, [lease.leaseId], 60)
-    expect((await db.query('select from leases')).rowCount).toBe(0)
-    expect(await start(db, lease)).toEqual([])
-  })
-
-  const claimOne = async () => {
-    await acceptOne()
-    return claim(db, 1)
-  }
 })
 
 describe('an e-mail that ends its worker every time', () => {

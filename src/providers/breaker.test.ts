@@ -275,3 +275,19 @@ describe('the probe', () => {
     ])
   })
 })
+
+test('what this worker sees while it looks at the table is not overwritten by the older look', async () => {
+  const breakers = worker()
+  const rows = await shared.list()
+  let answer = () => {}
+  shared.list = () =>
+    new Promise(resolve => {
+      answer = () => resolve(rows)
+    })
+  const looking = breakers.refresh()
+  await new Promise(resolve => setImmediate(resolve))
+  breakers.report(first, QUOTA)
+  answer()
+  await looking
+  expect(breakers.route()).toBe(second)
+})
