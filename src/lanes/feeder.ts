@@ -19,7 +19,7 @@ export type FeederOptions = {
   /** These were not put on the queue after all. */
   takeBack: (outboxIds: string[]) => Promise<void>
   /** E-mails whose job is gone go back into the line. */
-  returnUndelivered: (queued: string[]) => Promise<number>
+  returnUndelivered: (queued: string[]) => Promise<string[]>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
   mayClaim: () => number
   idleMs: number
@@ -107,14 +107,22 @@ export class Feeder {
     const nowMs = performance.now()
     if (nowMs - this.#returnedMs > RETURN_EVERY_MS) {
       this.#returnedMs = nowMs
-      const count = await this.#options.returnUndelivered(queued.filter(isUuid))
-      if (count > 0) this.#options.log.warn({ count }, 'Jobs were gone from the queue; their e-mails are back in line')
+      await this.#returnUndelivered(queued)
     }
     await this.#countHands(nowMs)
     const room = WINDOW_TIMES * this.#hands - queued.length
     const size = Math.min(room, this.#options.mayClaim() - queued.length)
     if (size < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
-    return (await this.#fill(queued, size)) > 0 ? 0 : this.#options.idleMs
+    return this.#fill(size)
+  }
+
+  /** What is left of a job that is in no list is removed: BullMQ would not add another of the same name. */
+  async #returnUndelivered(queued: string[]): Promise<void> {
+    const { returnUndelivered, redis, queue, log } = this.#options
+    const gone = await returnUndelivered(queued.filter(isUuid))
+    if (gone.length === 0) return
+    log.warn({ count: gone.length }, 'Jobs were gone from the queue; their e-mails are back in line')
+    await redis.del(gone.map(id => queue.toKey(id)))
   }
 
   async #countHands(nowMs: number): Promise<void> {
@@ -146,10 +154,12 @@ export class Feeder {
     for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? null, sinceMs })
   }
 
-  async #fill(queued: string[], size: number): Promise<number> {
-    const { queue, claim, takeBack } = this.#options
-    const jobs = await claim({ size, ...this.#allowances() })
-    if (jobs.length === 0) return 0
+  /** Answers how long to sleep. Companies that have their share in hand may have room for more in a moment. */
+  async #fill(size: number): Promise<number> {
+    const { queue, claim, takeBack, idleMs } = this.#options
+    const { left, most } = this.#allowances()
+    const jobs = await claim({ size, left, most })
+    if (jobs.length === 0) return [...left.values()].some(room => room < 1) ? FULL_MS : idleMs
     try {
       await queue.addBulk(
         jobs.map(data => ({
@@ -164,7 +174,7 @@ export class Feeder {
     }
     const sinceMs = performance.now()
     for (const { outboxId, companyId } of jobs) this.#dispatched.set(outboxId, { companyId, sinceMs })
-    return queued.length + jobs.length
+    return 0
   }
 
   #allowances(): { left: Map<string, number>; most: number } {
