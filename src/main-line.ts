@@ -10,6 +10,7 @@ import { type Database, together } from './db/pool.ts'
 import { readyDueEmails } from './db/schedule.ts'
 import { type Settlement, settleAttempts } from './db/settle.ts'
 import { loadAttachments, type Ticket } from './db/tickets.ts'
+import { ReadyVacuum } from './db/vacuum.ts'
 import { sayAlive, sayGone } from './db/workers.ts'
 import { DirectLane } from './lanes/direct.ts'
 import { Gate } from './lanes/gate.ts'
@@ -38,10 +39,12 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
   const { config, db, log } = parts
   const gate = new Gate(config.WORKER_CONCURRENCY)
   const attempt = makeAttempt(parts, gate)
+  const vacuum = new ReadyVacuum(db.pool)
   const claim: ClaimOptions = {
     perTurn: config.MAX_JOBS_PER_TENANT_BATCH,
     holder: `${hostname()}:${process.pid}`,
     leaseSeconds: config.LEASE_SECONDS,
+    counted: count => vacuum.count(count),
   }
   const leases = new HeldLeases({
     renew: ids => renewLeases(db.hot, ids, config.LEASE_SECONDS),
@@ -62,16 +65,19 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
   }
   const alive = every(ALIVE_EVERY_MS, () => sayAlive(db.pool, worker), log)
   const alarm = every(IDLE_MS, () => wakeDue(db, () => lane.nudge()), log)
+  const cleaning = every(IDLE_MS, () => vacuum.clean(), log)
   return {
     nudge: () => lane.nudge(),
     async start() {
       await sayAlive(db.pool, worker)
       alive.start()
       alarm.start()
+      cleaning.start()
       lane.start()
     },
     async stop() {
       alarm.stop()
+      cleaning.stop()
       // Those that wait for their turn to send are handed back; those that are sending finish.
       gate.close()
       await lane.stop()

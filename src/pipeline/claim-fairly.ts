@@ -8,7 +8,13 @@ import { loadTickets, type Ticket } from '../db/tickets.ts'
 import type { Receipt } from '../lanes/bullmq.ts'
 import type { Batch, ClaimLimits } from '../lanes/direct.ts'
 
-export type ClaimOptions = { perTurn: number; holder: string; leaseSeconds: number }
+export type ClaimOptions = {
+  perTurn: number
+  holder: string
+  leaseSeconds: number
+  /** Told how many each claim took. */
+  counted: (claimed: number) => void
+}
 
 /** How long dispatched e-mails stay so when no feeder looks after them. */
 const DISPATCH_SECONDS = 30
@@ -21,6 +27,7 @@ export async function claimFairly(
 ): Promise<Batch<Ticket> | null> {
   const leaseId = uuidv7()
   const items = await claimFairBatch(db, { ...options, ...limits, leaseId, kind: 'work' })
+  options.counted(items.length)
   if (items.length === 0) return null
   return {
     leaseId,
@@ -49,6 +56,7 @@ export async function dispatchFairly(
     kind: 'dispatch',
     ended: [],
   })
+  options.counted(claimed.length)
   if (claimed.length === 0) return { leaseId, jobs: [] }
   const facts = await loadJobFacts(
     db,

@@ -1,0 +1,40 @@
+import type { Queryable } from './pool.ts'
+
+/** Rows of email_ready and leases live for moments; what they leave behind, every claim has to step over. */
+const AFTER_CLAIMS = 20_000
+/** Of a large backlog: a pass reads the whole index, so it has to be worth it. */
+const AFTER_SHARE = 0.1
+
+/**
+ * Autovacuum looks once a minute; at ten thousand e-mails a second the claim would wade through half a million dead entries
+ * by then. So whoever claims also cleans, every so many claims. Somebody else's pass under way is enough.
+ */
+export class ReadyVacuum {
+  readonly #db: Queryable
+  #claimed = 0
+  #after = AFTER_CLAIMS
+  #underWay = false
+
+  constructor(db: Queryable) {
+    this.#db = db
+  }
+
+  count(claimed: number): void {
+    this.#claimed += claimed
+  }
+
+  async clean(): Promise<void> {
+    if (this.#underWay || this.#claimed < this.#after) return
+    this.#underWay = true
+    this.#claimed = 0
+    try {
+      await this.#db.query('vacuum (skip_locked, truncate off, index_cleanup on) email_ready, leases, email_scheduled')
+      const { rows } = await this.#db.query<{ waiting: number }>(
+        `select greatest(0, reltuples)::float8 as waiting from pg_class where oid = 'email_ready'::regclass`,
+      )
+      this.#after = Math.max(AFTER_CLAIMS, rows[0]!.waiting * AFTER_SHARE)
+    } finally {
+      this.#underWay = false
+    }
+  }
+}

@@ -1,0 +1,290 @@
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { BULLMQ_QUEUE_NAME, EMAIL_JOB_CONFIG } from '../src/contracts/job.ts'
+import { uuidv7 } from '../src/contracts/uuid.ts'
+import { ringBell } from '../src/db/bell.ts'
+import { pauseCompany } from '../src/db/companies.ts'
+import { listCounters } from '../src/db/counters.ts'
+import { BullmqLane } from '../src/lanes/bullmq.ts'
+import type { Feeder } from '../src/lanes/feeder.ts'
+import { HeldLeases } from '../src/lanes/held-leases.ts'
+import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
+import { type HoldingResend, startHoldingResend } from './support/holding-resend.ts'
+import { accept, CLEAN_LINE, type DraftChange, draft, forgotten, storyOf, typesOf } from './support/line.ts'
+import { rows, sleep } from './support/mail.ts'
+import { type RedisServer, startRedis } from './support/redis-server.ts'
+import { startWorker, type TestWorker } from './support/worker.ts'
+
+const log = pino({ level: 'silent' })
+const many = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
+
+let server: RedisServer
+let redis: Redis
+let queue: Queue
+let resend: HoldingResend
+let api: TestGateway
+const workers: TestWorker[] = []
+
+beforeAll(async () => {
+  server = await startRedis()
+  redis = new Redis(server.url, { maxRetriesPerRequest: null })
+  queue = new Queue(BULLMQ_QUEUE_NAME, { connection: redis })
+  resend = await startHoldingResend()
+  api = await startTestGateway({ role: 'api' })
+})
+afterAll(async () => {
+  await api?.stop()
+  await resend?.close()
+  await queue?.close()
+  redis?.disconnect()
+  await server?.close()
+})
+beforeEach(async () => {
+  resend.hold()
+  await redis.flushall()
+  await api.db.pool.query(CLEAN_LINE)
+})
+afterEach(async () => {
+  resend.release()
+  await Promise.all(workers.splice(0).map(one => one.stop()))
+  expect(await forgotten(api.db.pool), 'e-mails that nothing would ever wake').toEqual([])
+})
+
+async function work(env: Record<string, string> = {}): Promise<TestWorker> {
+  const worker = await startWorker(api, { REDIS_URL: server.url, ...resend.env, ...env })
+  workers.push(worker)
+  return worker
+}
+async function put(count: number, change: DraftChange = {}, paused = false): Promise<string[]> {
+  const { companyId } = await api.company()
+  if (paused) await pauseCompany(api.db.pool, companyId, 'test')
+  const ids = await accept(
+    api.db.pool,
+    many(count, () => draft(companyId, { html: null, text: 'Hi', ...change })),
+  )
+  await ringBell(api.db.pool)
+  return ids
+}
+const statuses = async (ids: string[]): Promise<string[]> =>
+  (await rows(api, 'select status from email_outbox where outbox_id = any($1)', [ids])).map(row => row.status)
+const untilAll = (ids: string[], status: string) =>
+  until(
+    () => statuses(ids),
+    all => all.every(one => one === status),
+  )
+const arrived = (ids: string[]) => resend.arrived.map(one => one.outboxId).filter(id => ids.includes(id))
+const jobsOf = () => queue.getJobs(['wait', 'active'])
+const dataOf = (outboxId: string, change: object = {}) => ({
+  outboxId,
+  companyId: uuidv7(),
+  requestId: 'r-1',
+  htmlRef: outboxId,
+  attempt: 1,
+  enqueuedAt: new Date().toISOString(),
+  ...change,
+})
+const add = (jobId: string, data: unknown) => queue.add(EMAIL_JOB_CONFIG.QUEUE_NAME, data, { jobId })
+const poison = async () => (await listCounters(api.db.pool)).filter(one => one.name === 'poison_jobs')
+
+/** One hand that is busy until released, and mail that waits behind it: some of it on the queue. */
+async function behindOneHand(count: number): Promise<{ slow: string; waiting: string[] }> {
+  await work({ WORKER_CONCURRENCY: '1' })
+  const [slow] = await put(1, { to: 'slow@example.com' })
+  await until(
+    async () => arrived([slow!]),
+    list => list.length === 1,
+  )
+  const waiting = await put(count)
+  await until(
+    () => rows(api, `select from leases where kind = 'dispatch' and outbox_ids && $1`, [waiting]),
+    found => found.length > 0,
+  )
+  return { slow: slow!, waiting }
+}
+
+describe('what travels', () => {
+  test('is identifiers only, one job for each e-mail, and nothing stays behind', async () => {
+    const { slow, waiting } = await behindOneHand(2)
+    const jobs = await until(jobsOf, list => list.length >= 2)
+    for (const { name, id, data, opts } of jobs) {
+      expect(name).toBe('email:send')
+      expect(Object.keys(data).toSorted()).toEqual(Object.keys(dataOf('')).toSorted())
+      expect([data.outboxId, data.htmlRef]).toEqual([id, id])
+      expect(opts).toMatchObject({ attempts: 1 })
+    }
+    expect((await redis.keys('*')).join(' ') + JSON.stringify(jobs)).not.toMatch(/example\.com|Hello|Hi/)
+    resend.release()
+    await untilAll([slow, ...waiting], 'SENT')
+    await until(jobsOf, list => list.length === 0)
+    expect(await queue.getJobCounts('completed', 'failed', 'delayed')).toEqual({ completed: 0, failed: 0, delayed: 0 })
+  })
+
+  test('is a small window, however long the backlog', async () => {
+    await work({ WORKER_CONCURRENCY: '4' })
+    const ids = (await Promise.all(many(3, () => put(40, { to: 'slow@example.com' })))).flat()
+    await until(
+      async () => arrived(ids),
+      list => list.length === 4,
+    )
+    await sleep(300)
+    expect((await jobsOf()).length).toBeLessThanOrEqual(8)
+    resend.release()
+    await untilAll(ids, 'SENT')
+  })
+})
+
+describe('a job is a doorbell without authority', () => {
+  test('garbage, a foreign job and a job without an e-mail are counted and dropped, and harm no neighbour', async () => {
+    await add('not-one-of-ours', { hello: 'world' })
+    await add('empty', {})
+    const mismatched = uuidv7()
+    await add(mismatched, dataOf(uuidv7()))
+    const unknown = uuidv7()
+    await add(unknown, dataOf(unknown))
+    await work()
+    const ids = await put(10)
+    await untilAll(ids, 'SENT')
+    await until(poison, counted => counted.reduce((sum, one) => sum + one.value, 0) === 4)
+    expect(await poison()).toEqual([
+      { name: 'poison_jobs', label: 'garbled', value: 3 },
+      { name: 'poison_jobs', label: 'no-such-email', value: 1 },
+    ])
+    expect(await jobsOf()).toEqual([])
+    expect(arrived(ids).toSorted()).toEqual(ids.toSorted())
+  })
+
+  test('a job that was added twice, by us and by a stranger, sends once', async () => {
+    const { waiting } = await behindOneHand(3)
+    for (const id of waiting) await add(id, dataOf(id, { requestId: 'again' }))
+    resend.release()
+    await untilAll(waiting, 'SENT')
+    await until(jobsOf, list => list.length === 0)
+    expect(arrived(waiting).toSorted()).toEqual(waiting.toSorted())
+    for (const id of waiting)
+      expect(typesOf(await storyOf(api.db.pool, id)).filter(type => type === 'SENT')).toEqual(['SENT'])
+  })
+
+  test('a job for an e-mail that is sent, cancelled, not due or in line itself does nothing', async () => {
+    await work()
+    const [sent] = await put(1)
+    await untilAll([sent!], 'SENT')
+    const [cancelled, later] = [...(await put(1, { delayMs: 600_000 })), ...(await put(1, { delayMs: 600_000 }))]
+    await rows(api, `update email_outbox set status = 'CANCELLED', next_attempt_at = null where outbox_id = $1`, [
+      cancelled,
+    ])
+    await rows(api, 'delete from email_scheduled where outbox_id = $1', [cancelled])
+    const [inLine] = await put(1, {}, true)
+    const stale = [sent!, cancelled!, later!, inLine!]
+    for (const id of stale) await add(id, dataOf(id))
+    await until(jobsOf, list => list.length === 0)
+    await sleep(100)
+    expect(arrived(stale)).toEqual([sent])
+    expect(await Promise.all(stale.map(async id => (await storyOf(api.db.pool, id)).email.status))).toEqual([
+      'SENT',
+      'CANCELLED',
+      'PENDING',
+      'PENDING',
+    ])
+    expect(await poison()).toEqual([])
+  })
+
+  test('jobs removed behind our back are made again, and every e-mail is sent once', async () => {
+    const { waiting } = await behindOneHand(6)
+    for (const job of await queue.getJobs(['wait'])) await job.remove()
+    resend.release()
+    await untilAll(waiting, 'SENT')
+    expect(arrived(waiting).toSorted()).toEqual(waiting.toSorted())
+  })
+
+  test('FLUSHALL in the middle loses nothing and sends nothing twice', async () => {
+    await work({ WORKER_CONCURRENCY: '5' })
+    const ids = (await Promise.all(many(4, () => put(50)))).flat()
+    for (let time = 0; time < 3; time++) {
+      await until(
+        async () => arrived(ids),
+        list => list.length > 30 * (time + 1),
+      )
+      await redis.flushall()
+    }
+    await untilAll(ids, 'SENT')
+    expect(arrived(ids).toSorted()).toEqual(ids.toSorted())
+  })
+})
+
+describe('the feeder', () => {
+  const holder = async () => (await rows(api, 'select holder from feeder'))[0].holder
+
+  test('is one of the workers; when it stops another takes over at once', async () => {
+    const first = await work()
+    await until(holder, one => one !== null)
+    const before = await holder()
+    await work()
+    await untilAll(await put(5), 'SENT')
+    expect(await holder()).toBe(before)
+    await first.stop()
+    const started = performance.now()
+    await untilAll(await put(5), 'SENT')
+    expect(performance.now() - started).toBeLessThan(4_000)
+    expect(await holder()).not.toBe(before)
+  })
+
+  test('that is gone without a word is replaced when its time is over', async () => {
+    await rows(api, `update feeder set holder = $1, expires_at = now() + interval '1 second'`, [uuidv7()])
+    await work()
+    await untilAll(await put(5), 'SENT')
+  })
+
+  test('counts the hands of all workers', async () => {
+    await Promise.all([work({ WORKER_CONCURRENCY: '2' }), work({ WORKER_CONCURRENCY: '3' })])
+    const ids = (await Promise.all(many(4, () => put(10, { to: 'slow@example.com' })))).flat()
+    await until(
+      async () => arrived(ids),
+      list => list.length === 5,
+    )
+    resend.release()
+    await untilAll(ids, 'SENT')
+  })
+})
+
+test('a work item that throws harms nobody: its neighbours are done, its lease is left to run out, its job is gone', async () => {
+  const ids = many(6, () => uuidv7())
+  const done: string[] = []
+  const ended: string[][] = []
+  const leases = new HeldLeases({
+    renew: async () => {},
+    end: async list => void ended.push(list),
+    renewEveryMs: 60_000,
+    log,
+  })
+  const connection = new Redis(server.url, { maxRetriesPerRequest: null })
+  const lane = new BullmqLane<null>({
+    connection,
+    concurrency: 2,
+    feeder: { start() {}, nudge() {}, stop: async () => {} } as unknown as Feeder,
+    async receive(outboxId) {
+      leases.hold(`of ${outboxId}`, 1)
+      return { kind: 'taken', leaseId: `of ${outboxId}`, content: null }
+    },
+    async work({ outboxId }) {
+      if (outboxId === ids[1]) throw new Error('boom')
+      done.push(outboxId)
+    },
+    leases,
+    poison: () => {},
+    log,
+  })
+  for (const id of ids) await add(id, dataOf(id))
+  lane.start()
+  const others = ids.filter(id => id !== ids[1])
+  await until(
+    async () => done.toSorted(),
+    list => list.length === 5,
+  )
+  await until(jobsOf, list => list.length === 0)
+  await lane.stop()
+  connection.disconnect()
+  expect(done.toSorted()).toEqual(others.toSorted())
+  expect(ended.flat().toSorted()).toEqual(others.map(id => `of ${id}`).toSorted())
+})

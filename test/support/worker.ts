@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import { loadConfig } from '../../src/config.ts'
+import { openStorage, startGateway } from '../../src/main.ts'
+import { makeLog } from '../../src/telemetry/log.ts'
+
+export type TestWorker = { stop: () => Promise<void>; logs: () => string }
+
+/** A worker beside an API gateway, on its database: what the lane does, without the door. */
+export async function startWorker(
+  { databaseUrl }: { databaseUrl: string },
+  env: Record<string, string> = {},
+): Promise<TestWorker> {
+  const config = loadConfig({
+    DATABASE_URL: databaseUrl,
+    PORT: '0',
+    ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+    HASH_PEPPER: randomBytes(32).toString('hex'),
+    ...env,
+  })
+  const lines: string[] = []
+  const log = makeLog({ level: 'debug', pretty: false, destination: { write: line => void lines.push(line) } })
+  const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
+  const worker = await startGateway(config, storage, 'worker', log)
+  let stopped: Promise<void> | null = null
+  const stop = async () => {
+    await worker.stop()
+    await storage.close()
+  }
+  return {
+    logs: () => lines.join(''),
+    stop() {
+      stopped ??= stop()
+      return stopped
+    },
+  }
+}
