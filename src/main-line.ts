@@ -6,7 +6,7 @@ import { type AttemptStart, startAttempts } from './db/attempts.ts'
 import { handBack } from './db/claim.ts'
 import { addLateAnswer } from './db/feedback.ts'
 import { endLeases, renewLeases } from './db/leases.ts'
-import { type Database, together } from './db/pool.ts'
+import { type Database, together, untilItIsBack } from './db/pool.ts'
 import { readyDueEmails } from './db/schedule.ts'
 import { type Settlement, settleAttempts } from './db/settle.ts'
 import { loadAttachments, type Ticket } from './db/tickets.ts'
@@ -26,6 +26,8 @@ import { recordFeedback } from './pipeline/record-feedback.ts'
 
 /** Starts and settlements of concurrent attempts share commits. */
 const LINE_BATCH = { maxItems: 256, concurrency: 2 }
+/** How long a provider's answer is kept while Postgres is away: dropped, it would become UNKNOWN, and perhaps a duplicate. */
+const SETTLE_PATIENCE_MS = 60_000
 /** The line looks for mail this often when nobody calls, and for mail whose time has come. */
 export const IDLE_MS = 250
 const ALIVE_EVERY_MS = 5_000
@@ -96,7 +98,8 @@ function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate
     }),
     settlements: new Batcher({
       ...LINE_BATCH,
-      flush: (batch: Settlement[]) => together(batch, some => settleAttempts(db.hot, some)),
+      flush: (batch: Settlement[]) =>
+        untilItIsBack(() => together(batch, some => settleAttempts(db.hot, some)), SETTLE_PATIENCE_MS),
     }),
     handBacks: new Batcher({
       ...LINE_BATCH,

@@ -37,10 +37,10 @@ export async function loadJobFacts(db: Queryable, outboxIds: string[]): Promise<
 /**
  * Jobs that are gone from the queue (wiped, lost, never added) before a worker took them: their e-mails go back into the
  * line. A dispatch with nothing open ends. `queued`: the jobs that are there now. Young dispatches are left alone, since
- * their jobs may be on their way.
+ * their jobs may be on their way. Answers which went back.
  */
-export async function returnUndelivered(db: Queryable, queued: string[], ageSeconds: number): Promise<number> {
-  const [row] = await run<{ count: number }>(
+export async function returnUndelivered(db: Queryable, queued: string[], ageSeconds: number): Promise<string[]> {
+  const rows = await run<{ outbox_id: string }>(
     db,
     'return-undelivered',
     `with old as materialized (
@@ -62,10 +62,10 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
        delete from leases l using old where l.lease_id = old.lease_id
          and not exists (select from waiting w where w.lease_id = old.lease_id and w.queued)
      )
-     select count(*)::int as count from waiting where not queued`,
+     select distinct outbox_id from waiting where not queued`,
     [queued, ageSeconds],
   )
-  return row!.count
+  return rows.map(row => row.outbox_id)
 }
 
 export async function findCompanies(db: Queryable, outboxIds: string[]): Promise<Map<string, string>> {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 export type Database = {
@@ -93,6 +94,21 @@ export async function together<In, Out>(items: In[], write: (items: In[]) => Pro
       const outcomes: (Out | Error)[] = []
       for (const item of items) outcomes.push(...(await together([item], write)))
       return outcomes
+    }
+  }
+}
+
+const BACK_CHECK_MS = 200
+
+/** For what is known here and nowhere else: tries again until the database is back, for so long. `write` must bear repetition. */
+export async function untilItIsBack<Out>(write: () => Promise<Out>, patienceMs: number): Promise<Out> {
+  const deadlineMs = performance.now() + patienceMs
+  for (;;) {
+    try {
+      return await write()
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable) || performance.now() > deadlineMs) throw error
+      await sleep(BACK_CHECK_MS)
     }
   }
 }

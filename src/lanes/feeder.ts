@@ -22,7 +22,7 @@ export type FeederOptions = {
   /** These were not put on the queue after all. */
   takeBack: (dispatch: Dispatch) => Promise<void>
   /** E-mails whose job is gone go back into the line. */
-  returnUndelivered: (queued: string[]) => Promise<number>
+  returnUndelivered: (queued: string[]) => Promise<string[]>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
   mayClaim: () => number
   idleMs: number
@@ -114,14 +114,22 @@ export class Feeder {
     const nowMs = performance.now()
     if (nowMs - this.#returnedMs > RETURN_EVERY_MS) {
       this.#returnedMs = nowMs
-      const count = await this.#options.returnUndelivered(queued.filter(isUuid))
-      if (count > 0) this.#options.log.warn({ count }, 'Jobs were gone from the queue; their e-mails are back in line')
+      await this.#returnUndelivered(queued)
     }
     await this.#countHands(nowMs)
     const room = WINDOW_TIMES * this.#hands - queued.length
     const size = Math.min(room, this.#options.mayClaim() - queued.length)
     if (size < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
-    return (await this.#fill(queued, size)) > 0 ? 0 : this.#options.idleMs
+    return this.#fill(size)
+  }
+
+  /** What is left of a job that is in no list is removed: BullMQ would not add another of the same name. */
+  async #returnUndelivered(queued: string[]): Promise<void> {
+    const { returnUndelivered, redis, queue, log } = this.#options
+    const gone = await returnUndelivered(queued.filter(isUuid))
+    if (gone.length === 0) return
+    log.warn({ count: gone.length }, 'Jobs were gone from the queue; their e-mails are back in line')
+    await redis.del(gone.map(id => queue.toKey(id)))
   }
 
   async #countHands(nowMs: number): Promise<void> {
@@ -154,21 +162,22 @@ export class Feeder {
     for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? null, sinceMs })
   }
 
-  /** The next batch is claimed while the last one is being put on the queue, and put there after it. */
-  async #fill(queued: string[], size: number): Promise<number> {
-    const batch = await this.#options.claim({ size, ...this.#allowances() })
+  /**
+   * Answers how long to sleep. The next batch is claimed while the last one is being put on the queue, and put there after
+   * it. Companies that have their share in hand may have room for more in a moment.
+   */
+  async #fill(size: number): Promise<number> {
+    const { left, most } = this.#allowances()
+    const batch = await this.#options.claim({ size, left, most })
     await this.#adding
     const failed = this.#addingFailed
     this.#addingFailed = null
-    if (batch.jobs.length === 0) {
-      if (failed) throw failed
-      return 0
-    }
     const sinceMs = performance.now()
     for (const { outboxId, companyId } of batch.jobs) this.#dispatched.set(outboxId, { companyId, sinceMs })
-    this.#adding = this.#add(batch)
+    if (batch.jobs.length > 0) this.#adding = this.#add(batch)
     if (failed) throw failed
-    return queued.length + batch.jobs.length
+    if (batch.jobs.length > 0) return 0
+    return [...left.values()].some(room => room < 1) ? FULL_MS : this.#options.idleMs
   }
 
   async #add(batch: Dispatch): Promise<void> {

@@ -176,7 +176,11 @@ describe('open', () => {
 
   test('an unknown outcome is asked about where it arose, and nowhere else', async () => {
     const breakers = worker()
-    expect([await breakers.named('ses'), await breakers.named('smtp'), await breakers.named('gone')]).toEqual([first, second, null])
+    expect([await breakers.named('ses'), await breakers.named('smtp'), await breakers.named('gone')]).toEqual([
+      first,
+      second,
+      null,
+    ])
     breakers.report(first, QUOTA)
     expect([await breakers.named('ses'), await breakers.named('smtp')]).toEqual([null, second])
   })
@@ -268,7 +272,7 @@ describe('the probe', () => {
     const breakers = worker()
     breakers.report(first, QUOTA)
     await later(breakers)
-    expect([await bawait reakers.named('ses'), await bawait reakers.named('ses'), await breakers.route()]).toEqual([
+    expect([await breakers.named('ses'), await breakers.named('ses'), await breakers.route()]).toEqual([
       first,
       null,
       second,

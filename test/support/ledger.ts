@@ -26,7 +26,7 @@ type Row = {
   events: StoryEvent[]
 }
 
-const ENDS = ['SENT', 'REJECTED', 'FAILED', 'DLQ']
+const ENDS = ['SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED']
 
 /** Compares what was promised, what the database tells and what the provider has: after a fault, and after the line is dry. */
 export async function audit(

@@ -135,6 +135,8 @@ function settings(databaseUrl: string, sesUrl: string, redisUrl: string, pepper:
     REDIS_URL: redisUrl,
     ENCRYPTION_KEY: randomBytes(32).toString('hex'),
     HASH_PEPPER: pepper,
+    // The SDK's word about the next version of Node would hide what the gateway says.
+    NODE_NO_WARNINGS: '1',
     EMAIL_PROVIDER: 'ses',
     EMAIL_FROM: FROM,
     AWS_REGION: 'us-east-1',

@@ -1,0 +1,157 @@
+import { execFileSync } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { edition, fault } from '../support/faults.ts'
+import { until } from '../support/gateway.ts'
+import { audit, endHolds } from '../support/ledger.ts'
+import { makeDue } from '../support/line.ts'
+import { LANES, type Scene, startScene } from '../support/scene.ts'
+
+const EMAILS = edition(40, 400)
+const OFF_MS = 5 * 60_000
+const DELAY_MS = 3_000
+/** Later than this is too late for anything that is due. */
+const SOON_MS = 10_000
+const THROTTLED = { kind: 'error' as const, status: 400, name: 'Throttling' }
+
+describe.concurrent('two workers whose clocks are five minutes fast and five minutes slow', () => {
+  test.for(LANES)(
+    '%s lane: the time of the database counts for expiry, retries, delays and leases',
+    {
+      timeout: edition(120_000, 300_000),
+    },
+    async ([lane, redis], context) => {
+      const { report } = fault(context, `clocks of the workers off by five minutes, ${lane} lane`)
+      const scene = await startScene(context, { redis, env: { WORKER_CONCURRENCY: '5', LEASE_SECONDS: '5' } })
+      await scene.ses.control({
+        default: { kind: 'ok', latencyMs: 20 },
+        rules: [
+          { match: { localPart: 'throttled' }, next: EMAILS / 4, answer: THROTTLED },
+          { match: { localPart: 'broken' }, answer: THROTTLED },
+          // Longer than the lease, which is renewed meanwhile.
+          { match: { localPart: 'slow' }, answer: { kind: 'ok', latencyMs: 8_000 } },
+        ],
+      })
+      const fast = await scene.worker(clock('+5m'))
+      const slow = await scene.worker(clock('-5m'))
+      expect(clockOf(fast) - Date.now()).toBeGreaterThan(OFF_MS - 30_000)
+      expect(clockOf(slow) - Date.now()).toBeLessThan(-OFF_MS + 1_000)
+
+      const post = async (count: number, body: Record<string, unknown>) => {
+        const before = scene.accepted.size
+        await scene.post(count, () => body)
+        return [...scene.accepted].slice(before)
+      }
+      await post(EMAILS, {})
+      await post(4, { to: 'slow@example.com' })
+      const delayed = await post(EMAILS / 4, { delay: DELAY_MS })
+      const throttled = await post(EMAILS / 4, { to: 'throttled@example.com' })
+      const broken = await post(4, { to: 'broken@example.com' })
+      const inTime = await later(scene, post, `now() + interval '4 minutes'`)
+      const tooLate = await later(scene, post, `now() - interval '1 second'`)
+      await exhaust(scene, broken)
+      await scene.drained()
+
+      for (const waits of await waitsOf(scene, delayed)) expectBetween(waits, DELAY_MS)
+      for (const retry of await retriesOf(scene, throttled)) expectBetween(retry.waitedMs, retry.backoffMs)
+      expect(await statusesOf(scene, inTime)).toEqual(['SENT'])
+      expect(await statusesOf(scene, tooLate)).toEqual(['EXPIRED'])
+      const told = await scene.db.pool.query(`select retry_history from dead_letters where outbox_id = any($1)`, [
+        broken,
+      ])
+      for (const { retry_history } of told.rows)
+        expect(
+          retry_history.map((one: { attempt: number }) => one.attempt),
+          'told in the order in which it happened',
+        ).toEqual([1, 2, 3, 4, 5])
+      for (const worker of [fast, slow]) expect(worker.output(), 'each of them sent some').toMatch(/E-mail sent/)
+      const undisturbed = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+      expect(undisturbed.broken).toEqual([])
+      expect(undisturbed.figures).toMatchObject({ duplicates: 0, unknown: 0 })
+
+      await post(4, { to: 'slow@example.com' })
+      await sleep(1_000)
+      fast.signal('SIGKILL')
+      await scene.drained()
+      const held = await endHolds(scene.db.pool)
+      const { broken: wrong, figures } = await audit(scene.db.pool, {
+        accepted: scene.accepted,
+        log: scene.ses.accepted(),
+      })
+      expect(wrong).toEqual([])
+      report({
+        done: `${scene.accepted.size} e-mails, some delayed, throttled, slow, about to expire or expired; then the fast worker killed`,
+        checked: 'node sees the shifted time; nothing early, nothing late, no double send, leases hold',
+        figures: { ...figures, 'held to the end': held },
+      })
+    },
+  )
+})
+
+/** What Debian's faketime sets for a program that it runs. */
+function clock(offset: string): Record<string, string> {
+  const said = execFileSync('faketime', ['-m', '--exclude-monotonic', '-f', offset, 'env'], { encoding: 'utf8' })
+  const wanted = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC']
+  const settings = said.split('\n').map(line => line.split(/=(.*)/s).slice(0, 2) as [string, string])
+  return Object.fromEntries(settings.filter(([name]) => wanted.includes(name)))
+}
+
+const clockOf = (worker: { output: () => string }) => Date.parse(/"timestamp":"([^"]+)"/.exec(worker.output())![1]!)
+
+async function later(
+  scene: Scene,
+  post: (count: number, body: Record<string, unknown>) => Promise<string[]>,
+  expiresAt: string,
+) {
+  const ids = await post(EMAILS / 4, { delay: 3_600_000 })
+  await scene.db.pool.query(`update email_outbox set expires_at = ${expiresAt} where outbox_id = any($1)`, [ids])
+  await makeDue(scene.db.pool, ids)
+  return ids
+}
+
+async function exhaust({ db }: Scene, ids: string[]): Promise<void> {
+  await until(
+    async () => {
+      await makeDue(db.pool, ids)
+      return (await db.pool.query(`select from email_outbox where outbox_id = any($1) and status <> 'DLQ'`, [ids]))
+        .rowCount
+    },
+    open => open === 0,
+    60_000,
+  )
+}
+
+function expectBetween(waitedMs: number, dueMs: number): void {
+  expect(waitedMs).toBeGreaterThanOrEqual(dueMs)
+  expect(waitedMs).toBeLessThan(dueMs + SOON_MS)
+}
+
+const MS_BETWEEN = (from: string, to: string) =>
+  `(extract(epoch from ${to}.created_at - ${from}.created_at) * 1000)::float8`
+
+async function waitsOf({ db }: Scene, ids: string[]): Promise<number[]> {
+  const { rows } = await db.pool.query<{ ms: number }>(
+    `select ${MS_BETWEEN('q', 's')} as ms from email_events q join email_events s using (outbox_id)
+     where outbox_id = any($1) and q.type = 'QUEUED' and s.type = 'SENT_ATTEMPT'`,
+    [ids],
+  )
+  expect(rows).toHaveLength(ids.length)
+  return rows.map(row => row.ms)
+}
+
+/** From each scheduled retry to the attempt after it. */
+async function retriesOf({ db }: Scene, ids: string[]): Promise<{ waitedMs: number; backoffMs: number }[]> {
+  const { rows } = await db.pool.query<{ waitedMs: number; backoffMs: number }>(
+    `select ${MS_BETWEEN('r', 's')} as "waitedMs", (r.metadata ->> 'backoffDelay')::float8 as "backoffMs"
+     from email_events r join email_events s using (outbox_id) where outbox_id = any($1) and r.type = 'RETRY_SCHEDULED'
+       and s.type = 'SENT_ATTEMPT' and (s.metadata ->> 'attempt')::int = (r.metadata ->> 'nextAttemptNumber')::int`,
+    [ids],
+  )
+  expect(rows.length).toBeGreaterThan(0)
+  return rows
+}
+
+async function statusesOf({ db }: Scene, ids: string[]): Promise<string[]> {
+  const { rows } = await db.pool.query(`select distinct status from email_outbox where outbox_id = any($1)`, [ids])
+  return rows.map(row => row.status)
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { edition, fault } from '../support/faults.ts'
+import { audit } from '../support/ledger.ts'
+import { addCompanies, around, longestOf, type Member, postMix, runsOf } from '../support/mixes.ts'
+import { LANES, type Scene, startScene } from '../support/scene.ts'
+
+const MIXES = edition(1, 20)
+const EMAILS = edition(200, 1_000)
+const PER_TURN = 3
+
+describe.concurrent('three workers that share the mail of companies that wait together', () => {
+  test.for(LANES)(
+    '%s lane: nobody is handed out more than a turn while another waits with nothing in hand',
+    {
+      timeout: edition(120_000, 900_000),
+    },
+    async ([lane, redis], context) => {
+      const own = fault(context, `order of handing out to three workers, ${lane} lane`)
+      const scene = await startScene(context, { redis, companies: 0, env: { WORKER_CONCURRENCY: '4' } })
+      const companies = await addCompanies(scene)
+      await noteWhatIsHandedOut(scene, redis ? 'dispatch' : 'work')
+      await scene.ses.control({ default: { kind: 'ok', latencyMs: 5 } })
+      let longest = 0
+      for (let mix = 1; mix <= MIXES; mix++) {
+        await postMix(scene, EMAILS, own)
+        const workers = [scene.launchWorker(), scene.launchWorker(), await scene.worker()]
+        await scene.drained()
+        for (const worker of workers) worker.signal('SIGTERM')
+        for (const worker of workers) expect(await worker.exited).toEqual({ code: 0, signal: null })
+        const steps = await handedOut(scene, companies)
+        const order = steps.map(step => step.member)
+        const runs = runsOf(order, PER_TURN)
+        // A company that has as many in hand as its share allows is being served: others may go on meanwhile.
+        const unfair = runs.filter(
+          ({ turns, place, member }) => turns > 1 && steps[place]!.leftOut.some(one => one !== member.name),
+        )
+        expect(unfair.map(run => `${around(order, run)}, without ${steps[run.place]!.leftOut.join(' ')}`)).toEqual([])
+        longest = Math.max(longest, longestOf(runs))
+      }
+      const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+      expect(broken).toEqual([])
+      own.report({
+        done: `${MIXES} mixes of up to ${companies.size} companies, ${scene.accepted.size} e-mails, three workers of four hands`,
+        checked:
+          'in the order of the claims never more than 3 × weight in a row while another company waits with nothing in hand',
+        figures: {
+          ...figures,
+          'longest run in turns, beside companies that have their share in hand': longest.toFixed(2),
+        },
+      })
+    },
+  )
+})
+
+/** With each claim: who was left waiting although nothing of theirs was in hand. */
+async function noteWhatIsHandedOut({ db }: Scene, kind: 'work' | 'dispatch'): Promise<void> {
+  await db.pool.query(`
+    create table handed_out (place bigserial, outbox_ids uuid[], left_out text[]);
+    create function note_lease() returns trigger language plpgsql as $$ begin
+      insert into handed_out (outbox_ids, left_out) select new.outbox_ids, array(
+        select name from companies c where exists (select from email_ready r where r.company_id = c.company_id)
+          and not exists (select from leases l cross join unnest(l.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
+            where o.company_id = c.company_id and o.status in ('PENDING', 'PROCESSING', 'RETRY_SCHEDULED')));
+      return null;
+    end $$;
+    create trigger note_lease after insert on leases for each row when (new.kind = '${kind}') execute function note_lease()`)
+}
+
+type Step = { member: Member; leftOut: string[] }
+
+/** In the order of the claims, which a lock makes one after the other; each e-mail at its first time. */
+async function handedOut({ db }: Scene, companies: Map<string, Member>): Promise<Step[]> {
+  const { rows } = await db.pool.query<{ name: string; leftOut: string[] }>(
+    `with gone as (delete from handed_out returning place, outbox_ids, left_out), first as (
+       select distinct on (id) id, place, nth, left_out from gone cross join unnest(outbox_ids) with ordinality as i(id, nth)
+       order by id, place, nth)
+     select c.name, left_out as "leftOut" from first join email_outbox o on o.outbox_id = first.id join companies c using (company_id)
+     order by place, nth`,
+  )
+  return rows.map(({ name, leftOut }) => ({ member: companies.get(name)!, leftOut }))
+}

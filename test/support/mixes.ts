@@ -1,0 +1,45 @@
+import type { Fault } from './faults.ts'
+import type { Scene } from './scene.ts'
+
+export type Member = { name: string; weight: number }
+
+export async function addCompanies(scene: Scene): Promise<Map<string, Member>> {
+  for (const weight of [1, 1, 2, 1, 3, 1]) await scene.addCompany({ weight })
+  return new Map(scene.companies.map(company => [company.name, company]))
+}
+
+/** All of it waits before anybody is there to send it; some of it takes longer to check. */
+export async function postMix(scene: Scene, emails: number, { between }: Fault): Promise<void> {
+  const html = `<p>${'It works. '.repeat(2_000)}</p>`
+  const everybody = [...scene.companies]
+  for (let left = emails; left > 0; ) {
+    const count = Math.min(left, between(1, 40))
+    scene.companies.splice(0, scene.companies.length, everybody[between(0, everybody.length - 1)]!)
+    await scene.post(count, () => ({ priority: between(1, 10), ...(between(0, 3) === 0 && { html }) }))
+    left -= count
+  }
+  scene.companies.splice(0, scene.companies.length, ...everybody)
+}
+
+export type Run = { member: Member; place: number; length: number; turns: number }
+
+/** Each place in the order, with the length of the run that it is in, while anybody else still waits. */
+export function runsOf(order: Member[], perTurn: number): Run[] {
+  const left = new Map<Member, number>()
+  for (const member of order) left.set(member, (left.get(member) ?? 0) + 1)
+  let length = 0
+  return order.flatMap((member, place) => {
+    length = order[place - 1] === member ? length + 1 : 1
+    left.set(member, left.get(member)! - 1)
+    const others = [...left].some(([other, count]) => other !== member && count > 0)
+    return others ? [{ member, place, length, turns: length / (perTurn * member.weight) }] : []
+  })
+}
+
+export const longestOf = (runs: Run[]) => Math.max(0, ...runs.map(run => run.turns))
+
+/** What stands around a run, for a failure's message. */
+export function around(order: Member[], { place, length }: Run): string {
+  const names = order.slice(Math.max(0, place - length - 5), place + 5).map(one => one.name)
+  return `at ${place}: ${names.join(' ')}`
+}
