@@ -115,6 +115,8 @@ const DOUBT: Record<string, string> = {
   TIMEOUT: 'did not answer in time after the message had left',
   CONNECTION_LOST: 'hung up after the message had left',
   WORKER_LOST: 'was being called when the worker was lost',
+  NO_ANSWER: 'could not be asked what became of it',
+  PROVIDER_UNAVAILABLE: 'is parked or gone, so it cannot be asked what became of it',
 }
 
 function unknown(doubt: Whereabouts['unknown']): Told {

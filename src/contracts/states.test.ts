@@ -128,8 +128,8 @@ describe('the enforced table', () => {
     expect(EMAIL_STATUSES.filter(from => mayMove(from, 'PROCESSING'))).toEqual(['PENDING', 'RETRY_SCHEDULED'])
   })
 
-  test('lets only an attempt become UNKNOWN', () => {
-    expect(EMAIL_STATUSES.filter(from => mayMove(from, 'UNKNOWN'))).toEqual(['PROCESSING'])
+  test('lets only an attempt become UNKNOWN, or one that waits to be asked about', () => {
+    expect(EMAIL_STATUSES.filter(from => mayMove(from, 'UNKNOWN'))).toEqual(['PENDING', 'PROCESSING'])
   })
 })
 

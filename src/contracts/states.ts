@@ -64,8 +64,9 @@ const ANY_FEEDBACK = ['SENT', 'REJECTED', 'BOUNCED', 'DELIVERED', 'COMPLAINED'] 
  * SENT and REJECTED are our own moves as well; REJECTED then means refused by the provider or suppressed (decision 21).
  */
 export const STATUS_TRANSITIONS: Readonly<Record<EmailStatus, readonly EmailStatus[]>> = {
-  // RETRY_SCHEDULED and DLQ from a waiting row: mark_email_failed() counts a failure that the caller saw.
-  PENDING: ['PROCESSING', 'RETRY_SCHEDULED', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
+  // RETRY_SCHEDULED and DLQ from a waiting row: mark_email_failed() counts a failure that the caller saw. UNKNOWN: the provider
+  // that was to be asked about an attempt is parked.
+  PENDING: ['PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
   // PENDING: parked by an open breaker, handed back at shutdown, or the lease ran out before SENT_ATTEMPT.
   PROCESSING: ['PENDING', 'RETRY_SCHEDULED', 'UNKNOWN', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
   // PENDING: the retry has fallen due, or was brought forward by process_pending_emails_for_retry().

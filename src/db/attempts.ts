@@ -20,14 +20,16 @@ export type AttemptStart = {
  * holds until this commit, and the e-mail must still be waiting and due.
  */
 export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
-  const rows = await run<{ outbox_id: string }>(db, 'start-attempts', START, [
-    JSON.stringify(starts.map(toRow)),
+  const input = starts.map(toRow)
+  const rows = await run<{ e1: string }>(db, 'start-attempts', START, [
+    JSON.stringify(input),
     ...idRange(starts),
     [...new Set(starts.map(start => start.leaseId))],
     JSON.stringify(VALIDATIONS),
   ])
-  const held = new Set(rows.map(row => row.outbox_id))
-  return starts.map(start => held.has(start.outboxId))
+  // By an id of this very start: an e-mail may be in two hands of one process, and one of them starts.
+  const held = new Set(rows.map(row => row.e1))
+  return input.map(({ e1 }) => held.has(e1))
 }
 
 /** Short names, and ids made here: a third of what the statement cost was reading its input and making ids. */
@@ -64,4 +66,4 @@ with input as materialized (
     (s.e2, 'VALIDATED', now(), jsonb_build_object('attempt', s.n, 'validations', $5::jsonb)),
     (s.e3, 'SENT_ATTEMPT', now(), jsonb_build_object('attempt', s.n, 'provider', s.p, 'attemptId', s.a))) as e(id, type, at, metadata)
 )
-select outbox_id from started`
+select e1 from started`

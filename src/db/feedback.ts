@@ -7,6 +7,8 @@ export type Feedback = {
   status: EmailStatus
   /** Statuses that this one outranks; any other stays as it is, and the event is written all the same. */
   outranks: EmailStatus[]
+  /** Statuses in which it was not known to have left: what became of any recipient shows that it did. */
+  unsent: EmailStatus[]
   type: EmailEventType
   recipient: string
   metadata: Record<string, unknown>
@@ -26,13 +28,14 @@ export async function putFeedback(db: Queryable, feedback: Feedback): Promise<vo
        update email_recipients r set status = $2 from email
        where r.outbox_id = $1 and lower(r.address) = $5 and r.status = any($3) returning r.kind
      ), moved as (
-       update email_outbox o set status = $2, lease_id = null, started_at = null, next_attempt_at = null, failed_at = null,
+       update email_outbox o set status = case when told.to then $2 else 'SENT' end, lease_id = null, started_at = null, next_attempt_at = null, failed_at = null,
          message_id = coalesce(o.message_id, $7), sent_at = coalesce(o.sent_at, now()),
-         delivered_at = case when $2 = 'DELIVERED' then now() else o.delivered_at end,
-         bounced_at = case when $2 = 'BOUNCED' then now() else o.bounced_at end,
-         bounce_type = case when $2 = 'BOUNCED' then $6::jsonb ->> 'bounceType' else o.bounce_type end,
-         complained_at = case when $2 = 'COMPLAINED' then now() else o.complained_at end
-       from email where o.outbox_id = $1 and email.status = any($3) and exists (select from told where kind = 'to')
+         delivered_at = case when told.to and $2 = 'DELIVERED' then now() else o.delivered_at end,
+         bounced_at = case when told.to and $2 = 'BOUNCED' then now() else o.bounced_at end,
+         bounce_type = case when told.to and $2 = 'BOUNCED' then $6::jsonb ->> 'bounceType' else o.bounce_type end,
+         complained_at = case when told.to and $2 = 'COMPLAINED' then now() else o.complained_at end
+       from email, (select bool_or(kind = 'to') as to from told having count(*) > 0) told
+       where o.outbox_id = $1 and email.status = any(case when told.to then $3 else $8::text[] end)
        returning email.status as before, email.attempt_id
      ), resolved as (
        insert into email_events (outbox_id, event_id, type, metadata)
@@ -51,6 +54,7 @@ export async function putFeedback(db: Queryable, feedback: Feedback): Promise<vo
       feedback.recipient,
       JSON.stringify(feedback.metadata),
       feedback.messageId,
+      feedback.unsent,
     ],
   )
   await forgetDoubtAndDeath(db, feedback.outboxId)

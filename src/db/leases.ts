@@ -40,7 +40,10 @@ export async function returnExpiredLeases(
          o.lease_id is not null as started
        from had join email_outbox o on o.outbox_id = had.outbox_id
        where o.lease_id = had.lease_id
+         -- In line, it is in nobody's hands: settled or handed back under this lease.
          or (o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+           and not exists (select from email_ready r
+             where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
            and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from gone)
              and other.outbox_ids @> array[had.outbox_id]))
        for update of o

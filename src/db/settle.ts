@@ -34,15 +34,15 @@ type Guard = 'lease' | 'waiting' | 'unknown'
 export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   const settled = new Set<string>()
   for (const [name, statement, some] of groups(settlements)) {
-    const rows = await run<{ outbox_id: string }>(db, name, statement, [
+    const rows = await run<{ outbox_id: string; guard: string }>(db, name, statement, [
       name === 'settle-sent'
         ? withoutNul(JSON.stringify(some.map(toSentRow)))
         : withoutNul(JSON.stringify(some.map(toRow))),
       ...idRange(some),
     ])
-    for (const row of rows) settled.add(row.outbox_id)
+    for (const row of rows) settled.add(row.outbox_id + row.guard)
   }
-  return settlements.map(({ outboxId }) => settled.has(outboxId))
+  return settlements.map(({ outboxId, guard }) => settled.has(outboxId + keyOf(guard)))
 }
 
 function groups(settlements: Settlement[]): [string, string, Settlement[]][] {
@@ -57,6 +57,8 @@ function groups(settlements: Settlement[]): [string, string, Settlement[]][] {
   return all.filter(([, , some]) => some.length > 0)
 }
 
+const keyOf = (guard: Settlement['guard']) => ('unknownAttemptId' in guard ? guard.unknownAttemptId : guard.leaseId)
+
 function guardOf({ guard }: Settlement): Guard {
   if ('unknownAttemptId' in guard) return 'unknown'
   return 'waiting' in guard ? 'waiting' : 'lease'
@@ -69,15 +71,14 @@ function toRow({ guard, events, count, ...rest }: Settlement) {
   const [event] = events
   return {
     ...rest,
-    guard: 'unknownAttemptId' in guard ? guard.unknownAttemptId : guard.leaseId,
+    guard: keyOf(guard),
     ...(events.length === 1 && event ? { eventId: event.id, type: event.type, metadata: event.metadata } : { events }),
     ...(count && { counter: count[0], label: count[1] }),
   }
 }
 
 function toSentRow({ outboxId, guard, messageId, durationMs, events: [event] }: Settlement) {
-  const lease = (guard as { leaseId: string }).leaseId
-  return { o: outboxId, l: lease, m: messageId, d: durationMs, e: event!.id, x: event!.metadata }
+  return { o: outboxId, l: keyOf(guard), m: messageId, d: durationMs, e: event!.id, x: event!.metadata }
 }
 
 /** A provider's message may hold what no text of Postgres can. */
@@ -92,14 +93,14 @@ with input as materialized (
   update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = i.m, duration_ms = i.d,
     sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
   from input i where o.outbox_id = i.o and o.lease_id = i.l and o.outbox_id between $2 and $3
-  returning o.outbox_id, i.e, i.x
+  returning o.outbox_id, i.l, i.e, i.x
 ), put_recipients as (
   update email_recipients r set status = 'SENT' from settled s
   where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $2 and $3
 ), put_events as (
   insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, e, 'SENT', x from settled
 )
-select outbox_id from settled`
+select outbox_id, l as guard from settled`
 
 const GUARDS: Record<Guard, string> = {
   lease: 'o.lease_id = i.guard',
@@ -127,7 +128,7 @@ with input as materialized (
     error_code = i.error ->> 'code', error_category = i.error ->> 'category', failure_reason = i.error ->> 'message',
     next_attempt_at = now() + i."retryDelayMs" * interval '1 millisecond'
   from input i where o.outbox_id = i."outboxId" and o.outbox_id between $2 and $3 and ${GUARDS[guard]}
-  returning o.*, i.events, i."eventId", i.type, i.metadata, i.dead, i.unknown, i."leftOut", i.counter, i.label
+  returning o.*, i.guard, i.events, i."eventId", i.type, i.metadata, i.dead, i.unknown, i."leftOut", i.counter, i.label
 ), put_recipients as (
   update email_recipients r set suppressed = coalesce(r.ordinal = any(s."leftOut"), false), status = case
       when r.ordinal = any(s."leftOut") then 'REJECTED'
@@ -178,7 +179,7 @@ with input as materialized (
     last_failure_at = excluded.last_failure_at, retry_history = excluded.retry_history,
     original_data = excluded.original_data, enqueued_at = excluded.enqueued_at
 )
-select outbox_id from settled`
+select outbox_id, guard from settled`
 
 const SETTLE: Record<Guard, string> = {
   lease: settleStatement('lease'),

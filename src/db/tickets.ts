@@ -25,8 +25,8 @@ export type Ticket = {
   retryPolicy: 'steps' | 'exponential' | 'patient'
   onUnknown: 'resend' | 'hold'
   expired: boolean
-  /** An attempt whose outcome is unknown at a provider that recognises it: it goes on there. */
-  resumed: { attemptId: string; provider: string } | null
+  /** An attempt whose outcome is unknown at a provider that recognises it: it goes on there. askedSeconds: since it was last asked. */
+  resumed: { attemptId: string; provider: string; askedSeconds: number } | null
   html: string | null
   text: string | null
   replyTo: string[] | null
@@ -49,7 +49,8 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId",
        o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.tags, o.attempts,
        o.max_attempts as "maxAttempts", o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
-       case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider) end as resumed,
+       case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
+         'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as resumed,
        c.html, c.text, c.reply_to as "replyTo", c.headers, o.created_at as "createdAt",
        coalesce((select json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
            'suppressed', exists (select from suppression_list s where s.hash_key = r.address_key

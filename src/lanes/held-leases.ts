@@ -7,12 +7,16 @@ export type HeldLeasesOptions = {
   log: Logger
 }
 
+/** A lease left behind would take a later try of its e-mails for one of a lost worker. */
+const LONELY_MS = 250
+
 /** The leases of this process: renewed while there is work under them, ended when all of it is settled. */
 export class HeldLeases {
   readonly #options: HeldLeasesOptions
   readonly #open = new Map<string, { items: number; unsettled: boolean }>()
   #ended: string[] = []
   readonly #timer: NodeJS.Timeout
+  #lonely: NodeJS.Timeout | null = null
 
   constructor(options: HeldLeasesOptions) {
     this.#options = options
@@ -32,7 +36,16 @@ export class HeldLeases {
     if (--lease.items > 0) return
     this.#open.delete(leaseId)
     if (lease.unsettled) this.#options.log.warn({ leaseId }, 'A lease is left to run out: not all under it was settled')
-    else this.#ended.push(leaseId)
+    else this.#end(leaseId)
+  }
+
+  /** Left for a statement that takes it along; when none comes by soon, it is ended for its own sake. */
+  #end(leaseId: string): void {
+    this.#ended.push(leaseId)
+    this.#lonely ??= setTimeout(() => {
+      this.#lonely = null
+      void this.endNow()
+    }, LONELY_MS)
   }
 
   /** Ended leases, for a statement that takes them along. If that fails, `remember` them. */
@@ -57,6 +70,7 @@ export class HeldLeases {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer)
+    if (this.#lonely) clearTimeout(this.#lonely)
     await this.endNow()
   }
 

@@ -16,8 +16,8 @@ import { validateEmail } from './validate-email.ts'
 
 /** Seed 000: the call really ends after 30 seconds. */
 const PROVIDER_TIMEOUT_MS = 30_000
-/** How soon a provider that recognises the attempt is asked again what became of it. */
-const ASK_AGAIN_SECONDS = 5
+/** How soon a provider that recognises the attempt is asked again what became of it: each time after twice as long. */
+const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
 
 export type AttemptDeps = {
   starts: { add(start: AttemptStart): Promise<boolean> }
@@ -54,6 +54,8 @@ export async function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promis
   const unfit = await findUnfit(ticket, hand.companyId, deps)
   if (unfit) return refuse(hand, ticket, unfit, startedMs, deps)
   const prepared = await prepare(ticket, deps)
+  if (!prepared && ticket.resumed)
+    return refuse(hand, ticket, { kind: 'unasked', provider: ticket.resumed.provider }, startedMs, deps)
   if (!prepared || !(await deps.gate.enter())) return handBack(hand, deps)
   let result: SendResult | null = null
   try {
@@ -159,11 +161,12 @@ async function settle(
 function outcomeOf(result: SendResult, ticket: Ticket, provider: Provider, deps: AttemptDeps): Outcome {
   if (result.kind === 'sent') return { kind: 'sent', messageId: result.messageId }
   const failure = { ...result.failure, message: maskSensitive(result.failure.message) }
-  if (failure.ambiguous)
+  // Asked what became of an attempt, throttling or no connection is no answer about it: it is asked again.
+  if (failure.ambiguous || (ticket.resumed && failure.retryable && !failure.openBreaker))
     return {
       kind: 'unknown',
       failure,
-      graceSeconds: provider.recognisesAttempts ? ASK_AGAIN_SECONDS : deps.graceSeconds,
+      graceSeconds: provider.recognisesAttempts ? askAgainSeconds(ticket) : deps.graceSeconds,
     }
   if (failure.openBreaker) return { kind: 'parked', failure }
   const { maxAttempts, retryPolicy: policy } = ticket
@@ -173,6 +176,11 @@ function outcomeOf(result: SendResult, ticket: Ticket, provider: Provider, deps:
   )
   if (next.kind === 'retry') return { kind: 'retry', failure, delayMs: next.delayMs }
   return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure }
+}
+
+function askAgainSeconds({ resumed }: Ticket): number {
+  const { first, most } = ASK_AGAIN_SECONDS
+  return Math.min(most, Math.max(first, 2 * (resumed?.askedSeconds ?? 0)))
 }
 
 /**
@@ -186,6 +194,8 @@ async function answerLate(
   deps: AttemptDeps,
 ): Promise<void> {
   const { outboxId } = hand
+  // No answer either: the doubt stays what it is.
+  if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(hand)
   const late = await deps.settlements.add({
     ...settlement,
     guard: { unknownAttemptId: attemptId },

@@ -54,6 +54,8 @@ function logLine(outcome: Outcome): LogLine {
         state: 'PENDING',
         ...errorOf(outcome.failure),
       }
+    case 'unasked':
+      return { level: 'warn', message: 'The provider that could tell is parked or gone', state: 'UNKNOWN' }
     case 'suppressed':
       return { level: 'warn', message: 'The recipient was suppressed meanwhile', state: 'REJECTED' }
     case 'expired':

@@ -8,8 +8,9 @@ export type Outcome =
   | { kind: 'sent'; messageId: string }
   | { kind: 'retry'; failure: FailureFacts; delayMs: number }
   | { kind: 'dead'; status: 'REJECTED' | 'FAILED' | 'DLQ'; failure: FailureFacts; validation?: string }
-  | { kind: 'unknown'; failure: FailureFacts; graceSeconds: number }
+  | { kind: 'unknown'; failure: FailureFacts & { ambiguous?: boolean }; graceSeconds: number }
   | { kind: 'parked'; failure: FailureFacts }
+  | { kind: 'unasked'; provider: string }
   | { kind: 'suppressed'; hashes: string[] }
   | { kind: 'expired' }
 
@@ -28,13 +29,16 @@ export type AttemptFacts = {
   leftOut?: { ordinal: number; hash: string }[]
 }
 
+/** How soon it is looked whether the provider is back that can tell what became of an attempt. */
+const UNASKED_SECONDS = 30
+
 type Event = Omit<Settlement['events'][number], 'id'>
 type Draft = Omit<Settlement, 'outboxId' | 'guard' | 'attempts' | 'events'> & { attempts?: number; events: Event[] }
 
 /** What is written for each way an attempt can end. Event metadata carries both spellings of the source documents. */
 export function toSettlement(outcome: Outcome, facts: AttemptFacts): Settlement {
   const { attempts = facts.attempt, events, ...draft } = draftOf(outcome, facts)
-  const before = [...receivedNow(facts), ...resolvedNow(outcome, facts)]
+  const before = [...receivedNow(outcome, facts), ...resolvedNow(outcome, facts)]
   return {
     outboxId: facts.outboxId,
     guard: facts.guard,
@@ -49,8 +53,8 @@ export function toSettlement(outcome: Outcome, facts: AttemptFacts): Settlement 
 }
 
 /** An e-mail that ends without a call has had no RECEIVED yet. */
-function receivedNow({ guard, attempt, requestId }: AttemptFacts): Event[] {
-  return 'waiting' in guard ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
+function receivedNow({ kind }: Outcome, { guard, attempt, requestId }: AttemptFacts): Event[] {
+  return 'waiting' in guard && kind !== 'unasked' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
 }
 
 function resolvedNow({ kind }: Outcome, { resumed, attemptId }: AttemptFacts): Event[] {
@@ -70,6 +74,8 @@ function draftOf(outcome: Outcome, facts: AttemptFacts): Draft {
       return unknown(outcome.failure, outcome.graceSeconds, facts)
     case 'parked':
       return parked(outcome.failure, facts)
+    case 'unasked':
+      return unasked(facts)
     case 'suppressed':
       return suppressed(outcome.hashes, facts)
     case 'expired':
@@ -138,11 +144,12 @@ function dead(
 
 /** The request left and no answer came: evidence decides, or the e-mail's policy when there is none in time. */
 function unknown(
-  failure: FailureFacts,
+  failure: FailureFacts & { ambiguous?: boolean },
   graceSeconds: number,
   { attempt, durationMs, attemptId, provider }: AttemptFacts,
 ): Draft {
-  const reason = failure.category === 'TIMEOUT_ERROR' ? 'TIMEOUT' : 'CONNECTION_LOST'
+  const reason =
+    failure.ambiguous === false ? 'NO_ANSWER' : failure.category === 'TIMEOUT_ERROR' ? 'TIMEOUT' : 'CONNECTION_LOST'
   const metadata = { reason, ...errorFields(failure), attempt, attemptId, provider, durationMs, graceSeconds }
   return {
     status: 'UNKNOWN',
@@ -173,6 +180,12 @@ function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider 
     ...(resumed && { sameAttempt: true }),
     events: [{ type: 'RETRY_SCHEDULED', metadata }],
   }
+}
+
+/** The provider that could tell is parked or gone: in doubt again, which ends with the e-mail's time. No attempt was made. */
+function unasked({ attempt }: AttemptFacts): Draft {
+  const unknown = { reason: 'PROVIDER_UNAVAILABLE', graceSeconds: UNASKED_SECONDS }
+  return { status: 'UNKNOWN', attempts: attempt, unknown, events: [] }
 }
 
 /** Decision 8: rejected, without a dead letter. */

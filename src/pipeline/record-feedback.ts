@@ -29,6 +29,7 @@ export async function recordFeedback(
     messageId,
     status: event.kind,
     outranks: outrankedBy(event.kind),
+    unsent: outrankedBy('SENT'),
     type: EVENT_TYPE[event.kind],
     recipient: event.recipient,
     metadata: { ...event.metadata, messageId, recipientHash },

@@ -293,5 +293,5 @@ test('what this worker sees while it looks at the table is not overwritten by th
   breakers.report(first, QUOTA)
   answer()
   await looking
-  expect(breakers.route()).toBe(second)
+  expect(await breakers.route()).toBe(second)
 })

@@ -30,6 +30,8 @@ type Known = {
   probeDueMs: number
   /** This process is sending that e-mail. */
   probing: boolean
+  /** When this process itself opened or closed it. */
+  changedMs: number
 }
 
 /**
@@ -53,6 +55,7 @@ export class Breakers {
       failuresInARow: 0,
       probeDueMs: Number.POSITIVE_INFINITY,
       probing: false,
+      changedMs: Number.NEGATIVE_INFINITY,
     }))
     this.#store = store
     this.#onChange = onChange
@@ -113,6 +116,7 @@ export class Breakers {
     const { name } = known.provider
     known.open = true
     known.probing = false
+    known.changedMs = performance.now()
     known.reasonCode = failure.code
     known.failuresInARow = 0
     if (failedProbe) known.failedProbes++
@@ -134,6 +138,7 @@ export class Breakers {
     const { name } = known.provider
     known.open = false
     known.probing = false
+    known.changedMs = performance.now()
     known.failedProbes = 0
     this.#onChange()
     if (await this.#store.close(name)) this.#log.info({ provider: name }, 'Provider works again')
@@ -148,10 +153,12 @@ export class Breakers {
   /** Every second: what the other workers learnt, and when it is time for a probe. */
   async refresh(): Promise<void> {
     await Promise.all(this.#telling)
+    const lookedMs = performance.now()
     const rows = new Map((await this.#store.list()).map(row => [row.name, row]))
     for (const known of this.#known) {
       const row = rows.get(known.provider.name)
-      if (!row) continue
+      // What this worker has seen since it looked is newer.
+      if (!row || known.changedMs >= lookedMs) continue
       if (known.open && row.state === 'closed') this.#onChange()
       known.open = row.state === 'open'
       known.reasonCode = row.reasonCode
