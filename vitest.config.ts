@@ -1,5 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
+const fullFaults = process.env.FAULTS === 'full'
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
@@ -21,13 +23,13 @@ export default defineConfig({
       },
       {
         // Processes that are killed, stopped and lied to. They wait most of the time, so more of them than cores run at
-        // once, after everything else.
+        // once, after everything else. The full edition measures, one after the other.
         test: {
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           globalSetup: ['./test/support/postgres.ts'],
-          maxWorkers: 4,
-          maxConcurrency: 4,
+          maxWorkers: fullFaults ? 1 : 4,
+          maxConcurrency: fullFaults ? 1 : 4,
           sequence: { groupOrder: 1 },
         },
       },
