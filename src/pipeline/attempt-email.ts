@@ -216,8 +216,8 @@ async function handBack(hand: EmailInHand, deps: AttemptDeps): Promise<void> {
 
 function factsOf(hand: EmailInHand, ticket: Ticket, attempt: number, startedMs: number, deps: AttemptDeps) {
   const { outboxId } = hand
-  const { maxAttempts, requestId } = ticket
-  return { outboxId, attempt, maxAttempts, requestId, durationMs: Math.round(deps.nowMs() - startedMs) }
+  const { attempts: before, maxAttempts, requestId } = ticket
+  return { outboxId, attempt, before, maxAttempts, requestId, durationMs: Math.round(deps.nowMs() - startedMs) }
 }
 
 function toMessage(
