@@ -59,7 +59,7 @@ describe('links', () => {
   })
 })
 
-describe('the commands of the README', () => {
+describe('the commands of the README', { timeout: 120_000 }, () => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   let gateway: SpawnedGateway
   let env: Record<string, string>

@@ -1,7 +1,6 @@
 import type { Config } from '../config.ts'
 import { type Health, readHealth } from '../db/health.ts'
 import { listProviders } from '../db/providers.ts'
-import { checkRedisSettings, sentenceOf } from '../lanes/redis-settings.ts'
 import { type Command, type Opened, withStorage } from './command.ts'
 
 type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }
@@ -77,6 +76,8 @@ const dayOf = (digits: string) => digits.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2
 async function redis(config: Config): Promise<Check[]> {
   if (!config.REDIS_URL) return []
   const name = 'redis'
+  // Loaded where it is used: every other command would pay for it.
+  const { checkRedisSettings, sentenceOf } = await import('../lanes/redis-settings.ts')
   try {
     const findings = await checkRedisSettings(config.REDIS_URL)
     if (findings.length === 0) return [{ name, state: 'ok', detail: 'AOF every second, noeviction' }]
