@@ -1,5 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
+const fullFaults = process.env.FAULTS === 'full'
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
@@ -13,9 +15,22 @@ export default defineConfig({
         test: {
           name: 'database',
           include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
+          exclude: ['test/faults/**'],
           globalSetup: ['./test/support/postgres.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
+        },
+      },
+      {
+        // Processes that are killed, stopped and lied to. They wait most of the time, so more of them than cores run at
+        // once, after everything else. The full edition measures, one after the other.
+        test: {
+          name: 'faults',
+          include: ['test/faults/**/*.test.ts'],
+          globalSetup: ['./test/support/postgres.ts'],
+          maxWorkers: fullFaults ? 1 : 4,
+          maxConcurrency: fullFaults ? 1 : 4,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -58,7 +58,8 @@ export function bullmqLane(
     feeder: feeder.feeder,
     leases,
     receive: outboxId => receipts.add(outboxId),
-    work: hand => attemptEmail(hand, attempt),
+    // Whose it is, the e-mail says: a job has no authority.
+    work: hand => attemptEmail({ ...hand, companyId: hand.content?.companyId ?? hand.companyId }, attempt),
     poison: ({ jobId, reason }) => {
       log.error({ jobId, reason }, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
       countOne(db.pool, 'poison_jobs', reason).catch(() => {})

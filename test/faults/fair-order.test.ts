@@ -4,8 +4,8 @@ import { audit } from '../support/ledger.ts'
 import { addCompanies, around, longestOf, postMix, runsOf } from '../support/mixes.ts'
 import { LANES, startScene } from '../support/scene.ts'
 
-const MIXES = edition(2, 20)
-const EMAILS = edition(150, 1_000)
+const MIXES = edition(1, 20)
+const EMAILS = edition(250, 1_000)
 const PER_TURN = 3
 
 describe.concurrent(`${MIXES} random mixes of companies that wait together`, () => {

@@ -5,7 +5,7 @@ import { until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
 import { LANES, type Running, type Scene, startScene } from '../support/scene.ts'
 
-const STOPS = edition(3, 30)
+const STOPS = edition(2, 30)
 const EMAILS_PER_STOP = edition(200, 300)
 const STOPPED = { code: 0, signal: null }
 

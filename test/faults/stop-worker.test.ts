@@ -4,7 +4,7 @@ import { edition, fault } from '../support/faults.ts'
 import { audit, endHolds } from '../support/ledger.ts'
 import { LANES, startScene } from '../support/scene.ts'
 
-const STOPS = edition(2, 20)
+const STOPS = edition(2, 10)
 const EMAILS_PER_STOP = edition(200, 500)
 const LEASE_SECONDS = 5
 /** Expired leases are looked for every five seconds. */
