@@ -22,6 +22,9 @@ delete from leases;
 alter table fair_cursor add column run int not null default 0;
 
 -- Companies with a rate: until when their past sending has used it up.
+update companies set rate_per_second = greatest(0.01, least(1000000, rate_per_second)) where rate_per_second is not null;
+-- Beyond these the claim's arithmetic overflows, and one company's setting would stop the line of all.
+alter table companies add constraint rate_can_be_counted check (rate_per_second between 0.01 and 1000000);
 create table company_flow (
   company_id  uuid primary key references companies on delete cascade,
   sendable_at timestamptz not null
@@ -83,13 +86,13 @@ create table counters (
 drop function claim_fair_batch(uuid, int, int, text, int);
 
 -- How many of a company may be taken now: what the claimer leaves it (p_busy, p_left; p_most of any other), and what its rate
--- allows, which may be saved up for a second.
+-- allows, which may be saved up for a second. A sendable_at ahead of the clock means that the clock was set back.
 create function claim_room(
   p_company uuid, p_rate float8, p_busy uuid[], p_left int[], p_most int, p_instant timestamptz)
 returns int language sql stable as $$
   select greatest(0, least(coalesce((select b.room from unnest(p_busy, p_left) as b(id, room) where b.id = p_company), p_most),
     case when p_rate is not null then floor(p_rate * extract(epoch from p_instant - greatest(
-      coalesce((select sendable_at from company_flow where company_id = p_company), '-infinity'),
+      coalesce((select sendable_at from company_flow where company_id = p_company and sendable_at <= p_instant), '-infinity'),
       p_instant - greatest(1, 1 / p_rate) * interval '1 second')))::int end))
 $$;
 
@@ -132,7 +135,8 @@ begin
     select here as company_id, 0::smallint as priority, here as first, false as wrapped, 0 as place, 0 as take, 0 as room,
       false as rated, 0 as filled
     union all
-    select n.company_id, n.priority, n.outbox_id, n.wrapped, c.place + 1, t.take, t.room, t.rated, c.filled + least(t.take, t.room)
+    select n.company_id, n.priority, n.outbox_id, n.wrapped, c.place + 1, coalesce(t.take, 1), coalesce(t.room, 0),
+      coalesce(t.rated, false), c.filled + coalesce(least(t.take, t.room), 0)
     from circle c cross join lateral (
       (select r.company_id, r.priority, r.outbox_id, false as wrapped from email_ready r
        where not c.wrapped and r.company_id > c.company_id order by r.company_id, r.priority, r.outbox_id limit 1)
@@ -141,13 +145,14 @@ begin
        where r.company_id > case when c.wrapped then c.company_id else '00000000-0000-0000-0000-000000000000' end
          and r.company_id <= here order by r.company_id, r.priority, r.outbox_id limit 1)
       limit 1) n
-    cross join lateral (
+    -- A company that was deleted is stepped over: ending the walk at its mail, it would stop everybody behind it.
+    left join lateral (
       select p_per_turn * co.weight as take, co.rate_per_second is not null as rated, case
         when co.paused_at is not null then 0
         when limited or co.rate_per_second is not null
           then claim_room(co.company_id, co.rate_per_second, p_busy, p_left, p_most, instant)
         else p_most end as room
-      from companies co where co.company_id = n.company_id limit 1) t
+      from companies co where co.company_id = n.company_id limit 1) t on true
     where c.filled < p_size
   ), members as materialized (
     -- The company of the cursor comes last, when the circle was walked to its end; what it is owed comes first in any case.
@@ -192,7 +197,7 @@ begin
       + t.count / c.rate_per_second * interval '1 second'
     from (select o.id, count(*) from unnest(owners) as o(id) group by o.id) t
     join companies c on c.company_id = t.id and c.rate_per_second is not null
-    left join company_flow f on f.company_id = c.company_id
+    left join company_flow f on f.company_id = c.company_id and f.sendable_at <= instant
     on conflict (company_id) do update set sendable_at = excluded.sendable_at;
   end if;
   return query select i.id, i.owner from unnest(ids, owners) as i(id, owner);

@@ -104,6 +104,15 @@ describe('a wrong value', () => {
     },
   )
 
+  test('that is a number says which numbers are taken', () => {
+    expect(complaintOf(() => readSettings({ WORKER_CONCURRENCY: 'ten' }))).toBe(
+      'Bad setting. WORKER_CONCURRENCY: must be a whole number from 1 to 1000.',
+    )
+    expect(complaintOf(() => readSettings({ SEND_RATE_PER_SECOND: 'fast' }))).toBe(
+      'Bad setting. SEND_RATE_PER_SECOND: must be a number above 0, at most 100000.',
+    )
+  })
+
   test('every setting is covered here', () => {
     expect([...Object.keys(WRONG), ...FREE_TEXT].toSorted()).toEqual(Object.keys(settingsSchema.shape).toSorted())
   })

@@ -10,8 +10,12 @@ export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-const port = z.coerce.number().int().min(0).max(65_535)
-const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+const wholeNumber = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}`
+  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error })
+}
+const NO_RATE = 'must be a number above 0, at most 100000'
+const rate = z.coerce.number({ error: NO_RATE }).positive({ error: NO_RATE }).max(100_000, { error: NO_RATE })
 const flag = z.enum(['true', 'false', '1', '0']).transform(text => text === 'true' || text === '1')
 const secret = z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32')
 const encryptionKeys = z.string().regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, {
@@ -28,7 +32,7 @@ const redisUrl = z
   .string()
   .refine(
     text => /^rediss?:\/\/\S+$/.test(text) && URL.canParse(text),
-    'must look like redis://host:6379 or rediss://…',
+    'must look like redis://host:6379 or rediss://host:6379',
   )
 const webUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' })
 const smtpUrl = z
@@ -55,7 +59,7 @@ const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-ma
 export const settingsSchema = z.object({
   /** Loopback only: a gateway is not put on the network by accident. */
   HOST: z.string().min(1).default('127.0.0.1'),
-  PORT: port.default(3000),
+  PORT: wholeNumber(0, 65_535).default(3000),
   /** Embedded database, generated secrets. Ignored parts once DATABASE_URL is given. */
   DATA_DIR: z.string().min(1).default('.data'),
   DATABASE_URL: databaseUrl.optional(),
@@ -88,7 +92,7 @@ export const settingsSchema = z.object({
   RESEND_BASE_URL: webUrl.optional(),
   SMTP_URL: smtpUrl.optional(),
   /** Recipients per second over all workers. Not set: what SES says of the account; no limit elsewhere. */
-  SEND_RATE_PER_SECOND: z.coerce.number().positive().max(100_000).optional(),
+  SEND_RATE_PER_SECOND: rate.optional(),
   /** Attempts running at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(10),
   /** Seed 002: nobody is served more than this many in a row while others wait. */
@@ -118,6 +122,11 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const dataDir = resolve(settings.DATA_DIR)
   const secrets = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir)
   return { ...settings, dataDir, ...secrets }
+}
+
+/** That later versions of the SDK will ask for Node 22 is for whoever raises its version, not for whoever runs this one. */
+export function hushAwsSdk(env: NodeJS.ProcessEnv = process.env): void {
+  env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
 }
 
 /** What the chosen providers cannot do without. */

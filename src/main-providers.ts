@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
+import { type Config, hushAwsSdk } from './config.ts'
 import { type CaptureItem, putCaptured } from './db/capture-inbox.ts'
 import { type Database, together } from './db/pool.ts'
 import {
@@ -105,6 +105,7 @@ async function makeProvider(entry: string, config: Config): Promise<Provider> {
     const { smtpProvider } = await import('./providers/smtp.ts')
     return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
   }
+  hushAwsSdk()
   const { sesProvider } = await import('./providers/ses.ts')
   return sesProvider({
     name: entry,
@@ -136,7 +137,8 @@ async function learnQuotas(providers: Provider[], db: Database, breakers: Breake
       await learnRate(db.pool, provider.name, recipientsPerSecond)
       if (paused) breakers.park(provider, paused)
     } catch (error) {
-      const hint = 'Could not ask for the quota; give SEND_RATE_PER_SECOND, or allow ses:GetAccount'
+      const hint =
+        'Could not ask for the quota: check the credentials, and that they allow ses:GetAccount. Until then it is SEND_RATE_PER_SECOND, the last known rate, or 1 a second'
       log.warn({ err: error, provider: provider.name }, hint)
     }
   }

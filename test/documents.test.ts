@@ -5,11 +5,13 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { readSettings, settingsSchema } from '../src/config.ts'
 import { migrate } from '../src/db/migrate.ts'
+import { startFakeSmtp } from './support/fake-smtp.ts'
 import { call, until } from './support/gateway.ts'
 import { createTestDatabase } from './support/postgres.ts'
 import {
   atCleanUp,
   cleanUp,
+  launchShell,
   makeDataDir,
   ROOT,
   runGateway,
@@ -17,13 +19,14 @@ import {
   type SpawnedGateway,
   spawnGateway,
 } from './support/process.ts'
+import { startRedis } from './support/redis-server.ts'
 
 afterAll(cleanUp)
 
 describe('.env.example', () => {
   const lines = readFileSync(join(ROOT, '.env.example'), 'utf8').split('\n')
   const entries = lines.flatMap((line, index) => {
-    const match = /^([A-Z_]+)=(.*)$/.exec(line)
+    const match = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(line)
     return match ? [{ name: match[1]!, value: match[2]!, comment: lines[index - 1] ?? '' }] : []
   })
 
@@ -56,7 +59,7 @@ describe('links', () => {
   })
 })
 
-describe('the commands of the README', () => {
+describe('the commands of the README', { timeout: 120_000 }, () => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   let gateway: SpawnedGateway
   let env: Record<string, string>
@@ -74,9 +77,26 @@ describe('the commands of the README', () => {
 
   async function run(block: string, more: Record<string, string> = {}): Promise<string> {
     const script = block.replaceAll('http://127.0.0.1:3000', gateway.url)
-    const { code, stdout, stderr } = await runShell(`set -e\n${script}`, { env: { ...env, ...more } })
+    const { code, stdout, stderr } = await runShell(`set -e\n${script}`, {
+      env: { ...env, ...more },
+      // Up to six commands, each of which starts npx, which starts ours.
+      patienceMs: 100_000,
+    })
     expect({ code, stderr: stderr.replaceAll(/^npm warn.*\n/gm, '') }).toEqual({ code: 0, stderr: '' })
     return stdout
+  }
+
+  const LETTER = { to: 'maria@example.com', subject: 'Hello', text: 'It works.' }
+
+  async function isSent(url: string, apiKey: string, body: Record<string, string> = LETTER): Promise<string> {
+    const accepted = await call(url, { apiKey }, 'POST', '/v1/email/send', body)
+    expect(accepted).toMatchObject({ status: 202 })
+    const { outboxId } = accepted.body
+    await until(
+      () => call(url, { apiKey }, 'GET', `/v1/email/${outboxId}`),
+      answer => answer.body.status === 'SENT',
+    )
+    return outboxId
   }
 
   test('under "First e-mail" send one and tell where it is', async () => {
@@ -118,12 +138,85 @@ describe('the commands of the README', () => {
     )
   })
 
+  test('under "Send for real" send through a relay', async () => {
+    const [block, ...rest] = shellBlocks('Send for real')
+    expect(rest).toEqual([])
+    const relay = await startFakeSmtp()
+    atCleanUp(() => relay.close())
+    const script = block!.replace('127.0.0.1:1025', `127.0.0.1:${relay.port}`)
+    const started = launchShell(script, { env: { DATA_DIR: await makeDataDir(), PORT: '0' } })
+    await started.printed(/API at [\s\S]*look at it|look at it[\s\S]*API at /)
+    await isSent(/API at (http:[^\s,]+)/.exec(started.output())![1]!, /sk_live_\w+/.exec(started.output())![0])
+    expect(relay.deliveries.map(one => one.to)).toEqual([['maria@example.com']])
+    started.signal('SIGTERM', 'group')
+    await started.exited
+    expect(started.output()).toContain('"message":"Stopped"')
+  })
+
+  test('under "Grow" start an API and a worker on a Postgres and a Redis', async () => {
+    const [setUp, roles, ...rest] = shellBlocks('Grow')
+    expect(rest).toEqual([])
+    const [database, redis] = await Promise.all([createTestDatabase(), startRedis()])
+    atCleanUp(() => database.drop())
+    atCleanUp(() => redis.close())
+    const own = setUp!
+      .replace('postgres://gateway:secret@127.0.0.1:5432/gateway', database.url)
+      .replace('redis://127.0.0.1:6379', redis.url)
+    const script = `set -e\n${own}${roles!.replaceAll('\n', ' &\n')}wait`
+    const started = launchShell(script, { env: { DATA_DIR: await makeDataDir(), PORT: '0' } })
+    for (const pattern of [/Company acme/, /API at /, /role: worker/]) await started.printed(pattern)
+    const told = started.output()
+    const url = /API at (http:[^\s,]+)/.exec(told)![1]!
+    const apiKey = /sk_live_\w+/.exec(told)![0]
+    await isSent(url, apiKey, { ...LETTER, from: 'hello@acme.example' })
+    expect(told).toMatch(/lane: bullmq; role: worker/)
+    expect(started.output()).not.toMatch(/"level":"(warn|error)"/)
+    started.signal('SIGTERM', 'group')
+    await started.exited
+    expect(started.output().match(/"message":"Stopped"/g)).toHaveLength(2)
+  })
+
+  test('under "Look after it" tell how the gateway and an e-mail are', async () => {
+    const [block, ...rest] = shellBlocks('Look after it')
+    expect(rest).toEqual([])
+    const OUTBOX_ID = await isSent(gateway.url, gateway.apiKey)
+    const told = await run(block!, { OUTBOX_ID })
+    expect(told).toMatch(/^ok +settings .*\n(ok .*\n)+Accepted by capture .*\nNext: .*\nSENT {2}Hello\n[\s\S]*QUEUED/)
+    expect(told).toMatch(/^unknown_sends_open 0$/m)
+  })
+
+  test('are all in a section that is tried here', () => {
+    const sections = readme.split(/^## /m).filter(part => part.includes('```sh'))
+    expect(sections.map(part => part.split('\n')[0])).toEqual([
+      ...['Run', 'First e-mail', 'Command line', 'Send for real', 'Grow', 'Look after it', 'Dead letters', 'Test'],
+    ])
+  })
+
   test('under "Run" and "Test" are scripts of the package', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     expect(shellBlocks('Run')).toEqual(['npm install && npm start\n'])
     expect(shellBlocks('Test')).toEqual(['npm test\n'])
     const named = [...readme.matchAll(/`npm (?:run )?(\w+)`/g)].map(match => match[1]!)
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['start', 'test', ...named]))
+  })
+})
+
+describe('docs/sending.md', () => {
+  const text = readFileSync(join(ROOT, 'docs/sending.md'), 'utf8')
+
+  test('has only statements that run on the schema as it is', async () => {
+    const database = await createTestDatabase()
+    atCleanUp(() => database.drop())
+    const blocks = [...text.matchAll(/^```sql\n([\s\S]*?)^```$/gm)].map(match => match[1]!)
+    expect(blocks.length).toBeGreaterThan(3)
+    for (const block of blocks) await execute(database.url, block)
+  })
+
+  test('names metrics that there are', () => {
+    const metrics = readFileSync(join(ROOT, 'src/telemetry/metrics.ts'), 'utf8')
+    const named = [...text.matchAll(/`(\w+(?:_seconds|_open|_size|_parked|_total))\b/g)].map(match => match[1]!)
+    expect(named.length).toBeGreaterThan(4)
+    for (const name of named) expect(metrics).toContain(name.replace(/_total$/, ''))
   })
 })
 
@@ -208,10 +301,10 @@ describe('migrations', () => {
     url.pathname = `/${name}`
     return url.href
   }
-
-  async function execute(url: string, sql: string): Promise<void> {
-    const client = new pg.Client({ connectionString: url })
-    await client.connect()
-    await client.query(sql).finally(() => client.end())
-  }
 })
+
+async function execute(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
+}

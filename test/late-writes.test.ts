@@ -53,6 +53,7 @@ function endOf({ leaseId, claimed }: Lease, outcome: Outcome, waiting = false) {
     guard: waiting ? { leaseId, waiting } : { leaseId },
     requestId: 'r-1',
     attempt: 1,
+    before: 0,
     maxAttempts: 5,
     durationMs: 1,
     attemptId: uuidv7(),

@@ -1,7 +1,6 @@
 import type { Config } from '../config.ts'
 import { type Health, readHealth } from '../db/health.ts'
 import { listProviders } from '../db/providers.ts'
-import { checkRedisSettings, sentenceOf } from '../lanes/redis-settings.ts'
 import { type Command, type Opened, withStorage } from './command.ts'
 
 type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }
@@ -67,13 +66,18 @@ function clock({ nowMs }: Health): Check {
 function partitions({ partitionsUntil, nowMs }: Health): Check {
   const name = 'partitions'
   const tomorrow = new Date(nowMs + 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')
-  if ((partitionsUntil ?? '') >= tomorrow) return { name, state: 'ok', detail: `there until ${partitionsUntil}` }
+  if ((partitionsUntil ?? '') >= tomorrow)
+    return { name, state: 'ok', detail: `there until ${dayOf(partitionsUntil!)}` }
   return { name, state: 'failed', detail: 'none for tomorrow; start the gateway, or run: email-gateway migrate' }
 }
+
+const dayOf = (digits: string) => digits.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
 
 async function redis(config: Config): Promise<Check[]> {
   if (!config.REDIS_URL) return []
   const name = 'redis'
+  // Loaded where it is used: every other command would pay for it.
+  const { checkRedisSettings, sentenceOf } = await import('../lanes/redis-settings.ts')
   try {
     const findings = await checkRedisSettings(config.REDIS_URL)
     if (findings.length === 0) return [{ name, state: 'ok', detail: 'AOF every second, noeviction' }]
@@ -108,9 +112,13 @@ async function providers(db: Opened['db']['pool'], config: Config): Promise<Chec
     return {
       name,
       state: 'failed',
-      detail: `${row.name} parked since ${since} because of ${row.reasonCode}: ${row.reason}`,
+      detail: `${row.name} parked since ${since} because of ${row.reasonCode}: ${row.reason}; ${nextTry(row.probeInMs)}`,
     }
   })
+}
+
+function nextTry(inMs: number | null): string {
+  return inMs === null || inMs <= 0 ? 'it is tried again now' : `it is tried again in ${Math.ceil(inMs / 1000)} s`
 }
 
 const rateOf = (rate: number | null) => (rate === null ? '' : `, ${rate} recipients per second`)
@@ -123,5 +131,6 @@ function backlog({ waiting, oldestWaitingSeconds, unknown }: Health): Check {
 
 function deadLetters({ deadLetters: count }: Health): Check {
   const state = count >= DLQ_ALERT ? 'warning' : 'ok'
-  return { name: 'dlq', state, detail: `${count} dead letters${state === 'ok' ? '' : ': email-gateway dlq list'}` }
+  const letters = count === 1 ? 'dead letter' : 'dead letters'
+  return { name: 'dlq', state, detail: `${count} ${letters}${state === 'ok' ? '' : ': email-gateway dlq list'}` }
 }

@@ -92,6 +92,13 @@ const EVERYWHERE = [
   where({ contentGone: true }),
 ]
 
+test('a sentence of the provider that ends in a full stop does not get a second one', () => {
+  const lastError = { ...THROTTLED, message: 'Maximum sending rate exceeded.' }
+  const nowhere: Whereabouts = { standing: null, inHand: null, unknown: null, parked: null, contentGone: false }
+  for (const status of ['RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'DLQ'] as const)
+    expect(explainEmail(email(status, { lastError }), nowhere).summary).toMatch(/sending rate exceeded\.$/)
+})
+
 describe('every status', () => {
   test.each(EMAIL_STATUSES)('%s is told in a sentence that shows no hole', status => {
     for (const whereabouts of EVERYWHERE) {

@@ -86,7 +86,7 @@ function held({ standing, parked }: Whereabouts): Told | null {
   }
   if (!parked?.[0]) return null
   const all = parked.map(
-    one => `provider ${one.provider} parked since ${one.since} because of ${one.code}: ${one.reason}`,
+    one => `provider ${one.provider} parked since ${one.since} because of ${one.code}: ${bare(one.reason)}`,
   )
   const probeAt = parked.map(one => one.probeAt).sort()[0]!
   return told(`Held: ${all.join('; ')}. No attempt is spent.`, `One e-mail tries again at ${probeAt}.`, probeAt)
@@ -155,12 +155,15 @@ function retrying(email: EmailSummary, whereabouts: Whereabouts): Told {
 
 function whoAnswered({ provider, lastError }: EmailSummary): string {
   const { code, message } = lastError!
-  return `${provider ?? 'the gateway'} answered ${code}: ${message}`
+  return `${provider ?? 'the gateway'} answered ${code}: ${bare(message)}`
 }
 
+/** Providers end their sentences or not; ours goes on behind it. */
+const bare = (message: string) => message.replace(/[.\s]+$/, '')
+
 function dead(email: EmailSummary, whereabouts: Whereabouts): Told {
-  const because = email.lastError ? ` ${email.lastError.code}: ${email.lastError.message}` : ''
-  if (email.lastError?.code === 'RECIPIENT_SUPPRESSED') return told(`Not sent.${because}.`, null)
+  const because = email.lastError ? ` ${email.lastError.code}: ${bare(email.lastError.message)}.` : ''
+  if (email.lastError?.code === 'RECIPIENT_SUPPRESSED') return told(`Not sent.${because}`, null)
   const how = {
     REJECTED: 'Refused by the provider.',
     FAILED: 'Given up: it can never be sent as it is.',

@@ -50,7 +50,7 @@ with clock as materialized (
   insert into email_outbox (outbox_id, company_id, request_id, external_id, recipient_id, test, from_address, subject,
     template_type, tags, priority, retry_policy, on_unknown, max_attempts, scheduled_at, next_attempt_at, expires_at)
   select a.id, a.company, a.request, a.external, ${people ? 'coalesce(kp.recipient_id, p.id)' : 'null'}, a.test, a.sender, a.subject,
-    ${extras ? 'a.template' : 'null'}, string_to_array(a.tags, E'\\x1f'), a.priority, a.policy, a.unknown, a.max, a.due, a.due, greatest(a.due, now()) + interval '24 hours'
+    ${extras ? 'a.template' : 'null'}, string_to_array(a.tags, E'\\x1f'), a.priority, a.policy, a.unknown, a.max, a.due, case when a.due > now() then a.due end, greatest(a.due, now()) + interval '24 hours'
   from accepted a ${when(
     people,
     `left join people p using (i)

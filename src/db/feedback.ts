@@ -16,14 +16,15 @@ export type Feedback = {
 
 /**
  * What became of one recipient; the e-mail's own status is that of its `to`. The e-mail's row is locked first, as
- * settling does. Evidence ends the doubt about an unknown send, and takes a dead letter out of its queue.
+ * settling does. Evidence ends the doubt about an unknown send, also while the provider is being asked about it, and takes a
+ * dead letter out of its queue.
  */
 export async function putFeedback(db: Queryable, feedback: Feedback): Promise<void> {
   await run(
     db,
     'put-feedback',
     `with email as materialized (
-       select outbox_id, status, attempt_id from email_outbox where outbox_id = $1 for update
+       select outbox_id, status, attempt_id, started_at from email_outbox where outbox_id = $1 for update
      ), told as (
        update email_recipients r set status = $2 from email
        where r.outbox_id = $1 and lower(r.address) = $5 and r.status = any($3) returning r.kind
@@ -36,13 +37,15 @@ export async function putFeedback(db: Queryable, feedback: Feedback): Promise<vo
          complained_at = case when told.to and $2 = 'COMPLAINED' then now() else o.complained_at end
        from email, (select bool_or(kind = 'to') as to from told having count(*) > 0) told
        where o.outbox_id = $1 and email.status = any(case when told.to then $3 else $8::text[] end)
-       returning email.status as before, email.attempt_id
+       returning email.status as before, email.attempt_id, email.status = 'UNKNOWN' or (email.started_at is not null and exists (
+         select from email_events e where e.outbox_id = $1 and e.type = 'UNKNOWN' and e.metadata ->> 'attemptId' = email.attempt_id::text
+       )) as doubted
      ), resolved as (
        insert into email_events (outbox_id, event_id, type, metadata)
        select $1, uuid_v7_now(1), 'RESOLVED', jsonb_build_object('by', 'provider-event', 'from', before, 'event', $4::text, 'attemptId', attempt_id)
-       from moved where before in ('UNKNOWN', 'FAILED', 'DLQ', 'EXPIRED') returning 1
+       from moved where doubted or before in ('FAILED', 'DLQ', 'EXPIRED') returning 1
      ), counted as (
-       insert into counters as c (name, label, value) select 'unknown_resolved', 'provider-event', 1 from moved where before = 'UNKNOWN'
+       insert into counters as c (name, label, value) select 'unknown_resolved', 'provider-event', 1 from moved where doubted
        on conflict (name, label) do update set value = c.value + 1
      )
      insert into email_events (outbox_id, event_id, type, metadata) select $1, uuid_v7_now(2), $4, $6 from email`,

@@ -7,6 +7,7 @@ export type Health = {
   /** The last day that has partitions. */
   partitionsUntil: string | null
   waiting: number
+  /** Since it fell due. */
   oldestWaitingSeconds: number | null
   unknown: number
   deadLetters: number
@@ -22,7 +23,7 @@ export async function readHealth(db: Queryable): Promise<Health> {
     `select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
        (select max(right(relname, 8)) from pg_class where relname ~ '^email_outbox_\\d{8}$') as "partitionsUntil",
        (select count(*) from (select from email_ready limit 100000) r)::int as waiting,
-       (select extract(epoch from now() - min(o.created_at))::float8 from (select outbox_id from email_ready limit 100000) r
+       (select extract(epoch from now() - min(coalesce(o.next_attempt_at, o.created_at)))::float8 from (select outbox_id from email_ready limit 100000) r
         join email_outbox o using (outbox_id)) as "oldestWaitingSeconds",
        (select count(*) from unknown_sends)::int as unknown, (select count(*) from dead_letters)::int as "deadLetters",
        coalesce((select json_agg(json_build_object('host', host, 'pid', pid, 'lane', lane, 'concurrency', concurrency) order by started_at)

@@ -17,8 +17,8 @@ export type Returned = { unstarted: number; unknown: number; undelivered: number
 
 /**
  * What dead workers had in hand. Not started: the attempt counts (content that crashes workers must end too) and it goes
- * back into the line. Started: the message may have left, so its outcome is unknown; a provider in $2 recognises the attempt,
- * and is asked again at once. What was only dispatched goes back as it was.
+ * back into the line. Started, or to be asked about: the message may have left, so its outcome is unknown (again); a provider
+ * in $2 recognises the attempt, and is asked again at once. What was only dispatched goes back as it was.
  * `all`: no worker can be alive (the only gateway just started).
  */
 export async function returnExpiredLeases(
@@ -37,7 +37,7 @@ export async function returnExpiredLeases(
          select lease_id, kind, unnest(outbox_ids) as outbox_id from gone) t order by outbox_id, kind desc
      ), open as materialized (
        select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, had.kind,
-         o.lease_id is not null as started
+         o.lease_id is not null or (o.started_at is not null and had.kind = 'work') as started
        from had join email_outbox o on o.outbox_id = had.outbox_id
        where o.lease_id = had.lease_id
          -- In line, it is in nobody's hands: settled or handed back under this lease.

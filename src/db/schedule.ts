@@ -1,19 +1,31 @@
 import { type Queryable, RING_AGAIN, run } from './pool.ts'
 
-/** Scheduled and retrying mail whose time has come joins the ready. Answers how many; with none, nothing is written. */
+/**
+ * Scheduled and retrying mail whose time has come joins the ready. Answers how many; with none, nothing is written.
+ * From here on it is due by its row and not by the clock: were the clock set back (or Postgres moved to a machine that is a
+ * moment behind), a claim would take its doorbell away, find it not due, and nobody would come back to it.
+ */
 export async function readyDueEmails(db: Queryable, limit = 1000): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
     'ready-due-emails',
-    `with due as (
-       delete from email_scheduled where (due_at, outbox_id) in (
-         select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at limit $1 for update skip locked)
-       returning company_id, priority, outbox_id
+    `with due as materialized (
+       select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at limit $1
+     ), locked as materialized (
+       select o.outbox_id from due join email_outbox o on o.outbox_id = due.outbox_id for update of o skip locked
+     ), moved as (
+       delete from email_scheduled s using due where s.due_at = due.due_at and s.outbox_id = due.outbox_id
+         and (due.outbox_id in (select outbox_id from locked)
+           or not exists (select from email_outbox o where o.outbox_id = due.outbox_id))
+       returning s.company_id, s.priority, s.outbox_id, s.due_at
+     ), cleared as (
+       update email_outbox o set next_attempt_at = null from moved
+       where o.outbox_id = moved.outbox_id and o.next_attempt_at = moved.due_at and o.status in ('PENDING', 'RETRY_SCHEDULED')
      ), put as (
-       insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from due
+       insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from moved
        ${RING_AGAIN}
      )
-     select count(*)::int as count from due`,
+     select count(*)::int as count from moved`,
     [limit],
   )
   return row!.count
@@ -70,7 +82,7 @@ export async function rescheduleEmail(
        select outbox_id, company_id, priority, next_attempt_at, status = 'PENDING' and attempts = 0 as waiting
        from email_outbox where outbox_id = $1 and company_id = $2 for update
      ), moved as (
-       update email_outbox o set scheduled_at = $3, next_attempt_at = $3, expires_at = greatest($3, now()) + interval '24 hours'
+       update email_outbox o set scheduled_at = $3, next_attempt_at = case when $3 > now() then $3 end, expires_at = greatest($3, now()) + interval '24 hours'
        from open where open.waiting and o.outbox_id = $1
      ), unready as (
        delete from email_ready r using open

@@ -81,6 +81,9 @@ function saneRequestId(header: string | string[] | undefined): string {
   return maskSensitive(header) === header ? header : randomUUID()
 }
 
+/** Every few seconds, for ever. */
+const ASKED_BY_MACHINES = new Set(['/health/live', '/health/ready', '/metrics'])
+
 /** The route's pattern, never the URL: a query string may hold an address. */
 function logRequest(request: Parameters<typeof sendProblem>[1], reply: Parameters<typeof sendProblem>[2]): void {
   const fields = {
@@ -91,5 +94,5 @@ function logRequest(request: Parameters<typeof sendProblem>[1], reply: Parameter
     durationMs: Math.round(reply.elapsedTime * 10) / 10,
   }
   if (reply.statusCode >= 500) request.log.error(fields, 'Request failed')
-  else request.log.info(fields, 'Request')
+  else request.log[ASKED_BY_MACHINES.has(fields.route) ? 'debug' : 'info'](fields, 'Request')
 }

@@ -56,11 +56,25 @@ export class BullmqLane<Content> implements Lane {
         removeOnFail: { count: 0 },
       },
     )
-    this.#worker.on('error', error => log.warn({ err: error }, 'The queue is out of reach; mail waits in Postgres'))
+    this.#sayOnce(this.#worker)
     this.#worker.on('failed', (job, error) =>
       log.error({ err: error, jobId: job?.id }, 'An attempt broke off; its lease will return the e-mail'),
     )
     feeder.start()
+  }
+
+  /** Both of the worker's connections complain at each try; once per outage is enough. */
+  #sayOnce(worker: Worker): void {
+    const { connection, log } = this.#options
+    let away = false
+    worker.on('error', error => {
+      log[away ? 'debug' : 'warn']({ err: error }, 'The queue is out of reach; mail waits in Postgres')
+      away = true
+    })
+    connection.on('ready', () => {
+      if (away) log.info('The queue is in reach again')
+      away = false
+    })
   }
 
   nudge(): void {

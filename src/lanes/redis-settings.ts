@@ -18,9 +18,15 @@ export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promis
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
   })
-  redis.on('error', () => {})
+  // "Connection is closed" is what connect() says; the reason comes as an event.
+  let reason: Error | null = null
+  redis.on('error', error => {
+    reason = error
+  })
   try {
-    await redis.connect()
+    await redis.connect().catch(error => {
+      throw reason ?? error
+    })
     const findings: RedisFinding[] = []
     for (const [setting, wanted] of WANTED) {
       const found = await settingOf(redis, setting)

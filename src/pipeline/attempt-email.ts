@@ -12,6 +12,7 @@ import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../pr
 import type { AttemptLog } from './attempt-log.ts'
 import type { HtmlChecker } from './html-check.ts'
 import { type Outcome, toSettlement } from './outcome.ts'
+import { toMessage } from './outgoing-message.ts'
 import { validateEmail } from './validate-email.ts'
 
 /** Seed 000: the call really ends after 30 seconds. */
@@ -216,36 +217,6 @@ async function handBack(hand: EmailInHand, deps: AttemptDeps): Promise<void> {
 
 function factsOf(hand: EmailInHand, ticket: Ticket, attempt: number, startedMs: number, deps: AttemptDeps) {
   const { outboxId } = hand
-  const { maxAttempts, requestId } = ticket
-  return { outboxId, attempt, maxAttempts, requestId, durationMs: Math.round(deps.nowMs() - startedMs) }
-}
-
-function toMessage(
-  ticket: Ticket,
-  leftOut: TicketRecipient[],
-  text: string,
-  attachments: Attachment[],
-): OutgoingMessage {
-  const only = (kind: string) =>
-    ticket.recipients.filter(one => one.kind === kind && !leftOut.includes(one)).map(one => addressed(one))
-  return {
-    outboxId: ticket.outboxId,
-    attemptId: ticket.resumed?.attemptId ?? uuidv7(),
-    companyId: ticket.companyId,
-    from: ticket.from,
-    to: only('to'),
-    cc: only('cc'),
-    bcc: only('bcc'),
-    replyTo: ticket.replyTo ?? [],
-    subject: ticket.subject!,
-    html: ticket.html,
-    text,
-    headers: ticket.headers ?? {},
-    tags: ticket.tags,
-    attachments,
-  }
-}
-
-function addressed({ name, address }: { name: string | null; address: string }): string {
-  return name ? `"${name.replace(/["\\]/g, '\\$&')}" <${address}>` : address
+  const { attempts: before, maxAttempts, requestId } = ticket
+  return { outboxId, attempt, before, maxAttempts, requestId, durationMs: Math.round(deps.nowMs() - startedMs) }
 }

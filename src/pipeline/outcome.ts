@@ -19,6 +19,8 @@ export type AttemptFacts = {
   guard: Settlement['guard']
   requestId: string
   attempt: number
+  /** Spent before this one. */
+  before: number
   maxAttempts: number
   durationMs: number
   /** Set once the attempt has started. */
@@ -183,9 +185,9 @@ function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider 
 }
 
 /** The provider that could tell is parked or gone: in doubt again, which ends with the e-mail's time. No attempt was made. */
-function unasked({ attempt }: AttemptFacts): Draft {
+function unasked({ before }: AttemptFacts): Draft {
   const unknown = { reason: 'PROVIDER_UNAVAILABLE', graceSeconds: UNASKED_SECONDS }
-  return { status: 'UNKNOWN', attempts: attempt, unknown, events: [] }
+  return { status: 'UNKNOWN', attempts: before, unknown, events: [] }
 }
 
 /** Decision 8: rejected, without a dead letter. */
@@ -206,13 +208,13 @@ function suppressed(hashes: string[], { attempt }: AttemptFacts): Draft {
   return { status: 'REJECTED', error: failure, events: [{ type: 'REJECTED', metadata }] }
 }
 
-function expired({ attempt }: AttemptFacts): Draft {
+function expired({ before }: AttemptFacts): Draft {
   const failure = { code: 'EXPIRED', category: 'TIMEOUT_ERROR', message: 'Not sent within 24 hours of its due time' }
   return {
     status: 'EXPIRED',
-    attempts: attempt - 1,
+    attempts: before,
     error: failure,
-    events: [{ type: 'EXPIRED', metadata: { attempts: attempt - 1 } }],
+    events: [{ type: 'EXPIRED', metadata: { attempts: before } }],
   }
 }
 

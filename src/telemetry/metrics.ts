@@ -7,6 +7,7 @@ export type MetricsSnapshot = {
   oldestWaitingSeconds: number | null
   unknown: number
   deadLetters: number
+  workers: { concurrency: number }[]
 }
 
 /** Counted in Postgres, so that neither a crash nor the number of processes falsifies them. */
@@ -32,9 +33,10 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   }))
   const parked = gauge('provider_parked', '1 while the provider is parked and mail waits', ['provider'])
   const waiting = gauge('emails_ready', 'E-mails that could be sent now, counted up to 100 000')
-  const oldest = gauge('oldest_waiting_email_seconds', 'Age of the oldest e-mail that could be sent now')
+  const oldest = gauge('oldest_waiting_email_seconds', 'How long the oldest e-mail that could be sent has been due')
   const unknown = gauge('unknown_sends_open', 'E-mails whose outcome is not known yet')
   const dlq = gauge('dlq_size', 'Dead letters')
+  const workers = gauge('workers_alive', 'Workers that said so within the last 15 seconds')
 
   async function text(): Promise<string> {
     const snapshot = await read()
@@ -48,6 +50,7 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
     oldest.set(snapshot.oldestWaitingSeconds ?? 0)
     unknown.set(snapshot.unknown)
     dlq.set(snapshot.deadLetters)
+    workers.set(snapshot.workers.length)
     return registry.metrics()
   }
 

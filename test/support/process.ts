@@ -88,7 +88,15 @@ export async function spawnGateway(options: GatewayOptions = {}): Promise<Spawne
 
 /** Starts the gateway and does not wait: for those that are to be killed, or to refuse. */
 export function launchGateway({ env, cwd, role }: GatewayOptions = {}) {
-  const child = launch(['start', ...(role ? ['--role', role] : [])], { ...(env && { env }), ...(cwd && { cwd }) })
+  return watched(launch(['start', ...(role ? ['--role', role] : [])], { ...(env && { env }), ...(cwd && { cwd }) }))
+}
+
+/** A shell script that goes on until its group is told to stop. */
+export function launchShell(script: string, options: Environment = {}) {
+  return watched(shell(script, options))
+}
+
+function watched(child: ChildProcess) {
   let stdout = ''
   let stderr = ''
   child.stdout!.on('data', chunk => (stdout += chunk))
@@ -120,9 +128,13 @@ export async function runGateway(args: string[], options: Environment & { patien
 
 /** Runs a shell script to its end. */
 export async function runShell(script: string, options: Environment & { patienceMs?: number } = {}): Promise<Ended> {
-  const child = spawn('sh', ['-c', script], { cwd: options.cwd ?? ROOT, env: environment(options.env), detached: true })
+  return collect(shell(script, options), options.patienceMs)
+}
+
+function shell(script: string, { env, cwd = ROOT }: Environment): ChildProcess {
+  const child = spawn('sh', ['-c', script], { cwd, env: environment(env), detached: true })
   children.add(child)
-  return collect(child, options.patienceMs)
+  return child
 }
 
 /** Only what a test names: the settings of whoever runs the tests do not count. */

@@ -1,0 +1,34 @@
+import { uuidv7 } from '../contracts/uuid.ts'
+import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
+import type { OutgoingMessage } from '../providers/provider.ts'
+
+/** What goes to the provider; whoever was suppressed meanwhile is left out. */
+export function toMessage(
+  ticket: Ticket,
+  leftOut: TicketRecipient[],
+  text: string,
+  attachments: Attachment[],
+): OutgoingMessage {
+  const only = (kind: string) =>
+    ticket.recipients.filter(one => one.kind === kind && !leftOut.includes(one)).map(one => addressed(one))
+  return {
+    outboxId: ticket.outboxId,
+    attemptId: ticket.resumed?.attemptId ?? uuidv7(),
+    companyId: ticket.companyId,
+    from: ticket.from,
+    to: only('to'),
+    cc: only('cc'),
+    bcc: only('bcc'),
+    replyTo: ticket.replyTo ?? [],
+    subject: ticket.subject!,
+    html: ticket.html,
+    text,
+    headers: ticket.headers ?? {},
+    tags: ticket.tags,
+    attachments,
+  }
+}
+
+function addressed({ name, address }: { name: string | null; address: string }): string {
+  return name ? `"${name.replace(/["\\]/g, '\\$&')}" <${address}>` : address
+}

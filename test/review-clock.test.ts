@@ -1,0 +1,91 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Queryable } from '../src/db/pool.ts'
+import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
+import type { Provider } from '../src/providers/provider.ts'
+import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { accept, CLEAN_LINE, claim, draft, forgotten, makeDue, receive, storyOf, worker } from './support/line.ts'
+import { scripted, taken, throttled } from './support/unknown.ts'
+
+let gateway: TestGateway
+let db: Queryable
+let companyId: string
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ role: 'api' })
+  db = gateway.db.hot
+  companyId = (await gateway.company()).companyId
+})
+afterAll(() => gateway?.stop())
+beforeEach(async () => {
+  await db.query(CLEAN_LINE)
+})
+afterEach(async () => {
+  expect(await forgotten(db), 'e-mails that nothing would ever wake').toEqual([])
+})
+
+/** Every time that the database has written down is later than it was: so it looks when its clock has been set back. */
+const setClockBack = () =>
+  db.query(`update email_outbox set next_attempt_at = next_attempt_at + interval '5 seconds',
+    scheduled_at = scheduled_at + interval '5 seconds', expires_at = expires_at + interval '5 seconds'`)
+
+async function workWith(provider: Provider): Promise<void> {
+  for (const hand of await receive(db, await claim(db, 100))) await worker(db, { route: () => provider })(hand)
+  await db.query('delete from leases')
+}
+
+test('a retry that was due when the clock of the database is set back is made', async () => {
+  const [outboxId] = await accept(db, [draft(companyId)])
+  const ses = scripted('ses', false, throttled(), taken())
+  await workWith(ses)
+  await makeDue(db, [outboxId!])
+  expect(await readyDueEmails(db)).toBe(1)
+  await setClockBack()
+  await workWith(ses)
+  expect((await storyOf(db, outboxId!)).email).toMatchObject({ status: 'SENT', attempts: 2 })
+})
+
+test('so is mail that was scheduled for a moment that had passed when it was accepted, or was brought forward', async () => {
+  const passed = new Date(Date.now() - 1000).toISOString()
+  const later = new Date(Date.now() + 3_600_000).toISOString()
+  const ids = await accept(db, [
+    draft(companyId, { scheduledAt: passed }),
+    draft(companyId, { delayMs: 0 }),
+    draft(companyId, { scheduledAt: later }),
+  ])
+  expect(await rescheduleEmail(db, ids[2]!, companyId, passed)).toBe('done')
+  await setClockBack()
+  await workWith(scripted('ses', false, taken()))
+  for (const id of ids) expect((await storyOf(db, id)).email.status).toBe('SENT')
+})
+
+test('many wakers and a cancellation at once: each e-mail wakes once or is cancelled, and nothing is left among the scheduled', async () => {
+  const ids = await accept(
+    db,
+    Array.from({ length: 60 }, () => draft(companyId, { delayMs: 60_000 })),
+  )
+  await makeDue(db, ids)
+  const cancelled = ids.filter((_, index) => index % 2 === 0)
+  const [moved] = await Promise.all([
+    Promise.all(Array.from({ length: 4 }, () => readyDueEmails(db, 20))),
+    ...cancelled.map(id => cancelEmail(db, id, companyId, 'test')),
+  ])
+  let count = moved.reduce((sum, one) => sum + one, 0)
+  for (let more = 1; more > 0; count += more) more = await readyDueEmails(db, 20)
+  expect(count).toBeLessThanOrEqual(ids.length)
+  expect((await db.query('select from email_scheduled')).rowCount).toBe(0)
+  const { claimed } = await claim(db, 100)
+  expect(claimed.map(one => one.outboxId).sort()).toEqual(ids.filter(id => !cancelled.includes(id)).sort())
+})
+
+test('what is left of an e-mail that is gone does not hold up those that are due', async () => {
+  await db.query(
+    `insert into email_scheduled (due_at, outbox_id, company_id, priority)
+     select now() - interval '1 hour', gen_random_uuid(), $1, 5 from generate_series(1, 20)`,
+    [companyId],
+  )
+  const [outboxId] = await accept(db, [draft(companyId, { delayMs: 60_000 })])
+  await makeDue(db, [outboxId!])
+  expect(await readyDueEmails(db, 10)).toBe(10)
+  expect(await readyDueEmails(db, 10)).toBe(10)
+  expect(await readyDueEmails(db, 10)).toBe(1)
+})
