@@ -36,6 +36,7 @@ export class BullmqLane<Content> implements Lane {
   readonly #options: BullmqLaneOptions<Content>
   #worker: Worker | null = null
   readonly #underWay = new Set<Promise<void>>()
+  #stopping = false
 
   constructor(options: BullmqLaneOptions<Content>) {
     this.#options = options
@@ -83,6 +84,7 @@ export class BullmqLane<Content> implements Lane {
 
   async stop(): Promise<void> {
     const { feeder, connection, leases } = this.#options
+    this.#stopping = true
     await feeder.stop()
     if (connection.status === 'ready') await this.#worker?.close()
     else await this.#stopWithoutRedis()
@@ -102,6 +104,8 @@ export class BullmqLane<Content> implements Lane {
   }
 
   async #process(job: Job): Promise<void> {
+    // Dropped; nobody took its e-mail, so the next feeder finds it without a job.
+    if (this.#stopping) return
     const { receive, work, leases, poison } = this.#options
     const told = slimJobDataSchema.safeParse(job.data)
     if (!told.success || told.data.outboxId !== job.id) return poison({ jobId: job.id, reason: 'garbled' })

@@ -108,8 +108,9 @@ export class Feeder {
     return elected
   }
 
-  /** Answers how long to sleep. */
+  /** Answers how long to sleep. A connection that is being made is no trouble yet. */
   async #feed(): Promise<number> {
+    if (['connecting', 'connect'].includes(this.#options.redis.status)) return FULL_MS
     const queued = await this.#queued()
     const nowMs = performance.now()
     if (nowMs - this.#returnedMs > RETURN_EVERY_MS) {
