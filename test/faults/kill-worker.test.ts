@@ -22,8 +22,9 @@ describe.concurrent(`a worker killed with SIGKILL ${KILLS} times under a load of
       for (let kill = 1; kill <= KILLS; kill++) {
         await scene.post(Math.floor(EMAILS / KILLS))
         const place = between(0, 1)
-        // Every fourth one may die while it is still starting.
-        await sleep(between(0, kill % 4 === 0 ? 300 : 1_500))
+        // Every fourth one may die while it is still starting, and every fourth one surely in the middle of something.
+        if (kill % 4 === 1) await scene.sending(workers[place]!)
+        else await sleep(between(0, kill % 4 === 0 ? 300 : 1_500))
         workers[place]!.signal('SIGKILL')
         expect(await workers[place]!.exited).toEqual({ code: null, signal: 'SIGKILL' })
         workers[place] = kill % 4 === 3 ? scene.launchWorker() : await scene.worker()

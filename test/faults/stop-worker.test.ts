@@ -25,7 +25,8 @@ describe.concurrent(`a worker stopped with SIGSTOP for longer than its lease, ${
       for (let stop = 1; stop <= STOPS; stop++) {
         await scene.post(EMAILS_PER_STOP)
         const victim = workers[between(0, 1)]!
-        await sleep(between(0, 500))
+        if (stop % 2 === 1) await scene.sending(victim)
+        else await sleep(between(0, 500))
         victim.signal('SIGSTOP')
         await scene.post(EMAILS_PER_STOP / 2)
         // Now and then it wakes just as its leases are being taken from it.

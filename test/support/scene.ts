@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestContext } from 'vitest'
 import type { CompanyChange } from '../../src/db/companies.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
@@ -30,6 +31,8 @@ export type Scene = {
   worker: (env?: Record<string, string>) => Promise<SpawnedGateway>
   /** Does not wait until it has started. */
   launchWorker: (env?: Record<string, string>) => Running
+  /** Waits until this worker is in the middle of sending something, and posts more when there is nothing left. */
+  sending: (worker: { pid: number }) => Promise<void>
   /** Waits until nothing moves by itself any more, and answers how many seconds that took. */
   drained: (patienceSeconds?: number) => Promise<number>
 }
@@ -125,6 +128,14 @@ export async function startScene(context: TestContext, options: SceneOptions = {
     post,
     worker: async own => track(await spawnGateway({ env: { ...env, ...own }, role: 'worker' })),
     launchWorker: own => track(launchGateway({ env: { ...env, ...own }, role: 'worker' })),
+    async sending(worker) {
+      const asked = Date.now()
+      for (let ask = 1; !(await isSending(db, worker.pid)); ask++) {
+        if (Date.now() - asked > 30_000) throw new Error('It sends nothing.')
+        if (ask % 20 === 0) await post(50)
+        await sleep(20)
+      }
+    },
     drained: seconds => drained(db, seconds),
   }
 }
@@ -149,6 +160,11 @@ function settings(databaseUrl: string, sesUrl: string, redisUrl: string, pepper:
     LEASE_SECONDS: '5',
     UNKNOWN_GRACE_SECONDS: '1',
   }
+}
+
+async function isSending({ pool }: Database, pid: number): Promise<boolean> {
+  const started = `select from email_outbox o join leases l using (lease_id) where o.status = 'PROCESSING' and l.holder like $1`
+  return (await pool.query(started, [`%:${pid}`])).rowCount! > 0
 }
 
 /** A hold that nobody resolves stays UNKNOWN for a day: that is its end here. */
