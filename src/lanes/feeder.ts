@@ -118,9 +118,10 @@ export class Feeder {
     }
     await this.#countHands(nowMs)
     const room = WINDOW_TIMES * this.#hands - queued.length
-    const size = Math.min(room, this.#options.mayClaim() - queued.length)
-    if (size < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
-    return this.#fill(size)
+    if (room < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
+    const allowed = this.#options.mayClaim() - queued.length
+    // Parked providers stay so for minutes; the one that comes back calls.
+    return allowed < 1 ? this.#options.idleMs : this.#fill(Math.min(room, allowed))
   }
 
   /** What is left of a job that is in no list is removed: BullMQ would not add another of the same name. */

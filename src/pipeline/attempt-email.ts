@@ -29,8 +29,8 @@ export type AttemptDeps = {
   /** What an answer says about the provider. */
   report: (provider: Provider, failure: ProviderFailure | null) => void
   gate: Gate
-  /** Resolves when the provider's rate has room for so many recipients. */
-  pace: (provider: Provider, recipients: number) => Promise<void>
+  /** Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`. */
+  pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<void>
   attachments: (outboxId: string) => Promise<Attachment[]>
   html: HtmlChecker
   recordFeedback: (outboxId: string, messageId: string, event: ProviderEvent) => Promise<void>
@@ -111,7 +111,8 @@ async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | nu
 /** null: it was not ours to send any more, or is handed back; nothing has left. */
 async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<SendResult | null> {
   const { ticket, provider, message } = prepared
-  await deps.pace(provider, message.to.length + message.cc.length + message.bcc.length)
+  // At a low rate the turn may be minutes away: who is told to stop does not wait for it.
+  await deps.pace(provider, message.to.length + message.cc.length + message.bcc.length, ms => deps.gate.sleep(ms))
   if (deps.gate.closed) {
     await handBack(hand, deps)
     return null
