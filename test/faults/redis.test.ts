@@ -9,8 +9,9 @@ import { type Scene, startScene } from '../support/scene.ts'
 
 const EMAILS = edition(500, 10_000)
 const AWAY_SECONDS = edition(4, 30)
-/** From the moment that Redis is back, whatever was waiting. */
+/** From the moment that Redis is back; what waits then takes its time on a machine that is busy with other things. */
 const DRAIN_SECONDS = 30
+const SLOWEST_PER_SECOND = 100
 
 type Trouble = [what: string, cause: (redis: RedisServer, fault: Fault) => Promise<unknown>]
 
@@ -39,7 +40,8 @@ describe.concurrent(`Redis in trouble in the middle of ${EMAILS} e-mails`, () =>
       const posting = keepPosting(scene, EMAILS / 2)
       await cause(scene.redis!, own)
       const meanwhile = await posting.stop()
-      const seconds = await scene.drained(DRAIN_SECONDS)
+      const left = scene.accepted.size - scene.ses.accepted().length
+      const seconds = await scene.drained(DRAIN_SECONDS + left / SLOWEST_PER_SECOND)
       const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
       expect(scene.refused, 'Redis is not on the request path').toEqual([])
       expect(meanwhile, 'accepted while Redis was in trouble').toBeGreaterThan(0)
@@ -47,8 +49,9 @@ describe.concurrent(`Redis in trouble in the middle of ${EMAILS} e-mails`, () =>
       expect(figures).toMatchObject({ SENT: scene.accepted.size, duplicates: 0, unknown: 0 })
       own.report({
         done: `${scene.accepted.size} e-mails, ${meanwhile} of them accepted meanwhile`,
-        checked: '202 all the time; each sent once; no UNKNOWN; the line dry within 30 s of the return of Redis',
-        figures: { ...figures, 'seconds to drain': seconds.toFixed(1) },
+        checked:
+          '202 all the time; each sent once; no UNKNOWN; the line dry within 30 s of the return of Redis, and the time that what waited takes',
+        figures: { ...figures, 'waiting when Redis was back': left, 'seconds to drain': seconds.toFixed(1) },
       })
     },
   )

@@ -10,6 +10,7 @@ import { chooseServerUser, isRoot } from '../../src/db/embedded/user.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { until } from './gateway.ts'
 import { makeTestFolder } from './postgres.ts'
+import { reapWithUs } from './reaper.ts'
 
 export type OwnPostgres = {
   url: string
@@ -30,11 +31,11 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   const systemDir = '/var/lib/email-gateway'
   const { postgres } = await prepareBinaries(await findNativePackage(), { user, systemDir, say: () => {} })
   let server: ChildProcess | null = null
-  process.on('exit', () => killAll(server?.pid))
 
   async function start(): Promise<void> {
     const owner = user ? { uid: user.uid, gid: user.gid } : {}
     server = spawn(postgres, ['-D', directory], { cwd: '/', stdio: 'ignore', detached: true, ...owner })
+    reapWithUs(server)
     await until(() => answers(url), Boolean, 60_000)
   }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -79,8 +80,10 @@ async function removeLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(FOLDER) || isAlive(Number(name.slice(FOLDER.length).split('-')[0]))) continue
     const dataDir = join(tmpdir(), name)
-    const orphan = await openEmbeddedPostgres({ dataDir, use: 'command' }).catch(() => undefined)
-    await orphan?.close()
+    if (existsSync(join(dataDir, 'postgres.json'))) {
+      const orphan = await openEmbeddedPostgres({ dataDir, use: 'command' }).catch(() => undefined)
+      await orphan?.close()
+    }
     await rm(dataDir, { recursive: true, force: true }).catch(() => undefined)
   }
 }

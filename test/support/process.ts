@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { openEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import type { Role } from '../../src/main.ts'
 import { makeTestFolder } from './postgres.ts'
+import { reapWithUs } from './reaper.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
 export const BIN = join(ROOT, 'bin/email-gateway.js')
@@ -145,6 +146,7 @@ function launch(args: string[], { env, cwd = ROOT }: Environment): ChildProcess 
   // A group of its own, so that a signal for the group does not meet the test.
   const child = spawn(process.execPath, [BIN, ...args], { cwd, env: environment(env), detached: true })
   children.add(child)
+  reapWithUs(child)
   return child
 }
 

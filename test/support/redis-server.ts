@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import { freePort } from './faults.ts'
+import { makeTestFolder } from './postgres.ts'
+import { reapWithUs } from './reaper.ts'
 
 export type RedisServer = {
   url: string
@@ -18,7 +18,7 @@ export type RedisServer = {
 
 /** A Redis of one's own, on a port that it keeps, with its append-only file as in production. */
 export async function startRedis(): Promise<RedisServer> {
-  const directory = await mkdtemp(join(tmpdir(), `email-gateway-redis-${process.pid}-`))
+  const directory = await makeTestFolder()
   const port = await freePort()
   let child: ChildProcess | null = null
   let client: Redis | null = null
@@ -27,6 +27,7 @@ export async function startRedis(): Promise<RedisServer> {
     const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', '']
     const keeping = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--aof-load-truncated', 'yes']
     child = spawn('redis-server', [...settings, ...keeping, '--maxmemory-policy', 'noeviction'], { stdio: 'ignore' })
+    reapWithUs(child)
     const exited = once(child, 'exit')
     client = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: null }).on('error', () => {})
     const failed = exited.then(([code]) => Promise.reject(new Error(`redis-server ended with ${code}`)))
@@ -47,7 +48,6 @@ export async function startRedis(): Promise<RedisServer> {
     await exited
   }
 
-  process.on('exit', () => void child?.kill('SIGKILL'))
   await start()
   return {
     url: `redis://127.0.0.1:${port}`,
