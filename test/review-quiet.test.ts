@@ -37,10 +37,10 @@ async function work(env: Record<string, string>): Promise<TestWorker> {
   workers.push(worker)
   return worker
 }
-const put = (count: number) =>
+const put = (count: number, owner = companyId) =>
   accept(
     api.db.hot,
-    Array.from({ length: count }, () => draft(companyId)),
+    Array.from({ length: count }, () => draft(owner)),
   )
 
 describe.each([
@@ -60,6 +60,25 @@ describe.each([
     const left = await rows(api, `select distinct status, attempts from email_outbox where status <> 'SENT'`)
     expect(left, 'no attempt is spent').toEqual([{ status: 'PENDING', attempts: 0 }])
     expect(await rows(api, `select from leases where kind = 'work'`)).toEqual([])
+  })
+
+  test('at a low rate, a quiet company does not wait behind as many of a busy one as there are hands', async () => {
+    const quiet = (await api.company()).companyId
+    await put(200)
+    await work({ ...lane(), SEND_RATE_PER_SECOND: '4', WORKER_CONCURRENCY: '100' })
+    const sent = (owner: string) =>
+      rows(api, `select outbox_id from email_outbox where status = 'SENT' and company_id = '${owner}'`)
+    await until(
+      () => sent(companyId),
+      done => done.length >= 2,
+    )
+    await put(1, quiet)
+    // Five seconds of the rate are in hand before it; eighty hands were twenty.
+    await until(
+      () => sent(quiet),
+      done => done.length === 1,
+      9_000,
+    )
   })
 })
 
