@@ -126,7 +126,7 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
       timeout: 60_000,
     },
     async ([name, code], context) => {
-      const { report } = fault(context, `SES answers ${name}`)
+      const { report } = fault(context, 'SES answers with an error that is the account’s')
       const ses = await startSesGateway(context)
       ses.fake.control({ default: { kind: 'error', status: 400, name } })
       const first = await ses.send('first')
@@ -148,7 +148,7 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
       expect(typesOf(await ses.reaches(second, ['SENT']))).toEqual(['QUEUED', ...STARTED, 'SENT'])
       await until(ask, ([provider]) => provider.state === 'closed')
       report({
-        done: 'one e-mail met it, a second one waited',
+        done: `${edition(oneOfEach(parking), parking).length} rows of the table; one e-mail met it, a second one waited`,
         checked: 'parked, no attempt spent, the probe brings it back',
         figures: {},
       })

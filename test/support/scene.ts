@@ -93,10 +93,11 @@ export async function startScene(context: TestContext, options: SceneOptions = {
   const api = track(await spawnGateway({ env, role: 'api' }))
   const accepted = new Set<string>()
   const refused: Answer[] = []
+  let turn = 0
 
   async function post(count: number, change: (index: number) => Record<string, unknown> = () => ({})): Promise<void> {
-    for (let from = 0, turn = 0; from < count; from += 100, turn++) {
-      const company = companies[turn % companies.length]!
+    for (let from = 0; from < count; from += 100) {
+      const company = companies[turn++ % companies.length]!
       const bodies = Array.from({ length: Math.min(100, count - from) }, (_, n) => ({
         to: `r${from + n}@example.com`,
         subject: `Mail ${from + n}`,
