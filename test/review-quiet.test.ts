@@ -101,3 +101,21 @@ test('while every provider is parked, the queue is looked at a few times a secon
     client.disconnect()
   }
 })
+
+test('while the only company has its share in hand, no claims are made that can find nothing', async () => {
+  resend.hold()
+  const slow = Array.from({ length: 50 }, (_, index) => draft(companyId, { to: `slow${index}@example.com` }))
+  await accept(api.db.hot, slow)
+  await work({ REDIS_URL: redis.url, WORKER_CONCURRENCY: '10' })
+  await sleep(2_500)
+  const commits = async () =>
+    (await rows(api, 'select xact_commit::int from pg_stat_database where datname = current_database()'))[0].xact_commit
+  const before = await commits()
+  await sleep(4_000)
+  expect((await commits()) - before).toBeLessThan(4 * 60)
+  resend.release()
+  await until(
+    () => rows(api, `select from email_outbox where status <> 'SENT'`),
+    open => open.length === 0,
+  )
+})
