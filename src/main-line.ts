@@ -12,6 +12,7 @@ import { type Settlement, settleAttempts } from './db/settle.ts'
 import { loadAttachments, type Ticket } from './db/tickets.ts'
 import { ReadyVacuum } from './db/vacuum.ts'
 import { sayAlive, sayGone } from './db/workers.ts'
+import { Budget } from './lanes/budget.ts'
 import { DirectLane } from './lanes/direct.ts'
 import { Gate } from './lanes/gate.ts'
 import { HeldLeases } from './lanes/held-leases.ts'
@@ -30,6 +31,12 @@ const LINE_BATCH = { maxItems: 256, concurrency: 2 }
 const SETTLE_PATIENCE_MS = 60_000
 /** The line looks for mail this often when nobody calls, and for mail whose time has come. */
 export const IDLE_MS = 250
+/**
+ * Attachments in memory at once, before base64 and the copies that a request takes; beyond, e-mails wait for each other. The
+ * usual invoice does not wait behind ten megabytes of somebody else.
+ */
+const MEGABYTE = 1024 * 1024
+const LUGGAGE = { smallBytes: MEGABYTE, small: 32 * MEGABYTE, large: 64 * MEGABYTE }
 const ALIVE_EVERY_MS = 5_000
 
 export type Line = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
@@ -112,7 +119,9 @@ function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate
     report: providers.report,
     pace: providers.pace,
     gate,
-    attachments: outboxId => loadAttachments(db.hot, outboxId),
+    // Not over the line's own connections: megabytes would keep leases from being renewed and answers from being written.
+    attachments: outboxId => loadAttachments(db.pool, outboxId),
+    luggage: makeLuggage(),
     html,
     recordFeedback: recordFeedback.bind(null, db.hot),
     addLateAnswer: late =>
@@ -122,6 +131,11 @@ function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate
     nowMs: () => performance.now(),
     log: attemptLog(log),
   }
+}
+
+export function makeLuggage(): AttemptDeps['luggage'] {
+  const [small, large] = [new Budget(LUGGAGE.small), new Budget(LUGGAGE.large)]
+  return { spend: (bytes, work) => (bytes <= LUGGAGE.smallBytes ? small : large).spend(bytes, work) }
 }
 
 function directLane(

@@ -26,6 +26,11 @@ const LEARN_TIMEOUT_MS = 10_000
 const PROBE_SECONDS = 60
 /** The sandbox's rate: SES throttles what is faster, and this stands until the account has been asked. */
 const UNLEARNT_RATE = 1
+/**
+ * In hand is only what the rate lets go in this time. More would wait in hand instead of in line: a quiet company behind it, a
+ * restart for places on the timeline that nobody uses.
+ */
+const IN_HAND_SECONDS = 5
 const CAPTURE_BATCH = { maxItems: 256, concurrency: 2 }
 
 export type Providers = Pick<AttemptDeps, 'route' | 'report' | 'pace'> & {
@@ -63,7 +68,7 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
       ratePerSecond: name => rateOf(name, config, rates),
       reserve: (name, recipients, rate) => reserveSending(db.hot, name, recipients, rate),
     }),
-    mayClaim: () => breakers.mayClaim(),
+    mayClaim: () => Math.min(breakers.mayClaim(), inHandAt(names.map(name => rateOf(name, config, rates)))),
     recognising: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
     async start() {
       await knowProviders(db.pool, names)
@@ -127,6 +132,11 @@ function breakerStore(db: Database, names: string[]) {
 function rateOf(name: string, config: Config, rates: Map<string, number | null>): number | null {
   if (name === 'capture') return null
   return config.SEND_RATE_PER_SECOND ?? rates.get(name) ?? (name.startsWith('ses') ? UNLEARNT_RATE : null)
+}
+
+function inHandAt(rates: (number | null)[]): number {
+  const perSecond = rates.reduce<number>((sum, rate) => sum + (rate ?? Number.POSITIVE_INFINITY), 0)
+  return Math.max(1, Math.ceil(perSecond * IN_HAND_SECONDS))
 }
 
 async function learnQuotas(providers: Provider[], db: Database, breakers: Breakers, log: Logger): Promise<void> {

@@ -120,17 +120,22 @@ export async function startGateway(
   const html = new HtmlChecker()
   const sending = role === 'api' ? null : await makeSending(config, storage, html, log, providersOf)
   const ring = makeBell(db, sending, log)
-  // The step that can fail comes first: a taken port leaves nothing behind.
-  const api = role === 'worker' ? null : await startApi(config, db, html, ring, log)
-  await sending?.start()
-  return {
-    url: api?.url ?? '',
-    async stop() {
-      await api?.stop()
-      await sending?.stop()
-      await html.close()
-    },
+  let api: Awaited<ReturnType<typeof startApi>> | null = null
+  const stop = async () => {
+    await api?.stop()
+    await sending?.stop()
+    await html.close()
   }
+  try {
+    // The step that fails most often comes first: a taken port.
+    if (role !== 'worker') api = await startApi(config, db, html, ring, log)
+    await sending?.start()
+  } catch (error) {
+    // Nothing is left behind: neither a door without a line, nor a connection that keeps the process.
+    await stop().catch(failed => log.warn({ err: failed }, 'Could not stop what had been started'))
+    throw error
+  }
+  return { url: api?.url ?? '', stop }
 }
 
 /** Accepted mail wakes the line of this process at once, and those of others through Postgres, a few times a second at most. */

@@ -40,7 +40,8 @@ async function disagreements(): Promise<unknown[]> {
        (select count(*)::int from email_events e where e.outbox_id = o.outbox_id and e.type = 'QUEUED') as events,
        (select count(*)::int from email_recipients r where r.outbox_id = o.outbox_id and r.kind = 'to') as recipients,
        (select count(*)::int from email_ready r where r.outbox_id = o.outbox_id) +
-         (select count(*)::int from email_scheduled s where s.outbox_id = o.outbox_id) as places
+         (select count(*)::int from email_scheduled s where s.outbox_id = o.outbox_id) +
+         (select count(*)::int from leases l where o.outbox_id = any(l.outbox_ids)) as places
      from email_outbox o where o.status = 'PENDING'`,
   )
   const wrong = rows.filter(row => row.content !== 1 || row.events !== 1 || row.recipients < 1 || row.places !== 1)

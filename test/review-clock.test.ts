@@ -1,5 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { uuidv7 } from '../src/contracts/uuid.ts'
+import { electFeeder } from '../src/db/dispatch.ts'
 import type { Queryable } from '../src/db/pool.ts'
+import { knowProviders, reserveSending } from '../src/db/providers.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
 import type { Provider } from '../src/providers/provider.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
@@ -88,4 +91,17 @@ test('what is left of an e-mail that is gone does not hold up those that are due
   expect(await readyDueEmails(db, 10)).toBe(10)
   expect(await readyDueEmails(db, 10)).toBe(10)
   expect(await readyDueEmails(db, 10)).toBe(1)
+})
+
+test('a clock that is set back by an hour stops neither the sending nor the feeding for that hour', async () => {
+  await knowProviders(db, ['ses'])
+  await reserveSending(db, 'ses', 10, 10)
+  const [dead, living] = [uuidv7(), uuidv7()]
+  expect(await electFeeder(db, dead, 5)).toBe(true)
+  expect(await electFeeder(db, living, 5), 'while its time lasts').toBe(false)
+  await db.query(`update providers set free_at = free_at + interval '1 hour'`)
+  await db.query(`update feeder set expires_at = expires_at + interval '1 hour'`)
+  expect(await reserveSending(db, 'ses', 10, 10)).toBeLessThan(100)
+  expect(await reserveSending(db, 'ses', 10, 10), 'and the pace is kept').toBeGreaterThan(800)
+  expect(await electFeeder(db, living, 5)).toBe(true)
 })

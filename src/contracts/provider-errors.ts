@@ -48,8 +48,13 @@ export function classifyProviderError(error: ProviderError): ProviderFailure {
     openBreaker: rule.effect === 'open-breaker',
     ambiguous: rule.ambiguous === true,
     originalCode: found.originalCode,
-    message: maskSensitive(error.message?.trim().slice(0, MESSAGE_MAX_CHARS) ?? '') || (found.originalCode ?? code),
+    message: maskSensitive(storable(error.message ?? '')) || (found.originalCode ?? code),
   }
+}
+
+/** Cut to a length that may fall in the middle of a character, and without what no database keeps. */
+function storable(message: string): string {
+  return message.replaceAll('\0', '').trim().slice(0, MESSAGE_MAX_CHARS).toWellFormed()
 }
 
 interface Found {

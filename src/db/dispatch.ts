@@ -1,12 +1,15 @@
 import { type Queryable, RING_AGAIN, run } from './pool.ts'
 
-/** Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. */
+/**
+ * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A
+ * time further ahead than anybody is elected for was written before the clock was set back.
+ */
 export async function electFeeder(db: Queryable, holder: string, seconds: number): Promise<boolean> {
   const rows = await run(
     db,
     'elect-feeder',
     `update feeder set holder = $1, expires_at = now() + $2 * interval '1 second'
-     where holder = $1 or expires_at < now() returning holder`,
+     where holder = $1 or expires_at < now() or expires_at > now() + 2 * $2 * interval '1 second' returning holder`,
     [holder, seconds],
   )
   return rows.length > 0

@@ -33,15 +33,17 @@ export async function returnExpiredLeases(
      ), ended as (
        delete from leases l using gone where l.lease_id = gone.lease_id
      ), had as materialized (
-       select distinct on (outbox_id) lease_id, kind, outbox_id from (
+       select distinct on (outbox_id) lease_id, kind, outbox_id,
+         (select s.lease_id is null from email_outbox s where s.outbox_id = t.outbox_id) as waited from (
          select lease_id, kind, unnest(outbox_ids) as outbox_id from gone) t order by outbox_id, kind desc
      ), open as materialized (
        select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, had.kind,
          o.lease_id is not null or (o.started_at is not null and had.kind = 'work') as started
        from had join email_outbox o on o.outbox_id = had.outbox_id
        where o.lease_id = had.lease_id
-         -- In line, it is in nobody's hands: settled or handed back under this lease.
-         or (o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+         -- In line, it is in nobody's hands: settled or handed back under this lease. One that was settled while we waited for
+         -- its lock has its place in line by a commit that we do not see; it was no waiting one when we looked.
+         or (had.waited and o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
            and not exists (select from email_ready r
              where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
            and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from gone)

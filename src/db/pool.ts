@@ -16,17 +16,27 @@ export class DatabaseUnavailable extends Error {
   override name = 'DatabaseUnavailable'
 }
 
-export function openDatabase(url: string, onIdleError: (error: Error) => void): Database {
+/**
+ * How long an answer is waited for. A server that vanishes without a word (its machine died, the network swallows it) never
+ * closes the connection; a claim that waits on it for ever is a line that stands still for ever.
+ */
+const ANSWER_MS = { hot: 30_000, pool: 60_000 }
+
+export function openDatabase(url: string, onIdleError: (error: Error) => void, answerMs = ANSWER_MS): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max: 8,
     connectionTimeoutMillis: 5_000,
+    query_timeout: answerMs.pool,
+    keepAlive: true,
     application_name: 'email-gateway',
   })
   const hot = new pg.Pool({
     connectionString: url,
     max: 8,
     connectionTimeoutMillis: 5_000,
+    query_timeout: answerMs.hot,
+    keepAlive: true,
     application_name: 'email-gateway-line',
     // Their plans depend on no parameter, so planning once is enough. And a plan made while a table was small must
     // not become a scan of a million rows before the next ANALYZE.
@@ -57,7 +67,7 @@ export function isLostConnection(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   if (code && /^(08|57P|53[0-9]{3}|25P0[34]|25006)/.test(code)) return true
   if (code && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET)/.test(code)) return true
-  return /Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error/i.test(
+  return /Connection terminated|connection timeout|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error/i.test(
     message ?? '',
   )
 }

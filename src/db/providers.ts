@@ -84,7 +84,8 @@ export async function learnRate(db: Queryable, name: string, ratePerSecond: numb
 
 /**
  * Reserves places on the provider's timeline, which all workers share, and answers how long to wait for the first.
- * What was not used a moment ago may be caught up; what was not used before that is lost, so nothing ever bursts.
+ * What was not used a moment ago may be caught up; what was not used before that is lost, so nothing ever bursts. Places
+ * further ahead than anybody reserves mean that the clock was set back: they would stop all sending for as long as that.
  */
 export async function reserveSending(
   db: Queryable,
@@ -96,7 +97,9 @@ export async function reserveSending(
     db,
     'reserve-sending',
     `with known as materialized (
-       select name, greatest(free_at, clock_timestamp() - interval '100 milliseconds') as free from providers where name = $1 for update
+       select name, case when free_at > clock_timestamp() + interval '10 minutes' then clock_timestamp()
+         else greatest(free_at, clock_timestamp() - interval '100 milliseconds') end as free
+       from providers where name = $1 for update
      )
      update providers p set free_at = known.free + $2 / $3::float8 * interval '1 second' from known where p.name = known.name
      returning (extract(epoch from known.free - clock_timestamp()) * 1000)::float8 as wait`,

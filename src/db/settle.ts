@@ -36,8 +36,8 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
   for (const [name, statement, some] of groups(settlements)) {
     const rows = await run<{ outbox_id: string; guard: string }>(db, name, statement, [
       name === 'settle-sent'
-        ? withoutNul(JSON.stringify(some.map(toSentRow)))
-        : withoutNul(JSON.stringify(some.map(toRow))),
+        ? storable(JSON.stringify(some.map(toSentRow)))
+        : storable(JSON.stringify(some.map(toRow))),
       ...idRange(some),
     ])
     for (const row of rows) settled.add(row.outbox_id + row.guard)
@@ -81,9 +81,13 @@ function toSentRow({ outboxId, guard, messageId, durationMs, events: [event] }: 
   return { o: outboxId, l: keyOf(guard), m: messageId, d: durationMs, e: event!.id, x: event!.metadata }
 }
 
-/** A provider's message may hold what no text of Postgres can. */
-const withoutNul = (json: string) =>
-  json.includes('\\u0000') ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u0000/g, '$1') : json
+/** A provider's words may hold what no text of Postgres can: NUL, and halves of a character (a message cut in its middle). */
+const storable = (json: string) =>
+  /\\u(0000|d)/.test(json)
+    ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u(0000|d[89a-f]..)/g, (_, before: string, code: string) =>
+        code === '0000' ? before : `${before}\ufffd`,
+      )
+    : json
 
 /** Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. */
 const SETTLE_SENT = `

@@ -37,6 +37,7 @@ export type Ticket = {
   person: { externalId: string | null; cpfCnpjHash: string | null; email: string | null } | null
   /** How many; their content is read when it is needed. */
   files: number
+  fileBytes: number
 }
 
 /** Those of the e-mails that wait and are due; any other is somebody else's by now. */
@@ -60,8 +61,11 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
          select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
            'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
          from recipients p where p.recipient_id = o.recipient_id) end as person,
-       (select count(*)::int from email_attachments f where f.outbox_id = o.outbox_id) as files
-     from email_outbox o left join email_content c using (outbox_id)
+       f.files, f.bytes as "fileBytes"
+     from email_outbox o left join email_content c using (outbox_id) cross join lateral (
+       -- Their sizes are known without reading them.
+       select count(*)::int as files, coalesce(sum(octet_length(a.content)), 0)::float8 as bytes
+       from email_attachments a where a.outbox_id = o.outbox_id) f
      where o.outbox_id = any($1) and o.outbox_id between $2 and $3
        and o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`,
     [sorted, sorted[0], sorted.at(-1)],

@@ -2,6 +2,8 @@ import type { Queryable } from './pool.ts'
 
 /** Rows of email_ready and leases live for moments; what they leave behind, every claim has to step over. */
 const AFTER_CLAIMS = 20_000
+/** A pass over a large table takes its time. */
+const PATIENCE_MS = 3_600_000
 /** Of a large backlog: a pass reads the whole index, so it has to be worth it. */
 const AFTER_SHARE = 0.1
 
@@ -28,7 +30,8 @@ export class ReadyVacuum {
     this.#underWay = true
     this.#claimed = 0
     try {
-      await this.#db.query('vacuum (skip_locked, truncate off, index_cleanup on) email_ready, leases, email_scheduled')
+      const text = 'vacuum (skip_locked, truncate off, index_cleanup on) email_ready, leases, email_scheduled'
+      await this.#db.query({ text, query_timeout: PATIENCE_MS } as { text: string })
       const { rows } = await this.#db.query<{ waiting: number }>(
         `select greatest(0, reltuples)::float8 as waiting from pg_class where oid = 'email_ready'::regclass`,
       )

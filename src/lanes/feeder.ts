@@ -57,6 +57,8 @@ export class Feeder {
   #adding: Promise<void> = Promise.resolve()
   #addingFailed: unknown = null
   #onTheWay: string[] = []
+  /** When a claim found nothing because companies have their share in hand; forgotten when a job leaves or somebody calls. */
+  #cappedMs = Number.NEGATIVE_INFINITY
 
   constructor(options: FeederOptions) {
     this.#options = options
@@ -68,6 +70,7 @@ export class Feeder {
 
   nudge(): void {
     this.#nudged = true
+    this.#cappedMs = Number.NEGATIVE_INFINITY
     this.#wake?.()
   }
 
@@ -119,9 +122,12 @@ export class Feeder {
     }
     await this.#countHands(nowMs)
     const room = WINDOW_TIMES * this.#hands - queued.length
-    const size = Math.min(room, this.#options.mayClaim() - queued.length)
-    if (size < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
-    return this.#fill(size)
+    if (room < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
+    // The same claim would find nothing again, and cost a commit each time.
+    if (nowMs - this.#cappedMs < this.#options.idleMs) return FULL_MS
+    const allowed = this.#options.mayClaim() - queued.length
+    // Parked providers stay so for minutes; the one that comes back calls.
+    return allowed < 1 ? this.#options.idleMs : this.#fill(Math.min(room, allowed))
   }
 
   /** What is left of a job that is in no list is removed: BullMQ would not add another of the same name. */
@@ -155,7 +161,11 @@ export class Feeder {
   /** Forgets what has left the queue, and learns of what another feeder put there. */
   async #follow(ids: string[]): Promise<void> {
     const present = new Set(ids)
-    for (const id of this.#dispatched.keys()) if (!present.has(id)) this.#dispatched.delete(id)
+    for (const id of this.#dispatched.keys()) {
+      if (present.has(id)) continue
+      this.#dispatched.delete(id)
+      this.#cappedMs = Number.NEGATIVE_INFINITY
+    }
     const strangers = ids.filter(id => !this.#dispatched.has(id))
     if (strangers.length === 0) return
     const companies = await this.#options.companiesOf(strangers.filter(isUuid))
@@ -178,7 +188,9 @@ export class Feeder {
     if (batch.jobs.length > 0) this.#adding = this.#add(batch)
     if (failed) throw failed
     if (batch.jobs.length > 0) return 0
-    return [...left.values()].some(room => room < 1) ? FULL_MS : this.#options.idleMs
+    if ([...left.values()].every(room => room > 0)) return this.#options.idleMs
+    if (!this.#nudged) this.#cappedMs = sinceMs
+    return FULL_MS
   }
 
   async #add(batch: Dispatch): Promise<void> {

@@ -52,6 +52,14 @@ describe('a closed gate', () => {
     expect(gate.enter(), 'a free place changes nothing').toBe(false)
   })
 
+  test('wakes those who sleep, and nobody falls asleep at it', async () => {
+    const gate = new Gate(1)
+    const asleep = [gate.sleep(3_600_000), gate.sleep(3_600_000)]
+    await gate.sleep(5)
+    gate.close()
+    await Promise.all([...asleep, gate.sleep(3_600_000)])
+  })
+
   test('may be closed twice', () => {
     const gate = new Gate(1)
     gate.close()

@@ -3,6 +3,7 @@ export class Gate {
   #free: number
   #closed = false
   readonly #waiting: ((entered: boolean) => void)[] = []
+  readonly #sleepers = new Set<() => void>()
 
   constructor(slots: number) {
     this.#free = slots
@@ -28,8 +29,23 @@ export class Gate {
     else this.#free++
   }
 
+  /** So long, or until it is closed. */
+  sleep(ms: number): Promise<void> {
+    if (this.#closed) return Promise.resolve()
+    return new Promise(resolve => {
+      const wake = () => {
+        clearTimeout(timer)
+        this.#sleepers.delete(wake)
+        resolve()
+      }
+      const timer = setTimeout(wake, ms)
+      this.#sleepers.add(wake)
+    })
+  }
+
   close(): void {
     this.#closed = true
+    for (const wake of this.#sleepers) wake()
     for (const turnAway of this.#waiting.splice(0)) turnAway(false)
   }
 }

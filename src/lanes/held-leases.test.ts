@@ -113,11 +113,12 @@ describe('ended', () => {
     expect(ended).toEqual([['a', 'b']])
   })
 
-  test('when that fails they are left to expire, and nothing breaks', async () => {
+  test('when that fails they are tried again with the next, and nothing breaks', async () => {
     end('a')
     refuse = new Error('no connection')
     await leases.endNow()
     expect(logged.join('')).toMatch(/no connection/)
+    expect(leases.takeEnded()).toEqual(['a'])
   })
 
   test('stopping ends what is left and renews no more', async () => {

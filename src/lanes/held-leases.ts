@@ -64,7 +64,8 @@ export class HeldLeases {
     try {
       await this.#options.end(ended)
     } catch (error) {
-      this.#options.log.warn({ err: error }, 'Could not end leases; they will expire')
+      this.remember(ended)
+      this.#options.log.warn({ err: error }, 'Could not end leases; trying again with the next')
     }
   }
 

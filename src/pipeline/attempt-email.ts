@@ -6,6 +6,7 @@ import { uuidv7 } from '../contracts/uuid.ts'
 import type { AttemptStart } from '../db/attempts.ts'
 import type { Settlement } from '../db/settle.ts'
 import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
+import type { Budget } from '../lanes/budget.ts'
 import type { Gate } from '../lanes/gate.ts'
 import type { InHand } from '../lanes/lane.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
@@ -29,9 +30,11 @@ export type AttemptDeps = {
   /** What an answer says about the provider. */
   report: (provider: Provider, failure: ProviderFailure | null) => void
   gate: Gate
-  /** Resolves when the provider's rate has room for so many recipients. */
-  pace: (provider: Provider, recipients: number) => Promise<void>
+  /** Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`. */
+  pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<void>
   attachments: (outboxId: string) => Promise<Attachment[]>
+  /** Bounds the bytes of attachments that are in memory at once. */
+  luggage: Pick<Budget, 'spend'>
   html: HtmlChecker
   recordFeedback: (outboxId: string, messageId: string, event: ProviderEvent) => Promise<void>
   addLateAnswer: (late: { outboxId: string; attemptId: string; messageId: string }) => Promise<unknown>
@@ -54,6 +57,12 @@ export async function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promis
   if (!ticket) return deps.log.elsewhere(hand)
   const unfit = await findUnfit(ticket, hand.companyId, deps)
   if (unfit) return refuse(hand, ticket, unfit, startedMs, deps)
+  if (ticket.files === 0) return send(hand, ticket, startedMs, deps)
+  await deps.luggage.spend(ticket.fileBytes, () => send(hand, ticket, startedMs, deps))
+}
+
+async function send(hand: EmailInHand, ticket: Ticket, startedMs: number, deps: AttemptDeps): Promise<void> {
+  if (deps.gate.closed) return handBack(hand, deps)
   const prepared = await prepare(ticket, deps)
   if (!prepared && ticket.resumed)
     return refuse(hand, ticket, { kind: 'unasked', provider: ticket.resumed.provider }, startedMs, deps)
@@ -111,7 +120,8 @@ async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | nu
 /** null: it was not ours to send any more, or is handed back; nothing has left. */
 async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<SendResult | null> {
   const { ticket, provider, message } = prepared
-  await deps.pace(provider, message.to.length + message.cc.length + message.bcc.length)
+  // At a low rate the turn may be minutes away: who is told to stop does not wait for it.
+  await deps.pace(provider, message.to.length + message.cc.length + message.bcc.length, ms => deps.gate.sleep(ms))
   if (deps.gate.closed) {
     await handBack(hand, deps)
     return null

@@ -7,6 +7,7 @@ export type RateOptions = {
   reserve: (provider: string, recipients: number, ratePerSecond: number) => Promise<number>
 }
 
+type Sleep = (ms: number) => Promise<void>
 type Waiting = { recipients: number; go: (waitMs: number) => void; fail: (error: unknown) => void }
 
 /**
@@ -16,7 +17,7 @@ type Waiting = { recipients: number; go: (waitMs: number) => void; fail: (error:
 export function sendRate({
   ratePerSecond,
   reserve,
-}: RateOptions): (provider: Provider, recipients: number) => Promise<void> {
+}: RateOptions): (provider: Provider, recipients: number, sleep?: Sleep) => Promise<void> {
   const lines = new Map<string, Waiting[]>()
 
   async function serve(name: string, line: Waiting[]): Promise<void> {
@@ -37,7 +38,7 @@ export function sendRate({
     lines.delete(name)
   }
 
-  return async function pace({ name }, recipients) {
+  return async function pace({ name }, recipients, sleep = ms => new Promise(resolve => setTimeout(resolve, ms))) {
     if (ratePerSecond(name) === null) return
     const waitMs = await new Promise<number>((go, fail) => {
       const line = lines.get(name)
@@ -48,6 +49,6 @@ export function sendRate({
         void serve(name, fresh)
       }
     })
-    if (waitMs > 0) await new Promise(resolve => setTimeout(resolve, waitMs))
+    if (waitMs > 0) await sleep(waitMs)
   }
 }

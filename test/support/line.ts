@@ -11,6 +11,7 @@ import type { Queryable } from '../../src/db/pool.ts'
 import { settleAttempts } from '../../src/db/settle.ts'
 import { loadAttachments, loadTickets } from '../../src/db/tickets.ts'
 import { Gate } from '../../src/lanes/gate.ts'
+import { makeLuggage } from '../../src/main-line.ts'
 import { addressKey } from '../../src/pipeline/accept-email.ts'
 import { type AttemptDeps, attemptEmail, type EmailInHand } from '../../src/pipeline/attempt-email.ts'
 import { attemptLog } from '../../src/pipeline/attempt-log.ts'
@@ -181,6 +182,7 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
     gate: new Gate(1000),
     pace: async () => {},
     attachments: outboxId => loadAttachments(db, outboxId),
+    luggage: makeLuggage(),
     html: new HtmlChecker(),
     recordFeedback: (outboxId, messageId, event) => recordFeedback(db, outboxId, messageId, event),
     addLateAnswer: late => addLateAnswer(db, { ...late, eventId: uuidv7(), metadata: {} }),

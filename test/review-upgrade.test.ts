@@ -1,0 +1,87 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { uuidv7 } from '../src/contracts/uuid.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { openDatabase } from '../src/db/pool.ts'
+import { claim, forgotten, receive, storyOf, typesOf, worker } from './support/line.ts'
+import { createTestDatabase } from './support/postgres.ts'
+
+const MIGRATIONS = join(import.meta.dirname, '../migrations')
+
+/** A database as the version before the engine left it. */
+async function beforeTheEngine(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('drop schema public cascade; create schema public')
+  await client.query(
+    'create table schema_migrations (version integer primary key, name text not null, applied_at timestamptz not null default now())',
+  )
+  for (const file of (await readdir(MIGRATIONS)).sort().slice(0, 3)) {
+    await client.query(await readFile(join(MIGRATIONS, file), 'utf8'))
+    await client.query('insert into schema_migrations (version, name) values ($1, $2)', [
+      Number(file.slice(0, 4)),
+      file,
+    ])
+  }
+  await client.query(`select ensure_email_partitions((now() at time zone 'UTC')::date)`)
+  return client
+}
+
+test('what the version before the engine had in hand is sent once by this one, and a rate beyond counting is brought within', async () => {
+  const database = await createTestDatabase()
+  const client = await beforeTheEngine(database.url)
+  const db = openDatabase(database.url, () => {})
+  try {
+    const companyId = uuidv7()
+    await client.query(`insert into companies (company_id, name, rate_per_second) values ($1, 'old', 1e12)`, [
+      companyId,
+    ])
+    const [waiting, received, started] = [uuidv7(), uuidv7(), uuidv7()]
+    for (const id of [waiting, received, started]) {
+      await client.query(
+        `insert into email_outbox (outbox_id, company_id, request_id, test, from_address, subject, priority, retry_policy, on_unknown, max_attempts, expires_at)
+         values ($1, $2, 'r', false, 'a@example.com', 'Hello', 5, 'steps', 'resend', 5, now() + interval '1 day')`,
+        [id, companyId],
+      )
+      await client.query(
+        `insert into email_recipients (outbox_id, ordinal, kind, address) values ($1, 0, 'to', 'maria@example.com')`,
+        [id],
+      )
+      await client.query(`insert into email_content (outbox_id, text) values ($1, 'It works.')`, [id])
+      await client.query(`insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2)`, [
+        companyId,
+        id,
+      ])
+    }
+    const lease = uuidv7()
+    await client.query(
+      `update email_outbox set status = 'PROCESSING', lease_id = $1, attempts = 1 where outbox_id = any($2)`,
+      [lease, [received, started]],
+    )
+    await client.query(
+      `update email_outbox set attempt_id = $1, started_at = now(), provider = 'capture' where outbox_id = $2`,
+      [uuidv7(), started],
+    )
+    await client.query(`delete from email_ready where outbox_id = any($1)`, [[received, started]])
+    await client.query(
+      `insert into leases (lease_id, holder, outbox_ids, expires_at) values ($1, 'old', $2, now() + interval '1 minute')`,
+      [lease, [received, started]],
+    )
+    expect(await migrate(database.url)).not.toEqual([])
+    expect(await forgotten(db.hot)).toEqual([])
+    for (const hand of await receive(db.hot, await claim(db.hot, 10))) await worker(db.hot)(hand)
+    const told = await Promise.all([waiting, received, started].map(id => storyOf(db.hot, id)))
+    expect(told.map(one => [one.email.status, one.email.attempts, one.inbox.length])).toEqual([
+      ['SENT', 1, 1],
+      ['SENT', 2, 1],
+      ['SENT', 1, 1],
+    ])
+    expect(typesOf(told[2]!).slice(-2)).toEqual(['RESOLVED', 'SENT'])
+  } finally {
+    await client.end()
+    await db.close()
+    await database.drop()
+  }
+})
