@@ -1,5 +1,5 @@
 import { uuidv7 } from '../contracts/uuid.ts'
-import { idRange, type Queryable, run } from './pool.ts'
+import { idRange, type Queryable, run, WAITING_AND_DUE } from './pool.ts'
 
 /** Seed 000's, in its order. */
 export const VALIDATIONS = ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] as const
@@ -57,7 +57,7 @@ with input as materialized (
     started_at = now(), next_attempt_at = null
   from input i join held h on h.lease_id = i.l
   where o.outbox_id = i.o and o.outbox_id between $2 and $3 and o.attempts = i.b
-    and o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+    and ${WAITING_AND_DUE}
   returning o.outbox_id, o.request_id, h.taken_at, i.n, i.p, i.a, i.e1, i.e2, i.e3
 ), put_events as (
   insert into email_events (outbox_id, event_id, type, created_at, metadata)

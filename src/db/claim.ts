@@ -1,4 +1,4 @@
-import { type Queryable, RING_AGAIN, run } from './pool.ts'
+import { type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 
 export type Claim = {
   leaseId: string
@@ -35,8 +35,8 @@ export async function handBack(db: Queryable, outboxIds: string[]): Promise<void
     db,
     'hand-back',
     `insert into email_ready (company_id, priority, outbox_id)
-     select company_id, priority, outbox_id from email_outbox
-     where outbox_id = any($1) and status in ('PENDING', 'RETRY_SCHEDULED') and (next_attempt_at is null or next_attempt_at <= now())
+     select company_id, priority, outbox_id from email_outbox o
+     where outbox_id = any($1) and ${WAITING_AND_DUE}
      ${RING_AGAIN}`,
     [outboxIds],
   )

@@ -1,4 +1,4 @@
-import { type Queryable, RING_AGAIN, run } from './pool.ts'
+import { type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 
 /**
  * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A
@@ -52,7 +52,7 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
      ), waiting as materialized (
        select old.lease_id, o.outbox_id, o.company_id, o.priority, o.outbox_id = any($1) as queued
        from old cross join unnest(old.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
-       where o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+       where ${WAITING_AND_DUE}
          and not exists (select from leases w where w.kind = 'work' and w.outbox_ids @> array[i.id])
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)

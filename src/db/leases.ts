@@ -1,4 +1,4 @@
-import { type Queryable, RING_AGAIN, run } from './pool.ts'
+import { type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 
 export async function renewLeases(db: Queryable, leaseIds: string[], leaseSeconds: number): Promise<void> {
   await run(
@@ -43,7 +43,7 @@ export async function returnExpiredLeases(
        where o.lease_id = had.lease_id
          -- In line, it is in nobody's hands: settled or handed back under this lease. One that was settled while we waited for
          -- its lock has its place in line by a commit that we do not see; it was no waiting one when we looked.
-         or (had.waited and o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+         or (had.waited and ${WAITING_AND_DUE}
            and not exists (select from email_ready r
              where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
            and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from gone)
@@ -104,7 +104,7 @@ export async function takeDispatched(
     db,
     'take-dispatched',
     `with found as materialized (
-       select o.outbox_id, o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+       select o.outbox_id, ${WAITING_AND_DUE}
          and not exists (select from email_ready r
            where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as taken
        from email_outbox o where o.outbox_id = any($4)

@@ -140,5 +140,8 @@ export function idRange(items: { outboxId: string }[]): [string, string] {
  */
 export const RING_AGAIN = 'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'
 
+/** Of `email_outbox o`: nothing of it has left, and its time has come. What the claim hands out and what may start mean the same. */
+export const WAITING_AND_DUE = `o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`
+
 /** Timestamps as ISO text made by Postgres: one spelling everywhere, and no Date in between. */
 export const iso = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`

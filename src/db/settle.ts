@@ -1,5 +1,5 @@
 import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
-import { idRange, type Queryable, RING_AGAIN, run } from './pool.ts'
+import { idRange, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 
 export type Settlement = {
   outboxId: string
@@ -108,7 +108,7 @@ select outbox_id, l as guard from settled`
 
 const GUARDS: Record<Guard, string> = {
   lease: 'o.lease_id = i.guard',
-  waiting: `o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())
+  waiting: `${WAITING_AND_DUE}
     and i.guard in (select lease_id from held)`,
   unknown: `o.status = 'UNKNOWN' and o.attempt_id = i.guard`,
 }

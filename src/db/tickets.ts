@@ -1,4 +1,4 @@
-import { type Queryable, run } from './pool.ts'
+import { type Queryable, run, WAITING_AND_DUE } from './pool.ts'
 
 export type TicketRecipient = {
   ordinal: number
@@ -67,7 +67,7 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
        select count(*)::int as files, coalesce(sum(octet_length(a.content)), 0)::float8 as bytes
        from email_attachments a where a.outbox_id = o.outbox_id) f
      where o.outbox_id = any($1) and o.outbox_id between $2 and $3
-       and o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`,
+       and ${WAITING_AND_DUE}`,
     [sorted, sorted[0], sorted.at(-1)],
   )
   return new Map(rows.map(row => [row.outboxId, row]))
