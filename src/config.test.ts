@@ -90,6 +90,12 @@ const WRONG: Record<string, string[]> = {
   MAX_JOBS_PER_TENANT_BATCH: ['0', '101', 'three'],
   LEASE_SECONDS: ['4', '3601', 'minute'],
   RETRY_POLICY: ['never', 'STEPS'],
+  SUPPRESSION_TTL_HARD_BOUNCE: ['-1', '36501', 'never'],
+  SUPPRESSION_TTL_COMPLAINT: ['-1', '0.5', 'for ever'],
+  SUPPRESSION_TTL_MANUAL: ['-1', '36501', 'year'],
+  SUPPRESSION_AUTO_BOUNCE_ENABLED: ['yes', 'on'],
+  SUPPRESSION_AUTO_COMPLAINT_ENABLED: ['no', 'off'],
+  SUPPRESSION_SCOPE: ['tenant', 'GLOBAL'],
 }
 const FREE_TEXT = ['HOST', 'DATA_DIR', 'AWS_REGION', 'RESEND_API_KEY']
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { parseAddress } from './contracts/addresses.ts'
 import { PROVIDER_NAMES } from './contracts/provider-errors.ts'
 import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
+import { SUPPRESSION_SCOPES, type SuppressionPolicy } from './contracts/suppression.ts'
 import { keepSecrets, SecretsError } from './secrets.ts'
 
 /** A setting that is wrong or missing. The message names the variable; there is nothing to debug. */
@@ -14,6 +15,8 @@ const wholeNumber = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}`
   return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error })
 }
+/** A century at most: beyond, it is 0 that was meant. */
+const days = wholeNumber(0, 36_500)
 const NO_RATE = 'must be a number above 0, at most 100000'
 const rate = z.coerce.number({ error: NO_RATE }).positive({ error: NO_RATE }).max(100_000, { error: NO_RATE })
 const flag = z.enum(['true', 'false', '1', '0']).transform(text => text === 'true' || text === '1')
@@ -102,6 +105,15 @@ export const settingsSchema = z.object({
   /** How long evidence is waited for when a request left and no answer came. SES events take seconds, rarely minutes. */
   UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
   RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default('steps'),
+  /** Days on the suppression list, seed 004; 0 is for ever. */
+  SUPPRESSION_TTL_HARD_BOUNCE: days.default(90),
+  SUPPRESSION_TTL_COMPLAINT: days.default(0),
+  SUPPRESSION_TTL_MANUAL: days.default(365),
+  /** Off where the provider keeps a list of its own and nobody wants a second one. */
+  SUPPRESSION_AUTO_BOUNCE_ENABLED: flag.default(true),
+  SUPPRESSION_AUTO_COMPLAINT_ENABLED: flag.default(true),
+  /** An address that does not exist does not exist for anybody. */
+  SUPPRESSION_SCOPE: z.enum(SUPPRESSION_SCOPES).default('global'),
 })
 
 export type Settings = z.infer<typeof settingsSchema>
@@ -122,6 +134,21 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const dataDir = resolve(settings.DATA_DIR)
   const secrets = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir)
   return { ...settings, dataDir, ...secrets }
+}
+
+export function suppressionPolicy(settings: Settings): SuppressionPolicy {
+  return {
+    ttlDays: {
+      HARD_BOUNCE: settings.SUPPRESSION_TTL_HARD_BOUNCE,
+      COMPLAINT: settings.SUPPRESSION_TTL_COMPLAINT,
+      MANUAL: settings.SUPPRESSION_TTL_MANUAL,
+    },
+    automatic: {
+      HARD_BOUNCE: settings.SUPPRESSION_AUTO_BOUNCE_ENABLED,
+      COMPLAINT: settings.SUPPRESSION_AUTO_COMPLAINT_ENABLED,
+    },
+    scope: settings.SUPPRESSION_SCOPE,
+  }
 }
 
 /** That later versions of the SDK will ask for Node 22 is for whoever raises its version, not for whoever runs this one. */
