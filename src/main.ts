@@ -12,6 +12,7 @@ import { type Database, openDatabase } from './db/pool.ts'
 import { takeTokens } from './db/rate-buckets.ts'
 import { buildApp } from './http/app.ts'
 import { KeyRegistry } from './http/key-registry.ts'
+import { makeFeedback } from './main-feedback.ts'
 import { makeLine } from './main-line.ts'
 import { makeProviders } from './main-providers.ts'
 import type { AcceptDeps } from './pipeline/accept-email.ts'
@@ -153,7 +154,7 @@ function makeBell(db: Database, sending: Sending | null, log: Logger): () => voi
   }
 }
 
-type Sending = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
+type Sending = { nudge(): void; reported(): void; start(): Promise<void>; stop(): Promise<void> }
 
 async function makeSending(
   config: Config,
@@ -164,22 +165,28 @@ async function makeSending(
 ): Promise<Sending> {
   let nudge = () => {}
   const providers = await providersOf(config, db, () => nudge(), log)
-  const line = await makeLine({ config, db, providers, html, log })
+  const feedback = makeFeedback(config, db, log)
+  const { sent } = feedback
+  const reported = () => feedback.nudge()
+  const line = await makeLine({ config, db, providers, html, log, reported, sent })
   nudge = () => line.nudge()
   const { recognising } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
   const stops: (() => unknown)[] = []
   return {
     nudge,
+    reported,
     async start() {
       await providers.start()
       if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
       stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, nudge }, log))
       stops.push(hearBell(url, nudge, error => log.debug({ err: error }, 'The bell was lost')))
       await line.start()
+      feedback.start()
     },
     async stop() {
       await line.stop()
+      await feedback.stop()
       for (const stop of stops) await stop()
       await providers.stop()
     },
