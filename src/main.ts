@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
+import { type Config, suppressionPolicy } from './config.ts'
 import { type MailAddress, parseAddress } from './contracts/addresses.ts'
 import { keyRing } from './contracts/encryption.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from './db/accept.ts'
@@ -10,6 +10,7 @@ import { migrate } from './db/migrate.ts'
 import { ensurePartitions } from './db/partitions.ts'
 import { type Database, openDatabase } from './db/pool.ts'
 import { takeTokens } from './db/rate-buckets.ts'
+import { addSendRequests } from './db/send-requests.ts'
 import { buildApp } from './http/app.ts'
 import { KeyRegistry } from './http/key-registry.ts'
 import { makeFeedback } from './main-feedback.ts'
@@ -17,6 +18,7 @@ import { makeLine } from './main-line.ts'
 import { makeProviders } from './main-providers.ts'
 import type { AcceptDeps } from './pipeline/accept-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
+import { RequestCounts } from './pipeline/count-requests.ts'
 import { startHousekeeping } from './pipeline/housekeeping.ts'
 import { HtmlChecker } from './pipeline/html-check.ts'
 
@@ -77,7 +79,13 @@ function hostOf(url: string): string {
 }
 
 /** What accepting needs, also without HTTP (`email-gateway send`). */
-export function makeAccept(config: Config, db: Database, html: HtmlChecker, onAccepted: () => void): AcceptDeps {
+export function makeAccept(
+  config: Config,
+  db: Database,
+  html: HtmlChecker,
+  onAccepted: () => void,
+  onCounted: AcceptDeps['onCounted'] = () => {},
+): AcceptDeps {
   const units = new Batcher<AcceptUnit, UnitOutcome>({
     ...ACCEPT_BATCH,
     flush: batch => acceptUnits(db.hot, batch),
@@ -93,6 +101,7 @@ export function makeAccept(config: Config, db: Database, html: HtmlChecker, onAc
     captureOnly: config.EMAIL_PROVIDER.includes('capture'),
     now: () => new Date(),
     onAccepted,
+    onCounted,
   }
 }
 
@@ -200,12 +209,14 @@ export class CannotListen extends Error {
 
 async function startApi(config: Config, db: Database, html: HtmlChecker, onAccepted: () => void, log: Logger) {
   const keys = new KeyRegistry(db.pool)
+  const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
   const app = await buildApp({
     db,
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,
-    accept: makeAccept(config, db, html, onAccepted),
+    accept: makeAccept(config, db, html, onAccepted, (...counted) => counts.count(...counted)),
+    suppression: suppressionPolicy(config),
     tokens: new Batcher({
       maxItems: 500,
       concurrency: 1,
@@ -222,6 +233,7 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, onAccep
     await app.close()
     clearTimeout(hangUp)
     await keys.close()
+    await counts.close()
   }
   try {
     return { url: await app.listen({ host: config.HOST, port: config.PORT }), stop }

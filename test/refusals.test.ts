@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
 import { hashEmail } from '../src/contracts/hashing.ts'
+import { DEFAULT_SUPPRESSION_POLICY } from '../src/contracts/suppression.ts'
 import { buildApp } from '../src/http/app.ts'
 import { KeyRegistry } from '../src/http/key-registry.ts'
 import { makeAccept } from '../src/main.ts'
@@ -594,6 +595,7 @@ describe('a sender, where mail leaves the machine,', () => {
       keys,
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,
+      suppression: DEFAULT_SUPPRESSION_POLICY,
       accept: { ...makeAccept(config, gateway.db, html, () => {}), captureOnly: false },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),

@@ -2,14 +2,17 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
+import { requireAdministrator } from './admin-auth.ts'
 import { acceptJson } from './json-body.ts'
 import { SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import { adminRoutes } from './routes-admin.ts'
+import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { operationRoutes } from './routes-operations.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
+import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { validatorCompiler } from './validation.ts'
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/
@@ -24,7 +27,8 @@ const SECURITY_HEADERS = {
 
 export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
-  EmailRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string | undefined; version: string }
+  EmailRouteDeps &
+  SuppressionRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string | undefined; version: string }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp(deps)
@@ -32,7 +36,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await app.register(async api => {
     sendRoutes(api, deps)
     emailRoutes(api, deps)
-    adminRoutes(api, deps)
+    suppressionRoutes(api, deps)
+    const onRequest = requireAdministrator(deps.db.pool, deps.publicUrl)
+    adminRoutes(api, { ...deps, onRequest })
+    adminSuppressionRoutes(api, { ...deps, onRequest })
     operationRoutes(api, deps)
   })
   return app

@@ -3,7 +3,10 @@ import { listCounters } from '../db/counters.ts'
 import { readHealth } from '../db/health.ts'
 import type { Database } from '../db/pool.ts'
 import { listProviders } from '../db/providers.ts'
+import { listSendRequests } from '../db/send-requests.ts'
+import { type ActiveCounts, countActive, readTotals } from '../db/suppression-stats.ts'
 import { type MetricsSnapshot, makeMetrics } from '../telemetry/metrics.ts'
+import { remember } from '../telemetry/remember.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -11,17 +14,29 @@ import { Problem } from './problem.ts'
 const healthSchema = z.object({ status: z.literal('ok') })
 const open = { tags: ['Operations'], security: [] }
 
-async function snapshot(db: Database, names: string[]): Promise<MetricsSnapshot> {
-  const [health, counters, rows] = await Promise.all([
+/** A million entries take a tenth of a second to count, and nobody needs it to the second. */
+const SIZE_KEEP_MS = 30_000
+
+async function snapshot(
+  db: Database,
+  names: string[],
+  countSuppressions: () => Promise<ActiveCounts>,
+): Promise<MetricsSnapshot> {
+  const [health, counters, rows, sendRequests, suppressionSize, suppressions] = await Promise.all([
     readHealth(db.pool),
     listCounters(db.pool),
     listProviders(db.pool, names),
+    listSendRequests(db.pool),
+    countSuppressions(),
+    readTotals(db.pool),
   ])
-  return { ...health, counters, providers: rows.map(row => ({ name: row.name, open: row.state === 'open' })) }
+  const providers = rows.map(row => ({ name: row.name, open: row.state === 'open' }))
+  return { ...health, counters, providers, sendRequests, suppressionSize, suppressions }
 }
 
 export function operationRoutes(app: App, { db, providers }: { db: Database; providers: string[] }): void {
-  const metrics = makeMetrics(() => snapshot(db, providers))
+  const countSuppressions = remember(SIZE_KEEP_MS, () => countActive(db.pool))
+  const metrics = makeMetrics(() => snapshot(db, providers, countSuppressions))
 
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
 

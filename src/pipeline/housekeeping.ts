@@ -6,6 +6,8 @@ import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
 import { returnExpiredLeases } from '../db/leases.ts'
 import { ensurePartitions } from '../db/partitions.ts'
 import type { Queryable } from '../db/pool.ts'
+import { forgetOldHours } from '../db/send-requests.ts'
+import { expireSuppressions } from '../db/suppression-ends.ts'
 import { resolveUnknownSends } from './resolve-unknown.ts'
 
 export type HousekeepingOptions = {
@@ -24,6 +26,8 @@ const CHORES: Chore[] = [
   { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
+  { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
+  { name: 'forget-old-send-requests', everyMs: 3_600_000, run: forgetOldHours },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
 ]

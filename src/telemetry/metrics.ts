@@ -8,6 +8,9 @@ export type MetricsSnapshot = {
   unknown: number
   deadLetters: number
   workers: { concurrency: number }[]
+  sendRequests: { companyId: string; requests: number; suppressed: number }[]
+  suppressionSize: Record<string, number>
+  suppressions: { reason: string; added: number; removed: number; expired: number }[]
 }
 
 /** Counted in Postgres, so that neither a crash nor the number of processes falsifies them. */
@@ -38,6 +41,8 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   const dlq = gauge('dlq_size', 'Dead letters')
   const workers = gauge('workers_alive', 'Workers that said so within the last 15 seconds')
 
+  const showSuppression = suppressionMetrics(registry)
+
   async function text(): Promise<string> {
     const snapshot = await read()
     for (const { name, label, counter } of counters) {
@@ -51,8 +56,52 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
     unknown.set(snapshot.unknown)
     dlq.set(snapshot.deadLetters)
     workers.set(snapshot.workers.length)
+    showSuppression(snapshot)
     return registry.metrics()
   }
 
   return { contentType: registry.contentType, text }
+}
+
+/** Seed 004 §4, with its names. */
+function suppressionMetrics(registry: Registry): (snapshot: MetricsSnapshot) => void {
+  const registers = [registry]
+  const requests = new Counter({
+    name: 'email_send_requests_total',
+    help: 'E-mails that were asked for, and whether the suppression list stopped them',
+    labelNames: ['company_id', 'suppressed'],
+    registers,
+  })
+  const size = new Gauge({
+    name: 'suppression_list_size',
+    help: 'Active entries of the suppression list, counted at most every 30 seconds',
+    labelNames: ['reason'],
+    registers,
+  })
+  const added = new Counter({
+    name: 'suppression_added_total',
+    help: 'Entries added, or raised to this reason',
+    labelNames: ['reason'],
+    registers,
+  })
+  const removed = new Counter({
+    name: 'suppression_removed_total',
+    help: 'Entries that left the list: MANUAL by somebody, EXPIRED by themselves',
+    labelNames: ['reason', 'action'],
+    registers,
+  })
+  return function showSuppression({ sendRequests, suppressionSize, suppressions }) {
+    for (const metric of [requests, size, added, removed]) metric.reset()
+    for (const one of sendRequests) {
+      requests.inc({ company_id: one.companyId, suppressed: 'false' }, one.requests - one.suppressed)
+      requests.inc({ company_id: one.companyId, suppressed: 'true' }, one.suppressed)
+    }
+    for (const [reason, count] of Object.entries(suppressionSize)) size.set({ reason }, count)
+    for (const one of suppressions) {
+      const { reason } = one
+      added.inc({ reason }, one.added)
+      removed.inc({ reason, action: 'MANUAL' }, one.removed)
+      removed.inc({ reason, action: 'EXPIRED' }, one.expired)
+    }
+  }
 }
