@@ -27,9 +27,11 @@ const MAY_IMPORT: Record<string, string[]> = {
     'lanes',
     'pipeline',
   ],
+  'main-events.ts': ['config.ts', 'db', 'providers', 'pipeline', 'http'],
   'main-feedback.ts': ['config.ts', 'db', 'pipeline'],
   'main.ts': [
     'config.ts',
+    'main-events.ts',
     'main-feedback.ts',
     'main-line.ts',
     'main-providers.ts',

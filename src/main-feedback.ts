@@ -5,7 +5,7 @@ import { addToReputation } from './db/reputation.ts'
 import { judgeCompanies } from './pipeline/company-standing.ts'
 import { feedbackLoop } from './pipeline/feedback-loop.ts'
 import { recordFeedback } from './pipeline/record-feedback.ts'
-import { SendTally } from './pipeline/send-tally.ts'
+import { Tally } from './pipeline/tally.ts'
 
 const TALLY_MS = 2_000
 /** Also without anything new: a warning's time of grace ends, and its hours pass. */
@@ -20,7 +20,12 @@ export type Feedback = {
 
 /** What a worker does about the reports in the inbox, and the companies they speak of. */
 export function makeFeedback(config: Config, db: Database, log: Logger): Feedback {
-  const tally = new SendTally(counts => addToReputation(db.pool, counts))
+  const tally = new Tally(counts =>
+    addToReputation(
+      db.pool,
+      counts.map(([companyId, sent]) => ({ companyId, sent })),
+    ),
+  )
   const judge = async () => {
     await tally.flush()
     await judgeCompanies(db.pool, log)

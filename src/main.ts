@@ -13,6 +13,7 @@ import { takeTokens } from './db/rate-buckets.ts'
 import { addSendRequests } from './db/send-requests.ts'
 import { buildApp } from './http/app.ts'
 import { KeyRegistry } from './http/key-registry.ts'
+import { makeEventsDoor } from './main-events.ts'
 import { makeFeedback } from './main-feedback.ts'
 import { makeLine } from './main-line.ts'
 import { makeProviders } from './main-providers.ts'
@@ -138,7 +139,7 @@ export async function startGateway(
   }
   try {
     // The step that fails most often comes first: a taken port.
-    if (role !== 'worker') api = await startApi(config, db, html, ring, log)
+    if (role !== 'worker') api = await startApi(config, db, html, ring, () => sending?.reported(), log)
     await sending?.start()
   } catch (error) {
     // Nothing is left behind: neither a door without a line, nor a connection that keeps the process.
@@ -181,6 +182,7 @@ async function makeSending(
   nudge = () => line.nudge()
   const { recognising } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
+  const retentionDays = { providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS }
   const stops: (() => unknown)[] = []
   return {
     nudge,
@@ -188,7 +190,7 @@ async function makeSending(
     async start() {
       await providers.start()
       if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
-      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, nudge }, log))
+      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, retentionDays, nudge }, log))
       stops.push(hearBell(url, nudge, error => log.debug({ err: error }, 'The bell was lost')))
       await line.start()
       feedback.start()
@@ -207,7 +209,15 @@ export class CannotListen extends Error {
   override name = 'CannotListen'
 }
 
-async function startApi(config: Config, db: Database, html: HtmlChecker, onAccepted: () => void, log: Logger) {
+async function startApi(
+  config: Config,
+  db: Database,
+  html: HtmlChecker,
+  onAccepted: () => void,
+  onReported: () => void,
+  log: Logger,
+) {
+  const events = makeEventsDoor(config, db, onReported, log)
   const keys = new KeyRegistry(db.pool)
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
   const app = await buildApp({
@@ -217,6 +227,7 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, onAccep
     providers: config.EMAIL_PROVIDER,
     accept: makeAccept(config, db, html, onAccepted, (...counted) => counts.count(...counted)),
     suppression: suppressionPolicy(config),
+    events: events.deps,
     tokens: new Batcher({
       maxItems: 500,
       concurrency: 1,
@@ -234,6 +245,7 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, onAccep
     clearTimeout(hangUp)
     await keys.close()
     await counts.close()
+    await events.close()
   }
   try {
     return { url: await app.listen({ host: config.HOST, port: config.PORT }), stop }

@@ -596,6 +596,7 @@ describe('a sender, where mail leaves the machine,', () => {
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,
       suppression: DEFAULT_SUPPRESSION_POLICY,
+      events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: null, resendSecrets: [] },
       accept: { ...makeAccept(config, gateway.db, html, () => {}), captureOnly: false },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),

@@ -8,9 +8,11 @@ import { SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import { adminRoutes } from './routes-admin.ts'
+import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { operationRoutes } from './routes-operations.ts'
+import { type ProviderEventDeps, providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { validatorCompiler } from './validation.ts'
@@ -28,7 +30,12 @@ const SECURITY_HEADERS = {
 export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
   EmailRouteDeps &
-  SuppressionRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string | undefined; version: string }
+  SuppressionRouteDeps & { events: ProviderEventDeps } & {
+    log: FastifyBaseLogger
+    trustProxy: boolean
+    publicUrl: string | undefined
+    version: string
+  }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp(deps)
@@ -40,8 +47,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const onRequest = requireAdministrator(deps.db.pool, deps.publicUrl)
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
+    adminCompanyRoutes(api, { ...deps, onRequest })
     operationRoutes(api, deps)
   })
+  await app.register(async events => providerEventRoutes(events, deps.events))
   return app
 }
 
