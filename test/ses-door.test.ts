@@ -276,11 +276,17 @@ describe('a message that is not genuine', () => {
   test('says what is wrong with it, and is counted', async () => {
     const refusal = async (change: SnsFields) =>
       (await door.post({ ...signer.sign(notification('{}')), ...change })).body
-    expect(await refusal({ TopicArn: 'x' })).toMatchObject({ code: 'EVENT_REFUSED', detail: /SNS_TOPIC_ARNS/ })
-    expect(await refusal({ SigningCertURL: 'https://evil.example/x.pem' })).toMatchObject({
-      detail: /SigningCertURL must be https:/,
+    expect(await refusal({ TopicArn: 'x' })).toMatchObject({
+      code: 'EVENT_REFUSED',
+      detail: expect.stringMatching(/SNS_TOPIC_ARNS/),
     })
-    expect(await refusal({ Message: 7 })).toMatchObject({ code: 'INVALID_EVENT', detail: /Message: / })
+    expect(await refusal({ SigningCertURL: 'https://evil.example/x.pem' })).toMatchObject({
+      detail: expect.stringMatching(/SigningCertURL must be https:/),
+    })
+    expect(await refusal({ Message: 7 })).toMatchObject({
+      code: 'INVALID_EVENT',
+      detail: expect.stringMatching(/Message: /),
+    })
     expect(await refusal({ Signature: 'AAAA' })).toMatchObject({ detail: 'The signature does not match the message.' })
     const { rows } = await vi.waitUntil(async () => {
       const found = await door.db.pool.query(

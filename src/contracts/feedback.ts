@@ -120,7 +120,11 @@ function takeIn(said: Said, recipients: FeedbackRecipient[], decision: FeedbackD
   decision.status = decideFeedback(decision.status, ofTo ? status : 'SENT') ?? decision.status
   if (ofTo) note(said, status, decision)
   const type = EVENT_TYPES[said.kind]
-  if (type) decision.events.push(eventOf(said, type, addressed))
+  if (type) addOnce(decision.events, eventOf(said, type, addressed))
+}
+
+function addOnce(events: FeedbackEvent[], event: FeedbackEvent): void {
+  if (!events.some(({ id }) => id === event.id)) events.push(event)
 }
 
 /** A complaint taken back, or a delay, says nothing but that the message had left. */

@@ -73,10 +73,7 @@ export async function findByMessage(tx: Queryable, searches: MessageSearch[]): P
          where r.address_key = any(i.k) and r.outbox_id >= uuid_v7_floor(now() - interval '45 days')
          order by r.outbox_id desc limit $2) r
        join email_outbox o on o.outbox_id = r.outbox_id where o.message_id = i.m limit 1) found`,
-    [
-      JSON.stringify(searches.map(({ messageId, keys }) => ({ m: messageId, k: keys.map(Number.parseFloat) }))),
-      MAX_CANDIDATES,
-    ],
+    [JSON.stringify(searches.map(({ messageId, keys }) => ({ m: messageId, k: keys }))), MAX_CANDIDATES],
   )
   return new Map(rows.map(row => [row.m, row.outbox_id]))
 }
