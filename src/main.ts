@@ -128,7 +128,7 @@ export async function startGateway(
   providersOf: typeof makeProviders = makeProviders,
 ): Promise<Gateway> {
   const { db } = storage
-  const html = new HtmlChecker()
+  const html = new HtmlChecker(config.hashPepper)
   const sending = role === 'api' ? null : await makeSending(config, storage, html, log, providersOf)
   const ring = makeBell(db, sending, log)
   let api: Awaited<ReturnType<typeof startApi>> | null = null

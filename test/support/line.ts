@@ -50,6 +50,7 @@ export function draft(companyId: string, { to = 'maria@example.com', cc = [], ..
     delayMs: null,
     scheduledAt: null,
     html: '<p>It works.</p>',
+    htmlProof: null,
     text: null,
     replyTo: null,
     headers: null,
@@ -181,10 +182,11 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
     route: () => capture,
     report: () => {},
     gate: new Gate(1000),
+    hands: new Gate(1000),
     pace: async () => {},
     attachments: outboxId => loadAttachments(db, outboxId),
     luggage: makeLuggage(),
-    html: new HtmlChecker(),
+    html: new HtmlChecker('a key'),
     keepReports: async sent => {
       await storeProviderEvents(db, reportsOf(sent))
       return () => {}
