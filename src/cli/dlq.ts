@@ -21,10 +21,11 @@ import {
   UsageError,
   withStorage,
 } from './command.ts'
-import { everyDeadLetter, exportTo, exportToFile } from './dlq-export.ts'
+import { everyDeadLetter, exportToFile } from './dlq-export.ts'
 import { askedFilter, cursorOf, cursorText, FILTERS, filterOf, isFiltered, limitOf } from './dlq-filter.ts'
 import { entryLines, pageLines } from './dlq-lines.ts'
 import { progressOn } from './progress.ts'
+import { asJson, writeTo } from './stream-out.ts'
 
 export const dlqCommand: Command = {
   usage: `dlq list [--after CURSOR] | show ID | replay ID… | replay --all | export [--out FILE] | purge --all --yes
@@ -165,7 +166,7 @@ const exportAction: Action = {
       const filter = await filterOf(db, asked)
       const entries = everyDeadLetter(db.pool, { ...filter, until: filter.until ?? (await readClock(db.pool)) }, limit)
       if (file === undefined) {
-        await exportTo(process.stdout, entries, values.json === true ? 'array' : 'lines')
+        await writeTo(process.stdout, asJson(entries, values.json === true ? 'array' : 'lines'))
         return null
       }
       const exported = await exportToFile(file, entries)

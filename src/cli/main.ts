@@ -11,6 +11,7 @@ import { keyCommand } from './key.ts'
 import { migrateCommand } from './migrate.ts'
 import { sendCommand } from './send.ts'
 import { startCommand } from './start.ts'
+import { suppressionCommand } from './suppression.ts'
 
 const COMMANDS: Record<string, Command> = {
   start: startCommand,
@@ -21,6 +22,7 @@ const COMMANDS: Record<string, Command> = {
   send: sendCommand,
   email: emailCommand,
   dlq: dlqCommand,
+  suppression: suppressionCommand,
   doctor: doctorCommand,
   db: dbCommand,
 }

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { maskDeep, maskSensitive } from '../contracts/masking.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason, WORTH_PROLONGING_MS } from '../contracts/suppression.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
 import { iso, type Queryable, run } from './pool.ts'
 
 export type SuppressionEntry = {
@@ -66,11 +66,11 @@ with input as materialized (
     k.expires_at as old_expires_at, coalesce(k.expired, false) as was_expired
   from put p join wanted w on w.hash = p.email_hash and w.company is not distinct from p.company_id left join known k on k.i = w.i
 ), audited as (
-  insert into suppression_audit_log (id, company_id, email_hash, action, reason, performed_by, metadata)
-  select uuid_v7_now(0), company, hash, 'EXPIRED', old_reason, 'system', jsonb_build_object('expiresAt', ${iso('old_expires_at')})
+  insert into suppression_audit_log (company_id, email_hash, action, reason, performed_by, metadata)
+  select company, hash, 'EXPIRED', old_reason, 'system', jsonb_build_object('expiresAt', ${iso('old_expires_at')})
   from changed where was_expired
   union all
-  select uuid_v7_now(1), company, hash, 'ADDED', reason, actor, metadata || jsonb_strip_nulls(jsonb_build_object(
+  select company, hash, 'ADDED', reason, actor, metadata || jsonb_strip_nulls(jsonb_build_object(
     'justification', justification, 'expiresAt', ${iso('now_expires_at')},
     'previousReason', case when not added then old_reason end, 'previousExpiresAt', case when not added then ${iso('old_expires_at')} end))
   from changed
@@ -101,7 +101,7 @@ export async function addSuppressions(db: Queryable, entries: SuppressionEntry[]
 function entryRow(entry: SuppressionEntry, i: number): object {
   return {
     i,
-    id: randomUUID(),
+    id: uuidv7(),
     company: entry.companyId,
     hash: entry.emailHash,
     reason: entry.reason,

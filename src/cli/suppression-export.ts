@@ -1,0 +1,33 @@
+import type { SuppressionRow } from '../contracts/suppression-view.ts'
+import type { Queryable } from '../db/pool.ts'
+import { listSuppressions, type SuppressionCursor, type SuppressionFilter } from '../db/suppression-reads.ts'
+
+const PAGE = 5_000
+
+/** Oldest first, page by page: any number fits into memory, and what is added meanwhile comes at the end. */
+export async function* everySuppression(db: Queryable, filter: SuppressionFilter): AsyncGenerator<SuppressionRow> {
+  let after: SuppressionCursor | null = null
+  do {
+    const page: Awaited<ReturnType<typeof listSuppressions>> = await listSuppressions(
+      db,
+      filter,
+      { sort: 'addedAt', order: 'asc' },
+      { after, limit: PAGE },
+    )
+    yield* page.entries
+    after = page.next
+  } while (after !== null)
+}
+
+/** What `import` reads. No field needs quoting: hashes, words, times and ids. */
+export async function* asCsv(entries: AsyncIterable<SuppressionRow>): AsyncGenerator<string> {
+  let text = 'email_hash,reason,expires_at,company,added_at\n'
+  let lines = 0
+  for await (const { emailHash, reason, expiresAt, companyId, addedAt } of entries) {
+    text += `${emailHash},${reason},${expiresAt ?? 'never'},${companyId ?? ''},${addedAt}\n`
+    if (++lines % 500 !== 0) continue
+    yield text
+    text = ''
+  }
+  if (text !== '') yield text
+}

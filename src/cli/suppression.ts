@@ -1,0 +1,219 @@
+import { userInfo } from 'node:os'
+import { suppressionPolicy } from '../config.ts'
+import { isSuppressionReason, SUPPRESSION_REASONS, type SuppressionReason } from '../contracts/suppression.ts'
+import {
+  hashOfAddress,
+  justificationSchema,
+  readEmailHash,
+  SUPPRESSION_LIMITS,
+  type SuppressionRow,
+} from '../contracts/suppression-view.ts'
+import { addSuppressions } from '../db/suppression.ts'
+import { removeSuppression } from '../db/suppression-ends.ts'
+import { findEntries, listAudit } from '../db/suppression-reads.ts'
+import {
+  type Answer,
+  type Command,
+  CommandFailed,
+  type Input,
+  type Opened,
+  required,
+  text,
+  UsageError,
+  withStorage,
+} from './command.ts'
+import { known } from './company.ts'
+import { progressOn } from './progress.ts'
+import { asJson, counting, writeTo, writeToFile } from './stream-out.ts'
+import { asCsv, everySuppression } from './suppression-export.ts'
+import { type ImportSummary, importSuppressions } from './suppression-import.ts'
+
+export const suppressionCommand: Command = {
+  usage: `suppression check ADDRESS|HASH | add ADDRESS|HASH --justification TEXT [--reason ${SUPPRESSION_REASONS.join('|')}] [--days N]
+        remove ADDRESS|HASH --justification TEXT | import FILE --justification TEXT [--strict] | export [--out FILE] [--reason REASON]
+        all take [--company ID|NAME] (the list of one company instead of the global one); add, remove and import take [--by NAME]`,
+  words: 2,
+  options: {
+    ...Object.fromEntries(
+      ['company', 'justification', 'reason', 'days', 'by', 'out'].map(name => [name, { type: 'string' as const }]),
+    ),
+    strict: { type: 'boolean' },
+  },
+  run({ words: [action, word], values }) {
+    const act = ACTIONS[action as keyof typeof ACTIONS]
+    if (!act) throw new UsageError('suppression needs check, add, remove, import or export')
+    const stray = Object.keys(values).find(name => !['json', 'company', ...act.options].includes(name))
+    if (stray) throw new UsageError(`--${stray} has no meaning here`)
+    const use = act.prepare(values, word)
+    return withStorage(use)
+  },
+}
+
+/** Checked before the database is opened; what it returns is done with it. */
+type Action = {
+  options: string[]
+  prepare: (values: Input['values'], word: string | undefined) => (opened: Opened) => Promise<Answer | null>
+}
+
+const check: Action = {
+  options: [],
+  prepare(values, word) {
+    const emailHash = hashOf(word)
+    return async opened => {
+      const companyId = await listNamed(opened, values)
+      const all = await findEntries(opened.db.pool, emailHash)
+      const entries = all.filter(
+        entry => companyId === null || entry.companyId === null || entry.companyId === companyId,
+      )
+      const auditLog = await listAudit(opened.db.pool, emailHash, companyId)
+      const suppressed = entries.length > 0
+      const history = auditLog.map(
+        one =>
+          `${one.performedAt}  ${one.action}  ${one.reason}  by ${one.performedBy}${one.justification ? `: ${one.justification}` : ''}`,
+      )
+      const lines = suppressed ? entries.map(entryLine) : [`${emailHash} is not suppressed.`]
+      return { json: { emailHash, suppressed, entries, auditLog }, lines: [...lines, ...history] }
+    }
+  },
+}
+
+function entryLine({ emailHash, reason, addedAt, expiresAt, companyId }: SuppressionRow): string {
+  const list = companyId ? `company ${companyId}` : 'all companies'
+  return `${emailHash} is suppressed for ${list}: ${reason}, since ${addedAt}, ${expiresAt ? `until ${expiresAt}` : 'for ever'}`
+}
+
+const add: Action = {
+  options: ['justification', 'reason', 'days', 'by'],
+  prepare(values, word) {
+    const emailHash = hashOf(word)
+    const reason = reasonOf(values) ?? 'MANUAL'
+    const { performedBy, justification } = accountOf(values)
+    const days = daysOf(values)
+    return async opened => {
+      const companyId = await listNamed(opened, values)
+      const expiresInDays = days ?? suppressionPolicy(opened.config).ttlDays[reason]
+      const entry = { companyId, emailHash, reason, expiresInDays, metadata: {}, performedBy, justification }
+      const [outcome] = await addSuppressions(opened.db.pool, [entry])
+      const now = (await findEntries(opened.db.pool, emailHash)).find(one => one.companyId === companyId)
+      const json = { emailHash, outcome: outcome!.outcome, reason: now?.reason, expiresAt: now?.expiresAt }
+      return {
+        json,
+        lines: [
+          ...(outcome!.outcome === 'unchanged' ? ['It was listed already.'] : []),
+          ...(now ? [entryLine(now)] : []),
+        ],
+      }
+    }
+  },
+}
+
+const remove: Action = {
+  options: ['justification', 'by'],
+  prepare(values, word) {
+    const emailHash = hashOf(word)
+    const account = accountOf(values)
+    return async opened => {
+      const lists = [await listNamed(opened, values)]
+      const outcome = await removeSuppression(opened.db.pool, { emailHash, lists, ...account })
+      if (outcome.kind === 'complaint')
+        throw new CommandFailed('Cannot remove complaint suppressions (LGPD compliance).')
+      if (outcome.kind === 'not-listed') throw new CommandFailed(`${emailHash} is not on that list.`)
+      const json = { removed: true, emailHash, removedBy: account.performedBy, removedAt: outcome.removedAt }
+      return { json, lines: [`Removed ${emailHash}`] }
+    }
+  },
+}
+
+const importAction: Action = {
+  options: ['justification', 'strict', 'by'],
+  prepare(values, word) {
+    const file = required(word, 'FILE')
+    const account = accountOf(values)
+    const strict = values.strict === true
+    return async opened => {
+      const progress = progressOn(process.stderr)
+      const policy = suppressionPolicy(opened.config)
+      const companyId = await listNamed(opened, values)
+      const options = { file, strict, ...account, companyId, policy, progress }
+      const summary = await importSuppressions(opened.db, options).finally(progress.end)
+      return { json: summary, lines: summaryLines(summary), ...(summary.refused > 0 && { exitCode: 1 }) }
+    }
+  },
+}
+
+function summaryLines({ read, added, raised, unchanged, refused, problems }: ImportSummary): string[] {
+  return [
+    `${read} lines: ${added} added, ${raised} raised, ${unchanged} unchanged, ${refused} refused`,
+    ...problems.map(({ line, problem }) => `line ${line}: ${problem}`),
+    ...(refused > problems.length ? [`… and ${refused - problems.length} more`] : []),
+  ]
+}
+
+const exportAction: Action = {
+  options: ['out', 'reason'],
+  prepare(values) {
+    const reason = reasonOf(values)
+    const file = text(values, 'out')
+    return async opened => {
+      const list = text(values, 'company') === undefined ? null : { companyId: await listNamed(opened, values) }
+      const entries = everySuppression(opened.db.pool, { ...EVERYTHING, reason, list })
+      if (file === undefined) {
+        await writeTo(process.stdout, values.json === true ? asJson(entries, 'array') : asCsv(entries))
+        return null
+      }
+      let exported = 0
+      await writeToFile(file, asCsv(counting(entries, count => (exported = count))))
+      return { json: { exported, file }, lines: [`Exported ${exported} to ${file}`] }
+    }
+  },
+}
+
+const EVERYTHING = {
+  hash: null,
+  addedAfter: null,
+  addedBefore: null,
+  expiresAfter: null,
+  expiresBefore: null,
+  never: false,
+}
+
+const ACTIONS = { check, add, remove, import: importAction, export: exportAction }
+
+function hashOf(word: string | undefined): string {
+  const given = required(word, 'ADDRESS|HASH')
+  const hash = readEmailHash(given)
+  if (hash) return hash
+  const asked = hashOfAddress(given)
+  if (!asked.ok) throw new UsageError(asked.problem.message)
+  return asked.emailHash
+}
+
+async function listNamed({ db }: Opened, values: Input['values']): Promise<string | null> {
+  const company = text(values, 'company')
+  return company === undefined ? null : (await known(db, company)).companyId
+}
+
+function reasonOf(values: Input['values']): SuppressionReason | null {
+  const given = text(values, 'reason')?.toUpperCase()
+  if (given === undefined) return null
+  if (!isSuppressionReason(given)) throw new UsageError(`--reason must be ${SUPPRESSION_REASONS.join(', ')}`)
+  return given
+}
+
+function daysOf(values: Input['values']): number | undefined {
+  const given = text(values, 'days')
+  if (given === undefined) return undefined
+  const days = Number(given)
+  if (given.trim() === '' || !Number.isInteger(days) || days < 0 || days > SUPPRESSION_LIMITS.EXPIRES_IN_DAYS)
+    throw new UsageError(`--days must be a whole number from 0 (for ever) to ${SUPPRESSION_LIMITS.EXPIRES_IN_DAYS}`)
+  return days
+}
+
+/** Who, and why: every change by hand is accounted for. */
+function accountOf(values: Input['values']): { performedBy: string; justification: string } {
+  const justification = justificationSchema.safeParse(required(text(values, 'justification'), '--justification TEXT'))
+  if (!justification.success) throw new UsageError(`--justification ${justification.error.issues[0]!.message}`)
+  const performedBy = text(values, 'by') ?? `cli:${userInfo().username}`
+  if (!/^[^\p{Cc}]{1,100}$/u.test(performedBy)) throw new UsageError('--by must have 1 to 100 printable characters')
+  return { performedBy, justification: justification.data }
+}
