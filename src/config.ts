@@ -102,6 +102,8 @@ export const settingsSchema = z.object({
   /** How long evidence is waited for when a request left and no answer came. SES events take seconds, rarely minutes. */
   UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
   RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default('steps'),
+  /** Companies choose where webhooks go; a gateway must not be talked into calling its own network. */
+  WEBHOOK_ALLOW_PRIVATE: flag.default(false),
 })
 
 export type Settings = z.infer<typeof settingsSchema>

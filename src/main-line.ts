@@ -41,7 +41,15 @@ const ALIVE_EVERY_MS = 5_000
 
 export type Line = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
 
-export type LaneParts = { config: Config; db: Database; providers: Providers; html: HtmlChecker; log: Logger }
+export type LaneParts = {
+  config: Config
+  db: Database
+  providers: Providers
+  html: HtmlChecker
+  log: Logger
+  /** E-mails have come to an end: there may be something to tell. */
+  onSettled: () => void
+}
 
 /** The sending line of one process: a lane that brings e-mails, attempts that send them, and what keeps both going. */
 export async function makeLine(parts: LaneParts): Promise<Line> {
@@ -97,7 +105,7 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
   }
 }
 
-function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate): AttemptDeps {
+function makeAttempt({ config, db, providers, html, log, onSettled }: LaneParts, gate: Gate): AttemptDeps {
   return {
     starts: new Batcher({
       ...LINE_BATCH,
@@ -106,7 +114,9 @@ function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate
     settlements: new Batcher({
       ...LINE_BATCH,
       flush: (batch: Settlement[]) =>
-        untilItIsBack(() => together(batch, some => settleAttempts(db.hot, some)), SETTLE_PATIENCE_MS),
+        untilItIsBack(() => together(batch, some => settleAttempts(db.hot, some)), SETTLE_PATIENCE_MS).finally(
+          onSettled,
+        ),
     }),
     handBacks: new Batcher({
       ...LINE_BATCH,

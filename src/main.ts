@@ -3,7 +3,7 @@ import type { Config } from './config.ts'
 import { type MailAddress, parseAddress } from './contracts/addresses.ts'
 import { keyRing } from './contracts/encryption.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from './db/accept.ts'
-import { hearBell, ringBell } from './db/bell.ts'
+import { type Bell, hearBells, ringBell } from './db/bell.ts'
 import { openEmbeddedPostgres } from './db/embedded/index.ts'
 import { returnExpiredLeases } from './db/leases.ts'
 import { migrate } from './db/migrate.ts'
@@ -14,6 +14,7 @@ import { buildApp } from './http/app.ts'
 import { KeyRegistry } from './http/key-registry.ts'
 import { makeLine } from './main-line.ts'
 import { makeProviders } from './main-providers.ts'
+import { makeCourier } from './main-webhooks.ts'
 import type { AcceptDeps } from './pipeline/accept-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
 import { startHousekeeping } from './pipeline/housekeeping.ts'
@@ -119,7 +120,10 @@ export async function startGateway(
   const { db } = storage
   const html = new HtmlChecker()
   const sending = role === 'api' ? null : await makeSending(config, storage, html, log, providersOf)
-  const ring = makeBell(db, sending, log)
+  const bells: Record<Bell, () => void> = {
+    email_ready: makeBell(db, 'email_ready', () => sending?.nudge(), log),
+    webhook_ready: makeBell(db, 'webhook_ready', () => sending?.wakeCourier(), log),
+  }
   let api: Awaited<ReturnType<typeof startApi>> | null = null
   const stop = async () => {
     await api?.stop()
@@ -128,7 +132,7 @@ export async function startGateway(
   }
   try {
     // The step that fails most often comes first: a taken port.
-    if (role !== 'worker') api = await startApi(config, db, html, ring, log)
+    if (role !== 'worker') api = await startApi(config, db, html, bells, log)
     await sending?.start()
   } catch (error) {
     // Nothing is left behind: neither a door without a line, nor a connection that keeps the process.
@@ -138,14 +142,14 @@ export async function startGateway(
   return { url: api?.url ?? '', stop }
 }
 
-/** Accepted mail wakes the line of this process at once, and those of others through Postgres, a few times a second at most. */
-function makeBell(db: Database, sending: Sending | null, log: Logger): () => void {
+/** What became ready wakes this process at once, and the others through Postgres, a hundred times a second at most. */
+function makeBell(db: Database, bell: Bell, here: () => void, log: Logger): () => void {
   let ringing: NodeJS.Timeout | null = null
   return () => {
-    sending?.nudge()
+    here()
     ringing ??= setTimeout(() => {
       ringing = null
-      ringBell(db.pool).catch(error =>
+      ringBell(db.pool, bell).catch(error =>
         log.debug({ err: error }, 'Could not wake the other workers; they look by themselves'),
       )
     }, RING_MS)
@@ -153,7 +157,7 @@ function makeBell(db: Database, sending: Sending | null, log: Logger): () => voi
   }
 }
 
-type Sending = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
+type Sending = { nudge(): void; wakeCourier(): void; start(): Promise<void>; stop(): Promise<void> }
 
 async function makeSending(
   config: Config,
@@ -164,22 +168,29 @@ async function makeSending(
 ): Promise<Sending> {
   let nudge = () => {}
   const providers = await providersOf(config, db, () => nudge(), log)
-  const line = await makeLine({ config, db, providers, html, log })
+  const courier = makeCourier(config, db, log)
+  const line = await makeLine({ config, db, providers, html, log, onSettled: () => courier.nudge() })
   nudge = () => line.nudge()
+  const wakeCourier = () => courier.wake()
   const { recognising } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
   const stops: (() => unknown)[] = []
   return {
     nudge,
+    wakeCourier,
     async start() {
       await providers.start()
       if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
       stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, nudge }, log))
-      stops.push(hearBell(url, nudge, error => log.debug({ err: error }, 'The bell was lost')))
+      const rings = { email_ready: nudge, webhook_ready: wakeCourier }
+      stops.push(hearBells(url, rings, error => log.debug({ err: error }, 'The bell was lost')))
+      courier.start()
       await line.start()
     },
     async stop() {
       await line.stop()
+      // After the line: what its last e-mails have to tell goes with it.
+      await courier.stop()
       for (const stop of stops) await stop()
       await providers.stop()
     },
@@ -191,14 +202,19 @@ export class CannotListen extends Error {
   override name = 'CannotListen'
 }
 
-async function startApi(config: Config, db: Database, html: HtmlChecker, onAccepted: () => void, log: Logger) {
+async function startApi(config: Config, db: Database, html: HtmlChecker, bells: Record<Bell, () => void>, log: Logger) {
   const keys = new KeyRegistry(db.pool)
   const app = await buildApp({
     db,
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,
-    accept: makeAccept(config, db, html, onAccepted),
+    accept: makeAccept(config, db, html, bells.email_ready),
+    webhooks: {
+      keys: keyRing(config.encryptionKeys),
+      allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
+      onEnqueued: bells.webhook_ready,
+    },
     tokens: new Batcher({
       maxItems: 500,
       concurrency: 1,

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
+import { keyRing } from '../src/contracts/encryption.ts'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { buildApp } from '../src/http/app.ts'
 import { KeyRegistry } from '../src/http/key-registry.ts'
@@ -595,6 +596,7 @@ describe('a sender, where mail leaves the machine,', () => {
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,
       accept: { ...makeAccept(config, gateway.db, html, () => {}), captureOnly: false },
+      webhooks: { keys: keyRing(config.encryptionKeys), allowPrivate: false, onEnqueued: () => {} },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),
       trustProxy: false,

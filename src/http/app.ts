@@ -10,6 +10,7 @@ import { adminRoutes } from './routes-admin.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { operationRoutes } from './routes-operations.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
+import { type WebhookRouteDeps, webhookRoutes } from './routes-webhooks.ts'
 import { validatorCompiler } from './validation.ts'
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/
@@ -24,7 +25,8 @@ const SECURITY_HEADERS = {
 
 export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
-  EmailRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string | undefined; version: string }
+  EmailRouteDeps &
+  WebhookRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string | undefined; version: string }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp(deps)
@@ -32,6 +34,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await app.register(async api => {
     sendRoutes(api, deps)
     emailRoutes(api, deps)
+    webhookRoutes(api, deps)
     adminRoutes(api, deps)
     operationRoutes(api, deps)
   })

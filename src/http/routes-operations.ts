@@ -3,6 +3,7 @@ import { listCounters } from '../db/counters.ts'
 import { readHealth } from '../db/health.ts'
 import type { Database } from '../db/pool.ts'
 import { listProviders } from '../db/providers.ts'
+import { readWebhookBacklog } from '../db/webhook-deliveries.ts'
 import { type MetricsSnapshot, makeMetrics } from '../telemetry/metrics.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
@@ -12,12 +13,13 @@ const healthSchema = z.object({ status: z.literal('ok') })
 const open = { tags: ['Operations'], security: [] }
 
 async function snapshot(db: Database, names: string[]): Promise<MetricsSnapshot> {
-  const [health, counters, rows] = await Promise.all([
+  const [health, counters, rows, webhooks] = await Promise.all([
     readHealth(db.pool),
     listCounters(db.pool),
     listProviders(db.pool, names),
+    readWebhookBacklog(db.pool),
   ])
-  return { ...health, counters, providers: rows.map(row => ({ name: row.name, open: row.state === 'open' })) }
+  return { ...health, counters, webhooks, providers: rows.map(row => ({ name: row.name, open: row.state === 'open' })) }
 }
 
 export function operationRoutes(app: App, { db, providers }: { db: Database; providers: string[] }): void {

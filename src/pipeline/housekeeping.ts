@@ -6,6 +6,7 @@ import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
 import { returnExpiredLeases } from '../db/leases.ts'
 import { ensurePartitions } from '../db/partitions.ts'
 import type { Queryable } from '../db/pool.ts'
+import { failUndeliverable, purgeOldDeliveries } from '../db/webhook-deliveries.ts'
 import { resolveUnknownSends } from './resolve-unknown.ts'
 
 export type HousekeepingOptions = {
@@ -25,6 +26,8 @@ const CHORES: Chore[] = [
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
+  { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
+  { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
 ]
 

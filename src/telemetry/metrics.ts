@@ -8,6 +8,7 @@ export type MetricsSnapshot = {
   unknown: number
   deadLetters: number
   workers: { concurrency: number }[]
+  webhooks: { waiting: number; oldestSeconds: number | null; disabled: number }
 }
 
 /** Counted in Postgres, so that neither a crash nor the number of processes falsifies them. */
@@ -15,6 +16,11 @@ const COUNTERS: Record<string, { help: string; label: string }> = {
   unknown_sends: { help: 'Sends whose outcome was unknown, by reason', label: 'reason' },
   unknown_resolved: { help: 'Unknown outcomes that were resolved, by evidence or policy', label: 'by' },
   poison_jobs: { help: 'Jobs that were dropped because they were not ours or had no e-mail', label: 'reason' },
+  webhook_deliveries: { help: 'Attempts to deliver a webhook, by what came of them', label: 'outcome' },
+  webhook_endpoints_disabled: {
+    help: 'Webhook endpoints that were disabled because they failed or are gone',
+    label: 'reason',
+  },
 }
 
 /** What Prometheus asks for, read when it asks. */
@@ -38,6 +44,10 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   const dlq = gauge('dlq_size', 'Dead letters')
   const workers = gauge('workers_alive', 'Workers that said so within the last 15 seconds')
 
+  const webhooks = gauge('webhook_backlog', 'Webhooks that wait, for now or for a retry, each counted up to 100 000')
+  const oldestWebhook = gauge('webhook_oldest_ready_seconds', 'Age of the oldest webhook that could be delivered')
+  const disabled = gauge('webhook_endpoints_off', 'Endpoints that are disabled because they failed or are gone')
+
   async function text(): Promise<string> {
     const snapshot = await read()
     for (const { name, label, counter } of counters) {
@@ -51,6 +61,9 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
     unknown.set(snapshot.unknown)
     dlq.set(snapshot.deadLetters)
     workers.set(snapshot.workers.length)
+    webhooks.set(snapshot.webhooks.waiting)
+    oldestWebhook.set(snapshot.webhooks.oldestSeconds ?? 0)
+    disabled.set(snapshot.webhooks.disabled)
     return registry.metrics()
   }
 
