@@ -49,6 +49,6 @@ export function webhookCooldownMs(failures: number): number {
 export function parseRetryAfter(text: string | undefined, now: Date): number | null {
   if (text === undefined) return null
   if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
-  const at = Date.parse(text)
+  const at = text.endsWith(' GMT') ? Date.parse(text) : Number.NaN
   return Number.isNaN(at) ? null : Math.max(0, at - now.getTime())
 }

@@ -102,6 +102,8 @@ function expandIpv6(address: string): number[] {
 /** Why we would not deliver there, or null. What a name resolves to is not asked here but at every connection. */
 export function refuseWebhookUrl(text: string, allowPrivate: boolean): string | null {
   if (!URL.canParse(text)) return 'must be an absolute URL such as https://example.com/hooks'
+  // What URL forgives, other parsers read otherwise.
+  if (/[\\\s]/.test(text)) return 'must not contain a backslash or white space'
   const url = new URL(text)
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) return 'must be an https URL'
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
