@@ -7,7 +7,7 @@ const AT = '2026-11-15T10:00:00.000Z'
 const COMPANY = '01990000-0000-7000-8000-000000000001'
 const OUTBOX = '01990000-0000-7000-8000-000000000002'
 
-const email = (metadata: Record<string, unknown>): EmailFacts => ({
+const email = (metadata: Record<string, unknown>, eventType = 'SENT'): EmailFacts => ({
   outboxId: OUTBOX,
   externalId: 'BOL-1',
   requestId: 'r-1',
@@ -20,6 +20,7 @@ const email = (metadata: Record<string, unknown>): EmailFacts => ({
     { kind: 'to', address: 'maria@example.com' },
     { kind: 'cc', address: 'Joao@example.com' },
   ],
+  eventType,
   metadata,
 })
 
@@ -43,7 +44,7 @@ const ABOUT_EMAILS: [
   [
     'email.failed',
     { errorCode: 'X', errorCategory: 'PERMANENT_ERROR', reason: 'maria@example.com is unknown', attempt: 2 },
-    { failureCode: 'REJECTED' },
+    null,
     { failureCode: 'REJECTED', failedAt: AT, attempts: 2, errorCode: 'X', reason: 'm***@e***.com is unknown' },
   ],
   ['email.delivered', { messageId: 'm-1', smtpResponse: '250 OK' }, null, { deliveredAt: AT, smtpResponse: '250 OK' }],
@@ -66,7 +67,7 @@ const ABOUT_EMAILS: [
 
 describe.each(ABOUT_EMAILS)('%s', (type, metadata, data, expected) => {
   test('says whose e-mail it is and what became of it, and is as documented', () => {
-    const made = body(type, { email: email(metadata), data })
+    const made = body(type, { email: email(metadata, type === 'email.failed' ? 'REJECTED' : 'SENT'), data })
     expect(made).toMatchObject({
       type,
       timestamp: AT,
@@ -83,6 +84,16 @@ describe.each(ABOUT_EMAILS)('%s', (type, metadata, data, expected) => {
     })
     expect(WEBHOOK_EVENT_SCHEMAS[type].safeParse(made).error).toBeUndefined()
     expect(Object.keys(made.data).sort()).toEqual(Object.keys(WEBHOOK_EVENT_SCHEMAS[type].shape.data.shape).sort())
+  })
+})
+
+test('attempts that are used up have their own failure code, and say the last reason', () => {
+  const metadata = { attempts: 5, lastError: 'Too many', lastErrorCode: 'Throttling' }
+  expect(body('email.failed', { email: email(metadata, 'DLQ_MOVED') }).data).toMatchObject({
+    failureCode: 'DLQ_MOVED',
+    attempts: 5,
+    reason: 'Too many',
+    errorCode: 'Throttling',
   })
 })
 

@@ -1,6 +1,6 @@
 import { hashEmail } from './hashing.ts'
 import { maskSensitive } from './masking.ts'
-import type { AnyWebhookType } from './webhook-events.ts'
+import { type AnyWebhookType, FAILURE_CODES } from './webhook-events.ts'
 
 export type WebhookFacts = {
   type: AnyWebhookType
@@ -23,6 +23,7 @@ export type EmailFacts = {
   test: boolean
   attempts: number
   recipients: { kind: 'to' | 'cc' | 'bcc'; address: string | null }[]
+  eventType: string
   /** Of the event. */
   metadata: Record<string, unknown>
 }
@@ -57,7 +58,11 @@ function addressOf(hash: string, { recipients }: EmailFacts): string | null {
 }
 
 /** What each type says beside whose e-mail it is; the names are those of the source documents. */
-function fieldsOf(type: AnyWebhookType, at: string, { metadata, attempts }: EmailFacts): Record<string, unknown> {
+function fieldsOf(
+  type: AnyWebhookType,
+  at: string,
+  { eventType, metadata, attempts }: EmailFacts,
+): Record<string, unknown> {
   const attemptsMade = count(metadata.attempts) ?? count(metadata.attempt) ?? attempts
   const messageId = text(metadata.messageId)
   switch (type) {
@@ -65,11 +70,13 @@ function fieldsOf(type: AnyWebhookType, at: string, { metadata, attempts }: Emai
       return { messageId, sentAt: at, attempts: attemptsMade, processingTimeMs: count(metadata.processingTimeMs) }
     case 'email.failed':
       return {
+        // The event that tells it is the cause (decision 8).
+        failureCode: FAILURE_CODES.find(code => code === eventType) ?? 'FAILED',
         failedAt: at,
         attempts: attemptsMade,
-        errorCode: text(metadata.errorCode),
+        errorCode: text(metadata.errorCode) ?? text(metadata.lastErrorCode),
         errorCategory: text(metadata.errorCategory),
-        reason: masked(metadata.reason) ?? masked(metadata.errorMessage) ?? 'No reason was given',
+        reason: masked(metadata.reason) ?? masked(metadata.lastError) ?? 'No reason was given',
       }
     case 'email.delivered':
       return {

@@ -125,7 +125,7 @@ export async function loadEventFacts(
   const rows = await run<EventFacts>(
     db,
     'load-event-facts',
-    `select e.event_id as "eventId", ${iso('e.created_at')} as timestamp, e.metadata, o.outbox_id as "outboxId",
+    `select e.event_id as "eventId", ${iso('e.created_at')} as timestamp, e.type as "eventType", e.metadata, o.outbox_id as "outboxId",
        o.external_id as "externalId", o.request_id as "requestId", o.from_address as "from", o.subject, o.tags, o.test, o.attempts,
        (select coalesce(jsonb_agg(jsonb_build_object('kind', r.kind, 'address', r.address) order by r.ordinal), '[]')
         from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients

@@ -2,13 +2,13 @@ import { type Queryable, run } from './pool.ts'
 
 /**
  * CTEs for the statement that writes an e-mail's event: one delivery for each endpoint that wants to hear of it, in the same
- * commit. `told` selects company_id, outbox_id, event_id, type and data (jsonb: what the event does not say, or null), of e-mails
- * whose rows the statement has locked: that makes the sequence rise per e-mail. The filter that depends on no row is asked
- * once per statement: without any endpoint in the gateway nothing else of this runs.
+ * commit. `told` selects company_id, outbox_id, event_id and type, of e-mails whose rows the statement has locked: that makes
+ * the sequence rise per e-mail. The filter that depends on no row is asked once per statement: without any endpoint in the
+ * gateway nothing else of this runs.
  */
 export const tellCompanies = (told: string) => `put_deliveries as (
-  insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, outbox_id, event_id, data)
-  select w.endpoint_id, uuid_v7_now(), w.company_id, told.type, told.outbox_id, told.event_id, told.data
+  insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, outbox_id, event_id)
+  select w.endpoint_id, uuid_v7_now(), w.company_id, told.type, told.outbox_id, told.event_id
   from (${told}) told join webhook_endpoints w on w.company_id = told.company_id and w.disabled_at is null and told.type = any(w.event_types)
   where exists (select from webhook_endpoints where disabled_at is null)
   returning endpoint_id, sequence, delivery_id
