@@ -34,8 +34,8 @@ export type ClaimedDelivery = Omit<WebhookFacts, 'email'> & {
 export type Walk = { deliveries: ClaimedDelivery[]; after: string; wrapped: boolean }
 
 const ZERO = '00000000-0000-0000-0000-000000000000'
-/** How far beyond what is in flight a delivery is looked for that need not wait for another of its e-mail. */
-const LOOK_AHEAD = 32
+/** How many more than there is room for are looked at, for one that need not wait for another of its e-mail. */
+const LOOK_AHEAD = 8
 /** After so many failed attempts of an earlier event, the later ones of the e-mail no longer wait for it. */
 const ORDERED_ATTEMPTS = 3
 
@@ -84,14 +84,13 @@ with recursive walk as (
 ), seen as materialized (
   select open.endpoint_id, open.suspect, open.room, r.sequence, r.delivery_id, before.due_at as before_due, before.found as blocked
   from open cross join lateral (
-    select r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = open.endpoint_id order by r.sequence
-    limit open.room + ${LOOK_AHEAD}) r
+    select r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = open.endpoint_id and r.delivery_id <> all($7::uuid[])
+    order by r.sequence limit open.room + ${LOOK_AHEAD}) r
   join webhook_deliveries d on d.endpoint_id = open.endpoint_id and d.delivery_id = r.delivery_id
   left join lateral (
     select p.due_at, true as found from webhook_deliveries p
     where p.outbox_id = d.outbox_id and p.endpoint_id = d.endpoint_id and p.sequence < d.sequence and p.status = 'waiting'
       and p.attempts < ${ORDERED_ATTEMPTS} order by p.sequence desc limit 1) before on true
-  where r.delivery_id <> all($7::uuid[])
 ), behind as (
   update webhook_deliveries d set due_at = seen.before_due + interval '10 milliseconds' from seen
   where d.endpoint_id = seen.endpoint_id and d.delivery_id = seen.delivery_id and seen.before_due is not null

@@ -21,8 +21,10 @@ const HOLD_SECONDS = 15
 const KEEP_EVERY_MS = 5_000
 /** How often somebody looks when nobody calls. */
 const IDLE_MS = 250
-/** Endpoints looked at in one claim. */
-const STEPS = 256
+/** Endpoints looked at in one claim: as many as there are places, within these. */
+const STEPS = { least: 32, most: 256 }
+/** Places that become free meanwhile are filled together. */
+const CLAIM_EVERY_MS = 10
 /** In flight in this process. Those whose last attempt failed share the second, so they never take the others' places. */
 const MOST = { healthy: 512, suspect: 64 }
 /** In flight to one endpoint; reached by doubling from one, since nobody knows yet whether it answers. */
@@ -49,6 +51,7 @@ export class Courier {
   readonly #timers: NodeJS.Timeout[] = []
   #after = FIRST
   #livelyUntilMs = 0
+  #claimAtMs = 0
   #wake: () => void = () => {}
   #woken = false
   #stopped = false
@@ -104,6 +107,8 @@ export class Courier {
 
   /** One claim and its start. Answers whether the walk over the endpoints goes on. */
   async #round(): Promise<boolean> {
+    await sleep(this.#claimAtMs - performance.now())
+    this.#claimAtMs = performance.now() + CLAIM_EVERY_MS
     this.#woken = false
     const most = this.#left()
     if (most.healthy + most.suspect === 0) return false
@@ -112,7 +117,7 @@ export class Courier {
       holder: this.#holder,
       holdSeconds: HOLD_SECONDS,
       after: this.#after,
-      steps: STEPS,
+      steps: Math.max(STEPS.least, Math.min(STEPS.most, most.healthy + most.suspect)),
       room: this.#room(),
       inFlight: [...this.#inFlight.keys()],
       most,
