@@ -203,6 +203,9 @@ begin
   return query select i.id, i.owner from unnest(ids, owners) as i(id, owner);
 end $$;
 
+-- HMAC of HTML that passed the rules at the door, so that the worker need not parse it again (contracts/html-proof.ts).
+alter table email_content add column html_proof text;
+
 -- The search key of email_recipients, for the look-up right before the send: no hash is computed there.
 alter table suppression_list add column hash_key bigint
   generated always as (('x' || substr(email_hash, 8, 16))::bit(64)::bigint) stored;

@@ -27,6 +27,10 @@ import { recordFeedback } from './pipeline/record-feedback.ts'
 
 /** Starts and settlements of concurrent attempts share commits. */
 const LINE_BATCH = { maxItems: 256, concurrency: 2 }
+/** One commit at a time: two would overtake each other, and with them the fair order. */
+const START_BATCH = { maxItems: 256, concurrency: 1 }
+/** Started before there is a hand to call with: what is called in this time. None at a slow provider, where it could still be cancelled. */
+const STARTED_AHEAD_MS = 15
 /** How long a provider's answer is kept while Postgres is away: dropped, it would become UNKNOWN, and perhaps a duplicate. */
 const SETTLE_PATIENCE_MS = 60_000
 /** The line looks for mail this often when nobody calls, and for mail whose time has come. */
@@ -54,7 +58,7 @@ export type LaneParts = {
 /** The sending line of one process: a lane that brings e-mails, attempts that send them, and what keeps both going. */
 export async function makeLine(parts: LaneParts): Promise<Line> {
   const { config, db, log } = parts
-  const gate = new Gate(config.WORKER_CONCURRENCY)
+  const gate = new Gate(config.WORKER_CONCURRENCY, STARTED_AHEAD_MS)
   const attempt = makeAttempt(parts, gate)
   const vacuum = new ReadyVacuum(db.pool)
   const claim: ClaimOptions = {
@@ -108,7 +112,7 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
 function makeAttempt({ config, db, providers, html, log, onSettled }: LaneParts, gate: Gate): AttemptDeps {
   return {
     starts: new Batcher({
-      ...LINE_BATCH,
+      ...START_BATCH,
       flush: (batch: AttemptStart[]) => together(batch, some => startAttempts(db.hot, some)),
     }),
     settlements: new Batcher({
@@ -129,6 +133,7 @@ function makeAttempt({ config, db, providers, html, log, onSettled }: LaneParts,
     report: providers.report,
     pace: providers.pace,
     gate,
+    hands: new Gate(config.WORKER_CONCURRENCY),
     // Not over the line's own connections: megabytes would keep leases from being renewed and answers from being written.
     attachments: outboxId => loadAttachments(db.pool, outboxId),
     luggage: makeLuggage(),

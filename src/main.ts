@@ -118,7 +118,7 @@ export async function startGateway(
   providersOf: typeof makeProviders = makeProviders,
 ): Promise<Gateway> {
   const { db } = storage
-  const html = new HtmlChecker()
+  const html = new HtmlChecker(config.hashPepper)
   const sending = role === 'api' ? null : await makeSending(config, storage, html, log, providersOf)
   const bells: Record<Bell, () => void> = {
     email_ready: makeBell(db, 'email_ready', () => sending?.nudge(), log),

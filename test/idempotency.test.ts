@@ -293,7 +293,7 @@ describe('a crash between the commit and the answer', () => {
   let html: HtmlChecker
 
   beforeAll(() => {
-    html = new HtmlChecker()
+    html = new HtmlChecker('a key')
   })
   afterAll(() => html.close())
 

@@ -588,7 +588,7 @@ describe('a sender, where mail leaves the machine,', () => {
       ...SHARED_SECRETS,
     })
     const destination = new Writable({ write: (chunk, _encoding, done) => done(void lines.push(String(chunk))) })
-    html = new HtmlChecker()
+    html = new HtmlChecker('a key')
     keys = new KeyRegistry(gateway.db.pool)
     app = await buildApp({
       db: gateway.db,

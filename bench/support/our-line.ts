@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
+import { htmlProof } from '../../src/contracts/html-proof.ts'
 import { maxAttempts } from '../../src/contracts/retry.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { acceptUnits, type Draft } from '../../src/db/accept.ts'
@@ -23,7 +24,7 @@ export type OurLine = { config: Config; db: Database; line: Line; stop(): Promis
 export async function openLine(send: (message: OutgoingMessage) => Promise<SendResult>): Promise<OurLine> {
   const config = loadConfig()
   const db = openDatabase(config.DATABASE_URL!, () => {})
-  const html = new HtmlChecker()
+  const html = new HtmlChecker(config.hashPepper)
   const log = makeLog({ level: config.LOG_LEVEL, pretty: false })
   const line = await makeLine({ config, db, providers: providersOf(send), html, log, onSettled: () => {} })
   return {
@@ -72,6 +73,8 @@ export async function makeCompanies(db: Database, count: number): Promise<string
 const TO = { kind: 'to' as const, address: BODY.to, name: null, hash: hashEmail(BODY.to) }
 
 function draftOf(companyId: string, place: number): Draft {
+  // No two alike, as in life.
+  const html = BODY.html.replace('123', String(place))
   return {
     index: 0,
     outboxId: uuidv7(),
@@ -90,8 +93,8 @@ function draftOf(companyId: string, place: number): Draft {
     maxAttempts: maxAttempts('steps'),
     delayMs: null,
     scheduledAt: null,
-    // No two alike, as in life.
-    html: BODY.html.replace('123', String(place)),
+    html,
+    htmlProof: htmlProof(html, process.env.HASH_PEPPER!),
     text: null,
     replyTo: null,
     headers: null,

@@ -23,7 +23,7 @@ export const sendCommand: Command = {
     const body = bodyOf(values)
     return withStorage(async ({ db, config }) => {
       const company = await known(db, text(values, 'company') ?? 'demo')
-      const html = new HtmlChecker()
+      const html = new HtmlChecker(config.hashPepper)
       const accept = makeAccept(config, db, html, () => {})
       try {
         return await send(accept, company, body, values.test === true)

@@ -16,7 +16,7 @@ with clock as materialized (
 ), input as materialized (
   select * from json_to_recordset($1::json) as x(
     i int, u int, strict boolean, id uuid, event_id uuid, company uuid, request text, external text, test boolean, sender text,
-    subject text, tags text, priority smallint, policy text, unknown text, max smallint, html text, body text, to_hash text)
+    subject text, tags text, priority smallint, policy text, unknown text, max smallint, html text, proof text, body text, to_hash text)
 ), ${when(extras, EXTRAS)} addresses as materialized (
   select * from json_to_recordset($2::json) as x(
     i int, company uuid, ordinal smallint, kind text, address text, name text, key bigint, hash text)
@@ -61,8 +61,8 @@ with clock as materialized (
   select a.id, d.ordinal, d.kind, d.address, d.name, d.key, case when b.i is null then 'PENDING' else 'REJECTED' end, b.i is not null
   from accepted a join addresses d using (i) left join blocked b on b.i = d.i and b.ordinal = d.ordinal
 ), put_content as (
-  insert into email_content (outbox_id, html, text${when(extras, ', reply_to, headers, variables')})
-  select id, html, body${when(extras, ', reply_to, headers, variables')} from accepted
+  insert into email_content (outbox_id, html, html_proof, text${when(extras, ', reply_to, headers, variables')})
+  select id, html, proof, body${when(extras, ', reply_to, headers, variables')} from accepted
 ), ${when(files, ATTACHMENTS)} put_events as (
   insert into email_events (outbox_id, event_id, type, metadata)
   select id, event_id, 'QUEUED', jsonb_strip_nulls(jsonb_build_object('queuedAt', (select instant from clock), 'recipientHash', to_hash,

@@ -48,6 +48,8 @@ export type Draft = {
   delayMs: number | null
   scheduledAt: string | null
   html: string | null
+  /** That it was checked. */
+  htmlProof: string | null
   text: string | null
   replyTo: string[] | null
   headers: Record<string, string> | null
@@ -210,6 +212,7 @@ function emailRow(draft: Draft, i: number, u: number, strict: boolean): object {
     unknown: draft.onUnknown,
     max: draft.maxAttempts,
     html: draft.html ?? undefined,
+    proof: draft.htmlProof ?? undefined,
     body: draft.text ?? undefined,
     to_hash: draft.addresses[0]!.hash,
   }

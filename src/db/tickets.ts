@@ -28,6 +28,8 @@ export type Ticket = {
   /** An attempt whose outcome is unknown at a provider that recognises it: it goes on there. askedSeconds: since it was last asked. */
   resumed: { attemptId: string; provider: string; askedSeconds: number } | null
   html: string | null
+  /** That it was checked when it was accepted. */
+  htmlProof: string | null
   text: string | null
   replyTo: string[] | null
   headers: Record<string, string> | null
@@ -52,7 +54,7 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
        o.max_attempts as "maxAttempts", o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
        case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
          'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as resumed,
-       c.html, c.text, c.reply_to as "replyTo", c.headers, o.created_at as "createdAt",
+       c.html, c.html_proof as "htmlProof", c.text, c.reply_to as "replyTo", c.headers, o.created_at as "createdAt",
        coalesce((select json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
            'suppressed', exists (select from suppression_list s where s.hash_key = r.address_key
              and (s.company_id is null or s.company_id = o.company_id) and (s.expires_at is null or s.expires_at > now()))) order by r.ordinal)

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { inHandAllowance } from '../contracts/fairness.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { InHand, Lane } from './lane.ts'
+import { Pace } from './pace.ts'
 
 export type Batch<Content> = {
   leaseId: string
@@ -26,8 +27,12 @@ export type DirectLaneOptions<Content> = {
   log: Logger
 }
 
-/** Claimed ahead, so that hands never wait for Postgres: what is sent in this time. More would only be a longer queue. */
-const AHEAD_MS = 20
+/**
+ * Claimed ahead, so that hands never wait for Postgres: what is sent in this time, refilled when a third of it is free. Whoever
+ * comes next waits behind it: 40 ms and halves gave 5 % more a second, and a quiet company 15 ms more to wait.
+ */
+const AHEAD_MS = 15
+const WORTHWHILE = 1 / 3
 /** Answered by the provider, not yet written: at most so many times the concurrency. */
 const UNSETTLED_TIMES = 4
 
@@ -83,7 +88,7 @@ export class DirectLane<Content> implements Lane {
     const free = concurrency + ahead - this.#inHand
     const size = Math.min(free, UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inHand)
     this.#nudged = false
-    if (size < 1 || (free < ahead / 2 && this.#inHand > 0)) return 0
+    if (size < 1 || (free < ahead * WORTHWHILE && this.#inHand > 0)) return 0
     const ended = leases.takeEnded()
     try {
       const { left, most } = this.#allowances(free)
@@ -176,26 +181,5 @@ export class DirectLane<Content> implements Lane {
       }
       this.#wake = done
     })
-  }
-}
-
-/** How fast hands come free: a moving average over about a quarter of a second. */
-class Pace {
-  #perMs = 0
-  #count = 0
-  #since = performance.now()
-
-  count(): void {
-    this.#count++
-  }
-
-  perMs(): number {
-    const elapsed = performance.now() - this.#since
-    if (elapsed < 50) return this.#perMs
-    const weight = Math.min(1, elapsed / 250)
-    this.#perMs = this.#perMs * (1 - weight) + (this.#count / elapsed) * weight
-    this.#count = 0
-    this.#since = performance.now()
-    return this.#perMs
   }
 }

@@ -67,3 +67,35 @@ describe('a closed gate', () => {
     expect(gate.enter()).toBe(false)
   })
 })
+
+describe('a gate that lets some in ahead', () => {
+  const leaveQuickly = async (gate: Gate, times: number) => {
+    for (let n = 0; n < times; n++) {
+      await gate.enter()
+      gate.leave()
+      if (n % 50 === 0) await turn()
+    }
+  }
+  const inside = (gate: Gate) => {
+    let entered = 0
+    while (entered < 100 && gate.enter() === true) entered++
+    return entered
+  }
+
+  test('where they leave quickly: as many again, and no more', async () => {
+    const gate = new Gate(4, 15)
+    const until = performance.now() + 120
+    while (performance.now() < until) await leaveQuickly(gate, 200)
+    expect(inside(gate)).toBe(8)
+  })
+
+  test('where they do not: none', async () => {
+    const gate = new Gate(4, 15)
+    for (let n = 0; n < 3; n++) {
+      await gate.enter()
+      await new Promise(resolve => setTimeout(resolve, 30))
+      gate.leave()
+    }
+    expect(inside(gate)).toBe(4)
+  })
+})

@@ -1,12 +1,19 @@
+import { Pace } from './pace.ts'
+
 /** Lets so many in at once, in the order they came. Closed, it lets nobody in and tells those who wait. */
 export class Gate {
-  #free: number
+  readonly #slots: number
+  readonly #aheadMs: number
+  readonly #pace = new Pace()
+  #inside = 0
   #closed = false
   readonly #waiting: ((entered: boolean) => void)[] = []
   readonly #sleepers = new Set<() => void>()
 
-  constructor(slots: number) {
-    this.#free = slots
+  /** aheadMs: beside those, as many as leave in this time, and no more than as many again. */
+  constructor(slots: number, aheadMs = 0) {
+    this.#slots = slots
+    this.#aheadMs = aheadMs
   }
 
   get closed(): boolean {
@@ -16,17 +23,26 @@ export class Gate {
   /** false: closed, and nothing was entered. */
   enter(): Promise<boolean> | boolean {
     if (this.#closed) return false
-    if (this.#free > 0) {
-      this.#free--
+    if (this.#waiting.length === 0 && this.#inside < this.#room()) {
+      this.#inside++
       return true
     }
     return new Promise(resolve => void this.#waiting.push(resolve))
   }
 
   leave(): void {
-    const next = this.#waiting.shift()
-    if (next) next(true)
-    else this.#free++
+    this.#inside--
+    this.#pace.count()
+    const room = this.#room()
+    while (this.#waiting.length > 0 && this.#inside < room) {
+      this.#inside++
+      this.#waiting.shift()!(true)
+    }
+  }
+
+  #room(): number {
+    if (this.#aheadMs === 0) return this.#slots
+    return this.#slots + Math.min(this.#slots, Math.floor(this.#pace.perMs() * this.#aheadMs))
   }
 
   /** So long, or until it is closed. */

@@ -122,6 +122,7 @@ function draftEmail(index: number, body: SendBody, { caller, requestId }: Accept
     delayMs: body.delay || null,
     scheduledAt: body.scheduledAt ?? null,
     html: body.html ?? null,
+    htmlProof: body.html === undefined ? null : deps.html.prove(body.html),
     text: body.text ?? null,
     replyTo: body.replyTo === undefined ? null : [body.replyTo].flat().map(formatAddress),
     headers: body.headers ?? null,

@@ -29,7 +29,10 @@ export type AttemptDeps = {
   route: (ticket: Ticket) => Provider | null | Promise<Provider | null>
   /** What an answer says about the provider. */
   report: (provider: Provider, failure: ProviderFailure | null) => void
+  /** Bounds those that have started and have no answer yet; closed when the process is to stop. */
   gate: Gate
+  /** Bounds the calls. */
+  hands: Pick<Gate, 'enter' | 'leave'>
   /** Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`. */
   pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<void>
   attachments: (outboxId: string) => Promise<Attachment[]>
@@ -74,8 +77,7 @@ async function send(hand: EmailInHand, ticket: Ticket, startedMs: number, deps: 
     deps.gate.leave()
     hand.release()
   }
-  if (!result) return
-  await settle(hand, prepared, result, startedMs, deps)
+  if (result) await settle(hand, prepared, result, startedMs, deps)
 }
 
 /** What ends the e-mail without a call. */
@@ -117,14 +119,33 @@ async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | nu
   return { ticket, provider, message: toMessage(ticket, leftOut, text, attachments), leftOut }
 }
 
-/** null: it was not ours to send any more, or is handed back; nothing has left. */
+/**
+ * null: it was not ours to send any more, or is handed back; nothing has left. Some start before a hand is free to call, so that
+ * many share a commit. Lost in between, an e-mail is in doubt for nothing: where doubt means that it is held, it does not.
+ */
 async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<SendResult | null> {
-  const { ticket, provider, message } = prepared
+  const { hands } = deps
+  const early = prepared.ticket.onUnknown !== 'hold'
+  if (!early) await hands.enter()
+  if (!(await start(hand, prepared, deps))) {
+    if (!early) hands.leave()
+    return null
+  }
+  if (early) await hands.enter()
+  try {
+    return await callProvider(prepared, deps)
+  } finally {
+    hands.leave()
+  }
+}
+
+/** SENT_ATTEMPT, when the provider's rate has room. false: nothing was written. */
+async function start(hand: EmailInHand, { ticket, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
   // At a low rate the turn may be minutes away: who is told to stop does not wait for it.
   await deps.pace(provider, message.to.length + message.cc.length + message.bcc.length, ms => deps.gate.sleep(ms))
   if (deps.gate.closed) {
     await handBack(hand, deps)
-    return null
+    return false
   }
   const held = await deps.starts.add({
     outboxId: hand.outboxId,
@@ -134,13 +155,25 @@ async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDe
     attempt: attemptOf(ticket),
     before: ticket.attempts,
   })
-  if (!held) {
-    deps.log.elsewhere(hand)
-    return null
+  if (!held) deps.log.elsewhere(hand)
+  return held
+}
+
+async function callProvider({ provider, message }: Prepared, deps: AttemptDeps): Promise<SendResult> {
+  // AbortSignal.timeout would keep each signal for its 30 seconds, whenever the answer comes.
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new TimeoutError()), deps.timeoutMs ?? PROVIDER_TIMEOUT_MS)
+  try {
+    const result = await provider.send(message, limit.signal)
+    deps.report(provider, result.kind === 'failed' ? result.failure : null)
+    return result
+  } finally {
+    clearTimeout(timer)
   }
-  const result = await provider.send(message, AbortSignal.timeout(deps.timeoutMs ?? PROVIDER_TIMEOUT_MS))
-  deps.report(provider, result.kind === 'failed' ? result.failure : null)
-  return result
+}
+
+class TimeoutError extends Error {
+  override name = 'TimeoutError'
 }
 
 const attemptOf = (ticket: Ticket) => (ticket.resumed ? ticket.attempts : ticket.attempts + 1)

@@ -45,7 +45,7 @@ describe('with a real thread', () => {
 
   beforeEach(() => {
     threads.stubbed = false
-    checker = new HtmlChecker()
+    checker = new HtmlChecker('a key')
   })
   afterEach(() => checker.close())
 
@@ -83,7 +83,7 @@ describe('with a thread that misbehaves', () => {
     vi.useFakeTimers()
     threads.stubbed = true
     threads.made = []
-    checker = new HtmlChecker()
+    checker = new HtmlChecker('a key')
   })
   afterEach(async () => {
     vi.useRealTimers()

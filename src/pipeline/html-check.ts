@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { htmlProof } from '../contracts/html-proof.ts'
 import { checkHtml, type HtmlProblem } from '../contracts/html-rules.ts'
 import { textFromHtml } from '../contracts/text-from-html.ts'
 
@@ -28,6 +29,21 @@ export class HtmlChecker {
   #running: Job | null = null
   #waiting: Job[] = []
   #lastId = 0
+  readonly #proofKey: string
+
+  constructor(proofKey: string) {
+    this.#proofKey = proofKey
+  }
+
+  /** For HTML that was checked and is clean. */
+  prove(html: string): string {
+    return htmlProof(html, this.#proofKey)
+  }
+
+  /** Checked when it was accepted, and the same since; an e-mail that came by another door, or from an older version, is not. */
+  isProven(html: string, proof: string | null): boolean {
+    return proof !== null && proof === this.prove(html)
+  }
 
   check(html: string): HtmlProblem[] | Promise<HtmlProblem[]> {
     if (html.length <= INLINE_CHARS) return checkHtml(html)

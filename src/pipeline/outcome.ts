@@ -39,19 +39,29 @@ type Draft = Omit<Settlement, 'outboxId' | 'guard' | 'attempts' | 'events'> & { 
 
 /** What is written for each way an attempt can end. Event metadata carries both spellings of the source documents. */
 export function toSettlement(outcome: Outcome, facts: AttemptFacts): Settlement {
+  const { guard, resumed, leftOut } = facts
+  if (outcome.kind === 'sent' && !('waiting' in guard) && !resumed && !leftOut?.length)
+    return plainlySent(outcome.messageId, facts)
   const { attempts = facts.attempt, events, ...draft } = draftOf(outcome, facts)
   const before = [...receivedNow(outcome, facts), ...resolvedNow(outcome, facts)]
   return {
     outboxId: facts.outboxId,
-    guard: facts.guard,
+    guard,
     attempts,
     ...draft,
-    ...(facts.leftOut && facts.leftOut.length > 0 && { leftOut: facts.leftOut.map(one => one.ordinal) }),
+    ...(leftOut && leftOut.length > 0 && { leftOut: leftOut.map(one => one.ordinal) }),
     ...(resolvedNow(outcome, facts).length > 0 && {
       count: ['unknown_resolved', 'idempotency-key'] as [string, string],
     }),
     events: [...before, ...events].map(event => ({ id: uuidv7(), ...event })),
   }
+}
+
+/** Nearly every one: as a literal, it costs a tenth of the general way. */
+function plainlySent(messageId: string, facts: AttemptFacts): Settlement {
+  const { outboxId, guard, attempt, durationMs } = facts
+  const event = { id: uuidv7(), type: 'SENT' as const, metadata: sentMetadata(messageId, attempt, durationMs) }
+  return { outboxId, guard, status: 'SENT', attempts: attempt, messageId, durationMs, events: [event] }
 }
 
 /** An e-mail that ends without a call has had no RECEIVED yet. */
@@ -87,16 +97,20 @@ function draftOf(outcome: Outcome, facts: AttemptFacts): Draft {
 
 function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptFacts): Draft {
   const metadata = {
-    messageId,
-    sesMessageId: messageId,
-    attempt,
-    attempts: attempt,
-    durationMs,
-    processingTimeMs: durationMs,
+    ...sentMetadata(messageId, attempt, durationMs),
     ...(leftOut.length > 0 && { suppressed: leftOut.map(one => one.hash) }),
   }
   return { status: 'SENT', messageId, durationMs, events: [{ type: 'SENT', metadata }] }
 }
+
+const sentMetadata = (messageId: string, attempt: number, durationMs: number) => ({
+  messageId,
+  sesMessageId: messageId,
+  attempt,
+  attempts: attempt,
+  durationMs,
+  processingTimeMs: durationMs,
+})
 
 function retry(failure: FailureFacts, delayMs: number, { attempt, durationMs }: AttemptFacts): Draft {
   const metadata = {

@@ -77,6 +77,7 @@ async function template(ticket: Ticket, html: HtmlChecker): Promise<Invalid | nu
     return refuse('The subject is missing or too long')
   if (!ticket.html) return null
   if (Buffer.byteLength(ticket.html) > SEND_LIMITS.CONTENT_BYTES) return refuse('The HTML is larger than 512 KB')
+  if (html.isProven(ticket.html, ticket.htmlProof)) return null
   const problems = await html.check(ticket.html)
   return problems.length > 0 ? refuse(problems.map(problem => problem.message).join('; ')) : null
 }
