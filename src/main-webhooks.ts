@@ -6,12 +6,16 @@ import { publicResolver, systemResolver } from './pipeline/webhook-address.ts'
 import { Courier } from './pipeline/webhook-courier.ts'
 import { makePoster } from './pipeline/webhook-post.ts'
 
+/** Others take over from a process that died after this long: a company's webhooks wait less than its e-mails may. */
+const HOLD_SECONDS = 15
+
 /** What delivers webhooks in this process. */
 export function makeCourier(config: Config, db: Database, log: Logger) {
   const allowPrivate = config.WEBHOOK_ALLOW_PRIVATE
   const poster = makePoster({ resolve: allowPrivate ? systemResolver : publicResolver(), allowPrivate })
   const courier = new Courier({
     db: db.hot,
+    holdSeconds: Math.min(HOLD_SECONDS, config.LEASE_SECONDS),
     keys: keyRing(config.encryptionKeys),
     post: poster.post,
     random: Math.random,

@@ -16,9 +16,6 @@ import { type EndpointReport, settleDeliveries } from '../db/webhook-settle.ts'
 import { Batcher } from './batcher.ts'
 import { type Notified, type NotifyDeps, notifyCompany, toWebhookSettlement } from './notify-company.ts'
 
-/** How long an endpoint stays with a process that says nothing: longer than an attempt, so that a living one never loses it. */
-const HOLD_SECONDS = 15
-const KEEP_EVERY_MS = 5_000
 /** How often somebody looks when nobody calls. */
 const IDLE_MS = 250
 /** Endpoints looked at in one claim: as many as there are places, within these. */
@@ -37,7 +34,13 @@ const SETTLE_BATCH = { maxItems: 256, concurrency: 2 }
 const SETTLE_PATIENCE_MS = 60_000
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
-export type CourierOptions = NotifyDeps & { db: Queryable; log: Logger; disableAfter?: string }
+export type CourierOptions = NotifyDeps & {
+  db: Queryable
+  log: Logger
+  /** How long an endpoint stays with a process that says nothing. */
+  holdSeconds: number
+  disableAfter?: string
+}
 
 type Endpoint = { busy: number; limit: number; failures: number; failedAtMs: number }
 
@@ -71,7 +74,7 @@ export class Courier {
     const every = (ms: number, act: () => Promise<unknown>) =>
       this.#timers.push(setInterval(() => act().catch(error => this.#complain(error)), ms))
     every(IDLE_MS, () => this.#readyDue())
-    every(KEEP_EVERY_MS, () => this.#keep())
+    every((this.#options.holdSeconds * 1000) / 3, () => this.#keep())
   }
 
   /** There is something to deliver. */
@@ -115,7 +118,7 @@ export class Courier {
     const { db } = this.#options
     const walk = await claimDeliveries(db, {
       holder: this.#holder,
-      holdSeconds: HOLD_SECONDS,
+      holdSeconds: this.#options.holdSeconds,
       after: this.#after,
       steps: Math.max(STEPS.least, Math.min(STEPS.most, most.healthy + most.suspect)),
       room: this.#room(),
@@ -250,7 +253,7 @@ export class Courier {
 
   async #keep(): Promise<void> {
     const busy = [...this.#endpoints].flatMap(([id, endpoint]) => (endpoint.busy > 0 ? id : []))
-    if (busy.length > 0) await keepEndpoints(this.#options.db, this.#holder, busy, HOLD_SECONDS)
+    if (busy.length > 0) await keepEndpoints(this.#options.db, this.#holder, busy, this.#options.holdSeconds)
   }
 
   #sleep(): Promise<void> {
