@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { parseAddress } from './contracts/addresses.ts'
 import { PROVIDER_NAMES } from './contracts/provider-errors.ts'
 import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
+import { SUPPRESSION_SCOPES, type SuppressionPolicy } from './contracts/suppression.ts'
 import { keepSecrets, SecretsError } from './secrets.ts'
 
 /** A setting that is wrong or missing. The message names the variable; there is nothing to debug. */
@@ -14,6 +15,8 @@ const wholeNumber = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}`
   return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error })
 }
+/** A century at most: beyond, it is 0 that was meant. */
+const days = wholeNumber(0, 36_500)
 const NO_RATE = 'must be a number above 0, at most 100000'
 const rate = z.coerce.number({ error: NO_RATE }).positive({ error: NO_RATE }).max(100_000, { error: NO_RATE })
 const flag = z.enum(['true', 'false', '1', '0']).transform(text => text === 'true' || text === '1')
@@ -53,6 +56,20 @@ const providers = z
     entries => entries.length === 1 || !entries.includes('capture'),
     'must not mix capture with providers that really send',
   )
+const listOf = (entry: RegExp, error: string) =>
+  z
+    .string()
+    .transform(text => text.split(',').map(one => one.trim()))
+    .refine(entries => entries.every(one => entry.test(one)), error)
+const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+const topicArns = listOf(
+  /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d+:[A-Za-z0-9_-]+(\.fifo)?$/,
+  'must be ARNs of SNS topics, comma separated, e.g. arn:aws:sns:us-east-1:123456789012:email-events',
+)
+const webhookSecrets = listOf(
+  /^whsec_(?:[A-Za-z0-9+/]{4}){4,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
+  'must be the signing secret of the webhook (whsec_…); several, comma separated, while it is being changed',
+)
 const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-mail address, or Name <address>')
 
 /** Every setting, with the reason for its default. `.env.example` is compared with the keys of this object. */
@@ -88,8 +105,18 @@ export const settingsSchema = z.object({
   AWS_REGION: z.string().min(1).optional(),
   AWS_ENDPOINT_URL_SESV2: webUrl.optional(),
   SES_CONFIGURATION_SET: z.string().min(1).max(64).optional(),
+  /** Topics whose messages are taken in at /webhooks/ses. Without any, nobody may report anything. */
+  SNS_TOPIC_ARNS: topicArns.optional(),
+  /** Regions whose signatures count. Not set: those of the topics. */
+  SNS_REGIONS: listOf(REGION, 'must be AWS regions, comma separated, e.g. us-east-1').optional(),
+  /** Pinned signing certificates, for networks without egress: nothing is fetched then. */
+  SNS_CERT_DIR: z.string().min(1).optional(),
+  /** Raw messages have no signature; they count only with this password in the subscription's address. */
+  SNS_RAW_DELIVERY_PASSWORD: secret.optional(),
+  AWS_ENDPOINT_URL_SNS: webUrl.optional(),
   RESEND_API_KEY: z.string().min(1).optional(),
   RESEND_BASE_URL: webUrl.optional(),
+  RESEND_WEBHOOK_SECRET: webhookSecrets.optional(),
   SMTP_URL: smtpUrl.optional(),
   /** Recipients per second over all workers. Not set: what SES says of the account; no limit elsewhere. */
   SEND_RATE_PER_SECOND: rate.optional(),
@@ -102,6 +129,17 @@ export const settingsSchema = z.object({
   /** How long evidence is waited for when a request left and no answer came. SES events take seconds, rarely minutes. */
   UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
   RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default('steps'),
+  /** How long the ids of provider events are remembered. Longer than any provider repeats itself. */
+  RETENTION_PROVIDER_EVENTS_DAYS: wholeNumber(1, 365).default(7),
+  /** Days on the suppression list, seed 004; 0 is for ever. */
+  SUPPRESSION_TTL_HARD_BOUNCE: days.default(90),
+  SUPPRESSION_TTL_COMPLAINT: days.default(0),
+  SUPPRESSION_TTL_MANUAL: days.default(365),
+  /** Off where the provider keeps a list of its own and nobody wants a second one. */
+  SUPPRESSION_AUTO_BOUNCE_ENABLED: flag.default(true),
+  SUPPRESSION_AUTO_COMPLAINT_ENABLED: flag.default(true),
+  /** An address that does not exist does not exist for anybody. */
+  SUPPRESSION_SCOPE: z.enum(SUPPRESSION_SCOPES).default('global'),
   /** Companies choose where webhooks go; a gateway must not be talked into calling its own network. */
   WEBHOOK_ALLOW_PRIVATE: flag.default(false),
 })
@@ -124,6 +162,21 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const dataDir = resolve(settings.DATA_DIR)
   const secrets = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir)
   return { ...settings, dataDir, ...secrets }
+}
+
+export function suppressionPolicy(settings: Settings): SuppressionPolicy {
+  return {
+    ttlDays: {
+      HARD_BOUNCE: settings.SUPPRESSION_TTL_HARD_BOUNCE,
+      COMPLAINT: settings.SUPPRESSION_TTL_COMPLAINT,
+      MANUAL: settings.SUPPRESSION_TTL_MANUAL,
+    },
+    automatic: {
+      HARD_BOUNCE: settings.SUPPRESSION_AUTO_BOUNCE_ENABLED,
+      COMPLAINT: settings.SUPPRESSION_AUTO_COMPLAINT_ENABLED,
+    },
+    scope: settings.SUPPRESSION_SCOPE,
+  }
 }
 
 /** That later versions of the SDK will ask for Node 22 is for whoever raises its version, not for whoever runs this one. */

@@ -28,8 +28,12 @@ const MAY_IMPORT: Record<string, string[]> = {
     'pipeline',
   ],
   'main-webhooks.ts': ['config.ts', 'contracts', 'db', 'pipeline'],
+  'main-events.ts': ['config.ts', 'db', 'providers', 'pipeline', 'http'],
+  'main-feedback.ts': ['config.ts', 'db', 'pipeline'],
   'main.ts': [
     'config.ts',
+    'main-events.ts',
+    'main-feedback.ts',
     'main-line.ts',
     'main-providers.ts',
     'main-webhooks.ts',

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
+import { type Config, suppressionPolicy } from './config.ts'
 import { type MailAddress, parseAddress } from './contracts/addresses.ts'
 import { keyRing } from './contracts/encryption.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from './db/accept.ts'
@@ -10,13 +10,17 @@ import { migrate } from './db/migrate.ts'
 import { ensurePartitions } from './db/partitions.ts'
 import { type Database, openDatabase } from './db/pool.ts'
 import { takeTokens } from './db/rate-buckets.ts'
+import { addSendRequests } from './db/send-requests.ts'
 import { buildApp } from './http/app.ts'
 import { KeyRegistry } from './http/key-registry.ts'
+import { makeEventsDoor } from './main-events.ts'
+import { makeFeedback } from './main-feedback.ts'
 import { makeLine } from './main-line.ts'
 import { makeProviders } from './main-providers.ts'
 import { makeCourier } from './main-webhooks.ts'
 import type { AcceptDeps } from './pipeline/accept-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
+import { RequestCounts } from './pipeline/count-requests.ts'
 import { startHousekeeping } from './pipeline/housekeeping.ts'
 import { HtmlChecker } from './pipeline/html-check.ts'
 
@@ -77,7 +81,13 @@ function hostOf(url: string): string {
 }
 
 /** What accepting needs, also without HTTP (`email-gateway send`). */
-export function makeAccept(config: Config, db: Database, html: HtmlChecker, onAccepted: () => void): AcceptDeps {
+export function makeAccept(
+  config: Config,
+  db: Database,
+  html: HtmlChecker,
+  onAccepted: () => void,
+  onCounted: AcceptDeps['onCounted'] = () => {},
+): AcceptDeps {
   const units = new Batcher<AcceptUnit, UnitOutcome>({
     ...ACCEPT_BATCH,
     flush: batch => acceptUnits(db.hot, batch),
@@ -93,6 +103,7 @@ export function makeAccept(config: Config, db: Database, html: HtmlChecker, onAc
     captureOnly: config.EMAIL_PROVIDER.includes('capture'),
     now: () => new Date(),
     onAccepted,
+    onCounted,
   }
 }
 
@@ -132,7 +143,7 @@ export async function startGateway(
   }
   try {
     // The step that fails most often comes first: a taken port.
-    if (role !== 'worker') api = await startApi(config, db, html, bells, log)
+    if (role !== 'worker') api = await startApi(config, db, html, bells, () => sending?.reported(), log)
     await sending?.start()
   } catch (error) {
     // Nothing is left behind: neither a door without a line, nor a connection that keeps the process.
@@ -157,7 +168,13 @@ function makeBell(db: Database, bell: Bell, here: () => void, log: Logger): () =
   }
 }
 
-type Sending = { nudge(): void; wakeCourier(): void; start(): Promise<void>; stop(): Promise<void> }
+type Sending = {
+  nudge(): void
+  reported(): void
+  wakeCourier(): void
+  start(): Promise<void>
+  stop(): Promise<void>
+}
 
 async function makeSending(
   config: Config,
@@ -169,27 +186,34 @@ async function makeSending(
   let nudge = () => {}
   const providers = await providersOf(config, db, () => nudge(), log)
   const courier = makeCourier(config, db, log)
-  const line = await makeLine({ config, db, providers, html, log, onSettled: () => courier.nudge() })
+  const feedback = makeFeedback(config, db, log)
+  const { sent } = feedback
+  const reported = () => feedback.nudge()
+  const line = await makeLine({ config, db, providers, html, log, reported, sent, onSettled: () => courier.nudge() })
   nudge = () => line.nudge()
   const wakeCourier = () => courier.wake()
   const { recognising } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
+  const retentionDays = { providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS }
   const stops: (() => unknown)[] = []
   return {
     nudge,
+    reported,
     wakeCourier,
     async start() {
       await providers.start()
       if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
-      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, nudge }, log))
+      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, retentionDays, nudge }, log))
       const rings = { email_ready: nudge, webhook_ready: wakeCourier }
       stops.push(hearBells(url, rings, error => log.debug({ err: error }, 'The bell was lost')))
       courier.start()
       await line.start()
+      feedback.start()
     },
     async stop() {
       await line.stop()
-      // After the line: what its last e-mails have to tell goes with it.
+      await feedback.stop()
+      // After those: what the last e-mails have to tell goes with it.
       await courier.stop()
       for (const stop of stops) await stop()
       await providers.stop()
@@ -202,14 +226,25 @@ export class CannotListen extends Error {
   override name = 'CannotListen'
 }
 
-async function startApi(config: Config, db: Database, html: HtmlChecker, bells: Record<Bell, () => void>, log: Logger) {
+async function startApi(
+  config: Config,
+  db: Database,
+  html: HtmlChecker,
+  bells: Record<Bell, () => void>,
+  onReported: () => void,
+  log: Logger,
+) {
+  const events = makeEventsDoor(config, db, onReported, log)
   const keys = new KeyRegistry(db.pool)
+  const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
   const app = await buildApp({
     db,
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,
-    accept: makeAccept(config, db, html, bells.email_ready),
+    accept: makeAccept(config, db, html, bells.email_ready, (...counted) => counts.count(...counted)),
+    suppression: suppressionPolicy(config),
+    events: events.deps,
     webhooks: {
       keys: keyRing(config.encryptionKeys),
       allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
@@ -231,6 +266,8 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, bells: 
     await app.close()
     clearTimeout(hangUp)
     await keys.close()
+    await counts.close()
+    await events.close()
   }
   try {
     return { url: await app.listen({ host: config.HOST, port: config.PORT }), stop }

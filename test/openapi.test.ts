@@ -156,7 +156,16 @@ describe('the document', () => {
 
   /** As Fastify itself knows them; nothing is asked of what the routes need. */
   async function routesOfTheApp(): Promise<string[]> {
-    const nothing = { db: {}, keys: {}, accept: {}, tokens: {}, pepper: '', trustProxy: false, version: '0' }
+    const nothing = {
+      db: {},
+      keys: {},
+      accept: {},
+      tokens: {},
+      events: { resendSecrets: [] },
+      pepper: '',
+      trustProxy: false,
+      version: '0',
+    }
     const log = makeLog({ level: 'silent', pretty: false })
     const app = await buildApp({ ...nothing, log, publicUrl: 'http://gateway.test' } as never)
     await app.ready()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { maskDocument, maskEmail, maskSensitive } from './masking.ts'
+import { maskDeep, maskDocument, maskEmail, maskSensitive } from './masking.ts'
 
 describe('maskEmail', () => {
   test.each([
@@ -122,5 +122,25 @@ describe('hostile input of 64 KB costs milliseconds', () => {
     maskSensitive(`x@${text}`)
     // Measured 1 to 25 ms each; anything quadratic takes seconds.
     expect(performance.now() - start).toBeLessThan(500)
+  })
+})
+
+describe('maskDeep', () => {
+  test('masks every text, however deep, and leaves what is no text', () => {
+    expect(
+      maskDeep({ code: '550 <maria@example.com>', list: [1, { by: 'ana@b.com' }], none: null, yes: true }),
+    ).toEqual({
+      code: '550 <m***@e***.com>',
+      list: [1, { by: 'a***@b***.com' }],
+      none: null,
+      yes: true,
+    })
+  })
+
+  test('what the database cannot keep, and what has no end, is cut', () => {
+    expect(maskDeep('a\0b\ud800')).toBe('ab\ufffd')
+    expect(maskDeep('x'.repeat(5000))).toHaveLength(1000)
+    const deep = Array.from({ length: 20 }).reduce<unknown>(inner => ({ inner }), 'end')
+    expect(JSON.stringify(maskDeep(deep))).toContain('null')
   })
 })

@@ -26,6 +26,18 @@ export function maskSensitive(text: string): string {
   return maskDocumentsIn(maskAddressesIn(text))
 }
 
+const MAX_DEPTH = 6
+const MAX_TEXT = 1000
+
+/** For metadata that quotes others (diagnostic codes, user agents): every text masked, bounded, and fit for the database. */
+export function maskDeep(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return maskSensitive(value.slice(0, MAX_TEXT).replaceAll('\0', '').toWellFormed())
+  if (value === null || typeof value !== 'object') return value
+  if (depth >= MAX_DEPTH) return null
+  if (Array.isArray(value)) return value.map(item => maskDeep(item, depth + 1))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, maskDeep(item, depth + 1)]))
+}
+
 // A URL's query carries the sign as %40 (GET /v1/suppression/check?email=…).
 const AT_SIGN = /@|%40/g
 const LOCAL_PART = /[^\s@<>()[\]:;,"\\]/

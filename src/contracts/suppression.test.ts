@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   calculateExpiration,
+  DEFAULT_SUPPRESSION_POLICY,
   DEFAULT_SUPPRESSION_TTL_DAYS,
+  decideAutomaticSuppression,
   mayRemoveSuppression,
   SUPPRESSION_REASONS,
   SUPPRESSION_SEVERITY,
@@ -31,8 +33,8 @@ describe('calculateExpiration', () => {
   test('the settings decide, and zero days are for ever', () => {
     const ttlDays = { HARD_BOUNCE: 7, COMPLAINT: 30, MANUAL: 0 }
     expect(SUPPRESSION_REASONS.map(reason => calculateExpiration(reason, ttlDays, now))).toEqual([
-      inDays(7),
       null,
+      inDays(7),
       inDays(30),
     ])
   })
@@ -48,8 +50,35 @@ describe('calculateExpiration', () => {
   })
 })
 
+describe('decideAutomaticSuppression', () => {
+  const policy = DEFAULT_SUPPRESSION_POLICY
+
+  test('a hard bounce suppresses for 90 days, a complaint for ever, for all companies', () => {
+    expect(decideAutomaticSuppression('HARD_BOUNCE', 'm2')).toEqual({
+      companyId: null,
+      reason: 'HARD_BOUNCE',
+      expiresInDays: 90,
+    })
+    expect(decideAutomaticSuppression('COMPLAINT', 'm2')).toEqual({
+      companyId: null,
+      reason: 'COMPLAINT',
+      expiresInDays: 0,
+    })
+  })
+
+  test('with a list for each company it is on the list of the one that sent', () => {
+    expect(decideAutomaticSuppression('COMPLAINT', 'm2', { ...policy, scope: 'company' })?.companyId).toBe('m2')
+  })
+
+  test('each can be switched off on its own', () => {
+    const quiet = { ...policy, automatic: { HARD_BOUNCE: false, COMPLAINT: true } }
+    expect(decideAutomaticSuppression('HARD_BOUNCE', 'm2', quiet)).toBeNull()
+    expect(decideAutomaticSuppression('COMPLAINT', 'm2', quiet)).not.toBeNull()
+  })
+})
+
 test('a complaint cannot be removed; the others can', () => {
-  expect(SUPPRESSION_REASONS.filter(mayRemoveSuppression)).toEqual(['HARD_BOUNCE', 'MANUAL'])
+  expect(SUPPRESSION_REASONS.filter(mayRemoveSuppression)).toEqual(['MANUAL', 'HARD_BOUNCE'])
 })
 
 test('the reasons are listed from the mildest to the gravest', () => {
@@ -75,8 +104,8 @@ describe('strongerSuppression', () => {
   test('a hard bounce does not shorten a manual entry, nor the other way round', () => {
     const year: Suppression = { reason: 'MANUAL', expiresAt: inDays(365) }
     const week: Suppression = { reason: 'MANUAL', expiresAt: inDays(7) }
-    expect(strongerSuppression(year, bounce, now)).toEqual(year)
-    expect(strongerSuppression(bounce, week, now)).toEqual({ reason: 'MANUAL', expiresAt: inDays(90) })
+    expect(strongerSuppression(year, bounce, now)).toEqual({ reason: 'HARD_BOUNCE', expiresAt: inDays(365) })
+    expect(strongerSuppression(bounce, week, now)).toEqual(bounce)
   })
 
   test('a second bounce prolongs the first', () => {

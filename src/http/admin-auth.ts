@@ -16,7 +16,35 @@ const REMEMBER_MS = 60_000
 /** Each check costs about 60 ms of a core: guessing must not take the machine. */
 const MAX_CHECKS_AT_ONCE = 4
 
-export function requireAdministrator(db: Queryable) {
+/** The first moment of every admin route: who it is, and, for what changes something, that nobody else's page sent it. */
+export function requireAdministrator(db: Queryable, publicUrl?: string) {
+  const authenticate = administratorCheck(db)
+  return async function admitAdministrator(request: FastifyRequest): Promise<void> {
+    await authenticate(request)
+    if (request.method !== 'GET' && request.method !== 'HEAD') refuseForgery(request, publicUrl)
+  }
+}
+
+/**
+ * A browser adds the password to every request for this address, whichever page makes it. A page of another site can send
+ * forms and plain text, never application/json without asking first; and a browser says where a request comes from.
+ */
+function refuseForgery(request: FastifyRequest, publicUrl: string | undefined): void {
+  if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+    throw new Problem('UNSUPPORTED_MEDIA_TYPE')
+  const site = request.headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') throw new Problem('CROSS_SITE_REQUEST')
+  const { origin } = request.headers
+  if (origin !== undefined && !isOwnOrigin(origin, request.host, publicUrl)) throw new Problem('CROSS_SITE_REQUEST')
+}
+
+function isOwnOrigin(origin: string, host: string, publicUrl: string | undefined): boolean {
+  if (!URL.canParse(origin)) return false
+  const asked = new URL(origin)
+  return asked.host === host || (publicUrl !== undefined && asked.origin === new URL(publicUrl).origin)
+}
+
+function administratorCheck(db: Queryable) {
   const processKey = randomBytes(32)
   const remembered = new Map<string, number>()
   let checks = 0

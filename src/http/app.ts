@@ -2,14 +2,19 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
+import { requireAdministrator } from './admin-auth.ts'
 import { acceptJson } from './json-body.ts'
 import { SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import { adminRoutes } from './routes-admin.ts'
+import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { operationRoutes } from './routes-operations.ts'
+import { type ProviderEventDeps, providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
+import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { type WebhookRouteDeps, webhookRoutes } from './routes-webhooks.ts'
 import { validatorCompiler } from './validation.ts'
 
@@ -26,7 +31,13 @@ const SECURITY_HEADERS = {
 export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
   EmailRouteDeps &
-  WebhookRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string | undefined; version: string }
+  SuppressionRouteDeps &
+  WebhookRouteDeps & { events: ProviderEventDeps } & {
+    log: FastifyBaseLogger
+    trustProxy: boolean
+    publicUrl: string | undefined
+    version: string
+  }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp(deps)
@@ -35,9 +46,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sendRoutes(api, deps)
     emailRoutes(api, deps)
     webhookRoutes(api, deps)
-    adminRoutes(api, deps)
+    suppressionRoutes(api, deps)
+    const onRequest = requireAdministrator(deps.db.pool, deps.publicUrl)
+    adminRoutes(api, { ...deps, onRequest })
+    adminSuppressionRoutes(api, { ...deps, onRequest })
+    adminCompanyRoutes(api, { ...deps, onRequest })
     operationRoutes(api, deps)
   })
+  await app.register(async events => providerEventRoutes(events, deps.events))
   return app
 }
 

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { findCaptured, listCaptured } from '../db/capture-inbox.ts'
 import type { Database } from '../db/pool.ts'
-import { requireAdministrator } from './admin-auth.ts'
+import type { requireAdministrator } from './admin-auth.ts'
 import type { App } from './app.ts'
 import { inboxPage, messagePage, PAGE_POLICY } from './inbox-page.ts'
 import { problemAnswers } from './openapi.ts'
@@ -10,9 +10,10 @@ import { Problem } from './problem.ts'
 
 const listQuery = z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) })
 
+export type AdminRouteDeps = { db: Database; onRequest: ReturnType<typeof requireAdministrator> }
+
 /** `Accept: text/html` gets the page, anything else JSON. */
-export function adminRoutes(app: App, { db }: { db: Database }): void {
-  const onRequest = requireAdministrator(db.pool)
+export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   const security = [{ administrator: [] }]
 
   app.get('/admin', { onRequest, schema: { hide: true } }, async (_request, reply) => reply.redirect('/admin/inbox'))

@@ -50,6 +50,8 @@ export type AcceptDeps = {
   captureOnly: boolean
   now: () => Date
   onAccepted: () => void
+  /** E-mails that the database was asked to accept, and those of them that the suppression list stopped. */
+  onCounted: (companyId: string, requests: number, suppressed: number) => void
 }
 
 /** Step 1 of the line: after this answers, the e-mail is kept, whatever dies. */
@@ -59,7 +61,13 @@ export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Pr
   const outcome = await deps.units.add(toUnit(request, drafts, refusals, deps))
   if (outcome.kind !== 'answered') return outcome
   deps.onAccepted()
+  if (!outcome.replayed) countVerdicts(request.caller.companyId, outcome.answer, deps)
   return outcome
+}
+
+function countVerdicts(companyId: string, { verdicts }: UnitAnswer, deps: AcceptDeps): void {
+  const suppressed = verdicts.reduce((sum, { verdict }) => sum + (verdict === 'SUPPRESSED' ? 1 : 0), 0)
+  deps.onCounted(companyId, verdicts.length, suppressed)
 }
 
 async function draftAll(request: AcceptRequest, deps: AcceptDeps) {

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { listOf, type SuppressionPolicy } from '../contracts/suppression.ts'
+import {
+  addressSchema,
+  hashOfAddress,
+  justificationSchema,
+  type SuppressionRow,
+  suppressionCheckSchema,
+} from '../contracts/suppression-view.ts'
+import type { Database } from '../db/pool.ts'
+import { type RemovalOutcome, removeSuppression } from '../db/suppression-ends.ts'
+import { findBlocking } from '../db/suppression-reads.ts'
+import type { App } from './app.ts'
+import { requireKey } from './auth.ts'
+import type { KeyRegistry } from './key-registry.ts'
+import { problemAnswers } from './openapi.ts'
+import { Problem } from './problem.ts'
+
+export type SuppressionRouteDeps = { db: Database; keys: KeyRegistry; pepper: string; suppression: SuppressionPolicy }
+
+const checkBody = z.strictObject({ email: addressSchema }).meta({ id: 'CheckSuppression' })
+const removeBody = z
+  .strictObject({ email: addressSchema, justification: justificationSchema })
+  .meta({ id: 'RemoveSuppression' })
+const removedSchema = z.object({ removed: z.literal(true), emailHash: z.string() })
+const tags = ['Suppression']
+const refusals = problemAnswers(400, 401, 403, 422, 503)
+
+/** What a company may know and do: its own list, and whatever keeps its mail from an address. */
+export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: SuppressionRouteDeps): void {
+  const mayRead = requireKey(keys, pepper, 'read')
+  const mayManage = requireKey(keys, pepper, 'manage')
+
+  app.post(
+    '/v1/suppression/check',
+    {
+      onRequest: mayRead,
+      schema: {
+        summary: 'Whether mail to an address is suppressed',
+        tags,
+        body: checkBody,
+        response: { 200: suppressionCheckSchema, ...refusals, ...problemAnswers(413, 415) },
+      },
+    },
+    async request => {
+      const { email } = request.body as z.output<typeof checkBody>
+      return checked(await findBlocking(db.pool, hashOrProblem(email), request.key!.companyId))
+    },
+  )
+
+  app.get(
+    '/v1/suppression/check',
+    {
+      onRequest: mayRead,
+      schema: {
+        summary: 'Whether mail to an address is suppressed; prefer POST, since query strings end up in logs',
+        tags,
+        querystring: z.object({ email: addressSchema.describe('Percent-encoded: a plus sign is %2B') }),
+        response: { 200: suppressionCheckSchema, ...refusals },
+      },
+    },
+    async request => {
+      const { email } = request.query as { email: string }
+      return checked(await findBlocking(db.pool, hashOrProblem(email), request.key!.companyId))
+    },
+  )
+
+  app.delete(
+    '/v1/suppression',
+    {
+      onRequest: mayManage,
+      schema: {
+        summary: 'Take an address off the list, and say why; complaints stay',
+        tags,
+        body: removeBody,
+        response: { 200: removedSchema, ...refusals, ...problemAnswers(404, 413, 415) },
+      },
+    },
+    async request => {
+      const { email, justification } = request.body as z.output<typeof removeBody>
+      const { companyId, keyId } = request.key!
+      const emailHash = hashOrProblem(email)
+      // Where one list serves all, what is left of a company's own would go on blocking.
+      const lists = [...new Set([companyId, listOf(companyId, suppression.scope)])]
+      const removal = { emailHash, lists, performedBy: companyId, justification, metadata: { keyId } }
+      const outcome = await removeSuppression(db.pool, removal)
+      if (outcome.kind === 'not-listed' && (await findBlocking(db.pool, emailHash, companyId)))
+        throw new Problem('NOT_SUPPRESSED', {
+          detail: "The address is on the gateway's own list, not on this company's; ask its administrators.",
+        })
+      throwUnlessRemoved(outcome)
+      return { removed: true as const, emailHash }
+    },
+  )
+}
+
+export function throwUnlessRemoved(outcome: RemovalOutcome): asserts outcome is RemovalOutcome & { kind: 'removed' } {
+  if (outcome.kind === 'complaint') throw new Problem('COMPLAINT_NOT_REMOVABLE')
+  if (outcome.kind === 'not-listed') throw new Problem('NOT_SUPPRESSED')
+}
+
+export function hashOrProblem(email: string, path = 'email'): string {
+  const asked = hashOfAddress(email)
+  if (!asked.ok) throw new Problem('INVALID_EMAIL', { errors: [{ path, ...asked.problem }] })
+  return asked.emailHash
+}
+
+function checked(entry: SuppressionRow | null): z.output<typeof suppressionCheckSchema> {
+  if (!entry) return { suppressed: false }
+  const { reason, addedAt, expiresAt } = entry
+  return { suppressed: true, reason, addedAt, expiresAt }
+}

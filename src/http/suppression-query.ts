@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { rangeEndSchema } from '../contracts/instant.ts'
+import { SUPPRESSION_REASONS } from '../contracts/suppression.ts'
+import { readEmailHash, SUPPRESSION_LIMITS } from '../contracts/suppression-view.ts'
+import { isUuid } from '../contracts/uuid.ts'
+import {
+  SUPPRESSION_ORDERS,
+  SUPPRESSION_SORTS,
+  type SuppressionCursor,
+  type SuppressionFilter,
+  type SuppressionOrder,
+} from '../db/suppression-reads.ts'
+import { Problem } from './problem.ts'
+import { hashOrProblem } from './routes-suppression.ts'
+
+/** `global`, or the id of a company. */
+export const listSchema = z
+  .string()
+  .toLowerCase()
+  .refine(text => text === 'global' || isUuid(text), 'must be the id of a company, or global')
+
+const fields = {
+  reason: z.enum(SUPPRESSION_REASONS).optional(),
+  company: listSchema.optional().describe('A company, or global'),
+  search: z
+    .string()
+    .max(320)
+    .optional()
+    .describe('A hash, its first digits (four or more), or an address; POST keeps an address out of URLs'),
+  addedAfter: rangeEndSchema.optional(),
+  addedBefore: rangeEndSchema.optional(),
+  expiresAfter: rangeEndSchema.optional().describe('Includes what never expires'),
+  expiresBefore: rangeEndSchema.optional(),
+  expires: z.enum(['never']).optional(),
+  sort: z.enum(SUPPRESSION_SORTS).default('addedAt'),
+  order: z.enum(SUPPRESSION_ORDERS).default('desc'),
+  cursor: z.string().max(200).optional(),
+}
+const limit = { min: 1, max: SUPPRESSION_LIMITS.PAGE, usual: 50 }
+
+export const pageQuery = z.object({
+  ...fields,
+  limit: z.coerce.number().int().min(limit.min).max(limit.max).default(limit.usual),
+})
+export const pageBody = z
+  .strictObject({ ...fields, limit: z.int().min(limit.min).max(limit.max).default(limit.usual) })
+  .meta({ id: 'SearchSuppressions' })
+export type PageQuery = z.output<typeof pageQuery>
+
+export function toFilter(query: PageQuery): SuppressionFilter {
+  return {
+    reason: query.reason ?? null,
+    list: query.company === undefined ? null : { companyId: query.company === 'global' ? null : query.company },
+    hash: query.search === undefined ? null : { prefix: searchPrefix(query.search.trim()) },
+    addedAfter: query.addedAfter ?? null,
+    addedBefore: query.addedBefore ?? null,
+    expiresAfter: query.expiresAfter ?? null,
+    expiresBefore: query.expiresBefore ?? null,
+    never: query.expires === 'never',
+  }
+}
+
+/** What the page shows of a hash is its beginning, so that is enough to search by. */
+const HASH_BEGINNING = /^(?:sha256:)?([0-9a-f]{4,64})(?:\.{3}|…)?$/i
+
+function searchPrefix(text: string): string {
+  const [, digits] = HASH_BEGINNING.exec(text) ?? []
+  return digits ? `sha256:${digits.toLowerCase()}` : hashOrProblem(text, 'search')
+}
+
+/** The cursor remembers its order: under another one it would skip entries without a word. */
+export function toCursor({ sort, order }: SuppressionOrder, { key, id }: SuppressionCursor): string {
+  return Buffer.from([sort, order, key, id].join(' ')).toString('base64url')
+}
+
+export function fromCursor(cursor: string | undefined, { sort, order }: SuppressionOrder): SuppressionCursor | null {
+  if (cursor === undefined) return null
+  const [ofSort, ofOrder, key = '', id = '', ...rest] = Buffer.from(cursor, 'base64url').toString('utf8').split(' ')
+  const isKey = key === 'infinity' || rangeEndSchema.safeParse(key).success
+  if (ofSort === sort && ofOrder === order && isKey && isUuid(id) && rest.length === 0) return { key, id }
+  const message = 'is not a cursor of this list in this order'
+  throw new Problem('INVALID_PAYLOAD', { errors: [{ path: 'cursor', code: 'INVALID_PAYLOAD', message }] })
+}
+
+export function hashParam(params: unknown): string {
+  const emailHash = readEmailHash((params as { emailHash: string }).emailHash)
+  if (!emailHash)
+    throw new Problem('NOT_SUPPRESSED', { detail: 'An address hash is sha256: and 64 hexadecimal digits.' })
+  return emailHash
+}
