@@ -76,3 +76,8 @@ create table webhook_ready (
 ) with (
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0
 );
+
+-- A function, so that it is asked after the company's row was locked, with what the one before us has written.
+create function webhook_endpoint_count(p_company uuid) returns bigint language sql volatile as $$
+  select count(*) from webhook_endpoints where company_id = p_company and disabled_reason is distinct from 'DELETED'
+$$;

@@ -77,6 +77,7 @@ const WRONG: Record<string, string[]> = {
   ENCRYPTION_KEY: ['ab', 'z'.repeat(64), `${KEY},`, `${KEY},ab`, `${KEY} `],
   HASH_PEPPER: ['short'],
   TRUST_PROXY: ['yes', 'TRUE', '2'],
+  WEBHOOK_ALLOW_PRIVATE: ['yes', 'TRUE', '2'],
   REDIS_URL: ['http://localhost:6379', 'localhost:6379', 'redis://'],
   EMAIL_PROVIDER: ['sendgrid', 'CAPTURE', 'ses,', 'ses,ses', 'capture,ses', 'ses:mars', 'resend:eu-west-1'],
   AWS_ENDPOINT_URL_SESV2: ['localhost:4566', 'ftp://example.com'],

@@ -140,6 +140,8 @@ export const settingsSchema = z.object({
   SUPPRESSION_AUTO_COMPLAINT_ENABLED: flag.default(true),
   /** An address that does not exist does not exist for anybody. */
   SUPPRESSION_SCOPE: z.enum(SUPPRESSION_SCOPES).default('global'),
+  /** Companies choose where webhooks go; a gateway must not be talked into calling its own network. */
+  WEBHOOK_ALLOW_PRIVATE: flag.default(false),
 })
 
 export type Settings = z.infer<typeof settingsSchema>

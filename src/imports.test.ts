@@ -27,6 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'lanes',
     'pipeline',
   ],
+  'main-webhooks.ts': ['config.ts', 'contracts', 'db', 'pipeline'],
   'main-events.ts': ['config.ts', 'db', 'providers', 'pipeline', 'http'],
   'main-feedback.ts': ['config.ts', 'db', 'pipeline'],
   'main.ts': [
@@ -35,6 +36,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'main-feedback.ts',
     'main-line.ts',
     'main-providers.ts',
+    'main-webhooks.ts',
     'contracts',
     'telemetry',
     'db',

@@ -52,6 +52,8 @@ export type LaneParts = {
   providers: Providers
   html: HtmlChecker
   log: Logger
+  /** E-mails have come to an end: there may be something to tell. */
+  onSettled: () => void
   /** Something is in the inbox of provider events. */
   reported: () => void
   /** An e-mail was sent to so many recipients of a company's. */
@@ -112,7 +114,10 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
   }
 }
 
-function makeAttempt({ config, db, providers, html, log, reported, sent }: LaneParts, gate: Gate): AttemptDeps {
+function makeAttempt(
+  { config, db, providers, html, log, reported, sent, onSettled }: LaneParts,
+  gate: Gate,
+): AttemptDeps {
   const told = attemptLog(log)
   return {
     starts: new Batcher({
@@ -122,7 +127,9 @@ function makeAttempt({ config, db, providers, html, log, reported, sent }: LaneP
     settlements: new Batcher({
       ...LINE_BATCH,
       flush: (batch: Settlement[]) =>
-        untilItIsBack(() => together(batch, some => settleAttempts(db.hot, some)), SETTLE_PATIENCE_MS),
+        untilItIsBack(() => together(batch, some => settleAttempts(db.hot, some)), SETTLE_PATIENCE_MS).finally(
+          onSettled,
+        ),
     }),
     handBacks: new Batcher({
       ...LINE_BATCH,

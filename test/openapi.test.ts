@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WEBHOOK_EVENT_SCHEMAS } from '../src/contracts/webhook-events.ts'
 import { buildApp } from '../src/http/app.ts'
 import { makeLog } from '../src/telemetry/log.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from './support/gateway.ts'
@@ -113,6 +114,18 @@ describe('the document', () => {
       }
     }
     expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey', 'bearer', 'administrator'])
+  })
+
+  test('describes every webhook that the gateway sends, with the headers that sign it', () => {
+    const webhooks = (document as unknown as { webhooks: Record<string, { post: Operation }> }).webhooks
+    expect(Object.keys(webhooks).sort()).toEqual(Object.keys(WEBHOOK_EVENT_SCHEMAS).sort())
+    for (const [type, { post }] of Object.entries(webhooks)) {
+      expect(post.parameters!.map(one => one.name)).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+      const validate = compiled(
+        pointerTo('webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema'),
+      )
+      expect(validate({ type, timestamp: 'today', data: {} })).toBe(false)
+    }
   })
 
   test.each([

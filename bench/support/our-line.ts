@@ -34,6 +34,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
     log,
     reported: () => {},
     sent: () => {},
+    onSettled: () => {},
   })
   return {
     config,

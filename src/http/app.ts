@@ -15,6 +15,7 @@ import { operationRoutes } from './routes-operations.ts'
 import { type ProviderEventDeps, providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
+import { type WebhookRouteDeps, webhookRoutes } from './routes-webhooks.ts'
 import { validatorCompiler } from './validation.ts'
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/
@@ -30,7 +31,8 @@ const SECURITY_HEADERS = {
 export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
   EmailRouteDeps &
-  SuppressionRouteDeps & { events: ProviderEventDeps } & {
+  SuppressionRouteDeps &
+  WebhookRouteDeps & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
     publicUrl: string | undefined
@@ -43,6 +45,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await app.register(async api => {
     sendRoutes(api, deps)
     emailRoutes(api, deps)
+    webhookRoutes(api, deps)
     suppressionRoutes(api, deps)
     const onRequest = requireAdministrator(deps.db.pool, deps.publicUrl)
     adminRoutes(api, { ...deps, onRequest })

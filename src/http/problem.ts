@@ -23,6 +23,8 @@ const PROBLEMS = {
   IDEMPOTENCY_IN_PROGRESS: [409, 'A request with this Idempotency-Key is still running'],
   NOT_PAUSED: [409, 'The company is not paused'],
   ALREADY_STARTED: [409, 'The e-mail has started on its way or has ended'],
+  WEBHOOK_LIMIT_REACHED: [409, 'The company has as many webhook endpoints as it may have'],
+  WEBHOOK_DISABLED: [409, 'The webhook endpoint is disabled'],
   BODY_TOO_LARGE: [413, 'The body is too large'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body must be application/json'],
   INVALID_PAYLOAD: [422, 'Some fields are not valid'],

@@ -8,6 +8,7 @@ import { listProviders } from '../db/providers.ts'
 import { listStandings } from '../db/reputation.ts'
 import { listSendRequests } from '../db/send-requests.ts'
 import { type ActiveCounts, countActive, readTotals } from '../db/suppression-stats.ts'
+import { readWebhookBacklog } from '../db/webhook-deliveries.ts'
 import { type MetricsSnapshot, makeMetrics } from '../telemetry/metrics.ts'
 import { remember } from '../telemetry/remember.ts'
 import type { App } from './app.ts'
@@ -25,16 +26,18 @@ async function snapshot(
   names: string[],
   countSuppressions: () => Promise<ActiveCounts>,
 ): Promise<MetricsSnapshot> {
-  const [health, counters, rows, sendRequests, suppressionSize, suppressions, inbox, companies] = await Promise.all([
-    readHealth(db.pool),
-    listCounters(db.pool),
-    listProviders(db.pool, names),
-    listSendRequests(db.pool),
-    countSuppressions(),
-    readTotals(db.pool),
-    readInbox(db.pool),
-    listStandings(db.pool),
-  ])
+  const [health, counters, rows, sendRequests, suppressionSize, suppressions, inbox, companies, webhooks] =
+    await Promise.all([
+      readHealth(db.pool),
+      listCounters(db.pool),
+      listProviders(db.pool, names),
+      listSendRequests(db.pool),
+      countSuppressions(),
+      readTotals(db.pool),
+      readInbox(db.pool),
+      listStandings(db.pool),
+      readWebhookBacklog(db.pool),
+    ])
   const providers = rows.map(row => ({ name: row.name, open: row.state === 'open' }))
   const standings = companies
     .filter(one => one.sent + one.bounced + one.complained > 0 || one.warnedAt || one.pausedAt)
@@ -45,7 +48,7 @@ async function snapshot(
       warned: one.warnedAt !== null,
       paused: one.pausedAt !== null,
     }))
-  return { ...health, counters, providers, sendRequests, suppressionSize, suppressions, inbox, standings }
+  return { ...health, counters, providers, sendRequests, suppressionSize, suppressions, inbox, standings, webhooks }
 }
 
 export function operationRoutes(app: App, { db, providers }: { db: Database; providers: string[] }): void {

@@ -10,6 +10,7 @@ import { purgeProviderEvents } from '../db/provider-events.ts'
 import { purgeReputation } from '../db/reputation.ts'
 import { forgetOldHours } from '../db/send-requests.ts'
 import { expireSuppressions } from '../db/suppression-ends.ts'
+import { failUndeliverable, purgeOldDeliveries } from '../db/webhook-deliveries.ts'
 import { resolveUnknownSends } from './resolve-unknown.ts'
 
 export type HousekeepingOptions = {
@@ -34,6 +35,8 @@ const CHORES: Chore[] = [
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'purge-provider-events', everyMs: 600_000, run: purgeEvents },
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
+  { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
+  { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
 ]
 

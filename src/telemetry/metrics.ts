@@ -8,6 +8,7 @@ export type MetricsSnapshot = {
   unknown: number
   deadLetters: number
   workers: { concurrency: number }[]
+  webhooks: { waiting: number; oldestSeconds: number | null; disabled: number }
   sendRequests: { companyId: string; requests: number; suppressed: number }[]
   suppressionSize: Record<string, number>
   inbox: { waiting: number; oldestSeconds: number | null }
@@ -28,6 +29,11 @@ const COUNTERS: Record<string, { help: string; labels: string[] }> = {
   provider_events_refused: {
     help: 'Events of providers that were refused at the door',
     labels: ['provider', 'reason'],
+  },
+  webhook_deliveries: { help: 'Attempts to deliver a webhook, by what came of them', labels: ['outcome'] },
+  webhook_endpoints_disabled: {
+    help: 'Webhook endpoints that were disabled because they failed or are gone',
+    labels: ['reason'],
   },
 }
 
@@ -54,6 +60,9 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
 
   const showSuppression = suppressionMetrics(registry)
   const showFeedback = feedbackMetrics(registry)
+  const webhooks = gauge('webhook_backlog', 'Webhooks that wait, for now or for a retry, each counted up to 100 000')
+  const oldestWebhook = gauge('webhook_oldest_ready_seconds', 'Age of the oldest webhook that could be delivered')
+  const disabled = gauge('webhook_endpoints_off', 'Endpoints that are disabled because they failed or are gone')
 
   async function text(): Promise<string> {
     const snapshot = await read()
@@ -70,6 +79,9 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
     workers.set(snapshot.workers.length)
     showSuppression(snapshot)
     showFeedback(snapshot)
+    webhooks.set(snapshot.webhooks.waiting)
+    oldestWebhook.set(snapshot.webhooks.oldestSeconds ?? 0)
+    disabled.set(snapshot.webhooks.disabled)
     return registry.metrics()
   }
 
