@@ -207,8 +207,9 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
        insert into email_events (outbox_id, event_id, type, created_at, metadata)
        select outbox_id, uuid_v7_now(3), 'DLQ_MOVED', now() + interval '1 millisecond',
          jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
-       from dead returning outbox_id, event_id
-     ), ${tellCompanies(`select d.company_id, m.outbox_id, m.event_id, 'email.failed' as type from moved m join dead d using (outbox_id)`)}
+       from dead
+     ), ${tellCompanies(`select d.company_id, d.outbox_id, (select v.event_id from email_events v where v.outbox_id = d.outbox_id and v.type = 'REJECTED'
+       order by v.created_at desc limit 1) as event_id, 'email.failed' as type from dead d`)}
      select 1 as one`,
     [ids],
   )
@@ -241,11 +242,14 @@ export async function addLateAnswer(
     `with told as (
        update email_outbox set message_id = coalesce(message_id, $3), sent_at = coalesce(sent_at, now())
        where outbox_id = $1 and attempt_id = $2 and status in ('SENT', 'DELIVERED', 'BOUNCED', 'COMPLAINED')
-       returning outbox_id
-     )
-     insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, $4, 'SENT', $5 from told
-     where not exists (select from email_events e where e.outbox_id = $1 and e.type = 'SENT')
-     returning outbox_id`,
+       returning outbox_id, company_id
+     ), put_events as (
+       insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, $4, 'SENT', $5 from told
+       where not exists (select from email_events e where e.outbox_id = $1 and e.type = 'SENT')
+       returning outbox_id, event_id
+     ), ${tellCompanies(`select told.company_id, v.outbox_id, v.event_id, 'email.sent' as type
+       from put_events v join told on told.outbox_id = v.outbox_id`)}
+     select outbox_id from put_events`,
     [late.outboxId, late.attemptId, late.messageId, late.eventId, JSON.stringify(late.metadata)],
   )
   return rows.length > 0
