@@ -207,9 +207,10 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
        insert into email_events (outbox_id, event_id, type, created_at, metadata)
        select outbox_id, uuid_v7_now(3), 'DLQ_MOVED', now() + interval '1 millisecond',
          jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
-       from dead
-     ), ${tellCompanies(`select d.company_id, d.outbox_id, (select v.event_id from email_events v where v.outbox_id = d.outbox_id and v.type = 'REJECTED'
-       order by v.created_at desc limit 1) as event_id, 'email.failed' as type from dead d`)}
+       from dead returning outbox_id, event_id
+     ), ${tellCompanies(`select d.company_id, d.outbox_id, coalesce((select v.event_id from email_events v
+         where v.outbox_id = d.outbox_id and v.type = 'REJECTED' order by v.created_at desc limit 1), m.event_id) as event_id,
+       'email.failed' as type from dead d join moved m on m.outbox_id = d.outbox_id`)}
      select 1 as one`,
     [ids],
   )
