@@ -7,6 +7,7 @@ import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
+import { benchSuppression } from './suppression.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
   accept: benchAccept,
@@ -19,6 +20,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   latency: benchLatency,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
+  suppression: benchSuppression,
 }
 
 const wanted = process.argv.slice(2)

@@ -1,6 +1,14 @@
 import autocannon from 'autocannon'
 
-export type Target = { name: string; url: string; headers: Record<string, string>; body: string; path?: string }
+export type Target = {
+  name: string
+  url: string
+  headers: Record<string, string>
+  body: string
+  /** In turn, instead of the one. */
+  bodies?: string[]
+  path?: string
+}
 export type Figures = { perSecond: number; p50Ms: number; p99Ms: number; refused: number }
 
 export type Load = { connections: number; seconds: number; warmUpSeconds: number }
@@ -23,6 +31,7 @@ function fire(target: Target, connections: number, seconds: number) {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...target.headers },
     body: target.body,
+    ...(target.bodies && { requests: target.bodies.map(body => ({ body })) }),
     connections,
     duration: seconds,
   })
