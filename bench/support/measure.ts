@@ -15,7 +15,7 @@ export type Load = { connections: number; seconds: number; warmUpSeconds: number
 
 /** One round against one target: a warm-up that does not count, then the measurement. */
 export async function measure(target: Target, load: Load): Promise<Figures> {
-  await fire(target, load.connections, load.warmUpSeconds)
+  if (load.warmUpSeconds > 0) await fire(target, load.connections, load.warmUpSeconds)
   const result = await fire(target, load.connections, load.seconds)
   return {
     perSecond: result.requests.total / result.duration,
