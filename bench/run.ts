@@ -8,6 +8,7 @@ import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
 import { benchSuppression } from './suppression.ts'
+import { benchWebhooks } from './webhooks.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
   accept: benchAccept,
@@ -21,6 +22,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
   suppression: benchSuppression,
+  webhooks: benchWebhooks,
 }
 
 const wanted = process.argv.slice(2)

@@ -77,10 +77,22 @@ const WRONG: Record<string, string[]> = {
   ENCRYPTION_KEY: ['ab', 'z'.repeat(64), `${KEY},`, `${KEY},ab`, `${KEY} `],
   HASH_PEPPER: ['short'],
   TRUST_PROXY: ['yes', 'TRUE', '2'],
+  WEBHOOK_ALLOW_PRIVATE: ['yes', 'TRUE', '2'],
   REDIS_URL: ['http://localhost:6379', 'localhost:6379', 'redis://'],
   EMAIL_PROVIDER: ['sendgrid', 'CAPTURE', 'ses,', 'ses,ses', 'capture,ses', 'ses:mars', 'resend:eu-west-1'],
   AWS_ENDPOINT_URL_SESV2: ['localhost:4566', 'ftp://example.com'],
   SES_CONFIGURATION_SET: ['x'.repeat(65)],
+  AWS_ENDPOINT_URL_SNS: ['localhost:4566', 'ftp://example.com'],
+  SNS_TOPIC_ARNS: ['events', 'arn:aws:sqs:us-east-1:123456789012:events', 'arn:aws:sns:us-east-1:123456789012:events,'],
+  SNS_REGIONS: ['mars', 'us-east-1,', 'us-east-1.evil.example'],
+  SNS_RAW_DELIVERY_PASSWORD: ['short'],
+  RESEND_WEBHOOK_SECRET: [
+    'whsec_short',
+    'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS',
+    'whsec_a b',
+  ],
+  RETENTION_PROVIDER_EVENTS_DAYS: ['0', '366', 'week'],
   RESEND_BASE_URL: ['api.resend.com'],
   SMTP_URL: ['http://mail.example.com', 'mail.example.com:25'],
   SEND_RATE_PER_SECOND: ['0', '-1', 'fast'],
@@ -97,7 +109,7 @@ const WRONG: Record<string, string[]> = {
   SUPPRESSION_AUTO_COMPLAINT_ENABLED: ['no', 'off'],
   SUPPRESSION_SCOPE: ['tenant', 'GLOBAL'],
 }
-const FREE_TEXT = ['HOST', 'DATA_DIR', 'AWS_REGION', 'RESEND_API_KEY']
+const FREE_TEXT = ['HOST', 'DATA_DIR', 'AWS_REGION', 'RESEND_API_KEY', 'SNS_CERT_DIR']
 
 describe('a wrong value', () => {
   test.each(Object.entries(WRONG).flatMap(([name, values]) => values.map(value => [name, value] as const)))(

@@ -56,6 +56,20 @@ const providers = z
     entries => entries.length === 1 || !entries.includes('capture'),
     'must not mix capture with providers that really send',
   )
+const listOf = (entry: RegExp, error: string) =>
+  z
+    .string()
+    .transform(text => text.split(',').map(one => one.trim()))
+    .refine(entries => entries.every(one => entry.test(one)), error)
+const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+const topicArns = listOf(
+  /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d+:[A-Za-z0-9_-]+(\.fifo)?$/,
+  'must be ARNs of SNS topics, comma separated, e.g. arn:aws:sns:us-east-1:123456789012:email-events',
+)
+const webhookSecrets = listOf(
+  /^whsec_(?:[A-Za-z0-9+/]{4}){4,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
+  'must be the signing secret of the webhook (whsec_…); several, comma separated, while it is being changed',
+)
 const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-mail address, or Name <address>')
 
 /** Every setting, with the reason for its default. `.env.example` is compared with the keys of this object. */
@@ -91,8 +105,18 @@ export const settingsSchema = z.object({
   AWS_REGION: z.string().min(1).optional(),
   AWS_ENDPOINT_URL_SESV2: webUrl.optional(),
   SES_CONFIGURATION_SET: z.string().min(1).max(64).optional(),
+  /** Topics whose messages are taken in at /webhooks/ses. Without any, nobody may report anything. */
+  SNS_TOPIC_ARNS: topicArns.optional(),
+  /** Regions whose signatures count. Not set: those of the topics. */
+  SNS_REGIONS: listOf(REGION, 'must be AWS regions, comma separated, e.g. us-east-1').optional(),
+  /** Pinned signing certificates, for networks without egress: nothing is fetched then. */
+  SNS_CERT_DIR: z.string().min(1).optional(),
+  /** Raw messages have no signature; they count only with this password in the subscription's address. */
+  SNS_RAW_DELIVERY_PASSWORD: secret.optional(),
+  AWS_ENDPOINT_URL_SNS: webUrl.optional(),
   RESEND_API_KEY: z.string().min(1).optional(),
   RESEND_BASE_URL: webUrl.optional(),
+  RESEND_WEBHOOK_SECRET: webhookSecrets.optional(),
   SMTP_URL: smtpUrl.optional(),
   /** Recipients per second over all workers. Not set: what SES says of the account; no limit elsewhere. */
   SEND_RATE_PER_SECOND: rate.optional(),
@@ -105,6 +129,8 @@ export const settingsSchema = z.object({
   /** How long evidence is waited for when a request left and no answer came. SES events take seconds, rarely minutes. */
   UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
   RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default('steps'),
+  /** How long the ids of provider events are remembered. Longer than any provider repeats itself. */
+  RETENTION_PROVIDER_EVENTS_DAYS: wholeNumber(1, 365).default(7),
   /** Days on the suppression list, seed 004; 0 is for ever. */
   SUPPRESSION_TTL_HARD_BOUNCE: days.default(90),
   SUPPRESSION_TTL_COMPLAINT: days.default(0),
@@ -114,6 +140,8 @@ export const settingsSchema = z.object({
   SUPPRESSION_AUTO_COMPLAINT_ENABLED: flag.default(true),
   /** An address that does not exist does not exist for anybody. */
   SUPPRESSION_SCOPE: z.enum(SUPPRESSION_SCOPES).default('global'),
+  /** Companies choose where webhooks go; a gateway must not be talked into calling its own network. */
+  WEBHOOK_ALLOW_PRIVATE: flag.default(false),
 })
 
 export type Settings = z.infer<typeof settingsSchema>

@@ -27,7 +27,22 @@ const MAY_IMPORT: Record<string, string[]> = {
     'lanes',
     'pipeline',
   ],
-  'main.ts': ['config.ts', 'main-line.ts', 'main-providers.ts', 'contracts', 'telemetry', 'db', 'pipeline', 'http'],
+  'main-webhooks.ts': ['config.ts', 'contracts', 'db', 'pipeline'],
+  'main-events.ts': ['config.ts', 'db', 'providers', 'pipeline', 'http'],
+  'main-feedback.ts': ['config.ts', 'db', 'pipeline'],
+  'main.ts': [
+    'config.ts',
+    'main-events.ts',
+    'main-feedback.ts',
+    'main-line.ts',
+    'main-providers.ts',
+    'main-webhooks.ts',
+    'contracts',
+    'telemetry',
+    'db',
+    'pipeline',
+    'http',
+  ],
   cli: ['config.ts', 'main.ts', 'contracts', 'telemetry', 'db', 'lanes', 'pipeline'],
 }
 

@@ -7,6 +7,7 @@ import { handBack } from './db/claim.ts'
 import { addLateAnswer } from './db/feedback.ts'
 import { endLeases, renewLeases } from './db/leases.ts'
 import { type Database, together, untilItIsBack } from './db/pool.ts'
+import { storeProviderEvents } from './db/provider-events.ts'
 import { readyDueEmails } from './db/schedule.ts'
 import { type Settlement, settleAttempts } from './db/settle.ts'
 import { loadAttachments, type Ticket } from './db/tickets.ts'
@@ -23,7 +24,7 @@ import { attemptLog } from './pipeline/attempt-log.ts'
 import { Batcher } from './pipeline/batcher.ts'
 import { type ClaimOptions, claimFairly } from './pipeline/claim-fairly.ts'
 import type { HtmlChecker } from './pipeline/html-check.ts'
-import { recordFeedback } from './pipeline/record-feedback.ts'
+import { type ReportsOfSend, reportsOf } from './pipeline/keep-reports.ts'
 
 /** Starts and settlements of concurrent attempts share commits. */
 const LINE_BATCH = { maxItems: 256, concurrency: 2 }
@@ -45,7 +46,19 @@ const ALIVE_EVERY_MS = 5_000
 
 export type Line = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
 
-export type LaneParts = { config: Config; db: Database; providers: Providers; html: HtmlChecker; log: Logger }
+export type LaneParts = {
+  config: Config
+  db: Database
+  providers: Providers
+  html: HtmlChecker
+  log: Logger
+  /** E-mails have come to an end: there may be something to tell. */
+  onSettled: () => void
+  /** Something is in the inbox of provider events. */
+  reported: () => void
+  /** An e-mail was sent to so many recipients of a company's. */
+  sent: (companyId: string, recipients: number) => void
+}
 
 /** The sending line of one process: a lane that brings e-mails, attempts that send them, and what keeps both going. */
 export async function makeLine(parts: LaneParts): Promise<Line> {
@@ -101,7 +114,11 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
   }
 }
 
-function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate): AttemptDeps {
+function makeAttempt(
+  { config, db, providers, html, log, reported, sent, onSettled }: LaneParts,
+  gate: Gate,
+): AttemptDeps {
+  const told = attemptLog(log)
   return {
     starts: new Batcher({
       ...START_BATCH,
@@ -110,7 +127,9 @@ function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate
     settlements: new Batcher({
       ...LINE_BATCH,
       flush: (batch: Settlement[]) =>
-        untilItIsBack(() => together(batch, some => settleAttempts(db.hot, some)), SETTLE_PATIENCE_MS),
+        untilItIsBack(() => together(batch, some => settleAttempts(db.hot, some)), SETTLE_PATIENCE_MS).finally(
+          onSettled,
+        ),
     }),
     handBacks: new Batcher({
       ...LINE_BATCH,
@@ -128,14 +147,26 @@ function makeAttempt({ config, db, providers, html, log }: LaneParts, gate: Gate
     attachments: outboxId => loadAttachments(db.pool, outboxId),
     luggage: makeLuggage(),
     html,
-    recordFeedback: recordFeedback.bind(null, db.hot),
+    keepReports: sent => keepReports(db, sent, reported),
     addLateAnswer: late =>
       addLateAnswer(db.hot, { ...late, eventId: uuidv7(), metadata: { messageId: late.messageId, late: true } }),
     graceSeconds: config.UNKNOWN_GRACE_SECONDS,
     random: Math.random,
     nowMs: () => performance.now(),
-    log: attemptLog(log),
+    log: {
+      ...told,
+      settled(ticket, provider, outcome, facts) {
+        told.settled(ticket, provider, outcome, facts)
+        if (outcome.kind === 'sent' && !ticket.test)
+          sent(ticket.companyId, ticket.recipients.filter(one => !one.suppressed).length)
+      },
+    },
   }
+}
+
+async function keepReports(db: Database, sent: ReportsOfSend, reported: () => void): Promise<() => void> {
+  await untilItIsBack(() => storeProviderEvents(db.hot, reportsOf(sent)), SETTLE_PATIENCE_MS)
+  return reported
 }
 
 export function makeLuggage(): AttemptDeps['luggage'] {

@@ -3,7 +3,7 @@ import { type Config, suppressionPolicy } from './config.ts'
 import { type MailAddress, parseAddress } from './contracts/addresses.ts'
 import { keyRing } from './contracts/encryption.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from './db/accept.ts'
-import { hearBell, ringBell } from './db/bell.ts'
+import { type Bell, hearBells, ringBell } from './db/bell.ts'
 import { openEmbeddedPostgres } from './db/embedded/index.ts'
 import { returnExpiredLeases } from './db/leases.ts'
 import { migrate } from './db/migrate.ts'
@@ -13,8 +13,11 @@ import { takeTokens } from './db/rate-buckets.ts'
 import { addSendRequests } from './db/send-requests.ts'
 import { buildApp } from './http/app.ts'
 import { KeyRegistry } from './http/key-registry.ts'
+import { makeEventsDoor } from './main-events.ts'
+import { makeFeedback } from './main-feedback.ts'
 import { makeLine } from './main-line.ts'
 import { makeProviders } from './main-providers.ts'
+import { makeCourier } from './main-webhooks.ts'
 import type { AcceptDeps } from './pipeline/accept-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
 import { RequestCounts } from './pipeline/count-requests.ts'
@@ -128,7 +131,10 @@ export async function startGateway(
   const { db } = storage
   const html = new HtmlChecker(config.hashPepper)
   const sending = role === 'api' ? null : await makeSending(config, storage, html, log, providersOf)
-  const ring = makeBell(db, sending, log)
+  const bells: Record<Bell, () => void> = {
+    email_ready: makeBell(db, 'email_ready', () => sending?.nudge(), log),
+    webhook_ready: makeBell(db, 'webhook_ready', () => sending?.wakeCourier(), log),
+  }
   let api: Awaited<ReturnType<typeof startApi>> | null = null
   const stop = async () => {
     await api?.stop()
@@ -137,7 +143,7 @@ export async function startGateway(
   }
   try {
     // The step that fails most often comes first: a taken port.
-    if (role !== 'worker') api = await startApi(config, db, html, ring, log)
+    if (role !== 'worker') api = await startApi(config, db, html, bells, () => sending?.reported(), log)
     await sending?.start()
   } catch (error) {
     // Nothing is left behind: neither a door without a line, nor a connection that keeps the process.
@@ -147,14 +153,14 @@ export async function startGateway(
   return { url: api?.url ?? '', stop }
 }
 
-/** Accepted mail wakes the line of this process at once, and those of others through Postgres, a few times a second at most. */
-function makeBell(db: Database, sending: Sending | null, log: Logger): () => void {
+/** What became ready wakes this process at once, and the others through Postgres, a hundred times a second at most. */
+function makeBell(db: Database, bell: Bell, here: () => void, log: Logger): () => void {
   let ringing: NodeJS.Timeout | null = null
   return () => {
-    sending?.nudge()
+    here()
     ringing ??= setTimeout(() => {
       ringing = null
-      ringBell(db.pool).catch(error =>
+      ringBell(db.pool, bell).catch(error =>
         log.debug({ err: error }, 'Could not wake the other workers; they look by themselves'),
       )
     }, RING_MS)
@@ -162,7 +168,13 @@ function makeBell(db: Database, sending: Sending | null, log: Logger): () => voi
   }
 }
 
-type Sending = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
+type Sending = {
+  nudge(): void
+  reported(): void
+  wakeCourier(): void
+  start(): Promise<void>
+  stop(): Promise<void>
+}
 
 async function makeSending(
   config: Config,
@@ -173,22 +185,36 @@ async function makeSending(
 ): Promise<Sending> {
   let nudge = () => {}
   const providers = await providersOf(config, db, () => nudge(), log)
-  const line = await makeLine({ config, db, providers, html, log })
+  const courier = makeCourier(config, db, log)
+  const feedback = makeFeedback(config, db, log)
+  const { sent } = feedback
+  const reported = () => feedback.nudge()
+  const line = await makeLine({ config, db, providers, html, log, reported, sent, onSettled: () => courier.nudge() })
   nudge = () => line.nudge()
+  const wakeCourier = () => courier.wake()
   const { recognising } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
+  const retentionDays = { providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS }
   const stops: (() => unknown)[] = []
   return {
     nudge,
+    reported,
+    wakeCourier,
     async start() {
       await providers.start()
       if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
-      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, nudge }, log))
-      stops.push(hearBell(url, nudge, error => log.debug({ err: error }, 'The bell was lost')))
+      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, retentionDays, nudge }, log))
+      const rings = { email_ready: nudge, webhook_ready: wakeCourier }
+      stops.push(hearBells(url, rings, error => log.debug({ err: error }, 'The bell was lost')))
+      courier.start()
       await line.start()
+      feedback.start()
     },
     async stop() {
       await line.stop()
+      await feedback.stop()
+      // After those: what the last e-mails have to tell goes with it.
+      await courier.stop()
       for (const stop of stops) await stop()
       await providers.stop()
     },
@@ -200,7 +226,15 @@ export class CannotListen extends Error {
   override name = 'CannotListen'
 }
 
-async function startApi(config: Config, db: Database, html: HtmlChecker, onAccepted: () => void, log: Logger) {
+async function startApi(
+  config: Config,
+  db: Database,
+  html: HtmlChecker,
+  bells: Record<Bell, () => void>,
+  onReported: () => void,
+  log: Logger,
+) {
+  const events = makeEventsDoor(config, db, onReported, log)
   const keys = new KeyRegistry(db.pool)
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
   const app = await buildApp({
@@ -208,8 +242,14 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, onAccep
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,
-    accept: makeAccept(config, db, html, onAccepted, (...counted) => counts.count(...counted)),
+    accept: makeAccept(config, db, html, bells.email_ready, (...counted) => counts.count(...counted)),
     suppression: suppressionPolicy(config),
+    events: events.deps,
+    webhooks: {
+      keys: keyRing(config.encryptionKeys),
+      allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
+      onEnqueued: bells.webhook_ready,
+    },
     tokens: new Batcher({
       maxItems: 500,
       concurrency: 1,
@@ -227,6 +267,7 @@ async function startApi(config: Config, db: Database, html: HtmlChecker, onAccep
     clearTimeout(hangUp)
     await keys.close()
     await counts.close()
+    await events.close()
   }
   try {
     return { url: await app.listen({ host: config.HOST, port: config.PORT }), stop }

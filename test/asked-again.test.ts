@@ -4,9 +4,9 @@ import { pauseCompany, resumeCompany } from '../src/db/companies.ts'
 import { expireWaitingEmails } from '../src/db/expiry.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { recordFeedback } from '../src/pipeline/record-feedback.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import type { Provider } from '../src/providers/provider.ts'
+import { tell } from './support/feedback.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import {
   accept,
@@ -109,7 +109,7 @@ describe('an attempt that is to be asked about', () => {
 
   test('is resolved by an event of the provider, in line or while it is being asked', async () => {
     const told = (outboxId: string) =>
-      recordFeedback(db, outboxId, 'm-1', { kind: 'DELIVERED', recipient: 'maria@example.com', metadata: {} })
+      tell(db, outboxId, 'm-1', { kind: 'DELIVERED', recipient: 'maria@example.com', metadata: {} })
     const inLine = await toBeAsked(scripted('resend', true, lost()))
     await told(inLine)
     expect(typesOf(await story(inLine))).toEqual([...IN_DOUBT, 'RESOLVED', 'DELIVERED'])

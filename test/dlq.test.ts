@@ -14,9 +14,9 @@ import {
 } from '../src/db/dead-letters.ts'
 import { purgeDeadLetters, purgeOldPayloads } from '../src/db/dead-letters-purge.ts'
 import { type Database, openDatabase } from '../src/db/pool.ts'
-import { recordFeedback } from '../src/pipeline/record-feedback.ts'
 import { type TestCli, testCli } from './support/cli.ts'
 import { makeDead } from './support/dead.ts'
+import { tell } from './support/feedback.ts'
 import { accept, draft, storyOf, workOff } from './support/line.ts'
 import { BIN, cleanUp, makeDataDir, runGateway, runShell } from './support/process.ts'
 
@@ -164,7 +164,7 @@ describe('dlq show', () => {
   test('of an e-mail that was delivered after all finds no entry any more', async () => {
     const { companyId } = await company()
     const [outboxId] = await makeDead(db.pool, companyId, 1)
-    await recordFeedback(db.pool, outboxId!, 'm-1', DELIVERY)
+    await tell(db.pool, outboxId!, 'm-1', DELIVERY)
     expect(await cli.fails(1, 'dlq', 'show', outboxId!)).toBe(`There is no dead letter ${outboxId}.\n`)
     expect(await cli.fails(1, 'dlq', 'replay', outboxId!)).toContain('the e-mail is DELIVERED')
     expect((await storyOf(db.pool, outboxId!)).email.status).toBe('DELIVERED')
@@ -173,7 +173,7 @@ describe('dlq show', () => {
   test('of an entry whose e-mail was delivered says that it cannot be replayed', async () => {
     const { companyId } = await company()
     const [outboxId] = await makeDead(db.pool, companyId, 1, { status: 'EXPIRED' })
-    await recordFeedback(db.pool, outboxId!, 'm-1', DELIVERY)
+    await tell(db.pool, outboxId!, 'm-1', DELIVERY)
     // Written by a settlement that the report waited for: the report could not see it yet.
     await db.pool.query(
       `insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,

@@ -71,7 +71,7 @@ describe('magic recipients', () => {
   })
 
   test('a cc that bounces leaves the e-mail to its to', async () => {
-    const outboxId = await sendOk(gateway, company, { cc: ['bounce@simulator.test'] })
+    const outboxId = await sendOk(gateway, company, { cc: ['bounce+cc@simulator.test'] })
     const told = await until(
       () => story(outboxId),
       one => typesOf(one).includes('BOUNCE'),
@@ -84,7 +84,7 @@ describe('magic recipients', () => {
   })
 
   test('the spelling does not matter', async () => {
-    await settled(await sendOk(gateway, company, { to: 'B. <Bounce@Simulator.TEST>' }), 'BOUNCED')
+    await settled(await sendOk(gateway, company, { to: 'B. <Bounce+Again@Simulator.TEST>' }), 'BOUNCED')
   })
 
   test('reject@ is refused, and is a dead letter with reason, history and data', async () => {

@@ -3,9 +3,9 @@ import { startAttempts } from '../src/db/attempts.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
-import { recordFeedback } from '../src/pipeline/record-feedback.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import type { Provider, SendResult } from '../src/providers/provider.ts'
+import { tell } from './support/feedback.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import {
   accept,
@@ -116,7 +116,7 @@ describe('evidence from another recipient', () => {
   test('a cc that was delivered shows that the message left: it is not sent again', async () => {
     const ses = scripted('ses', false, lost(), taken())
     const outboxId = await inDoubt(ses, { cc: ['bob@example.com'] })
-    await recordFeedback(db, outboxId, 'm-1', { kind: 'DELIVERED', recipient: 'bob@example.com', metadata: {} })
+    await tell(db, outboxId, 'm-1', { kind: 'DELIVERED', recipient: 'bob@example.com', metadata: {} })
     await graceOver(db)
     await resolveUnknownSends(db, [])
     await workWith(ses)

@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WEBHOOK_EVENT_SCHEMAS } from '../src/contracts/webhook-events.ts'
 import { buildApp } from '../src/http/app.ts'
 import { makeLog } from '../src/telemetry/log.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from './support/gateway.ts'
@@ -115,6 +116,18 @@ describe('the document', () => {
     expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey', 'bearer', 'administrator'])
   })
 
+  test('describes every webhook that the gateway sends, with the headers that sign it', () => {
+    const webhooks = (document as unknown as { webhooks: Record<string, { post: Operation }> }).webhooks
+    expect(Object.keys(webhooks).sort()).toEqual(Object.keys(WEBHOOK_EVENT_SCHEMAS).sort())
+    for (const [type, { post }] of Object.entries(webhooks)) {
+      expect(post.parameters!.map(one => one.name)).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+      const validate = compiled(
+        pointerTo('webhooks', type, 'post', 'requestBody', 'content', 'application/json', 'schema'),
+      )
+      expect(validate({ type, timestamp: 'today', data: {} })).toBe(false)
+    }
+  })
+
   test.each([
     ['POST', '/v1/email/send', ['202', '422']],
     ['POST', '/v1/email/batch', ['202', '422']],
@@ -143,7 +156,16 @@ describe('the document', () => {
 
   /** As Fastify itself knows them; nothing is asked of what the routes need. */
   async function routesOfTheApp(): Promise<string[]> {
-    const nothing = { db: {}, keys: {}, accept: {}, tokens: {}, pepper: '', trustProxy: false, version: '0' }
+    const nothing = {
+      db: {},
+      keys: {},
+      accept: {},
+      tokens: {},
+      events: { resendSecrets: [] },
+      pepper: '',
+      trustProxy: false,
+      version: '0',
+    }
     const log = makeLog({ level: 'silent', pretty: false })
     const app = await buildApp({ ...nothing, log, publicUrl: 'http://gateway.test' } as never)
     await app.ready()

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
+import { keyRing } from '../src/contracts/encryption.ts'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { DEFAULT_SUPPRESSION_POLICY } from '../src/contracts/suppression.ts'
 import { buildApp } from '../src/http/app.ts'
@@ -596,7 +597,9 @@ describe('a sender, where mail leaves the machine,', () => {
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,
       suppression: DEFAULT_SUPPRESSION_POLICY,
+      events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: null, resendSecrets: [] },
       accept: { ...makeAccept(config, gateway.db, html, () => {}), captureOnly: false },
+      webhooks: { keys: keyRing(config.encryptionKeys), allowPrivate: false, onEnqueued: () => {} },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),
       trustProxy: false,

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { recordFeedback } from '../src/pipeline/record-feedback.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import type { Provider } from '../src/providers/provider.ts'
+import { tell as report } from './support/feedback.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import {
   accept,
@@ -63,7 +63,7 @@ async function inDoubt(provider: Provider, change: DraftChange = {}): Promise<st
 }
 
 const tell = (outboxId: string, kind: 'DELIVERED' | 'BOUNCED' | 'COMPLAINED', recipient = 'maria@example.com') =>
-  recordFeedback(db, outboxId, 'm-told', { kind, recipient, metadata: {} })
+  report(db, outboxId, 'm-told', { kind, recipient, metadata: {} })
 
 describe('an attempt that left and was not answered', () => {
   test.each([
@@ -129,7 +129,7 @@ describe('evidence: the provider’s own event', () => {
   test('that overtakes the answer: the state stands, the answer adds what only it knows, and there is no doubt', async () => {
     const [outboxId] = await accept(db, [draft(companyId)])
     const early = scripted('ses', false, async message => {
-      await recordFeedback(db, message.outboxId, 'm-1', {
+      await report(db, message.outboxId, 'm-1', {
         kind: 'DELIVERED',
         recipient: 'maria@example.com',
         metadata: {},

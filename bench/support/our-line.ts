@@ -26,7 +26,16 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
   const db = openDatabase(config.DATABASE_URL!, () => {})
   const html = new HtmlChecker(config.hashPepper)
   const log = makeLog({ level: config.LOG_LEVEL, pretty: false })
-  const line = await makeLine({ config, db, providers: providersOf(send), html, log })
+  const line = await makeLine({
+    config,
+    db,
+    providers: providersOf(send),
+    html,
+    log,
+    reported: () => {},
+    sent: () => {},
+    onSettled: () => {},
+  })
   return {
     config,
     db,

@@ -1,16 +1,9 @@
 import { domainToASCII } from 'node:url'
 import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
-import {
-  type Company,
-  type CompanyChange,
-  findCompany,
-  listCompanies,
-  pauseCompany,
-  resumeCompany,
-  updateCompany,
-} from '../db/companies.ts'
+import { type Company, type CompanyChange, findCompany, listCompanies, updateCompany } from '../db/companies.ts'
 import type { Database } from '../db/pool.ts'
 import { registerCompany } from '../db/registration.ts'
+import { BY_REPUTATION, pauseByHand, resumeByHand } from '../pipeline/company-standing.ts'
 import {
   type Answer,
   type Command,
@@ -24,7 +17,7 @@ import {
 } from './command.ts'
 
 export const companyCommand: Command = {
-  usage: `company create NAME | list | update ID|NAME | pause ID|NAME [--reason TEXT] | resume ID|NAME
+  usage: `company create NAME | list | update ID|NAME | pause ID|NAME [--reason TEXT] | resume ID|NAME [--reason TEXT]
         [--weight N] [--rate N|none] [--retry-policy ${RETRY_POLICY_NAMES.join('|')}|none] [--from-domains a.com,b.com]`,
   words: 2,
   options: {
@@ -65,16 +58,26 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action>
     return shown(db, company.companyId)
   },
   async pause({ db }, given, values) {
-    const company = await known(db, given)
-    await pauseCompany(db.pool, company.companyId, text(values, 'reason') ?? 'paused from the command line')
-    return shown(db, company.companyId)
+    const { companyId } = await known(db, given)
+    const reason = text(values, 'reason') ?? 'paused from the command line'
+    await pauseByHand(db.pool, { companyId, reason, performedBy: BY_COMMAND_LINE })
+    return shown(db, companyId)
   },
-  async resume({ db }, given) {
-    const company = await known(db, given)
-    await resumeCompany(db.pool, company.companyId)
-    return shown(db, company.companyId)
+  async resume({ db }, given, values) {
+    const { companyId, name, pausedBy, pauseReason } = await known(db, given)
+    const reason = text(values, 'reason')
+    if (pausedBy === BY_REPUTATION && !reason?.trim())
+      throw new UsageError(`${name} was paused for its reputation (${pauseReason}): say with --reason what has changed`)
+    await resumeByHand(db.pool, {
+      companyId,
+      reason: reason ?? 'resumed from the command line',
+      performedBy: BY_COMMAND_LINE,
+    })
+    return shown(db, companyId)
   },
 }
+
+const BY_COMMAND_LINE = 'command line'
 
 export async function known(db: Database, given: string | undefined): Promise<Company> {
   const idOrName = required(given, 'ID|NAME of the company')

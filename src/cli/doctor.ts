@@ -1,6 +1,8 @@
 import type { Config } from '../config.ts'
 import { type Health, readHealth } from '../db/health.ts'
+import { type InboxState, readInbox } from '../db/provider-events.ts'
 import { listProviders } from '../db/providers.ts'
+import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
 import { type Command, type Opened, withStorage } from './command.ts'
 
 type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }
@@ -41,6 +43,9 @@ async function examine({ config, db, where }: Opened): Promise<Check[]> {
     workers(health, config),
     ...(await providers(db.pool, config)),
     backlog(health),
+    ...eventSettings(config),
+    inboxOf(await readInbox(db.pool)),
+    ...standing(await listStandings(db.pool)),
     deadLetters(health),
   ]
 }
@@ -127,6 +132,45 @@ function backlog({ waiting, oldestWaitingSeconds, unknown }: Health): Check {
   const oldest = oldestWaitingSeconds === null ? '' : `, the oldest for ${Math.round(oldestWaitingSeconds)} s`
   const detail = `${waiting} ready${oldest}; ${unknown} of unknown outcome`
   return { name: 'backlog', state: (oldestWaitingSeconds ?? 0) > OLD_SECONDS ? 'warning' : 'ok', detail }
+}
+
+/** Without them SENT is the last that is ever known of an e-mail, and nothing suppresses. */
+function eventSettings(config: Config): Check[] {
+  const name = 'events'
+  const missing: Check[] = []
+  const uses = (provider: string) => config.EMAIL_PROVIDER.some(entry => entry.split(':')[0] === provider)
+  const say = (setting: string, what: string) =>
+    missing.push({ name, state: 'warning', detail: `${setting} is not set: ${what}` })
+  if (uses('ses') && !config.SNS_TOPIC_ARNS)
+    say('SNS_TOPIC_ARNS', 'bounces and complaints of Amazon SES are not heard of')
+  if (uses('ses') && config.SNS_TOPIC_ARNS && !config.SES_CONFIGURATION_SET)
+    say('SES_CONFIGURATION_SET', 'only notifications of the identity come, without Send events and tags')
+  if (uses('resend') && !config.RESEND_WEBHOOK_SECRET)
+    say('RESEND_WEBHOOK_SECRET', 'bounces and complaints of Resend are not heard of')
+  const unsigned = (config.SNS_TOPIC_ARNS ?? []).filter(
+    arn => config.SNS_REGIONS && !config.SNS_REGIONS.includes(arn.split(':')[3]!),
+  )
+  if (unsigned.length > 0)
+    missing.push({
+      name,
+      state: 'failed',
+      detail: `SNS_REGIONS lacks the region of ${unsigned.join(', ')}: it is refused`,
+    })
+  return missing
+}
+
+function inboxOf({ waiting, oldestSeconds }: InboxState): Check {
+  const oldest = oldestSeconds === null ? '' : `, the oldest for ${Math.round(oldestSeconds)} s`
+  const state = (oldestSeconds ?? 0) > OLD_SECONDS ? 'warning' : 'ok'
+  return { name: 'inbox', state, detail: `${waiting} provider events to process${oldest}` }
+}
+
+function standing(companies: CompanyStandingRow[]): Check[] {
+  return companies.flatMap(({ name: company, warnReason, pausedAt, pauseReason, pausedBy }): Check[] => {
+    const name = 'reputation'
+    if (pausedAt) return [{ name, state: 'warning', detail: `${company} is paused by ${pausedBy}: ${pauseReason}` }]
+    return warnReason ? [{ name, state: 'warning', detail: `${company} is warned: ${warnReason}` }] : []
+  })
 }
 
 function deadLetters({ deadLetters: count }: Health): Check {

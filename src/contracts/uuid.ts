@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { hash, randomFillSync } from 'node:crypto'
 
 const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
@@ -56,6 +56,13 @@ export function uuidv7Time(id: string): Date {
 /** The lowest id of that millisecond: partition bounds and "since" filters. */
 export function uuidv7Floor(date: Date): string {
   return `${timePrefix(date.getTime())}7000-8000-000000000000`
+}
+
+/** The same id for the same text (version 8): what is written under it a second time is recognised. */
+export function uuidOf(text: string): string {
+  const hex = hash('sha256', text, 'hex')
+  const variant = HEX[(Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80]!
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`
 }
 
 /** The canonical form, of any version: what callers of other systems send is not ours to date. */

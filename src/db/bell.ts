@@ -1,15 +1,21 @@
 import pg from 'pg'
 import type { Queryable } from './pool.ts'
 
-const CHANNEL = 'email_ready'
+/** Something became ready: an e-mail to send, a webhook to deliver. */
+export type Bell = 'email_ready' | 'webhook_ready'
 
 /** Tells the workers of other processes. A statement of its own: inside the accept, NOTIFY would line up all commits. */
-export async function ringBell(db: Queryable): Promise<void> {
-  await db.query(`notify ${CHANNEL}`)
+export async function ringBell(db: Queryable, bell: Bell): Promise<void> {
+  await db.query(`notify ${bell}`)
 }
 
-/** Hears the bell of other processes, over a connection of its own that is opened again when lost. */
-export function hearBell(url: string, onRing: () => void, onError: (error: Error) => void): () => Promise<void> {
+/** Hears the bells of other processes, over a connection of its own that is opened again when lost. */
+export function hearBells(
+  url: string,
+  onRing: Record<Bell, () => void>,
+  onError: (error: Error) => void,
+): () => Promise<void> {
+  const bells = Object.keys(onRing) as Bell[]
   let client: pg.Client | null = null
   let timer: NodeJS.Timeout | undefined
   let stopped = false
@@ -17,7 +23,7 @@ export function hearBell(url: string, onRing: () => void, onError: (error: Error
   async function listen(): Promise<void> {
     const fresh = new pg.Client({ connectionString: url, application_name: 'email-gateway-bell', keepAlive: true })
     client = fresh
-    fresh.on('notification', onRing)
+    fresh.on('notification', ({ channel }) => onRing[channel as Bell]?.())
     fresh.on('error', error => {
       onError(error)
       again()
@@ -25,9 +31,9 @@ export function hearBell(url: string, onRing: () => void, onError: (error: Error
     fresh.on('end', again)
     try {
       await fresh.connect()
-      await fresh.query(`listen ${CHANNEL}`)
+      await fresh.query(bells.map(bell => `listen ${bell}`).join(';'))
       // What rang while nobody listened.
-      onRing()
+      for (const bell of bells) onRing[bell]()
     } catch (error) {
       onError(error as Error)
       again()

@@ -10,11 +10,14 @@ export type Company = {
   retryPolicy: RetryPolicyName | null
   pausedAt: Date | null
   pauseReason: string | null
+  /** `reputation`, or the administrator's name. */
+  pausedBy: string | null
   createdAt: Date
 }
 
 const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", weight, rate_per_second as "ratePerSecond",
-  retry_policy as "retryPolicy", paused_at as "pausedAt", pause_reason as "pauseReason", created_at as "createdAt"`
+  retry_policy as "retryPolicy", paused_at as "pausedAt", pause_reason as "pauseReason",
+  paused_by as "pausedBy", created_at as "createdAt"`
 
 export type CompanyChange = Partial<Pick<Company, 'fromDomains' | 'weight' | 'ratePerSecond' | 'retryPolicy'>>
 
@@ -76,20 +79,31 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
   )
 }
 
-export async function pauseCompany(db: Queryable, companyId: string, reason: string): Promise<void> {
-  await run(
+/** Answers whether there is such a company. Paused already, it keeps the moment and gets the new reason. */
+export async function pauseCompany(
+  db: Queryable,
+  companyId: string,
+  reason: string,
+  by = 'administrator',
+): Promise<boolean> {
+  const rows = await run(
     db,
     'pause-company',
-    `update companies set paused_at = coalesce(paused_at, now()), pause_reason = $2, updated_at = now() where company_id = $1`,
-    [companyId, reason],
+    `update companies set paused_at = coalesce(paused_at, now()), pause_reason = $2, paused_by = $3, updated_at = now()
+     where company_id = $1 returning 1 as one`,
+    [companyId, reason, by],
   )
+  return rows.length > 0
 }
 
-export async function resumeCompany(db: Queryable, companyId: string): Promise<void> {
-  await run(
+/** Answers whether it was paused. */
+export async function resumeCompany(db: Queryable, companyId: string): Promise<boolean> {
+  const rows = await run(
     db,
     'resume-company',
-    `update companies set paused_at = null, pause_reason = null, updated_at = now() where company_id = $1`,
+    `update companies set paused_at = null, pause_reason = null, paused_by = null, updated_at = now()
+     where company_id = $1 and paused_at is not null returning 1 as one`,
     [companyId],
   )
+  return rows.length > 0
 }

@@ -10,6 +10,20 @@ export async function countOne(db: Queryable, name: string, label: string): Prom
   )
 }
 
+/** In one order, always: two that count the same things wait for each other in one direction. */
+export async function addCounts(db: Queryable, counts: Counter[]): Promise<void> {
+  if (counts.length === 0) return
+  await run(
+    db,
+    'add-counts',
+    `insert into counters as c (name, label, value)
+     select name, label, sum(value) from json_to_recordset($1::json) as x(name text, label text, value bigint)
+     group by name, label order by name, label
+     on conflict (name, label) do update set value = c.value + excluded.value`,
+    [JSON.stringify(counts)],
+  )
+}
+
 export type Counter = { name: string; label: string; value: number }
 
 export async function listCounters(db: Queryable): Promise<Counter[]> {

@@ -1,84 +1,232 @@
-import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
+import type { EmailBefore, FeedbackDecision } from '../contracts/feedback.ts'
 import { type Queryable, run } from './pool.ts'
+import { tellCompanies } from './webhook-queue.ts'
 
-export type Feedback = {
-  outboxId: string
-  messageId: string
-  status: EmailStatus
-  /** Statuses that this one outranks; any other stays as it is, and the event is written all the same. */
-  outranks: EmailStatus[]
-  /** Statuses in which it was not known to have left: what became of any recipient shows that it did. */
-  unsent: EmailStatus[]
-  type: EmailEventType
-  recipient: string
-  metadata: Record<string, unknown>
+export type FeedbackEmail = EmailBefore & {
+  companyId: string
+  test: boolean
+  /** Sent since the company's figures began: it counts for its reputation. */
+  counts: boolean
 }
 
+/** Locked emails; the ids that somebody else has locked; and those that are nowhere. */
+export type Locked = { emails: Map<string, FeedbackEmail>; busy: Set<string> }
+
 /**
- * What became of one recipient; the e-mail's own status is that of its `to`. The e-mail's row is locked first, as
- * settling does. Evidence ends the doubt about an unknown send, also while the provider is being asked about it, and takes a
- * dead letter out of its queue.
+ * The e-mails' rows are locked first, as settling does, and none is waited for: what somebody is just writing is looked at again
+ * a moment later. Read by a statement of its own, which sees what was written beside the e-mail before it was locked.
  */
-export async function putFeedback(db: Queryable, feedback: Feedback): Promise<void> {
-  await run(
-    db,
-    'put-feedback',
-    `with email as materialized (
-       select outbox_id, status, attempt_id, started_at from email_outbox where outbox_id = $1 for update
-     ), told as (
-       update email_recipients r set status = $2 from email
-       where r.outbox_id = $1 and lower(r.address) = $5 and r.status = any($3) returning r.kind
-     ), moved as (
-       update email_outbox o set status = case when told.to then $2 else 'SENT' end, lease_id = null, started_at = null, next_attempt_at = null, failed_at = null,
-         message_id = coalesce(o.message_id, $7), sent_at = coalesce(o.sent_at, now()),
-         delivered_at = case when told.to and $2 = 'DELIVERED' then now() else o.delivered_at end,
-         bounced_at = case when told.to and $2 = 'BOUNCED' then now() else o.bounced_at end,
-         bounce_type = case when told.to and $2 = 'BOUNCED' then $6::jsonb ->> 'bounceType' else o.bounce_type end,
-         complained_at = case when told.to and $2 = 'COMPLAINED' then now() else o.complained_at end
-       from email, (select bool_or(kind = 'to') as to from told having count(*) > 0) told
-       where o.outbox_id = $1 and email.status = any(case when told.to then $3 else $8::text[] end)
-       returning email.status as before, email.attempt_id, email.status = 'UNKNOWN' or (email.started_at is not null and exists (
-         select from email_events e where e.outbox_id = $1 and e.type = 'UNKNOWN' and e.metadata ->> 'attemptId' = email.attempt_id::text
-       )) as doubted
-     ), resolved as (
-       insert into email_events (outbox_id, event_id, type, metadata)
-       select $1, uuid_v7_now(1), 'RESOLVED', jsonb_build_object('by', 'provider-event', 'from', before, 'event', $4::text, 'attemptId', attempt_id)
-       from moved where doubted or before in ('FAILED', 'DLQ', 'EXPIRED') returning 1
-     ), counted as (
-       insert into counters as c (name, label, value) select 'unknown_resolved', 'provider-event', 1 from moved where doubted
-       on conflict (name, label) do update set value = c.value + 1
-     )
-     insert into email_events (outbox_id, event_id, type, metadata) select $1, uuid_v7_now(2), $4, $6 from email`,
-    [
-      feedback.outboxId,
-      feedback.status,
-      feedback.outranks,
-      feedback.type,
-      feedback.recipient,
-      JSON.stringify(feedback.metadata),
-      feedback.messageId,
-      feedback.unsent,
-    ],
+export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Locked> {
+  if (outboxIds.length === 0) return { emails: new Map(), busy: new Set() }
+  const locked = await run<{ outbox_id: string }>(
+    tx,
+    'lock-emails-for-feedback',
+    `select outbox_id from email_outbox where outbox_id = any($1) order by outbox_id for update skip locked`,
+    [outboxIds],
   )
-  await forgetDoubtAndDeath(db, feedback.outboxId)
+  const mine = locked.map(row => row.outbox_id)
+  const rows = await run<FeedbackEmail>(
+    tx,
+    'read-emails-for-feedback',
+    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
+       not o.test and coalesce(o.sent_at, now()) >= c.reputation_since as counts,
+       o.status = 'UNKNOWN' or (o.started_at is not null and exists (
+         select from email_events e where e.outbox_id = o.outbox_id and e.type = 'UNKNOWN'
+           and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
+       (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
+         'suppressed', r.suppressed) order by r.ordinal), '[]') from email_recipients r where r.outbox_id = o.outbox_id) as recipients
+     from email_outbox o join companies c using (company_id) where o.outbox_id = any($1)`,
+    [mine],
+  )
+  const emails = new Map(rows.map(row => [row.outboxId, row]))
+  const missing = outboxIds.filter(id => !emails.has(id))
+  return { emails, busy: missing.length > 0 ? await existing(tx, missing) : new Set() }
 }
 
+async function existing(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
+  const rows = await run<{ outbox_id: string }>(
+    tx,
+    'find-busy-emails',
+    `select outbox_id from email_outbox where outbox_id = any($1)`,
+    [outboxIds],
+  )
+  return new Set(rows.map(row => row.outbox_id))
+}
+
+export type MessageSearch = { messageId: string; keys: string[] }
+
+/** A company may write to one address a hundred thousand times; a report without tags about the oldest of them finds nobody. */
+const MAX_CANDIDATES = 5_000
+
 /**
- * After the report, in a statement of its own: a report that waited for a settlement cannot see what that one wrote beside
- * the e-mail.
+ * Which e-mail became this message, asked through its recipients, whose index is there already. An index on the message id would
+ * make every settlement write it.
  */
-async function forgetDoubtAndDeath(db: Queryable, outboxId: string): Promise<void> {
+export async function findByMessage(tx: Queryable, searches: MessageSearch[]): Promise<Map<string, string>> {
+  if (searches.length === 0) return new Map()
+  const rows = await run<{ m: string; outbox_id: string }>(
+    tx,
+    'find-by-message',
+    `select i.m, found.outbox_id from json_to_recordset($1::json) as i(m text, k bigint[]) cross join lateral (
+       select o.outbox_id from (
+         select r.outbox_id from email_recipients r
+         where r.address_key = any(i.k) and r.outbox_id >= uuid_v7_floor(now() - interval '45 days')
+         order by r.outbox_id desc limit $2) r
+       join email_outbox o on o.outbox_id = r.outbox_id where o.message_id = i.m limit 1) found`,
+    [JSON.stringify(searches.map(({ messageId, keys }) => ({ m: messageId, k: keys }))), MAX_CANDIDATES],
+  )
+  return new Map(rows.map(row => [row.m, row.outbox_id]))
+}
+
+export type DecidedEmail = { email: FeedbackEmail; decision: FeedbackDecision }
+
+/** States, moments, and where doubt and death have ended; of rows that this transaction has locked. Answers which events were new. */
+export async function putFeedback(tx: Queryable, decided: DecidedEmail[]): Promise<Set<string>> {
+  if (decided.length === 0) return new Set()
+  await putRecipients(tx, decided)
+  await putEmails(tx, decided)
+  const fresh = await putEvents(tx, decided)
+  await putRejected(tx, decided)
+  await forgetDoubtAndDeath(tx, decided)
+  return fresh
+}
+
+async function putRecipients(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+  const rows = decided.flatMap(({ email, decision }) =>
+    decision.recipients.map(({ ordinal, status }) => ({ o: email.outboxId, n: ordinal, s: status })),
+  )
+  if (rows.length === 0) return
   await run(
-    db,
+    tx,
+    'put-feedback-recipients',
+    `update email_recipients r set status = i.s from json_to_recordset($1::json) as i(o uuid, n smallint, s text)
+     where r.outbox_id = i.o and r.ordinal = i.n`,
+    [JSON.stringify(rows)],
+  )
+}
+
+async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+  const rows = decided.map(({ email, decision }) => ({
+    o: email.outboxId,
+    moved: decision.moved,
+    s: decision.status,
+    m: decision.messageId,
+    sent: decision.sentAt,
+    delivered: decision.deliveredAt,
+    bounced: decision.bouncedAt,
+    bounce: decision.bounceType,
+    complained: decision.complainedAt,
+    code: decision.rejected?.code,
+    reason: decision.rejected?.reason,
+    at: decision.rejected?.at,
+  }))
+  await run(
+    tx,
+    'put-feedback-emails',
+    `update email_outbox o set status = i.s,
+       lease_id = case when i.moved then null else o.lease_id end, started_at = case when i.moved then null else o.started_at end,
+       next_attempt_at = case when i.moved then null else o.next_attempt_at end,
+       message_id = coalesce(o.message_id, i.m), sent_at = coalesce(o.sent_at, least(i.sent, now())),
+       delivered_at = least(o.delivered_at, i.delivered), bounced_at = least(o.bounced_at, i.bounced),
+       bounce_type = case when o.bounce_type = 'Permanent' or (o.bounce_type = 'Transient' and i.bounce is distinct from 'Permanent')
+         then o.bounce_type else coalesce(i.bounce, o.bounce_type) end,
+       complained_at = least(o.complained_at, i.complained),
+       failed_at = case when not i.moved then o.failed_at when i.s = 'REJECTED' then least(i.at, now()) end,
+       error_code = case when i.moved and i.s = 'REJECTED' then i.code else o.error_code end,
+       error_category = case when i.moved and i.s = 'REJECTED' then 'PERMANENT_ERROR' else o.error_category end,
+       failure_reason = case when i.moved and i.s = 'REJECTED' then i.reason else o.failure_reason end
+     from json_to_recordset($1::json) as i(o uuid, moved boolean, s text, m text, sent timestamptz, delivered timestamptz,
+       bounced timestamptz, bounce text, complained timestamptz, code text, reason text, at timestamptz)
+     where o.outbox_id = i.o`,
+    [JSON.stringify(rows)],
+  )
+}
+
+/** What companies may ask to hear of. */
+const TOLD_AS: Partial<Record<string, string>> = {
+  SENT: 'email.sent',
+  DELIVERED: 'email.delivered',
+  BOUNCE: 'email.bounced',
+  COMPLAINT: 'email.complained',
+}
+
+/** An event that is there already is the same fact, told again; SENT is one fact, whoever tells it. */
+async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<string>> {
+  const rows = decided.flatMap(({ email, decision }) =>
+    decision.events.map(({ id, type, metadata }, place) => ({
+      o: email.outboxId,
+      c: email.companyId,
+      e: id,
+      t: type,
+      w: TOLD_AS[type],
+      x: metadata,
+      n: place,
+    })),
+  )
+  if (rows.length === 0) return new Set()
+  const written = await run<{ event_id: string }>(
+    tx,
+    'put-feedback-events',
+    `with input as materialized (
+       select * from json_to_recordset($1::json) as i(o uuid, c uuid, e uuid, t text, w text, x jsonb, n int)
+     ), written as (
+       -- A microsecond apart: events of one commit are told in the order in which they were decided.
+       insert into email_events (outbox_id, event_id, type, created_at, metadata)
+       select o, e, t, now() + n * interval '1 microsecond', x from input
+       where t <> 'SENT' or not exists (select from email_events told where told.outbox_id = o and told.type = 'SENT') order by o, n
+       on conflict do nothing returning outbox_id, event_id
+     ), ${tellCompanies(`select i.c as company_id, i.o as outbox_id, i.e as event_id, i.w as type
+       from input i join written w on w.outbox_id = i.o and w.event_id = i.e where i.w is not null`)}
+     select event_id from written`,
+    [JSON.stringify(rows)],
+  )
+  return new Set(written.map(row => row.event_id))
+}
+
+/** Refused after all: a dead letter, as when the provider says so at once (decision 8). */
+async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+  const ids = decided
+    .filter(({ decision }) => decision.moved && decision.status === 'REJECTED')
+    .map(({ email }) => email.outboxId)
+  if (ids.length === 0) return
+  await run(
+    tx,
+    'put-feedback-rejected',
+    `with dead as (
+       insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
+         retry_history, original_data, enqueued_at)
+       select o.outbox_id, o.company_id, greatest(1, o.attempts), o.failure_reason, o.error_code, o.failed_at,
+         jsonb_build_array(jsonb_build_object('attempt', greatest(1, o.attempts), 'timestamp', o.failed_at, 'error', o.error_code,
+           'message', o.failure_reason)),
+         jsonb_build_object('outboxId', o.outbox_id, 'companyId', o.company_id, 'requestId', o.request_id, 'externalId', o.external_id,
+           'subject', o.subject, 'templateType', o.template_type, 'tags', o.tags), o.created_at
+       from email_outbox o where o.outbox_id = any($1)
+       on conflict (outbox_id) do nothing
+       returning outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code
+     ), moved as (
+       insert into email_events (outbox_id, event_id, type, created_at, metadata)
+       select outbox_id, uuid_v7_now(3), 'DLQ_MOVED', now() + interval '1 millisecond',
+         jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
+       from dead returning outbox_id, event_id
+     ), ${tellCompanies(`select d.company_id, m.outbox_id, m.event_id, 'email.failed' as type from moved m join dead d using (outbox_id)`)}
+     select 1 as one`,
+    [ids],
+  )
+}
+
+/** Evidence ends the doubt about an unknown send, and takes a dead letter out of its queue. */
+async function forgetDoubtAndDeath(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+  const known = decided.filter(({ decision }) => decision.moved).map(({ email }) => email.outboxId)
+  if (known.length === 0) return
+  const undead = decided
+    .filter(({ decision }) => decision.moved && decision.status !== 'REJECTED')
+    .map(({ email }) => email.outboxId)
+  await run(
+    tx,
     'forget-doubt-and-death',
-    `with ended as materialized (
-       select outbox_id from email_outbox
-       where outbox_id = $1 and status in ('SENT', 'DELIVERED', 'BOUNCED', 'COMPLAINED')
-     ), undead as (
-       delete from dead_letters where outbox_id in (select outbox_id from ended)
-     )
-     delete from unknown_sends where outbox_id in (select outbox_id from ended)`,
-    [outboxId],
+    `with undead as (delete from dead_letters where outbox_id = any($2))
+     delete from unknown_sends where outbox_id = any($1)`,
+    [known, undead],
   )
 }
 

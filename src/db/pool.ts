@@ -48,6 +48,29 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
   return { hot, pool, close: async () => void (await Promise.all([pool.end(), hot.end()])) }
 }
 
+/** All of it or nothing. A connection whose transaction failed is not used again. */
+export async function inTransaction<Out>(pool: pg.Pool, act: (tx: Queryable) => Promise<Out>): Promise<Out> {
+  const client = await connect(pool)
+  try {
+    await client.query('begin')
+    const out = await act(client)
+    await client.query('commit')
+    client.release()
+    return out
+  } catch (error) {
+    client.release(error as Error)
+    throw isLostConnection(error) ? new DatabaseUnavailable('The database did not answer.', { cause: error }) : error
+  }
+}
+
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    throw isLostConnection(error) ? new DatabaseUnavailable('The database did not answer.', { cause: error }) : error
+  }
+}
+
 /** Runs a named prepared statement. */
 export async function run<Row extends pg.QueryResultRow>(
   db: Queryable,
@@ -83,7 +106,7 @@ export function isMissingPartition(error: unknown): boolean {
 }
 
 /** Deadlock or serialisation failure: nothing was written, and the same statement may succeed now. */
-function isPassingConflict(error: unknown): boolean {
+export function isPassingConflict(error: unknown): boolean {
   return /^(40P01|40001)$/.test((error as { code?: string }).code ?? '')
 }
 

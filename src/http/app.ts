@@ -8,11 +8,14 @@ import { SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import { adminRoutes } from './routes-admin.ts'
+import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { operationRoutes } from './routes-operations.ts'
+import { type ProviderEventDeps, providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
+import { type WebhookRouteDeps, webhookRoutes } from './routes-webhooks.ts'
 import { validatorCompiler } from './validation.ts'
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/
@@ -28,7 +31,13 @@ const SECURITY_HEADERS = {
 export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
   EmailRouteDeps &
-  SuppressionRouteDeps & { log: FastifyBaseLogger; trustProxy: boolean; publicUrl: string | undefined; version: string }
+  SuppressionRouteDeps &
+  WebhookRouteDeps & { events: ProviderEventDeps } & {
+    log: FastifyBaseLogger
+    trustProxy: boolean
+    publicUrl: string | undefined
+    version: string
+  }
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp(deps)
@@ -36,12 +45,15 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await app.register(async api => {
     sendRoutes(api, deps)
     emailRoutes(api, deps)
+    webhookRoutes(api, deps)
     suppressionRoutes(api, deps)
     const onRequest = requireAdministrator(deps.db.pool, deps.publicUrl)
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
+    adminCompanyRoutes(api, { ...deps, onRequest })
     operationRoutes(api, deps)
   })
+  await app.register(async events => providerEventRoutes(events, deps.events))
   return app
 }
 

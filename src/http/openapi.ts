@@ -4,6 +4,7 @@ import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-ty
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { z } from 'zod'
 import type { App } from './app.ts'
+import { describeWebhooks } from './openapi-webhooks.ts'
 
 /** RFC 9457, with our own members. */
 const problemSchema = z
@@ -56,7 +57,8 @@ export async function documentApi(
       security: [{ apiKey: [] }, { bearer: [] }],
     },
     transform: createJsonSchemaTransform({ skipList: ['/openapi.json'] }),
-    transformObject: document => withoutUnused(jsonSchemaTransformObject(document) as OpenAPIV3_1.Document),
+    transformObject: document =>
+      withoutUnused(describeWebhooks(jsonSchemaTransformObject(document) as OpenAPIV3_1.Document)),
   })
   // Its own assets, its own policy: no other host is asked for anything.
   await app.register(swaggerUi, {

@@ -1,10 +1,14 @@
 import { z } from 'zod'
+import { rateOf } from '../contracts/reputation.ts'
 import { listCounters } from '../db/counters.ts'
 import { readHealth } from '../db/health.ts'
 import type { Database } from '../db/pool.ts'
+import { readInbox } from '../db/provider-events.ts'
 import { listProviders } from '../db/providers.ts'
+import { listStandings } from '../db/reputation.ts'
 import { listSendRequests } from '../db/send-requests.ts'
 import { type ActiveCounts, countActive, readTotals } from '../db/suppression-stats.ts'
+import { readWebhookBacklog } from '../db/webhook-deliveries.ts'
 import { type MetricsSnapshot, makeMetrics } from '../telemetry/metrics.ts'
 import { remember } from '../telemetry/remember.ts'
 import type { App } from './app.ts'
@@ -22,16 +26,29 @@ async function snapshot(
   names: string[],
   countSuppressions: () => Promise<ActiveCounts>,
 ): Promise<MetricsSnapshot> {
-  const [health, counters, rows, sendRequests, suppressionSize, suppressions] = await Promise.all([
-    readHealth(db.pool),
-    listCounters(db.pool),
-    listProviders(db.pool, names),
-    listSendRequests(db.pool),
-    countSuppressions(),
-    readTotals(db.pool),
-  ])
+  const [health, counters, rows, sendRequests, suppressionSize, suppressions, inbox, companies, webhooks] =
+    await Promise.all([
+      readHealth(db.pool),
+      listCounters(db.pool),
+      listProviders(db.pool, names),
+      listSendRequests(db.pool),
+      countSuppressions(),
+      readTotals(db.pool),
+      readInbox(db.pool),
+      listStandings(db.pool),
+      readWebhookBacklog(db.pool),
+    ])
   const providers = rows.map(row => ({ name: row.name, open: row.state === 'open' }))
-  return { ...health, counters, providers, sendRequests, suppressionSize, suppressions }
+  const standings = companies
+    .filter(one => one.sent + one.bounced + one.complained > 0 || one.warnedAt || one.pausedAt)
+    .map(one => ({
+      companyId: one.companyId,
+      bounceRate: rateOf(one.bounced, one.sent),
+      complaintRate: rateOf(one.complained, one.sent),
+      warned: one.warnedAt !== null,
+      paused: one.pausedAt !== null,
+    }))
+  return { ...health, counters, providers, sendRequests, suppressionSize, suppressions, inbox, standings, webhooks }
 }
 
 export function operationRoutes(app: App, { db, providers }: { db: Database; providers: string[] }): void {

@@ -9,9 +9,10 @@ import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
 import type { Budget } from '../lanes/budget.ts'
 import type { Gate } from '../lanes/gate.ts'
 import type { InHand } from '../lanes/lane.ts'
-import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
+import type { OutgoingMessage, Provider, SendResult } from '../providers/provider.ts'
 import type { AttemptLog } from './attempt-log.ts'
 import type { HtmlChecker } from './html-check.ts'
+import type { ReportsOfSend } from './keep-reports.ts'
 import { type Outcome, toSettlement } from './outcome.ts'
 import { toMessage } from './outgoing-message.ts'
 import { validateEmail } from './validate-email.ts'
@@ -39,7 +40,8 @@ export type AttemptDeps = {
   /** Bounds the bytes of attachments that are in memory at once. */
   luggage: Pick<Budget, 'spend'>
   html: HtmlChecker
-  recordFeedback: (outboxId: string, messageId: string, event: ProviderEvent) => Promise<void>
+  /** Stores what the provider said about single recipients; answers how to have it looked at. */
+  keepReports: (sent: ReportsOfSend) => Promise<() => void>
   addLateAnswer: (late: { outboxId: string; attemptId: string; messageId: string }) => Promise<unknown>
   graceSeconds: number
   timeoutMs?: number
@@ -185,6 +187,11 @@ async function settle(
   startedMs: number,
   deps: AttemptDeps,
 ): Promise<void> {
+  // Before it is settled: a worker that is lost in between must not take with it what only it has heard.
+  const look =
+    result.kind === 'sent' && result.events.length > 0
+      ? await deps.keepReports({ provider: provider.name, message, messageId: result.messageId, events: result.events })
+      : null
   const outcome = outcomeOf(result, ticket, provider, deps)
   const facts = {
     ...factsOf(hand, ticket, attemptOf(ticket), startedMs, deps),
@@ -197,9 +204,7 @@ async function settle(
   const settlement = toSettlement(outcome, facts)
   if (await deps.settlements.add(settlement)) deps.log.settled(ticket, provider.name, outcome, facts)
   else await answerLate(hand, settlement, message.attemptId, deps)
-  if (result.kind === 'sent') {
-    for (const event of result.events) await deps.recordFeedback(hand.outboxId, result.messageId, event)
-  }
+  look?.()
 }
 
 function outcomeOf(result: SendResult, ticket: Ticket, provider: Provider, deps: AttemptDeps): Outcome {

@@ -6,14 +6,18 @@ import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
 import { returnExpiredLeases } from '../db/leases.ts'
 import { ensurePartitions } from '../db/partitions.ts'
 import type { Queryable } from '../db/pool.ts'
+import { purgeProviderEvents } from '../db/provider-events.ts'
+import { purgeReputation } from '../db/reputation.ts'
 import { forgetOldHours } from '../db/send-requests.ts'
 import { expireSuppressions } from '../db/suppression-ends.ts'
+import { failUndeliverable, purgeOldDeliveries } from '../db/webhook-deliveries.ts'
 import { resolveUnknownSends } from './resolve-unknown.ts'
 
 export type HousekeepingOptions = {
   /** Providers that recognise an attempt when asked again. */
   recognising: string[]
   graceSeconds: number
+  retentionDays: { providerEvents: number }
   /** Something may have become ready. */
   nudge: () => void
 }
@@ -29,6 +33,10 @@ const CHORES: Chore[] = [
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
   { name: 'forget-old-send-requests', everyMs: 3_600_000, run: forgetOldHours },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
+  { name: 'purge-provider-events', everyMs: 600_000, run: purgeEvents },
+  { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
+  { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
+  { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
 ]
 
@@ -39,6 +47,12 @@ async function returnLeases(db: Queryable, { recognising, graceSeconds, nudge }:
 
 async function resolveUnknown(db: Queryable, { recognising, nudge }: HousekeepingOptions): Promise<void> {
   if ((await resolveUnknownSends(db, recognising)) > 0) nudge()
+}
+
+const PURGE_BITE = 5_000
+
+async function purgeEvents(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<void> {
+  while ((await purgeProviderEvents(db, retentionDays.providerEvents, PURGE_BITE)) === PURGE_BITE);
 }
 
 /** What keeps the line clean while it works. Each chore is safe to run in several processes at once. */

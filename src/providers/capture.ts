@@ -3,7 +3,10 @@ import { uuidv7 } from '../contracts/uuid.ts'
 import type { CapturedMessage, CaptureItem } from '../db/capture-inbox.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
 
-/** Recipients at simulator.test that behave like the real thing going wrong. */
+/**
+ * Recipients at simulator.test that behave like the real thing going wrong. A bounce and a complaint suppress, as the real ones do:
+ * `bounce+anything@` is one that has not bounced yet.
+ */
 const REFUSALS: Record<string, { name: string; message: string }> = {
   'throttle@simulator.test': { name: 'Throttling', message: 'Maximum sending rate exceeded.' },
   'reject@simulator.test': { name: 'MessageRejected', message: 'Email address is not verified.' },
@@ -40,7 +43,7 @@ export function captureProvider(put: (item: CaptureItem) => Promise<string>): Pr
     close: async () => {},
     async send(message): Promise<SendResult> {
       const addresses = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
-      const refusal = addresses.map(address => REFUSALS[address]).find(Boolean)
+      const refusal = addresses.map(address => REFUSALS[withoutLabel(address)]).find(Boolean)
       if (refusal) return { kind: 'failed', failure: classifyProviderError({ provider: 'capture', ...refusal }) }
       const messageId = await put({
         messageId: `capture-${uuidv7()}`,
@@ -50,7 +53,7 @@ export function captureProvider(put: (item: CaptureItem) => Promise<string>): Pr
         message: toCaptured(message),
       })
       const events = addresses.flatMap(address =>
-        (FEEDBACK[address] ?? []).map(event => ({ ...event, recipient: address })),
+        (FEEDBACK[withoutLabel(address)] ?? []).map(event => ({ ...event, recipient: address })),
       )
       return { kind: 'sent', messageId, events }
     },
@@ -71,3 +74,5 @@ function bareAddress(text: string): string {
   const open = text.lastIndexOf('<')
   return (open === -1 ? text : text.slice(open + 1, -1)).toLowerCase()
 }
+
+const withoutLabel = (address: string) => address.replace(/\+[^@]*(?=@simulator\.test$)/, '')

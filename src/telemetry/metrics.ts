@@ -8,16 +8,33 @@ export type MetricsSnapshot = {
   unknown: number
   deadLetters: number
   workers: { concurrency: number }[]
+  webhooks: { waiting: number; oldestSeconds: number | null; disabled: number }
   sendRequests: { companyId: string; requests: number; suppressed: number }[]
   suppressionSize: Record<string, number>
+  inbox: { waiting: number; oldestSeconds: number | null }
+  standings: { companyId: string; bounceRate: number; complaintRate: number; warned: boolean; paused: boolean }[]
   suppressions: { reason: string; added: number; removed: number; expired: number }[]
 }
 
 /** Counted in Postgres, so that neither a crash nor the number of processes falsifies them. */
-const COUNTERS: Record<string, { help: string; label: string }> = {
-  unknown_sends: { help: 'Sends whose outcome was unknown, by reason', label: 'reason' },
-  unknown_resolved: { help: 'Unknown outcomes that were resolved, by evidence or policy', label: 'by' },
-  poison_jobs: { help: 'Jobs that were dropped because they were not ours or had no e-mail', label: 'reason' },
+const COUNTERS: Record<string, { help: string; labels: string[] }> = {
+  unknown_sends: { help: 'Sends whose outcome was unknown, by reason', labels: ['reason'] },
+  unknown_resolved: { help: 'Unknown outcomes that were resolved, by evidence or policy', labels: ['by'] },
+  poison_jobs: { help: 'Jobs that were dropped because they were not ours or had no e-mail', labels: ['reason'] },
+  provider_events_received: { help: 'Events of providers that were taken in', labels: ['provider', 'type'] },
+  provider_events_ended: {
+    help: 'What became of them: processed, ignored, unmatched or unreadable',
+    labels: ['outcome'],
+  },
+  provider_events_refused: {
+    help: 'Events of providers that were refused at the door',
+    labels: ['provider', 'reason'],
+  },
+  webhook_deliveries: { help: 'Attempts to deliver a webhook, by what came of them', labels: ['outcome'] },
+  webhook_endpoints_disabled: {
+    help: 'Webhook endpoints that were disabled because they failed or are gone',
+    labels: ['reason'],
+  },
 }
 
 /** What Prometheus asks for, read when it asks. */
@@ -29,10 +46,10 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   const registers = [registry]
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers })
-  const counters = Object.entries(COUNTERS).map(([name, { help, label }]) => ({
+  const counters = Object.entries(COUNTERS).map(([name, { help, labels }]) => ({
     name,
-    label,
-    counter: new Counter({ name: `${name}_total`, help, labelNames: [label], registers }),
+    labels,
+    counter: new Counter({ name: `${name}_total`, help, labelNames: labels, registers }),
   }))
   const parked = gauge('provider_parked', '1 while the provider is parked and mail waits', ['provider'])
   const waiting = gauge('emails_ready', 'E-mails that could be sent now, counted up to 100 000')
@@ -42,12 +59,16 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   const workers = gauge('workers_alive', 'Workers that said so within the last 15 seconds')
 
   const showSuppression = suppressionMetrics(registry)
+  const showFeedback = feedbackMetrics(registry)
+  const webhooks = gauge('webhook_backlog', 'Webhooks that wait, for now or for a retry, each counted up to 100 000')
+  const oldestWebhook = gauge('webhook_oldest_ready_seconds', 'Age of the oldest webhook that could be delivered')
+  const disabled = gauge('webhook_endpoints_off', 'Endpoints that are disabled because they failed or are gone')
 
   async function text(): Promise<string> {
     const snapshot = await read()
-    for (const { name, label, counter } of counters) {
+    for (const { name, labels, counter } of counters) {
       counter.reset()
-      for (const one of snapshot.counters) if (one.name === name) counter.inc({ [label]: one.label }, one.value)
+      for (const one of snapshot.counters) if (one.name === name) counter.inc(labelled(labels, one.label), one.value)
     }
     parked.reset()
     for (const provider of snapshot.providers) parked.set({ provider: provider.name }, provider.open ? 1 : 0)
@@ -57,10 +78,47 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
     dlq.set(snapshot.deadLetters)
     workers.set(snapshot.workers.length)
     showSuppression(snapshot)
+    showFeedback(snapshot)
+    webhooks.set(snapshot.webhooks.waiting)
+    oldestWebhook.set(snapshot.webhooks.oldestSeconds ?? 0)
+    disabled.set(snapshot.webhooks.disabled)
     return registry.metrics()
   }
 
   return { contentType: registry.contentType, text }
+}
+
+/** Several labels are kept as one text, in their order. */
+function labelled(names: string[], text: string): Record<string, string> {
+  const values = text.split(' ')
+  return Object.fromEntries(names.map((name, place) => [name, values[place] ?? '']))
+}
+
+/** What waits in the inbox of provider events, and how the companies stand that have sent lately. */
+function feedbackMetrics(registry: Registry): (snapshot: MetricsSnapshot) => void {
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name, help, labelNames, registers: [registry] })
+  const waiting = gauge(
+    'provider_events_waiting',
+    'Events of providers that are not processed yet, counted up to 100 000',
+  )
+  const oldest = gauge('oldest_provider_event_seconds', 'How long the oldest event that could be processed has waited')
+  const bounces = gauge('company_bounce_rate', 'Permanent bounces ÷ recipients of the last 24 hours', ['company_id'])
+  const complaints = gauge('company_complaint_rate', 'Complaints ÷ recipients of the last 24 hours', ['company_id'])
+  const warned = gauge('company_warned', '1 while the company is warned for its bounces or complaints', ['company_id'])
+  const paused = gauge('company_paused', '1 while the company is paused', ['company_id'])
+  return function showFeedback({ inbox, standings }) {
+    waiting.set(inbox.waiting)
+    oldest.set(inbox.oldestSeconds ?? 0)
+    for (const metric of [bounces, complaints, warned, paused]) metric.reset()
+    for (const one of standings) {
+      const company = { company_id: one.companyId }
+      bounces.set(company, one.bounceRate)
+      complaints.set(company, one.complaintRate)
+      warned.set(company, one.warned ? 1 : 0)
+      paused.set(company, one.paused ? 1 : 0)
+    }
+  }
 }
 
 /** Seed 004 §4, with its names. */

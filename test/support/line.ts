@@ -8,6 +8,7 @@ import { putCaptured } from '../../src/db/capture-inbox.ts'
 import { type Claim, type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
 import { addLateAnswer } from '../../src/db/feedback.ts'
 import type { Queryable } from '../../src/db/pool.ts'
+import { storeProviderEvents } from '../../src/db/provider-events.ts'
 import { settleAttempts } from '../../src/db/settle.ts'
 import { loadAttachments, loadTickets } from '../../src/db/tickets.ts'
 import { Gate } from '../../src/lanes/gate.ts'
@@ -16,7 +17,7 @@ import { addressKey } from '../../src/pipeline/accept-email.ts'
 import { type AttemptDeps, attemptEmail, type EmailInHand } from '../../src/pipeline/attempt-email.ts'
 import { attemptLog } from '../../src/pipeline/attempt-log.ts'
 import { HtmlChecker } from '../../src/pipeline/html-check.ts'
-import { recordFeedback } from '../../src/pipeline/record-feedback.ts'
+import { reportsOf } from '../../src/pipeline/keep-reports.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
 import type { Answer } from './gateway.ts'
 
@@ -103,7 +104,7 @@ export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> 
 }
 
 const LINE_TABLES = `email_ready email_scheduled leases email_events email_recipients email_content email_outbox dead_letters
-  unknown_sends counters company_flow capture_inbox`
+  unknown_sends counters company_flow capture_inbox provider_events company_reputation`
 /** Empties the line and what hangs on it; companies stay. To truncate that many partitions would take a quarter of a second. */
 export const CLEAN_LINE = LINE_TABLES.split(/\s+/)
   .map(table => `delete from ${table}`)
@@ -186,7 +187,10 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
     attachments: outboxId => loadAttachments(db, outboxId),
     luggage: makeLuggage(),
     html: new HtmlChecker('a key'),
-    recordFeedback: (outboxId, messageId, event) => recordFeedback(db, outboxId, messageId, event),
+    keepReports: async sent => {
+      await storeProviderEvents(db, reportsOf(sent))
+      return () => {}
+    },
     addLateAnswer: late => addLateAnswer(db, { ...late, eventId: uuidv7(), metadata: {} }),
     graceSeconds: 120,
     random: Math.random,

@@ -48,7 +48,10 @@ export async function doubts(db: Queryable): Promise<{ outbox_id: string; reason
   return rows
 }
 
+/** But for the reports themselves. */
 export async function counted(db: Queryable): Promise<Record<string, number>> {
-  const { rows } = await db.query(`select name || ' ' || label as what, value::int as value from counters`)
+  const { rows } = await db.query(
+    `select name || ' ' || label as what, value::int as value from counters where name not like 'provider_events%'`,
+  )
   return Object.fromEntries(rows.map(row => [row.what, row.value]))
 }

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { loadConfig } from '../../src/config.ts'
+import { ensurePartitions } from '../../src/db/partitions.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { makeCourier } from '../../src/main-webhooks.ts'
+import { makeLog } from '../../src/telemetry/log.ts'
+import { enqueue, makeEndpoints } from '../support/webhook-load.ts'
+
+/**
+ * How long the deliveries of healthy endpoints take, from their commit to the receiver's answer. RATE 0: all of them at once;
+ * otherwise so many a second.
+ */
+const { RECEIVER_URL, DELIVERIES, HEALTHY, FAILING, HANGING, RATE } = process.env as Record<string, string>
+const config = loadConfig()
+const db = openDatabase(config.DATABASE_URL!, () => {})
+const courier = makeCourier(config, db, makeLog({ level: config.LOG_LEVEL, pretty: false }))
+await ensurePartitions(db.pool)
+await makeEndpoints(db, config.encryptionKeys, RECEIVER_URL!, {
+  ok: Number(HEALTHY),
+  fail: Number(FAILING),
+  hang: Number(HANGING),
+})
+
+const OF_HEALTHY = `from webhook_deliveries d join webhook_endpoints w using (endpoint_id) where w.url like '%/ok/%'`
+const waiting = async () =>
+  Number((await db.pool.query(`select count(*) ${OF_HEALTHY} and d.status = 'waiting'`)).rows[0].count)
+
+/** The healthy ones by a statement of their own, the same whether there are others or not. */
+async function enqueueBoth(healthy: number): Promise<void> {
+  await enqueue(db, healthy, ['ok'])
+  const bad = Number(FAILING) + Number(HANGING)
+  await enqueue(db, Math.round((healthy * bad) / Number(HEALTHY)), ['fail', 'hang'])
+}
+
+// Compilers and connections warm up, and the bad ones are found out, as they have long been in a gateway that runs.
+courier.start()
+await enqueueBoth(20 * Number(HEALTHY))
+courier.wake()
+while ((await waiting()) > 0) await sleep(50)
+await db.pool.query(
+  `delete from webhook_deliveries d using webhook_endpoints w where d.endpoint_id = w.endpoint_id and w.url like '%/ok/%'`,
+)
+await db.pool.query('vacuum analyze webhook_ready, webhook_deliveries, email_outbox, email_events, email_recipients')
+
+const startedMs = performance.now()
+if (RATE === '0') {
+  await enqueueBoth(Number(DELIVERIES))
+  courier.wake()
+} else {
+  const EVERY_MS = 100
+  const some = (Number(RATE) * EVERY_MS) / 1000
+  let left = Number(DELIVERIES)
+  for (let next = startedMs; left > 0; next += EVERY_MS) {
+    await sleep(Math.max(0, next - performance.now()))
+    await enqueueBoth(Math.min(left, some))
+    courier.nudge()
+    left -= some
+  }
+}
+while ((await waiting()) > 0) await sleep(200)
+const ms = performance.now() - startedMs
+const { rows } = await db.pool.query(
+  `select count(*)::int as delivered, percentile_cont(0.5) within group (order by wait) as p50, percentile_cont(0.95) within group (order by wait) as p95
+   from (select extract(epoch from d.last_attempt_at - d.created_at)::float8 * 1000 as wait ${OF_HEALTHY}) t`,
+)
+console.log(JSON.stringify({ ...rows[0], ms }))
+process.exit(0)

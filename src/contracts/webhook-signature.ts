@@ -1,0 +1,21 @@
+import { createHmac, randomBytes } from 'node:crypto'
+
+const PREFIX = 'whsec_'
+const SECRET_BYTES = 32
+
+/** As Standard Webhooks writes them: the prefix, and base64 of what keys the HMAC. */
+export function makeWebhookSecret(random: (size: number) => Buffer = randomBytes): string {
+  return PREFIX + random(SECRET_BYTES).toString('base64')
+}
+
+export type SignedHeaders = { 'webhook-id': string; 'webhook-timestamp': string; 'webhook-signature': string }
+
+/** Standard Webhooks: one signature for each secret that is valid, so that a receiver may change to the new one any time. */
+export function signWebhook(id: string, body: string, secrets: readonly string[], now: Date): SignedHeaders {
+  const timestamp = String(Math.floor(now.getTime() / 1000))
+  const signatures = secrets.map(secret => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+  })
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
+}

@@ -1,0 +1,182 @@
+import type { EmailFacts, WebhookFacts } from '../contracts/webhook-body.ts'
+import { idRange, iso, type Queryable, run } from './pool.ts'
+
+export type WebhookClaim = {
+  /** This process, for as long as it lives. */
+  holder: string
+  holdSeconds: number
+  /** Where the last walk over the endpoints ended. */
+  after: string
+  /** How many endpoints are looked at. */
+  steps: number
+  /** How many more deliveries each of these may have; any other may have one. */
+  room: Map<string, number>
+  /** Being delivered here. */
+  inFlight: string[]
+  /** How many in all: to endpoints that answer, and to those whose last attempt failed. */
+  most: { healthy: number; suspect: number }
+}
+
+export type ClaimedDelivery = Omit<WebhookFacts, 'email'> & {
+  endpointId: string
+  deliveryId: string
+  attempts: number
+  body: string | null
+  url: string
+  /** Attempts in a row that failed. */
+  failures: number
+  secretCiphers: Buffer[]
+  /** Its e-mail and the event, when it is about one. */
+  outboxId: string | null
+  eventId: string | null
+}
+
+export type Walk = { deliveries: ClaimedDelivery[]; after: string; wrapped: boolean }
+
+const ZERO = '00000000-0000-0000-0000-000000000000'
+/** How many more than there is room for are looked at, for one that need not wait for another of its e-mail. */
+const LOOK_AHEAD = 8
+/** After so many failed attempts of an earlier event, the later ones of the e-mail no longer wait for it. */
+const ORDERED_ATTEMPTS = 3
+
+/**
+ * What may be delivered now. A walk over the endpoints that have something ready, from where the last one ended; each belongs
+ * to one process at a time, so what is in flight is bounded per endpoint over all of them. A delivery stays ready until it is
+ * settled: when the holder dies, the next one finds it. One whose e-mail has an earlier event waiting for its retry is put
+ * behind that.
+ */
+export async function claimDeliveries(db: Queryable, claim: WebhookClaim): Promise<Walk> {
+  const rows = await run<ClaimedDelivery & { last: string | null }>(db, 'claim-deliveries', CLAIM, [
+    claim.holder,
+    claim.holdSeconds,
+    claim.after,
+    claim.steps,
+    [...claim.room.keys()],
+    [...claim.room.values()],
+    claim.inFlight,
+    claim.most.healthy,
+    claim.most.suspect,
+  ])
+  const last = rows[0]?.last ?? null
+  return { deliveries: rows.filter(row => row.deliveryId !== null), after: last ?? ZERO, wrapped: last === null }
+}
+
+const CLAIM = `
+with recursive walk as (
+  (select r.endpoint_id, 1 as step from webhook_ready r where r.endpoint_id > $3 order by r.endpoint_id limit 1)
+  union all
+  select (select r.endpoint_id from webhook_ready r where r.endpoint_id > walk.endpoint_id order by r.endpoint_id limit 1), walk.step + 1
+  from walk where walk.endpoint_id is not null and walk.step < $4
+), known as materialized (
+  select k.endpoint_id, k.room from unnest($5::uuid[], $6::int[]) as k(endpoint_id, room)
+), open as materialized (
+  select s.endpoint_id, s.holder, s.held_until, s.failures, s.failures > 0 as suspect, w.url, w.secret_cipher,
+    case when w.previous_until > now() then w.previous_cipher end as previous_cipher,
+    case when s.failures > 0 then least(1, coalesce(k.room, 1)) else coalesce(k.room, 1) end as room
+  from walk join webhook_state s on s.endpoint_id = walk.endpoint_id
+  join webhook_endpoints w on w.endpoint_id = walk.endpoint_id and w.disabled_at is null
+  left join known k on k.endpoint_id = walk.endpoint_id
+  where (s.holder = $1 or s.held_until < now()) and s.resume_at <= now() and coalesce(k.room, 1) > 0
+  for update of s skip locked
+), held as (
+  update webhook_state s set holder = $1, held_until = now() + $2 * interval '1 second' from open
+  where s.endpoint_id = open.endpoint_id and (open.holder is distinct from $1 or open.held_until < now() + $2 * interval '0.5 second')
+), seen as materialized (
+  select open.endpoint_id, open.suspect, open.room, r.sequence, r.delivery_id, before.due_at as before_due, before.found as blocked
+  from open cross join lateral (
+    select r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = open.endpoint_id and r.delivery_id <> all($7::uuid[])
+    order by r.sequence limit open.room + ${LOOK_AHEAD}) r
+  join webhook_deliveries d on d.endpoint_id = open.endpoint_id and d.delivery_id = r.delivery_id
+  left join lateral (
+    select p.due_at, true as found from webhook_deliveries p
+    where p.outbox_id = d.outbox_id and p.endpoint_id = d.endpoint_id and p.sequence < d.sequence and p.status = 'waiting'
+      and p.attempts < ${ORDERED_ATTEMPTS} order by p.sequence desc limit 1) before on true
+), behind as (
+  update webhook_deliveries d set due_at = seen.before_due + interval '10 milliseconds' from seen
+  where d.endpoint_id = seen.endpoint_id and d.delivery_id = seen.delivery_id and seen.before_due is not null
+  returning d.endpoint_id, d.sequence
+), unready as (
+  delete from webhook_ready r using behind where r.endpoint_id = behind.endpoint_id and r.sequence = behind.sequence
+), nearest as (
+  select *, row_number() over (partition by endpoint_id order by sequence) as nth from seen where blocked is null
+), shared as (
+  select *, row_number() over (partition by suspect order by nth, random()) as place from nearest where nth <= room
+), taken as (
+  select * from shared where place <= case when suspect then $9::int else $8::int end
+), last as (
+  select case when count(*) = $4 then max(step_id) end as id from (
+    select endpoint_id::text as step_id from walk where endpoint_id is not null) w
+)
+select last.id as last, d.endpoint_id as "endpointId", d.delivery_id as "deliveryId", d.type, d.sequence::float8 as sequence,
+  d.company_id as "companyId", d.attempts, d.body, d.data, ${iso('d.created_at')} as timestamp,
+  d.outbox_id as "outboxId", d.event_id as "eventId",  open.url, open.failures, array_remove(array[open.secret_cipher, open.previous_cipher], null) as "secretCiphers"
+from last left join taken on true left join open on open.endpoint_id = taken.endpoint_id
+left join webhook_deliveries d on d.endpoint_id = taken.endpoint_id and d.delivery_id = taken.delivery_id`
+
+export type EventFacts = EmailFacts & { eventId: string; timestamp: string }
+
+/** What the bodies are made of. Apart from the claim, so that the ids are known and other partitions are never opened. */
+export async function loadEventFacts(
+  db: Queryable,
+  events: { outboxId: string; eventId: string }[],
+): Promise<Map<string, EventFacts>> {
+  if (events.length === 0) return new Map()
+  const rows = await run<EventFacts>(
+    db,
+    'load-event-facts',
+    `select e.event_id as "eventId", ${iso('e.created_at')} as timestamp, e.type as "eventType", e.metadata, o.outbox_id as "outboxId",
+       o.external_id as "externalId", o.request_id as "requestId", o.from_address as "from", o.subject, o.tags, o.test, o.attempts,
+       (select coalesce(jsonb_agg(jsonb_build_object('kind', r.kind, 'address', r.address) order by r.ordinal), '[]')
+        from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
+     from unnest($1::uuid[], $2::uuid[]) as i(outbox_id, event_id)
+     join email_events e on e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4
+     join email_outbox o on o.outbox_id = i.outbox_id and o.outbox_id between $3 and $4`,
+    [events.map(one => one.outboxId), events.map(one => one.eventId), ...idRange(events)],
+  )
+  return new Map(rows.map(row => [row.eventId, row]))
+}
+
+/** Retries whose time has come. Answers how many. */
+export async function readyDueDeliveries(db: Queryable, limit = 1000): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'ready-due-deliveries',
+    `with due as materialized (
+       select endpoint_id, delivery_id from webhook_deliveries where due_at <= now() order by due_at limit $1 for update skip locked
+     ), woken as (
+       update webhook_deliveries d set due_at = null from due where d.endpoint_id = due.endpoint_id and d.delivery_id = due.delivery_id
+       returning d.endpoint_id, d.sequence, d.delivery_id
+     ), put as (
+       insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from woken
+       on conflict do nothing
+     )
+     select count(*)::int as count from woken`,
+    [limit],
+  )
+  return row!.count
+}
+
+/** Endpoints with something in flight stay with us. */
+export async function keepEndpoints(
+  db: Queryable,
+  holder: string,
+  endpointIds: string[],
+  seconds: number,
+): Promise<void> {
+  await run(
+    db,
+    'keep-endpoints',
+    `update webhook_state set held_until = now() + $3 * interval '1 second' where endpoint_id = any($2) and holder = $1`,
+    [holder, endpointIds, seconds],
+  )
+}
+
+/** Leaves the endpoints to others at once. */
+export async function leaveEndpoints(db: Queryable, holder: string): Promise<void> {
+  await run(
+    db,
+    'leave-endpoints',
+    `update webhook_state set holder = null, held_until = '-infinity' where holder = $1`,
+    [holder],
+  )
+}

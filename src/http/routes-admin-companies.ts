@@ -1,0 +1,131 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { rateOf } from '../contracts/reputation.ts'
+import { isUuid } from '../contracts/uuid.ts'
+import { findCompany } from '../db/companies.ts'
+import { listCompanyAudit } from '../db/company-audit.ts'
+import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
+import { pauseByHand, resumeByHand } from '../pipeline/company-standing.ts'
+import type { App } from './app.ts'
+import { problemAnswers } from './openapi.ts'
+import { Problem } from './problem.ts'
+import type { AdminRouteDeps } from './routes-admin.ts'
+
+const instant = z.iso.datetime().nullable()
+const companySchema = z
+  .object({
+    companyId: z.uuid(),
+    name: z.string(),
+    state: z.enum(['active', 'warned', 'paused']),
+    sent: z.number().describe('Recipients of the last 24 hours, or since the company was resumed'),
+    bounced: z.number().describe('Permanent bounces among them'),
+    complained: z.number(),
+    bounceRate: z.number(),
+    complaintRate: z.number(),
+    warnedAt: instant,
+    warnReason: z.string().nullable(),
+    pausedAt: instant,
+    pauseReason: z.string().nullable(),
+    pausedBy: z.string().nullable().describe('`reputation`, or who paused it'),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({ id: 'CompanyStanding' })
+const auditSchema = z.object({
+  action: z.enum(['WARNED', 'WARNING_ENDED', 'PAUSED', 'RESUMED']),
+  reason: z.string(),
+  performedBy: z.string(),
+  performedAt: z.iso.datetime(),
+  metadata: z.record(z.string(), z.unknown()),
+})
+const reasonBody = z.strictObject({ reason: z.string().trim().min(3).max(500) }).meta({ id: 'CompanyReason' })
+const params = z.object({ companyId: z.string().max(100) })
+const changedSchema = z.object({
+  companyId: z.uuid(),
+  paused: z.boolean(),
+  reason: z.string(),
+  performedBy: z.string(),
+})
+
+/** The companies and how they stand. Pausing and resuming take a reason, and are kept under the administrator's name. */
+export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRouteDeps): void {
+  const onRequest = [
+    admit,
+    async (_request: FastifyRequest, reply: FastifyReply) => void reply.header('vary', 'Accept'),
+  ]
+  const common = { tags: ['Admin'], security: [{ administrator: [] }] }
+  const refusals = problemAnswers(401, 404, 422, 429, 503)
+  const changes = problemAnswers(400, 403, 409, 413, 415)
+
+  app.get(
+    '/admin/companies',
+    {
+      onRequest,
+      schema: {
+        summary: 'Companies, their bounce and complaint rates, and who is warned or paused',
+        ...common,
+        response: { 200: z.object({ data: z.array(companySchema) }), ...refusals },
+      },
+    },
+    async () => ({ data: (await listStandings(db.pool)).map(toView) }),
+  )
+
+  app.get(
+    '/admin/companies/:companyId/audit',
+    {
+      onRequest,
+      schema: {
+        summary: 'Who warned, paused or resumed it, when and why; newest first',
+        ...common,
+        params,
+        response: { 200: z.object({ data: z.array(auditSchema) }), ...refusals },
+      },
+    },
+    async request => {
+      const rows = await listCompanyAudit(db.pool, await known(request))
+      return { data: rows.map(({ companyId: _, metadata = {}, ...row }) => ({ ...row, metadata })) }
+    },
+  )
+
+  for (const [verb, act, summary] of [
+    ['pause', pauseByHand, 'Pause a company: its mail waits'],
+    ['resume', resumeByHand, 'Resume a company: its mail goes on, and its figures begin anew'],
+  ] as const) {
+    app.post(
+      `/admin/companies/:companyId/${verb}`,
+      {
+        onRequest,
+        schema: {
+          summary,
+          ...common,
+          params,
+          body: reasonBody,
+          response: { 200: changedSchema, ...refusals, ...changes },
+        },
+      },
+      async request => {
+        const companyId = await known(request)
+        const { reason } = request.body as z.output<typeof reasonBody>
+        const performedBy = request.admin!
+        if (!(await act(db.pool, { companyId, reason, performedBy }))) throw new Problem('NOT_PAUSED')
+        request.log.info({ companyId, performedBy, reason }, `Company: ${verb}`)
+        return { companyId, paused: verb === 'pause', reason, performedBy }
+      },
+    )
+  }
+
+  async function known(request: FastifyRequest): Promise<string> {
+    const { companyId } = request.params as z.output<typeof params>
+    if (!isUuid(companyId) || !(await findCompany(db.pool, companyId.toLowerCase()))) throw new Problem('NOT_FOUND')
+    return companyId.toLowerCase()
+  }
+}
+
+function toView(row: CompanyStandingRow): z.output<typeof companySchema> {
+  const { sent, bounced, complained } = row
+  return {
+    ...row,
+    state: row.pausedAt ? 'paused' : row.warnedAt ? 'warned' : 'active',
+    bounceRate: rateOf(bounced, sent),
+    complaintRate: rateOf(complained, sent),
+  }
+}

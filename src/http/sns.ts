@@ -1,0 +1,170 @@
+import { createVerify, type KeyObject } from 'node:crypto'
+import { z } from 'zod'
+
+/** Which topics may speak to us, and whose signatures count. */
+export type SnsRules = { topicArns: readonly string[]; regions: readonly string[] }
+
+/** Why a message is refused: a word for the metric, a sentence for the answer. `retry`: we could not check it now. */
+export type SnsRefusal = { reason: string; detail: string; kind: 'malformed' | 'refused' | 'retry' }
+export class SnsRefused extends Error {
+  override name = 'SnsRefused'
+  readonly refusal: SnsRefusal
+
+  constructor(kind: SnsRefusal['kind'], reason: string, detail: string) {
+    super(detail)
+    this.refusal = { kind, reason, detail }
+  }
+}
+
+/** Resolves with the key, or throws SnsRefused. */
+export type CertificateSource = (place: CertificatePlace) => Promise<KeyObject>
+export type CertificatePlace = { url: string; host: string; region: string; file: string }
+
+const line = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .regex(/^[^\r\n]*$/, 'must be one line')
+const MESSAGE_CHARS = 600_000
+
+const messageSchema = z.looseObject({
+  Type: z.enum(['Notification', 'SubscriptionConfirmation', 'UnsubscribeConfirmation']),
+  MessageId: z.uuid(),
+  TopicArn: line(300),
+  Subject: z
+    .string()
+    .max(1000)
+    .regex(/^[^\r\n]*$/, 'must be one line')
+    .nullish(),
+  Message: z.string().max(MESSAGE_CHARS),
+  Timestamp: z.iso.datetime(),
+  SignatureVersion: z.enum(['1', '2']),
+  Signature: z
+    .string()
+    .max(2000)
+    .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'must be base64'),
+  SigningCertURL: line(500),
+  UnsubscribeURL: line(1000).nullish(),
+  SubscribeURL: line(2000).nullish(),
+  Token: line(2000).nullish(),
+})
+
+export type SnsMessage = z.infer<typeof messageSchema>
+
+/**
+ * SNS tries an HTTP endpoint again for at most an hour (its hard limit for a delivery policy), under the first Timestamp. Some minutes
+ * more for clocks. What is younger and came before is recognised by its id, which is kept for days.
+ */
+const MAX_AGE_MS = 75 * 60_000
+const MAX_AHEAD_MS = 15 * 60_000
+
+/** A message that is signed by SNS, of a topic of ours, and of these minutes; anything else is thrown out. The cheap questions first. */
+export async function verifySnsMessage(
+  body: string,
+  rules: SnsRules,
+  certificates: CertificateSource,
+  nowMs: number = Date.now(),
+): Promise<SnsMessage> {
+  const message = parseMessage(body)
+  const region = checkTopic(message, rules)
+  checkAge(message, nowMs)
+  checkLinks(message, region)
+  const key = await certificates(certificatePlace(message.SigningCertURL, region))
+  if (!isSignedBy(message, key))
+    throw new SnsRefused('refused', 'signature', 'The signature does not match the message.')
+  return message
+}
+
+function parseMessage(body: string): SnsMessage {
+  let json: unknown
+  try {
+    json = JSON.parse(body)
+  } catch {
+    throw new SnsRefused('malformed', 'malformed', 'The body is not the JSON of an Amazon SNS message.')
+  }
+  const parsed = messageSchema.safeParse(json)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const place = issue?.path.join('.') || 'the body'
+  throw new SnsRefused('malformed', 'malformed', `Not an Amazon SNS message: ${place}: ${issue?.message}.`)
+}
+
+const ARN = /^arn:(aws|aws-cn|aws-us-gov):sns:([a-z0-9-]+):\d+:[A-Za-z0-9_-]+(\.fifo)?$/
+
+export function regionOfArn(arn: string): string | null {
+  return ARN.exec(arn)?.[2] ?? null
+}
+
+function checkTopic({ TopicArn }: SnsMessage, { topicArns, regions }: SnsRules): string {
+  if (!topicArns.includes(TopicArn)) throw new SnsRefused('refused', 'topic', 'The topic is not one of SNS_TOPIC_ARNS.')
+  const region = regionOfArn(TopicArn)
+  if (!region || !regions.includes(region))
+    throw new SnsRefused('refused', 'region', 'The region of the topic is not one of SNS_REGIONS.')
+  return region
+}
+
+function checkAge({ Timestamp }: SnsMessage, nowMs: number): void {
+  const ageMs = nowMs - Date.parse(Timestamp)
+  if (ageMs <= MAX_AGE_MS && ageMs >= -MAX_AHEAD_MS) return
+  throw new SnsRefused(
+    'refused',
+    'stale',
+    'The message is older than 75 minutes, or of the future; or our clock is wrong.',
+  )
+}
+
+export const snsHost = (region: string) => `sns.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
+
+/** We follow neither. But SNS writes no other ones, so who does is not SNS. */
+function checkLinks({ UnsubscribeURL, SubscribeURL }: SnsMessage, region: string): void {
+  for (const link of [UnsubscribeURL, SubscribeURL]) {
+    if (link === undefined || link === null) continue
+    const url = URL.canParse(link) ? new URL(link) : null
+    const ours = url?.protocol === 'https:' && url.host === snsHost(region) && !url.username && !url.password
+    if (!ours)
+      throw new SnsRefused('refused', 'link', 'A link in the message does not lead to Amazon SNS of its region.')
+  }
+}
+
+const CERTIFICATE_PATH = /^\/(SimpleNotificationService-[0-9A-Za-z]{1,64}\.pem)$/
+
+/**
+ * Compared letter by letter with what it must look like, not taken apart: no parser's idea of user info, ports, escapes or dots
+ * comes between what was checked and what is fetched.
+ */
+export function certificatePlace(url: string, region: string): CertificatePlace {
+  const host = snsHost(region)
+  const start = `https://${host}`
+  const file = url.startsWith(start) ? CERTIFICATE_PATH.exec(url.slice(start.length))?.[1] : undefined
+  if (!file)
+    throw new SnsRefused(
+      'refused',
+      'certificate-url',
+      `SigningCertURL must be ${start}/SimpleNotificationService-….pem, of the region of the topic.`,
+    )
+  return { url, host, region, file }
+}
+
+const SIGNED_FIELDS = {
+  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
+  SubscriptionConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
+  UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
+} as const satisfies Record<SnsMessage['Type'], readonly (keyof SnsMessage)[]>
+
+/** Name and value on a line each, without what the message does not have. */
+export function signedText(message: Record<string, unknown> & { Type: SnsMessage['Type'] }): string {
+  const lines: string[] = []
+  for (const field of SIGNED_FIELDS[message.Type]) {
+    const value = message[field]
+    if (typeof value === 'string') lines.push(field, value)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function isSignedBy(message: SnsMessage, key: KeyObject): boolean {
+  // The last letter of base64 has bits that nobody reads: one signature, one way to write it.
+  if (Buffer.from(message.Signature, 'base64').toString('base64') !== message.Signature) return false
+  const algorithm = message.SignatureVersion === '1' ? 'RSA-SHA1' : 'RSA-SHA256'
+  return createVerify(algorithm).update(signedText(message), 'utf8').verify(key, message.Signature, 'base64')
+}

@@ -1,0 +1,57 @@
+import type { Logger } from 'pino'
+import { type Config, suppressionPolicy } from './config.ts'
+import type { Database } from './db/pool.ts'
+import { addToReputation } from './db/reputation.ts'
+import { judgeCompanies } from './pipeline/company-standing.ts'
+import { feedbackLoop } from './pipeline/feedback-loop.ts'
+import { recordFeedback } from './pipeline/record-feedback.ts'
+import { Tally } from './pipeline/tally.ts'
+
+const TALLY_MS = 2_000
+/** Also without anything new: a warning's time of grace ends, and its hours pass. */
+const JUDGE_MS = 60_000
+
+export type Feedback = {
+  nudge(): void
+  sent: (companyId: string, recipients: number) => void
+  start(): void
+  stop(): Promise<void>
+}
+
+/** What a worker does about the reports in the inbox, and the companies they speak of. */
+export function makeFeedback(config: Config, db: Database, log: Logger): Feedback {
+  const tally = new Tally(counts =>
+    addToReputation(
+      db.pool,
+      counts.map(([companyId, sent]) => ({ companyId, sent })),
+    ),
+  )
+  const judge = async () => {
+    await tally.flush()
+    await judgeCompanies(db.pool, log)
+  }
+  const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
+  const loop = feedbackLoop(() => recordFeedback(deps), judge, log)
+  const guarded = (act: () => Promise<unknown>, what: string) => () =>
+    void act().catch(error => log.warn({ err: error }, what))
+  const timers: NodeJS.Timeout[] = []
+  return {
+    nudge: () => loop.nudge(),
+    sent: (companyId, recipients) => tally.count(companyId, recipients),
+    start() {
+      loop.start()
+      timers.push(
+        setInterval(
+          guarded(() => tally.flush(), 'Could not write what was sent; it is tried again'),
+          TALLY_MS,
+        ),
+      )
+      timers.push(setInterval(guarded(judge, 'Could not judge the companies; it is tried again'), JUDGE_MS))
+    },
+    async stop() {
+      for (const timer of timers) clearInterval(timer)
+      await loop.stop()
+      await tally.flush().catch(() => {})
+    },
+  }
+}

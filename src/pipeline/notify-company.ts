@@ -1,0 +1,68 @@
+import { decrypt, type KeyRing } from '../contracts/encryption.ts'
+import { maskSensitive } from '../contracts/masking.ts'
+import { buildWebhookBody } from '../contracts/webhook-body.ts'
+import { type AttemptVerdict, decideAfterWebhook } from '../contracts/webhook-schedule.ts'
+import { signWebhook } from '../contracts/webhook-signature.ts'
+import type { ClaimedDelivery, EventFacts } from '../db/webhook-claim.ts'
+import type { WebhookSettlement } from '../db/webhook-settle.ts'
+import type { Post, Posted } from './webhook-post.ts'
+
+export type NotifyDeps = { post: Post; keys: KeyRing; random: () => number; now: () => Date }
+
+export type Notified = { delivery: ClaimedDelivery; posted: Posted; verdict: AttemptVerdict; body: string }
+
+const USER_AGENT = 'Email-Gateway-Webhooks/1'
+
+/** Step 5 of the line: what became of an e-mail, told to its company. One attempt, from the body to the verdict. */
+export async function notifyCompany(
+  delivery: ClaimedDelivery,
+  facts: EventFacts | null,
+  { post, keys, random, now }: NotifyDeps,
+): Promise<Notified> {
+  if (delivery.eventId !== null && delivery.body === null && facts === null) return nothingToSend(delivery)
+  const body = delivery.body ?? makeBody(delivery, facts)
+  const secrets = delivery.secretCiphers.map(cipher => decrypt(cipher, keys))
+  const signed = signWebhook(`msg_${delivery.deliveryId}`, body, secrets, now())
+  const headers = { ...signed, 'content-type': 'application/json', 'user-agent': USER_AGENT }
+  const posted = await post(delivery.url, headers, body)
+  return { delivery, posted, verdict: decideAfterWebhook(posted, delivery.attempts + 1, random), body }
+}
+
+/** The e-mail and its events have been dropped since: its time of keeping is over. */
+function nothingToSend(delivery: ClaimedDelivery): Notified {
+  const posted = { status: null, error: 'EVENT_GONE', retryAfterMs: null, answer: '', durationMs: 0 }
+  return { delivery, posted, verdict: { kind: 'failed', ours: true, pauseMs: 0 }, body: '' }
+}
+
+function makeBody({ type, sequence, companyId, data, timestamp }: ClaimedDelivery, facts: EventFacts | null): string {
+  return buildWebhookBody({
+    type,
+    sequence,
+    companyId,
+    data,
+    timestamp: facts?.timestamp ?? timestamp,
+    email: facts,
+  })
+}
+
+export function toWebhookSettlement({ delivery, posted, verdict, body }: Notified): WebhookSettlement {
+  return {
+    endpointId: delivery.endpointId,
+    deliveryId: delivery.deliveryId,
+    attempts: delivery.attempts,
+    outcome: verdict.kind,
+    retryDelayMs: verdict.kind === 'retry' ? verdict.delayMs : null,
+    body: verdict.kind === 'retry' ? body : null,
+    status: posted.status,
+    error: errorOf(posted, verdict),
+    // A receiver may echo what it was sent; and no text of Postgres holds NUL.
+    answer: maskSensitive(posted.answer).replaceAll('\0', ''),
+    durationMs: posted.durationMs,
+  }
+}
+
+function errorOf({ status, error }: Posted, { kind }: AttemptVerdict): string | null {
+  if (error !== null) return error
+  if (kind === 'delivered') return null
+  return status !== null && status >= 300 && status < 400 ? 'REDIRECT_NOT_FOLLOWED' : `HTTP_${status}`
+}

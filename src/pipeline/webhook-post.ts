@@ -1,0 +1,122 @@
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { parseRetryAfter, type WebhookAnswer } from '../contracts/webhook-schedule.ts'
+import { ForbiddenAddress, hostOf, type ResolveName, refuseWebhookUrl, resolveChecked } from './webhook-address.ts'
+
+/** From the look-up of the name to the last byte of the answer. */
+const TIMEOUT_MS = 10_000
+/** Shorter than most servers keep an idle connection. */
+const IDLE_MS = 4_000
+const MAX_ANSWER_BYTES = 64 * 1024
+const KEPT_ANSWER_BYTES = 1024
+
+export type PosterOptions = {
+  resolve: ResolveName
+  allowPrivate: boolean
+  timeoutMs?: number
+  /** Certificates to trust beside the usual ones. */
+  ca?: string
+}
+
+export type Posted = WebhookAnswer & { answer: string; durationMs: number }
+export type Post = (url: string, headers: Record<string, string>, body: string) => Promise<Posted>
+
+/** Posts to addresses that strangers chose: no redirects, no proxies, a checked address, and a limit on everything. */
+export function makePoster({ resolve, allowPrivate, timeoutMs = TIMEOUT_MS, ca }: PosterOptions) {
+  const keepAlive = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: 256 }
+  const agents = { http: new HttpAgent(keepAlive), https: new HttpsAgent({ ...keepAlive, ...(ca && { ca }) }) }
+  // Asked once per connection, and what it answers is what the socket connects to.
+  const lookup: LookupFunction = (hostname, options, callback) => {
+    resolveChecked(hostname, resolve, allowPrivate).then(
+      found => {
+        const wanted = options.family === 4 || options.family === 6 ? options.family : null
+        const usable = wanted ? found.filter(one => one.family === wanted) : found
+        if (options.all) callback(null, usable)
+        else callback(null, usable[0]?.address ?? '', usable[0]?.family)
+      },
+      error => callback(error, []),
+    )
+  }
+
+  const post: Post = async (text, headers, body) => {
+    const startedMs = performance.now()
+    const took = () => Math.round(performance.now() - startedMs)
+    const refused = refuseWebhookUrl(text, allowPrivate)
+    if (refused) return { ...noAnswer(`FORBIDDEN_URL: it ${refused}`), durationMs: took() }
+    const deadline = AbortSignal.timeout(timeoutMs)
+    let outcome = await attempt(new URL(text), headers, body, deadline)
+    // The receiver closed an idle connection just as we used it: nothing was read of ours.
+    if (outcome === 'stale') outcome = await attempt(new URL(text), headers, body, deadline)
+    return { ...(outcome === 'stale' ? noAnswer('ECONNRESET') : outcome), durationMs: took() }
+  }
+
+  function attempt(url: URL, headers: Record<string, string>, body: string, deadline: AbortSignal) {
+    return new Promise<Omit<Posted, 'durationMs'> | 'stale'>(settle => {
+      const secure = url.protocol === 'https:'
+      const host = hostOf(url)
+      const request: ClientRequest = (secure ? httpsRequest : httpRequest)({
+        method: 'POST',
+        host,
+        port: url.port || (secure ? 443 : 80),
+        path: `${url.pathname}${url.search}`,
+        agent: secure ? agents.https : agents.http,
+        lookup,
+        ...(secure && isIP(host) === 0 && { servername: host }),
+        headers: { ...headers, host: url.host, 'content-length': Buffer.byteLength(body) },
+      })
+      const onDeadline = () => request.destroy(Object.assign(new Error('timeout'), { code: 'TIMEOUT' }))
+      const done = (outcome: Omit<Posted, 'durationMs'> | 'stale') => {
+        deadline.removeEventListener('abort', onDeadline)
+        settle(outcome)
+      }
+      deadline.addEventListener('abort', onDeadline)
+      request.on('response', response => readAnswer(request, response, done))
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        const stale = request.reusedSocket && !deadline.aborted && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
+        done(stale ? 'stale' : noAnswer(errorText(error)))
+      })
+      if (deadline.aborted) onDeadline()
+      request.end(body)
+    })
+  }
+
+  const close = () => {
+    agents.http.destroy()
+    agents.https.destroy()
+  }
+  return { post, close }
+}
+
+function readAnswer(
+  request: ClientRequest,
+  response: IncomingMessage,
+  done: (posted: Omit<Posted, 'durationMs'>) => void,
+): void {
+  const kept: Buffer[] = []
+  let bytes = 0
+  const answered = (error: string | null) =>
+    done({
+      status: response.statusCode ?? null,
+      error,
+      retryAfterMs: parseRetryAfter(response.headers['retry-after'], new Date()),
+      answer: Buffer.concat(kept).subarray(0, KEPT_ANSWER_BYTES).toString(),
+    })
+  response.on('data', (chunk: Buffer) => {
+    if (bytes < KEPT_ANSWER_BYTES) kept.push(chunk)
+    bytes += chunk.length
+    if (bytes < MAX_ANSWER_BYTES) return
+    // Its status has decided; the rest is not read, and the connection is of no more use.
+    answered(null)
+    request.destroy()
+  })
+  response.on('end', () => answered(null))
+  response.on('error', (error: NodeJS.ErrnoException) => answered(errorText(error)))
+}
+
+const noAnswer = (error: string) => ({ status: null, error, retryAfterMs: null, answer: '' })
+
+function errorText(error: NodeJS.ErrnoException): string {
+  if (error instanceof ForbiddenAddress) return `${error.code}: ${error.message}`
+  return error.code ?? error.message.slice(0, 200)
+}

@@ -1,0 +1,56 @@
+import { pino } from 'pino'
+import { loadConfig } from '../../src/config.ts'
+import { ensurePartitions } from '../../src/db/partitions.ts'
+import { type Database, openDatabase } from '../../src/db/pool.ts'
+import { type App, baseApp } from '../../src/http/app.ts'
+import { providerEventRoutes } from '../../src/http/routes-provider-events.ts'
+import { makeEventsDoor } from '../../src/main-events.ts'
+import { createTestDatabase } from './postgres.ts'
+
+export type DoorAnswer = {
+  status: number
+  headers: Record<string, unknown>
+  body: { code?: string; processed?: boolean; confirmed?: boolean; detail?: string }
+}
+
+export type TestDoor = {
+  db: Database
+  app: App
+  /** As SNS posts it, without a socket: a thousand take seconds. */
+  post: (body: unknown, headers?: Record<string, string>, path?: string) => Promise<DoorAnswer>
+  /** Writes the figures that are kept in memory. */
+  close: () => Promise<void>
+}
+
+/** The doors for provider events on a database of their own, and nothing else of the gateway. */
+export async function openTestDoor(
+  env: Record<string, string>,
+  change: (app: App) => void = () => {},
+): Promise<TestDoor> {
+  const database = await createTestDatabase()
+  const db = openDatabase(database.url, () => {})
+  await ensurePartitions(db.pool)
+  const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'pepper '.repeat(8) }
+  const config = loadConfig({ DATABASE_URL: database.url, ...secrets, ...env })
+  const log = pino({ level: 'silent' })
+  const door = makeEventsDoor(config, db, () => {}, log)
+  const app = baseApp({ log, trustProxy: false })
+  change(app)
+  await app.register(async events => providerEventRoutes(events, door.deps))
+  return {
+    db,
+    app,
+    async post(body, headers = {}, path = '/webhooks/ses') {
+      const payload = typeof body === 'string' ? body : JSON.stringify(body)
+      const type = { 'content-type': 'text/plain; charset=UTF-8' }
+      const answer = await app.inject({ method: 'POST', url: path, headers: { ...type, ...headers }, payload })
+      return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
+    },
+    async close() {
+      await app.close()
+      await door.close()
+      await db.close()
+      await database.drop()
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { pino } from 'pino'
+import { DEFAULT_SUPPRESSION_POLICY } from '../../src/contracts/suppression.ts'
+import { uuidOf } from '../../src/contracts/uuid.ts'
+import { inTransaction, type Queryable } from '../../src/db/pool.ts'
+import { storeProviderEvents } from '../../src/db/provider-events.ts'
+import { type FeedbackDeps, recordFeedback, recordSome } from '../../src/pipeline/record-feedback.ts'
+import type { ProviderEvent } from '../../src/providers/provider.ts'
+
+export const feedbackDeps = (pool: pg.Pool, change: Partial<FeedbackDeps> = {}): FeedbackDeps => ({
+  pool,
+  suppression: DEFAULT_SUPPRESSION_POLICY,
+  log: pino({ level: 'silent' }),
+  ...change,
+})
+
+/** Processes what is in the inbox and due, as a worker does. Answers how many reports it took. */
+export async function workOffReports(pool: pg.Pool, change: Partial<FeedbackDeps> = {}): Promise<number> {
+  let all = 0
+  for (;;) {
+    const { taken } = await recordFeedback(feedbackDeps(pool, change))
+    if (taken === 0) return all
+    all += taken
+  }
+}
+
+/** So that one test may write to the address that another one's mail bounced from. */
+const SUPPRESSES_NOBODY = { ...DEFAULT_SUPPRESSION_POLICY, automatic: { HARD_BOUNCE: false, COMPLAINT: false } }
+
+/** What a provider says about one e-mail, through the inbox; in the caller's transaction, where it has one. */
+export async function tell(db: Queryable, outboxId: string, messageId: string, event: ProviderEvent): Promise<void> {
+  const externalId = randomUUID()
+  const payload = JSON.stringify({ outboxId, attemptId: randomUUID(), messageId, ...event })
+  await storeProviderEvents(db, [{ provider: 'capture', externalId, payload }])
+  const eventId = uuidOf(`capture\n${externalId}`)
+  const once = (tx: Queryable) =>
+    recordSome(tx, eventId, feedbackDeps(db as pg.Pool, { suppression: SUPPRESSES_NOBODY }), [])
+  for (;;) {
+    await (db instanceof pg.Pool ? inTransaction(db, once) : once(db))
+    const { rows } = await db.query(
+      `update provider_events set next_try_at = now() where event_id = $1 and state = 'waiting' returning 1`,
+      [eventId],
+    )
+    if (rows.length === 0) return
+  }
+}
