@@ -3,6 +3,7 @@ import { benchAcceptMemory } from './accept-memory.ts'
 import { benchAcceptMillion } from './accept-million.ts'
 import { benchClaim } from './claim.ts'
 import { benchDrainBullmq, benchDrainDirect } from './drain.ts'
+import { benchEvents } from './events.ts'
 import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
@@ -17,6 +18,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   claim: benchClaim,
   'drain-direct': benchDrainDirect,
   'drain-bullmq': benchDrainBullmq,
+  events: benchEvents,
   fairness: benchFairness,
   latency: benchLatency,
   'redis-bytes': benchRedisBytes,
