@@ -10,8 +10,12 @@ const BUFFERED = 32 * 1024
 /** Puts any number of entries in the order of their hashes, on the disk, with little of it in memory. Holds no address. */
 export class HashSorter<Entry> {
   size = 0
-  readonly #folder = mkdtempSync(join(tmpdir(), 'email-gateway-import-'))
+  readonly #folder: string
   readonly #parts = new Map<string, { file: string; handle: number; buffered: string }>()
+
+  constructor(where = tmpdir()) {
+    this.#folder = mkdtempSync(join(where, 'email-gateway-import-'))
+  }
 
   add(emailHash: string, entry: Entry): void {
     const part = this.#partOf(emailHash.slice(PREFIX, PREFIX + DIGITS))
