@@ -13,7 +13,7 @@ const CONNECTIONS = 32
 const percentile = (values: number[], part: number) =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))]!
 
-/** One process that accepts and sends: how fast it can at most, and then, at half of that, from commit to provider. */
+/** One process that accepts and sends: how fast it can at most, and then, at half of that, from the 202 to the provider. */
 async function round(databaseUrl: string): Promise<{ mostPerSecond: number; waits: number[] }> {
   const child = spawn('node', [join(import.meta.dirname, 'servers/latency-ours.js')], {
     env: {
@@ -69,15 +69,19 @@ export async function benchLatency(): Promise<void> {
       const one = await round(await postgres.fresh())
       rounds.push(one)
       console.log(
-        `round ${n}: at most ${one.mostPerSecond.toFixed(0)}/s; at half p50 ${percentile(one.waits, 0.5)} p95 ${percentile(one.waits, 0.95)} ms (${one.waits.length} e-mails)`,
+        `round ${n}: at most ${one.mostPerSecond.toFixed(0)}/s; at half p50 ${percentile(one.waits, 0.5).toFixed(1)} p95 ${percentile(one.waits, 0.95).toFixed(1)} ms (${one.waits.length} e-mails)`,
       )
     }
   } finally {
     await postgres.close()
   }
-  const of = (part: number) => spread(rounds.map(one => percentile(one.waits, part)))
+  const of = (part: number) =>
+    spread(
+      rounds.map(one => percentile(one.waits, part)),
+      1,
+    )
   writeResults('latency', [
-    `From the commit behind the 202 to the provider's call, one process that accepts and sends, ${CONNECTIONS} connections at half of what it takes at most (${spread(rounds.map(one => one.mostPerSecond))}/s), ${ROUNDS} rounds of ${SECONDS} s. The load generator shares the two cores.`,
+    `From the 202 to the provider's call, one process that accepts and sends, ${CONNECTIONS} connections at half of what it takes at most (${spread(rounds.map(one => one.mostPerSecond))}/s), ${ROUNDS} rounds of ${SECONDS} s. The load generator shares the two cores.`,
     '',
     '| figure | target | measured |',
     '|---|---|---|',

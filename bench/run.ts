@@ -8,6 +8,7 @@ import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
+import { benchSuppression } from './suppression.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
@@ -22,6 +23,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   latency: benchLatency,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
+  suppression: benchSuppression,
   webhooks: benchWebhooks,
 }
 

@@ -64,7 +64,7 @@ create table webhook_deliveries (
   check (outbox_id is not null or data is not null),
   check (due_at is null or status = 'waiting')
 ) with (fillfactor = 80);
-create index webhook_deliveries_email on webhook_deliveries (outbox_id) where outbox_id is not null;
+create index webhook_deliveries_email on webhook_deliveries (outbox_id, endpoint_id) where outbox_id is not null;
 create index webhook_deliveries_due on webhook_deliveries (due_at) where due_at is not null;
 
 -- Narrow, and only what may be delivered now.

@@ -129,7 +129,7 @@ describe('what travels', () => {
       list => list.length === 4,
     )
     await sleep(300)
-    expect((await jobsOf()).length).toBeLessThanOrEqual(8)
+    expect((await jobsOf()).length).toBeLessThanOrEqual(12)
     resend.release()
     await untilAll(ids, 'SENT')
   })

@@ -47,7 +47,12 @@ const ABOUT_EMAILS: [
     null,
     { failureCode: 'REJECTED', failedAt: AT, attempts: 2, errorCode: 'X', reason: 'm***@e***.com is unknown' },
   ],
-  ['email.delivered', { messageId: 'm-1', smtpResponse: '250 OK' }, null, { deliveredAt: AT, smtpResponse: '250 OK' }],
+  [
+    'email.delivered',
+    { deliveredAt: '2026-11-15T09:59:00+00:00', smtpResponse: '250 OK' },
+    null,
+    { deliveredAt: '2026-11-15T09:59:00.000Z', smtpResponse: '250 OK' },
+  ],
   [
     'email.bounced',
     { messageId: 'm-1', bounceType: 'Permanent', diagnosticCode: '550 maria@example.com' },
@@ -60,7 +65,6 @@ const ABOUT_EMAILS: [
     null,
     { complainedAt: AT, feedbackType: 'abuse' },
   ],
-  ['email.delayed', { delayType: 'MailboxFull' }, null, { delayedAt: AT, delayType: 'MailboxFull' }],
   ['email.expired', { attempts: 0 }, null, { expiredAt: AT, attempts: 0 }],
   ['email.suppressed', { suppressed: ['sha256:x'] }, null, { suppressedAt: AT, suppressed: ['sha256:x'] }],
 ]

@@ -81,14 +81,14 @@ function fieldsOf(
     case 'email.delivered':
       return {
         messageId,
-        deliveredAt: at,
+        deliveredAt: moment(metadata.deliveredAt) ?? at,
         smtpResponse: masked(metadata.smtpResponse),
         processingTimeMs: count(metadata.processingTimeMs),
       }
     case 'email.bounced':
       return {
         messageId,
-        bouncedAt: at,
+        bouncedAt: moment(metadata.bouncedAt) ?? at,
         bounceType: text(metadata.bounceType),
         bounceSubType: text(metadata.bounceSubType),
         diagnosticCode: masked(metadata.diagnosticCode),
@@ -96,16 +96,9 @@ function fieldsOf(
     case 'email.complained':
       return {
         messageId,
-        complainedAt: at,
+        complainedAt: moment(metadata.complaintAt) ?? at,
         feedbackType: text(metadata.feedbackType),
         userAgent: text(metadata.userAgent),
-      }
-    case 'email.delayed':
-      return {
-        messageId,
-        delayedAt: at,
-        delayType: text(metadata.delayType),
-        diagnosticCode: masked(metadata.diagnosticCode),
       }
     case 'email.expired':
       return { expiredAt: at, attempts: attemptsMade }
@@ -118,4 +111,9 @@ function fieldsOf(
 
 const text = (value: unknown) => (typeof value === 'string' ? value : null)
 const masked = (value: unknown) => (typeof value === 'string' && value !== '' ? maskSensitive(value) : null)
+/** As the provider tells it, in the one form in which we write times. */
+const moment = (value: unknown) => {
+  const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  return Number.isNaN(ms) ? null : new Date(ms).toISOString()
+}
 const count = (value: unknown) => (Number.isSafeInteger(value) ? (value as number) : null)

@@ -1,4 +1,5 @@
 import { type Queryable, run } from './pool.ts'
+import { tellCompanies } from './webhook-queue.ts'
 
 /**
  * Mail of paused companies, or while every provider is parked, is not claimed, so nobody else would notice that its time is
@@ -36,7 +37,9 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
      ), put_events as (
        insert into email_events (outbox_id, event_id, type, metadata)
        select outbox_id, uuid_v7_now(), 'EXPIRED', jsonb_build_object('attempts', attempts) from late where not late.departed
-     )
+       returning outbox_id, event_id
+     ), ${tellCompanies(`select late.company_id, late.outbox_id, v.event_id, 'email.expired' as type
+       from put_events v join late on late.outbox_id = v.outbox_id`)}
      select count(*)::int as count from late`,
     [limit],
   )

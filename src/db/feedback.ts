@@ -247,11 +247,14 @@ export async function addLateAnswer(
     `with told as (
        update email_outbox set message_id = coalesce(message_id, $3), sent_at = coalesce(sent_at, now())
        where outbox_id = $1 and attempt_id = $2 and status in ('SENT', 'DELIVERED', 'BOUNCED', 'COMPLAINED')
-       returning outbox_id
-     )
-     insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, $4, 'SENT', $5 from told
-     where not exists (select from email_events e where e.outbox_id = $1 and e.type = 'SENT')
-     returning outbox_id`,
+       returning outbox_id, company_id
+     ), put_events as (
+       insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, $4, 'SENT', $5 from told
+       where not exists (select from email_events e where e.outbox_id = $1 and e.type = 'SENT')
+       returning outbox_id, event_id
+     ), ${tellCompanies(`select told.company_id, v.outbox_id, v.event_id, 'email.sent' as type
+       from put_events v join told on told.outbox_id = v.outbox_id`)}
+     select outbox_id from put_events`,
     [late.outboxId, late.attemptId, late.messageId, late.eventId, JSON.stringify(late.metadata)],
   )
   return rows.length > 0

@@ -1,5 +1,6 @@
 import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
 import { idRange, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
+import { tellCompanies } from './webhook-queue.ts'
 
 export type Settlement = {
   outboxId: string
@@ -97,13 +98,13 @@ with input as materialized (
   update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = i.m, duration_ms = i.d,
     sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
   from input i where o.outbox_id = i.o and o.lease_id = i.l and o.outbox_id between $2 and $3
-  returning o.outbox_id, i.l, i.e, i.x
+  returning o.outbox_id, o.company_id, i.l, i.e, i.x
 ), put_recipients as (
   update email_recipients r set status = 'SENT' from settled s
   where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $2 and $3
 ), put_events as (
   insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, e, 'SENT', x from settled
-)
+), ${tellCompanies(`select company_id, outbox_id, e as event_id, 'email.sent' as type from settled`)}
 select outbox_id, l as guard from settled`
 
 const GUARDS: Record<Guard, string> = {
@@ -112,6 +113,14 @@ const GUARDS: Record<Guard, string> = {
     and i.guard in (select lease_id from held)`,
   unknown: `o.status = 'UNKNOWN' and o.attempt_id = i.guard`,
 }
+
+/** Each end is told once, by the event that is its cause (decision 8); a suppressed recipient also to those who asked for that. */
+const TOLD_ENDS = `select s.company_id, s.outbox_id, v.event_id, told.type
+  from put_events v join settled s on s.outbox_id = v.outbox_id
+  join (values ('SENT', 'SENT', 'email.sent'), ('REJECTED', 'REJECTED', 'email.failed'), ('FAILED', 'FAILED', 'email.failed'),
+    ('DLQ', 'DLQ_MOVED', 'email.failed'), ('EXPIRED', 'EXPIRED', 'email.expired'), ('REJECTED', 'REJECTED', 'email.suppressed')
+  ) as told(status, event, type) on told.status = s.status and told.event = v.type
+  where told.type <> 'email.suppressed' or s.error_code = 'RECIPIENT_SUPPRESSED'`
 
 const settleStatement = (guard: Guard) => `
 with input as materialized (
@@ -145,7 +154,8 @@ with input as materialized (
   select s.outbox_id, coalesce(s."eventId", (e.event ->> 'id')::uuid), coalesce(s.type, e.event ->> 'type'),
     coalesce(s.metadata, e.event -> 'metadata')::jsonb
   from settled s cross join lateral json_array_elements(coalesce(s.events, '[null]')) as e(event)
-), put_ready as (
+  returning outbox_id, event_id, type
+), ${tellCompanies(TOLD_ENDS)}, put_ready as (
   insert into email_ready (company_id, priority, outbox_id)
   select company_id, priority, outbox_id from settled where status = 'PENDING' ${RING_AGAIN}
 ), put_scheduled as (

@@ -35,7 +35,7 @@ export type Walk = { deliveries: ClaimedDelivery[]; after: string; wrapped: bool
 
 const ZERO = '00000000-0000-0000-0000-000000000000'
 /** How many more than there is room for are looked at, for one that need not wait for another of its e-mail. */
-const LOOK_AHEAD = 8
+const LOOK_AHEAD = 2
 /** After so many failed attempts of an earlier event, the later ones of the e-mail no longer wait for it. */
 const ORDERED_ATTEMPTS = 3
 
@@ -78,15 +78,18 @@ with recursive walk as (
   left join known k on k.endpoint_id = walk.endpoint_id
   where (s.holder = $1 or s.held_until < now()) and s.resume_at <= now() and coalesce(k.room, 1) > 0
   for update of s skip locked
+), fair as materialized (
+  -- No more of each than are likely to be taken: looking at one costs as much as taking it.
+  select open.endpoint_id, open.suspect, least(open.room, 1 + 2 * $8::int / (count(*) over ())::int) as room from open
 ), held as (
   update webhook_state s set holder = $1, held_until = now() + $2 * interval '1 second' from open
   where s.endpoint_id = open.endpoint_id and (open.holder is distinct from $1 or open.held_until < now() + $2 * interval '0.5 second')
 ), seen as materialized (
-  select open.endpoint_id, open.suspect, open.room, r.sequence, r.delivery_id, before.due_at as before_due, before.found as blocked
-  from open cross join lateral (
-    select r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = open.endpoint_id and r.delivery_id <> all($7::uuid[])
-    order by r.sequence limit open.room + ${LOOK_AHEAD}) r
-  join webhook_deliveries d on d.endpoint_id = open.endpoint_id and d.delivery_id = r.delivery_id
+  select fair.endpoint_id, fair.suspect, fair.room, r.sequence, r.delivery_id, before.due_at as before_due, before.found as blocked
+  from fair cross join lateral (
+    select r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = fair.endpoint_id and r.delivery_id <> all($7::uuid[])
+    order by r.sequence limit fair.room + ${LOOK_AHEAD}) r
+  join webhook_deliveries d on d.endpoint_id = fair.endpoint_id and d.delivery_id = r.delivery_id
   left join lateral (
     select p.due_at, true as found from webhook_deliveries p
     where p.outbox_id = d.outbox_id and p.endpoint_id = d.endpoint_id and p.sequence < d.sequence and p.status = 'waiting'

@@ -7,7 +7,6 @@ const SUMMARIES: Record<AnyWebhookType, string> = {
   'email.delivered': "The recipient's server has taken it",
   'email.bounced': 'It came back',
   'email.complained': 'The recipient called it spam',
-  'email.delayed': 'The provider is still trying',
   'email.expired': 'It could not be sent within 24 hours of its due time',
   'email.suppressed': 'The recipient was put on the suppression list before it was sent',
   'company.warned': 'Bounces or complaints come near the limit',

@@ -2,7 +2,7 @@ import { type Job, type JobJson, type Processor, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME, slimJobDataSchema } from '../contracts/job.ts'
-import { type Feeder, WINDOW_TIMES } from './feeder.ts'
+import { type Feeder, JOBS_PER_HAND } from './feeder.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { InHand, Lane } from './lane.ts'
 
@@ -50,7 +50,7 @@ export class BullmqLane<Content> implements Lane {
       {
         connection,
         // Jobs in hand, not calls: the gate bounds those, and the others are being read or written meanwhile.
-        concurrency: WINDOW_TIMES * concurrency,
+        concurrency: Math.ceil(JOBS_PER_HAND * concurrency),
         lockDuration: LOCK_MS,
         stalledInterval: STALLED_CHECK_MS,
         removeOnComplete: { count: 0 },

@@ -29,8 +29,13 @@ export type FeederOptions = {
   log: Logger
 }
 
-/** The window: jobs waiting and active. More would only be a second, unfair queue. */
-export const WINDOW_TIMES = 2
+/** Jobs in a worker's hands for each that may be calling: the others are being read or written. */
+export const JOBS_PER_HAND = 1.5
+/**
+ * The window: jobs waiting and in hand, for each in hand. Where none waits, a worker fetches each by itself, which costs a half
+ * more; a larger one would only be a second, unfair queue.
+ */
+const WINDOW_TIMES = 2
 /** A job that is there for longer than this belongs to a slow recipient. */
 const SLOW_MS = 1_000
 const RETURN_EVERY_MS = 1_000
@@ -121,7 +126,7 @@ export class Feeder {
       await this.#returnUndelivered(queued)
     }
     await this.#countHands(nowMs)
-    const room = WINDOW_TIMES * this.#hands - queued.length
+    const room = Math.ceil(WINDOW_TIMES * JOBS_PER_HAND * this.#hands) - queued.length
     if (room < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
     // The same claim would find nothing again, and cost a commit each time.
     if (nowMs - this.#cappedMs < this.#options.idleMs) return FULL_MS

@@ -120,7 +120,7 @@ export class Courier {
       holder: this.#holder,
       holdSeconds: this.#options.holdSeconds,
       after: this.#after,
-      steps: Math.max(STEPS.least, Math.min(STEPS.most, most.healthy + most.suspect)),
+      steps: Math.max(STEPS.least, Math.min(STEPS.most, most.healthy)),
       room: this.#room(),
       inFlight: [...this.#inFlight.keys()],
       most,

@@ -99,8 +99,8 @@ describe('/docs', () => {
       const { page, requests, complaints } = await open({ colorScheme })
       await page.goto(`${gateway.url}/docs`)
       await page.locator('.opblock').first().waitFor()
-      const { paths } = (await gateway.call(null, 'GET', '/openapi.json')).body
-      const operations = Object.values(paths as Record<string, object>).flatMap(methods => Object.keys(methods))
+      const { paths, webhooks } = (await gateway.call(null, 'GET', '/openapi.json')).body
+      const operations = [paths, webhooks].flatMap(items => Object.values(items as object).flatMap(Object.keys))
       expect(await page.locator('.opblock:visible').count()).toBe(operations.length)
 
       await page.getByText('Accept one e-mail').click()
