@@ -115,7 +115,7 @@ function decide(reports: Report[], named: Map<WaitingEvent, string>, { emails }:
   const said = new Map<string, Said[]>()
   for (const { event, report } of reports) {
     const outboxId = named.get(event)
-    if (!outboxId || !emails.has(outboxId)) continue
+    if (!outboxId || !emails.has(outboxId) || isBeingSettled(event, emails.get(outboxId)!)) continue
     const { provider, receivedAt } = event
     const { messageId, attemptId } = report
     const all = said.get(outboxId) ?? []
@@ -128,6 +128,11 @@ function decide(reports: Report[], named: Map<WaitingEvent, string>, { emails }:
     .map(([outboxId, all]) => ({ email: emails.get(outboxId)!, decision: decideEmail(emails.get(outboxId)!, all) }))
 }
 
+/** Our own worker has just stored this, and settles the e-mail next: SENT comes first, unless it never comes. */
+function isBeingSettled({ provider }: WaitingEvent, { status }: DecidedEmail['email']): boolean {
+  return status === 'PROCESSING' && (provider === 'capture' || provider === 'smtp')
+}
+
 type Read = { event: WaitingEvent } & ReturnType<typeof readReport>
 
 function endOf(read: Read, named: Map<WaitingEvent, string>, { emails, busy }: Locked): EventEnd {
@@ -137,8 +142,9 @@ function endOf(read: Read, named: Map<WaitingEvent, string>, { emails, busy }: L
   if (read.kind === 'ignored') return { eventId, state: 'ignored', note: read.type }
   const { type, outboxId: tag, tagged } = read.report
   const outboxId = named.get(event)
-  if (outboxId && emails.has(outboxId)) return { eventId, state: 'processed', outboxId, note: type }
-  if (outboxId && busy.has(outboxId)) return { eventId, state: 'waiting', retrySeconds: BUSY_SECONDS }
+  const email = outboxId && emails.get(outboxId)
+  if (email && !isBeingSettled(event, email)) return { eventId, state: 'processed', outboxId, note: type }
+  if (email || (outboxId && busy.has(outboxId))) return { eventId, state: 'waiting', retrySeconds: BUSY_SECONDS }
   // An e-mail is there before its message is: one that its own tag does not find, or whose tags are not ours, is nobody's here.
   if (tag || tagged)
     return { eventId, state: 'unmatched', note: `${type}: ${tag ? 'no such e-mail' : 'not one of ours'}` }
