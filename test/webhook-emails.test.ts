@@ -3,10 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { webhookEventSchema } from '../src/contracts/webhook-events.ts'
 import { expireWaitingEmails } from '../src/db/expiry.ts'
+import { storeProviderEvents } from '../src/db/provider-events.ts'
 import { putCompanyNotice } from '../src/db/webhook-queue.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import { rows, sendOk, untilStatus } from './support/mail.ts'
+import { type SesKind, sesEvent } from './support/ses-events.ts'
 import { deliveriesOf, type Receiver, register, startReceiver, withStatus } from './support/webhook-receiver.ts'
+
+const AT = '2026-11-15T10:00:00.000Z'
 
 let gateway: TestGateway
 let company: TestCompany
@@ -194,6 +198,40 @@ describe('the company hears', () => {
     expect(new Set(told).size).toBe(told.length)
     expect(rest.map(one => one.type)[0]).toBe('email.sent')
     expect(rest.every(one => (one.data as { outboxId: string }).outboxId === outboxId)).toBe(true)
+  })
+
+  test('of what the provider reports later, each report once, however often it comes', async () => {
+    const eventTypes = ['email.failed', 'email.delivered', 'email.bounced', 'email.complained']
+    const { path, got } = await listening(eventTypes)
+    async function reported(...kinds: SesKind[]): Promise<string> {
+      const to = `${randomUUID()}@example.com`
+      const outboxId = await sendOk(gateway, company, { to })
+      const { messageId } = await untilStatus(gateway, company, outboxId, 'SENT')
+      for (const kind of [...kinds, ...kinds]) {
+        const payload = JSON.stringify(sesEvent(kind, { messageId, to: [to], outboxId, at: AT }))
+        await storeProviderEvents(gateway.db.pool, [{ provider: 'ses', externalId: randomUUID(), payload }])
+      }
+      return outboxId
+    }
+    const fine = await reported('Send', 'Delivery', 'Complaint')
+    const bad = await reported('Bounce')
+    const refused = await reported('Reject')
+    const events = await got(4)
+    const of = (outboxId: string) =>
+      events.filter(one => (one.data as { outboxId: string }).outboxId === outboxId).map(one => one.type)
+    expect(of(fine)).toEqual(['email.delivered', 'email.complained'])
+    expect(of(bad)).toEqual(['email.bounced'])
+    expect(of(refused)).toEqual(['email.failed'])
+    for (const event of events) expect(webhookEventSchema.safeParse(event).error).toBeUndefined()
+    const named = (type: string) => events.find(one => one.type === type)!.data
+    expect(named('email.failed')).toMatchObject({ failureCode: 'REJECTED', reason: 'Bad content' })
+    expect(named('email.bounced')).toMatchObject({ bounceType: 'Permanent', bouncedAt: AT })
+    expect(named('email.delivered')).toMatchObject({ deliveredAt: AT })
+    await until(
+      () => rows(gateway, `select 1 from provider_events where state = 'waiting'`),
+      found => found.length === 0,
+    )
+    expect(receiver.at(path)).toHaveLength(4)
   })
 
   test('of what concerns itself, when it asked for that', async () => {

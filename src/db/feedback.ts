@@ -29,13 +29,13 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
     tx,
     'read-emails-for-feedback',
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
-       not o.test and coalesce(o.sent_at, now()) >= c.reputation_since as counts,
+       not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.started_at is not null and exists (
          select from email_events e where e.outbox_id = o.outbox_id and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
        (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
          'suppressed', r.suppressed) order by r.ordinal), '[]') from email_recipients r where r.outbox_id = o.outbox_id) as recipients
-     from email_outbox o join companies c using (company_id) where o.outbox_id = any($1)`,
+     from email_outbox o left join companies c using (company_id) where o.outbox_id = any($1)`,
     [mine],
   )
   const emails = new Map(rows.map(row => [row.outboxId, row]))
