@@ -3,10 +3,12 @@ import { benchAcceptMemory } from './accept-memory.ts'
 import { benchAcceptMillion } from './accept-million.ts'
 import { benchClaim } from './claim.ts'
 import { benchDrainBullmq, benchDrainDirect } from './drain.ts'
+import { benchEvents } from './events.ts'
 import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
+import { benchSuppression } from './suppression.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
@@ -16,10 +18,12 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   claim: benchClaim,
   'drain-direct': benchDrainDirect,
   'drain-bullmq': benchDrainBullmq,
+  events: benchEvents,
   fairness: benchFairness,
   latency: benchLatency,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
+  suppression: benchSuppression,
   webhooks: benchWebhooks,
 }
 

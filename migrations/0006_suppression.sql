@@ -8,6 +8,7 @@ alter table suppression_list add constraint suppression_list_email_hash_check
 -- Serve the pages of the administrators, the expiry, and the count by reason.
 create index suppression_list_added on suppression_list (added_at, id);
 create index suppression_list_end on suppression_list ((coalesce(expires_at, 'infinity'::timestamptz)), id);
+create index suppression_list_company on suppression_list (company_id, added_at, id) where company_id is not null;
 create index suppression_list_reason on suppression_list (reason, expires_at);
 
 -- Who did what and why, in the order of ids, also within one transaction.

@@ -223,3 +223,6 @@ function embeddedSecrets(settings: Settings, dataDir: string): Secrets {
     throw error instanceof SecretsError ? new ConfigError(error.message) : error
   }
 }
+
+export const ROLES = ['all', 'api', 'worker'] as const
+export type Role = (typeof ROLES)[number]

@@ -15,6 +15,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   http: ['contracts', 'telemetry', 'db', 'pipeline'],
   'secrets.ts': [],
   'config.ts': ['secrets.ts', 'contracts'],
+  'main-storage.ts': ['config.ts', 'db'],
+  'main-accept.ts': ['config.ts', 'contracts', 'db', 'pipeline'],
   'main-providers.ts': ['config.ts', 'contracts', 'telemetry', 'db', 'providers', 'pipeline'],
   'main-bullmq.ts': ['main-line.ts', 'contracts', 'db', 'lanes', 'pipeline'],
   'main-line.ts': [
@@ -32,10 +34,12 @@ const MAY_IMPORT: Record<string, string[]> = {
   'main-feedback.ts': ['config.ts', 'db', 'pipeline'],
   'main.ts': [
     'config.ts',
+    'main-accept.ts',
     'main-events.ts',
     'main-feedback.ts',
     'main-line.ts',
     'main-providers.ts',
+    'main-storage.ts',
     'main-webhooks.ts',
     'contracts',
     'telemetry',
@@ -43,7 +47,18 @@ const MAY_IMPORT: Record<string, string[]> = {
     'pipeline',
     'http',
   ],
-  cli: ['config.ts', 'main.ts', 'contracts', 'telemetry', 'db', 'lanes', 'pipeline'],
+  cli: [
+    'config.ts',
+    'main.ts',
+    'main-accept.ts',
+    'main-storage.ts',
+    'contracts',
+    'telemetry',
+    'db',
+    'lanes',
+    'pipeline',
+    'http',
+  ],
 }
 
 function sourceFiles(): string[] {

@@ -1,122 +1,32 @@
 import type { Logger } from 'pino'
-import { type Config, suppressionPolicy } from './config.ts'
-import { type MailAddress, parseAddress } from './contracts/addresses.ts'
+import { type Config, type Role, suppressionPolicy } from './config.ts'
 import { keyRing } from './contracts/encryption.ts'
-import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from './db/accept.ts'
 import { type Bell, hearBells, ringBell } from './db/bell.ts'
-import { openEmbeddedPostgres } from './db/embedded/index.ts'
 import { returnExpiredLeases } from './db/leases.ts'
-import { migrate } from './db/migrate.ts'
-import { ensurePartitions } from './db/partitions.ts'
-import { type Database, openDatabase } from './db/pool.ts'
+import type { Database } from './db/pool.ts'
 import { takeTokens } from './db/rate-buckets.ts'
 import { addSendRequests } from './db/send-requests.ts'
 import { buildApp } from './http/app.ts'
+import { CannotListen } from './http/cannot-listen.ts'
 import { KeyRegistry } from './http/key-registry.ts'
+import { makeAccept } from './main-accept.ts'
 import { makeEventsDoor } from './main-events.ts'
 import { makeFeedback } from './main-feedback.ts'
 import { makeLine } from './main-line.ts'
 import { makeProviders } from './main-providers.ts'
+import type { Storage } from './main-storage.ts'
 import { makeCourier } from './main-webhooks.ts'
-import type { AcceptDeps } from './pipeline/accept-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
 import { RequestCounts } from './pipeline/count-requests.ts'
 import { startHousekeeping } from './pipeline/housekeeping.ts'
 import { HtmlChecker } from './pipeline/html-check.ts'
 
 export const VERSION = '0.1.0'
-export const ROLES = ['all', 'api', 'worker'] as const
-export type Role = (typeof ROLES)[number]
 
-/**
- * Accepts weigh one each, and one more per 16 KB. One flush at a time makes fuller batches (51 µs of Postgres an e-mail
- * instead of 67); a second one pays when a hundred are waiting, as with requests of a hundred, and those are served best
- * in large flushes (25 k/s in flushes of 512, 30 k/s in flushes of 2048).
- */
-const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, worthAnother: 100 }
-const WEIGHT_BYTES = 16 * 1024
 /** How long a request under way may take once we are told to stop. */
 const REQUEST_GRACE_MS = 5_000
 /** How often the workers of other processes are woken at most. */
 const RING_MS = 10
-
-export type Storage = { db: Database; url: string; where: string; alone: boolean; close(): Promise<void> }
-
-export type StorageOptions = {
-  use: 'gateway' | 'command'
-  say: (line: string) => void
-  /** The embedded server is gone for good, or another gateway has it. */
-  onLost: (error: Error) => void
-  log: Logger
-}
-
-/** Postgres, embedded or given; migrated, with its partitions. The same from here on. */
-export async function openStorage(config: Config, { use, say, onLost, log }: StorageOptions): Promise<Storage> {
-  const embedded = config.DATABASE_URL
-    ? null
-    : await openEmbeddedPostgres({ dataDir: config.dataDir, use, say, onLost })
-  const url = config.DATABASE_URL ?? embedded!.url
-  const db = openDatabase(url, error => log.warn({ err: error }, 'A database connection was lost'))
-  const close = async () => {
-    await db.close()
-    await embedded?.close()
-  }
-  try {
-    const applied = await migrate(url)
-    if (applied.length > 0) say(`Migrations applied: ${applied.join(', ')}`)
-    await ensurePartitions(db.pool)
-  } catch (error) {
-    await close()
-    throw error
-  }
-  const where = embedded
-    ? `embedded Postgres in ${embedded.directory}, port ${embedded.port}`
-    : `Postgres at ${hostOf(url)}`
-  return { db, url, where, alone: embedded !== null, close }
-}
-
-function hostOf(url: string): string {
-  const { host, pathname } = new URL(url)
-  return `${host}${pathname}`
-}
-
-/** What accepting needs, also without HTTP (`email-gateway send`). */
-export function makeAccept(
-  config: Config,
-  db: Database,
-  html: HtmlChecker,
-  onAccepted: () => void,
-  onCounted: AcceptDeps['onCounted'] = () => {},
-): AcceptDeps {
-  const units = new Batcher<AcceptUnit, UnitOutcome>({
-    ...ACCEPT_BATCH,
-    flush: batch => acceptUnits(db.hot, batch),
-    weigh: unit => unit.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
-  })
-  return {
-    units,
-    html,
-    keys: keyRing(config.encryptionKeys),
-    pepper: config.hashPepper,
-    defaultFrom: senderAddress(config.EMAIL_FROM),
-    defaultRetryPolicy: config.RETRY_POLICY,
-    captureOnly: config.EMAIL_PROVIDER.includes('capture'),
-    now: () => new Date(),
-    onAccepted,
-    onCounted,
-  }
-}
-
-function draftBytes(draft: Draft): number {
-  const content = (draft.html?.length ?? 0) + (draft.text?.length ?? 0)
-  return draft.attachments.reduce((sum, file) => sum + file.base64.length, content)
-}
-
-function senderAddress(text: string): MailAddress {
-  const parsed = parseAddress(text)
-  if (!parsed.ok) throw new Error('EMAIL_FROM was checked by config.ts')
-  return parsed.value
-}
 
 export type Gateway = { url: string; stop(): Promise<void> }
 
@@ -219,11 +129,6 @@ async function makeSending(
       await providers.stop()
     },
   }
-}
-
-/** HOST or PORT cannot be had. */
-export class CannotListen extends Error {
-  override name = 'CannotListen'
 }
 
 async function startApi(

@@ -3,16 +3,22 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { certificatePlace, SnsRefused } from '../src/http/sns.ts'
 import { certificateSource, fetchedCertificates, type Load } from '../src/http/sns-certificates.ts'
-import { openTestDoor } from './support/events-door.ts'
+import { openTestDoor, type TestDatabase } from './support/events-door.ts'
 import { readBody, serve } from './support/fake-http.ts'
+import { createTestDatabase } from './support/postgres.ts'
 import { CERT_URL, confirmation, makeSigner, notification, type Signer, TOPIC } from './support/sns.ts'
 
 let signer: Signer
+let database: TestDatabase
 
-beforeAll(() => {
+beforeAll(async () => {
   signer = makeSigner()
+  database = await createTestDatabase()
 })
-afterAll(() => signer?.remove())
+afterAll(async () => {
+  signer?.remove()
+  await database?.drop()
+})
 
 describe('a subscription', () => {
   test('is confirmed through the API of SNS, and its SubscribeURL is never asked for', async context => {
@@ -33,11 +39,14 @@ describe('a subscription', () => {
           <SubscriptionArn>${TOPIC}:1</SubscriptionArn></ConfirmSubscriptionResult></ConfirmSubscriptionResponse>`)
     })
     context.onTestFinished(() => sns.close())
-    const door = await openTestDoor({
-      SNS_TOPIC_ARNS: TOPIC,
-      SNS_CERT_DIR: signer.directory,
-      AWS_ENDPOINT_URL_SNS: sns.url,
-    })
+    const door = await openTestDoor(
+      {
+        SNS_TOPIC_ARNS: TOPIC,
+        SNS_CERT_DIR: signer.directory,
+        AWS_ENDPOINT_URL_SNS: sns.url,
+      },
+      database,
+    )
     context.onTestFinished(() => door.close())
     const message = signer.sign(confirmation(), '2')
     // SNS asks again after a 503, so a permission that is missing can still be given.
@@ -58,7 +67,7 @@ describe('a subscription', () => {
   })
 
   test('without its settings the doors say which one is missing', async context => {
-    const door = await openTestDoor({})
+    const door = await openTestDoor({}, database)
     context.onTestFinished(() => door.close())
     expect(await door.post(signer.sign(notification('{}')))).toMatchObject({
       status: 503,
@@ -71,7 +80,7 @@ describe('a subscription', () => {
   })
 
   test('raw messages are refused with advice where no password is set', async context => {
-    const door = await openTestDoor({ SNS_TOPIC_ARNS: TOPIC, SNS_CERT_DIR: signer.directory })
+    const door = await openTestDoor({ SNS_TOPIC_ARNS: TOPIC, SNS_CERT_DIR: signer.directory }, database)
     context.onTestFinished(() => door.close())
     const answer = await door.post('{}', { 'x-amz-sns-rawdelivery': 'true' })
     expect(answer).toMatchObject({ status: 403, body: { detail: expect.stringMatching(/SNS_RAW_DELIVERY_PASSWORD/) } })

@@ -11,7 +11,18 @@ import { purgeProviderEvents, storeProviderEvents } from '../src/db/provider-eve
 import { settleAttempts } from '../src/db/settle.ts'
 import { recordFeedback } from '../src/pipeline/record-feedback.ts'
 import { feedbackDeps, workOffReports } from './support/feedback.ts'
-import { accept, claim, type DraftChange, draft, expireLeases, startOf, storyOf, typesOf } from './support/line.ts'
+import {
+  accept,
+  claim,
+  type DraftChange,
+  draft,
+  expireLeases,
+  receive,
+  startOf,
+  storyOf,
+  typesOf,
+  worker,
+} from './support/line.ts'
 import { createTestDatabase } from './support/postgres.ts'
 import { type SesKind, sesEvent } from './support/ses-events.ts'
 
@@ -247,6 +258,22 @@ describe('an event that is none of ours', () => {
 })
 
 describe('trouble', () => {
+  test('a worker that is lost between the answer and SENT has left the report behind', async () => {
+    const to = `bounce+${randomUUID()}@simulator.test`
+    const [outboxId] = await accept(db.hot, [draft(companyId, { to })])
+    const hands = await receive(db.hot, await claim(db.hot, 1))
+    const dying = worker(db.hot, { settlements: { add: () => Promise.reject(new Error('killed')) } })
+    await expect(dying(hands[0]!)).rejects.toThrow('killed')
+    await workOffReports(db.hot)
+    expect((await story(outboxId!)).email.status, 'its worker might still settle it').toBe('PROCESSING')
+    await expireLeases(db.hot)
+    await returnExpiredLeases(db.hot, { all: false, recognising: [], graceSeconds: 120 })
+    await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)
+    await workOffReports(db.hot)
+    expect((await story(outboxId!)).email).toMatchObject({ status: 'BOUNCED', lease_id: null })
+    expect((await suppressed(to)).reason).toBe('HARD_BOUNCE')
+  })
+
   test('a process that dies in the middle has done nothing, and the next one does all of it', async () => {
     const sent = await sendOne()
     const payload = JSON.stringify(sesEvent('Bounce', { ...sent, to: [sent.to] }))

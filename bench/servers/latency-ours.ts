@@ -1,7 +1,8 @@
 import { ServerResponse } from 'node:http'
 import { loadConfig } from '../../src/config.ts'
 import { registerCompany } from '../../src/db/registration.ts'
-import { openStorage, startGateway } from '../../src/main.ts'
+import { startGateway } from '../../src/main.ts'
+import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { providersOf, sent } from '../support/our-line.ts'
 

@@ -50,7 +50,7 @@ async function backendPid(client: pg.ClientBase): Promise<number> {
 }
 
 /** User and system time; the fields are counted after the command's name, which may hold spaces. */
-function cpuMicros(pid: number): number {
+export function cpuMicros(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * TICK_MICROS

@@ -1,13 +1,21 @@
 import autocannon from 'autocannon'
 
-export type Target = { name: string; url: string; headers: Record<string, string>; body: string; path?: string }
+export type Target = {
+  name: string
+  url: string
+  headers: Record<string, string>
+  body: string
+  /** In turn, instead of the one. */
+  bodies?: string[]
+  path?: string
+}
 export type Figures = { perSecond: number; p50Ms: number; p99Ms: number; refused: number }
 
 export type Load = { connections: number; seconds: number; warmUpSeconds: number }
 
 /** One round against one target: a warm-up that does not count, then the measurement. */
 export async function measure(target: Target, load: Load): Promise<Figures> {
-  await fire(target, load.connections, load.warmUpSeconds)
+  if (load.warmUpSeconds > 0) await fire(target, load.connections, load.warmUpSeconds)
   const result = await fire(target, load.connections, load.seconds)
   return {
     perSecond: result.requests.total / result.duration,
@@ -23,6 +31,7 @@ function fire(target: Target, connections: number, seconds: number) {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...target.headers },
     body: target.body,
+    ...(target.bodies && { requests: target.bodies.map(body => ({ body })) }),
     connections,
     duration: seconds,
   })

@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import type { Logger } from 'pino'
 import { type Config, loadConfig } from '../config.ts'
-import { openStorage, type Storage } from '../main.ts'
+import { openStorage, type Storage } from '../main-storage.ts'
 import { makeLog } from '../telemetry/log.ts'
 
 /** The command was called wrongly: exit code 2, with the usage. */

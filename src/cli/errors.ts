@@ -1,7 +1,7 @@
 import { EmbeddedPostgresError } from '../db/embedded/index.ts'
 import { DatabaseIsNewerError } from '../db/migrate.ts'
 import { DatabaseUnavailable, isLostConnection } from '../db/pool.ts'
-import { CannotListen } from '../main.ts'
+import { CannotListen } from '../http/cannot-listen.ts'
 
 type Coded = Error & { code?: string; address?: string; port?: number }
 

@@ -36,6 +36,8 @@ const eventSchema = z.looseObject({
   }),
 })
 
+const namedSchema = z.looseObject({ type: z.string() })
+
 type ResendEvent = z.infer<typeof eventSchema>
 type Meaning = { kind: ReportKind; facts: (data: ResendEvent['data']) => Record<string, unknown> }
 
@@ -79,7 +81,7 @@ const MEANINGS: Record<string, Meaning> = {
 
 export function readResendEvent(payload: string): ReadReport {
   const json = parseJson(payload)
-  const named = z.looseObject({ type: z.string() }).safeParse(json)
+  const named = namedSchema.safeParse(json)
   if (!named.success) return unreadable('It is not a JSON object with a type')
   const meaning = MEANINGS[named.data.type]
   if (!meaning) return ignored(named.data.type)

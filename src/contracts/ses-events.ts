@@ -66,6 +66,8 @@ const eventSchema = z.looseObject({
   failure: z.looseObject({ templateName: text, errorMessage: text }).nullish(),
 })
 
+const namedSchema = z.looseObject({ eventType: text, notificationType: text })
+
 type SesEvent = z.infer<typeof eventSchema>
 type Mail = SesEvent['mail']
 
@@ -99,7 +101,7 @@ export function readSesEvent(payload: string): ReadReport {
   if (SETUP_SENTENCE.test(payload)) return ignored('TopicValidated')
   const json = parseJson(payload)
   if (json === undefined) return unreadable('It is not JSON')
-  const named = z.looseObject({ eventType: text, notificationType: text }).safeParse(json)
+  const named = namedSchema.safeParse(json)
   const type = named.success ? (named.data.eventType ?? named.data.notificationType) : null
   if (!type) return unreadable('It has neither eventType nor notificationType')
   const read = READERS[type]

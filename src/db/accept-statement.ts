@@ -7,6 +7,7 @@ const when = (needed: boolean, sql: string) => (needed ? sql : '')
  * One statement, one commit for all units. Reading order = order of the steps:
  * what came in → replays aside → suppression and recipients → verdict per e-mail → key → rows.
  * Keys and people are written in a fixed order, so that two processes cannot wait for each other in a circle.
+ * The list is looked up by the search key: its index is a third as large as that of the hashes.
  * The look-ups are lateral with a limit: as joins, a plan made while the tables were small reads all of them.
  */
 export function acceptStatement({ keys, people, files, extras }: AcceptParts): string {
@@ -23,7 +24,7 @@ with clock as materialized (
 ), blocked as materialized (
   select a.i, a.ordinal, a.hash from addresses a cross join lateral (
     select from suppression_list s
-    where s.email_hash = a.hash and (s.company_id is null or s.company_id = a.company) and (s.expires_at is null or s.expires_at > now())
+    where s.hash_key = a.key and s.email_hash = a.hash and (s.company_id is null or s.company_id = a.company) and (s.expires_at is null or s.expires_at > now())
     limit 1) listed
 ), unreachable as (
   select a.i from addresses a left join blocked b on b.i = a.i and b.ordinal = a.ordinal

@@ -29,13 +29,13 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
     tx,
     'read-emails-for-feedback',
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
-       not o.test and coalesce(o.sent_at, now()) >= c.reputation_since as counts,
+       not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.started_at is not null and exists (
          select from email_events e where e.outbox_id = o.outbox_id and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
        (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
          'suppressed', r.suppressed) order by r.ordinal), '[]') from email_recipients r where r.outbox_id = o.outbox_id) as recipients
-     from email_outbox o join companies c using (company_id) where o.outbox_id = any($1)`,
+     from email_outbox o left join companies c using (company_id) where o.outbox_id = any($1)`,
     [mine],
   )
   const emails = new Map(rows.map(row => [row.outboxId, row]))
@@ -137,7 +137,10 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
        failure_reason = case when i.moved and i.s = 'REJECTED' then i.reason else o.failure_reason end
      from json_to_recordset($1::json) as i(o uuid, moved boolean, s text, m text, sent timestamptz, delivered timestamptz,
        bounced timestamptz, bounce text, complained timestamptz, code text, reason text, at timestamptz)
-     where o.outbox_id = i.o`,
+     -- What was told before is not written again.
+     where o.outbox_id = i.o and (i.moved or o.sent_at is null or least(o.delivered_at, i.delivered) is distinct from o.delivered_at
+       or least(o.bounced_at, i.bounced) is distinct from o.bounced_at or i.bounce is distinct from o.bounce_type
+       or least(o.complained_at, i.complained) is distinct from o.complained_at)`,
     [JSON.stringify(rows)],
   )
 }
@@ -150,6 +153,11 @@ const TOLD_AS: Partial<Record<string, string>> = {
   COMPLAINT: 'email.complained',
 }
 
+/** That it failed, once, and only when this is what it died of. */
+function toldAs(type: string, { moved, status }: FeedbackDecision): string | undefined {
+  return type === 'REJECTED' && moved && status === 'REJECTED' ? 'email.failed' : TOLD_AS[type]
+}
+
 /** An event that is there already is the same fact, told again; SENT is one fact, whoever tells it. */
 async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<string>> {
   const rows = decided.flatMap(({ email, decision }) =>
@@ -158,7 +166,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
       c: email.companyId,
       e: id,
       t: type,
-      w: TOLD_AS[type],
+      w: toldAs(type, decision),
       x: metadata,
       n: place,
     })),
@@ -202,16 +210,12 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
            'subject', o.subject, 'templateType', o.template_type, 'tags', o.tags), o.created_at
        from email_outbox o where o.outbox_id = any($1)
        on conflict (outbox_id) do nothing
-       returning outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code
-     ), moved as (
-       insert into email_events (outbox_id, event_id, type, created_at, metadata)
-       select outbox_id, uuid_v7_now(3), 'DLQ_MOVED', now() + interval '1 millisecond',
-         jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
-       from dead returning outbox_id, event_id
-     ), ${tellCompanies(`select d.company_id, d.outbox_id, coalesce((select v.event_id from email_events v
-         where v.outbox_id = d.outbox_id and v.type = 'REJECTED' order by v.created_at desc limit 1), m.event_id) as event_id,
-       'email.failed' as type from dead d join moved m on m.outbox_id = d.outbox_id`)}
-     select 1 as one`,
+       returning outbox_id, failed_attempts, last_failure_reason, last_failure_code
+     )
+     insert into email_events (outbox_id, event_id, type, created_at, metadata)
+     select outbox_id, uuid_v7_now(3), 'DLQ_MOVED', now() + interval '1 millisecond',
+       jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
+     from dead`,
     [ids],
   )
 }

@@ -91,8 +91,21 @@ export async function run<Row extends pg.QueryResultRow>(
   text: string,
   values: unknown[],
 ): Promise<Row[]> {
+  return rowsOf(db.query<Row>({ name, text, values }))
+}
+
+/** Planned for its own values: for lists whose filters differ from call to call. */
+export async function runUnprepared<Row extends pg.QueryResultRow>(
+  db: Queryable,
+  text: string,
+  values: unknown[],
+): Promise<Row[]> {
+  return rowsOf(db.query<Row>(text, values))
+}
+
+async function rowsOf<Row extends pg.QueryResultRow>(answer: Promise<pg.QueryResult<Row>>): Promise<Row[]> {
   try {
-    return (await db.query<Row>({ name, text, values })).rows
+    return (await answer).rows
   } catch (error) {
     throw isLostConnection(error) ? new DatabaseUnavailable('The database did not answer.', { cause: error }) : error
   }

@@ -46,7 +46,7 @@ export async function lockDoubtfulCompanies(tx: Queryable): Promise<CompanyFigur
        (extract(epoch from now() - c.warned_at) / 60)::float8 as "warnedMinutes"
      from companies c left join figures f using (company_id)
      where f.bounced > 0 or f.complained > 0 or c.warned_at is not null
-     order by c.company_id for update of c skip locked`,
+     order by c.company_id for no key update of c skip locked`,
     [REPUTATION_LIMITS.windowHours],
   )
 }

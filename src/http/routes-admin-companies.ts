@@ -7,7 +7,9 @@ import { listCompanyAudit } from '../db/company-audit.ts'
 import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
 import { pauseByHand, resumeByHand } from '../pipeline/company-standing.ts'
 import type { App } from './app.ts'
+import { companiesPage } from './companies-page.ts'
 import { problemAnswers } from './openapi.ts'
+import { sendPage, wantsPage } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -66,7 +68,10 @@ export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRout
         response: { 200: z.object({ data: z.array(companySchema) }), ...refusals },
       },
     },
-    async () => ({ data: (await listStandings(db.pool)).map(toView) }),
+    async (request, reply) => {
+      const data = (await listStandings(db.pool)).map(toView)
+      return wantsPage(request, reply) ? sendPage(reply, companiesPage(data)) : { data }
+    },
   )
 
   app.get(

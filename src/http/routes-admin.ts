@@ -1,11 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { findCaptured, listCaptured } from '../db/capture-inbox.ts'
 import type { Database } from '../db/pool.ts'
 import type { requireAdministrator } from './admin-auth.ts'
 import type { App } from './app.ts'
-import { inboxPage, messagePage, PAGE_POLICY } from './inbox-page.ts'
+import { inboxPage, messagePage } from './inbox-page.ts'
 import { problemAnswers } from './openapi.ts'
+import { sendPage, wantsPage } from './page.ts'
 import { Problem } from './problem.ts'
 
 const listQuery = z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) })
@@ -33,7 +33,7 @@ export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
     async (request, reply) => {
       const { limit } = request.query as z.output<typeof listQuery>
       const rows = await listCaptured(db.pool, limit)
-      return wantsPage(request, reply) ? page(reply, inboxPage(rows)) : { data: rows }
+      return wantsPage(request, reply) ? sendPage(reply, inboxPage(rows)) : { data: rows }
     },
   )
 
@@ -53,16 +53,7 @@ export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
       const { messageId } = request.params as { messageId: string }
       const row = messageId.includes('\0') ? null : await findCaptured(db.pool, messageId)
       if (!row) throw new Problem('NOT_FOUND')
-      return wantsPage(request, reply) ? page(reply, messagePage(row)) : row
+      return wantsPage(request, reply) ? sendPage(reply, messagePage(row)) : row
     },
   )
-}
-
-function wantsPage(request: FastifyRequest, reply: FastifyReply): boolean {
-  reply.header('vary', 'Accept')
-  return /\btext\/html\b/.test(request.headers.accept ?? '')
-}
-
-function page(reply: FastifyReply, html: string): FastifyReply {
-  return reply.type('text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html)
 }

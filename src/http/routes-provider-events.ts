@@ -3,13 +3,19 @@ import { Webhook } from 'standardwebhooks'
 import { z } from 'zod'
 import { hashesEqual } from '../contracts/hashing.ts'
 import { maskSensitive } from '../contracts/masking.ts'
-import { isUuid } from '../contracts/uuid.ts'
 import type { IncomingEvent } from '../db/provider-events.ts'
 import type { App } from './app.ts'
 import { PROVIDER_EVENT_LIMIT } from './limits.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
-import { type CertificateSource, type SnsMessage, SnsRefused, type SnsRules, verifySnsMessage } from './sns.ts'
+import {
+  type CertificateSource,
+  MESSAGE_ID,
+  type SnsMessage,
+  SnsRefused,
+  type SnsRules,
+  verifySnsMessage,
+} from './sns.ts'
 
 export type ProviderEventDeps = {
   /** Resolves when the event is in the database for good. */
@@ -130,11 +136,9 @@ async function takeRaw(request: FastifyRequest, payload: string, deps: ProviderE
   const { 'x-amz-sns-topic-arn': topic = '', 'x-amz-sns-message-id': id = '' } = request.headers
   if (!rules.topicArns.includes(String(topic)))
     throw new SnsRefused('refused', 'topic', 'The topic is not one of SNS_TOPIC_ARNS.')
-  if (!isUuid(String(id))) throw new SnsRefused('malformed', 'malformed', 'x-amz-sns-message-id is missing.')
+  if (!MESSAGE_ID.test(String(id))) throw new SnsRefused('malformed', 'malformed', 'x-amz-sns-message-id is missing.')
   return store({ provider: 'ses', externalId: String(id), payload }, deps)
 }
-
-const MAX_ID = 200
 
 async function takeResend(request: FastifyRequest, webhooks: Webhook[], deps: ProviderEventDeps) {
   if (webhooks.length === 0)
@@ -147,7 +151,7 @@ async function takeResend(request: FastifyRequest, webhooks: Webhook[], deps: Pr
     'webhook-signature': header('signature'),
   }
   const externalId = headers['webhook-id']
-  if (externalId.length > MAX_ID || /[^\x21-\x7e]/.test(externalId))
+  if (!MESSAGE_ID.test(externalId))
     throw refused(request, 'resend', { kind: 'malformed', reason: 'malformed', detail: 'svix-id is no id.' }, deps)
   if (!webhooks.some(webhook => isSigned(webhook, body, headers))) {
     const detail = 'The signature does not match, or is older than five minutes; or our clock is wrong.'

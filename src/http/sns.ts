@@ -28,9 +28,11 @@ const line = (max: number) =>
     .regex(/^[^\r\n]*$/, 'must be one line')
 const MESSAGE_CHARS = 600_000
 
+export const MESSAGE_ID = /^[\x21-\x7e]{1,200}$/
+
 const messageSchema = z.looseObject({
   Type: z.enum(['Notification', 'SubscriptionConfirmation', 'UnsubscribeConfirmation']),
-  MessageId: z.uuid(),
+  MessageId: z.string().regex(MESSAGE_ID, 'must be an id'),
   TopicArn: line(300),
   Subject: z
     .string()

@@ -22,7 +22,8 @@ const BUSY_SECONDS = 1
 /** An e-mail that is not found yet: asked for after 5 s, then after twice as long, at most every 10 minutes, for a day. */
 const UNFOUND = { firstSeconds: 5, mostSeconds: 600, giveUpSeconds: 24 * 60 * 60 }
 
-export type Recorded = { taken: number; judged: boolean }
+/** full: there may be more. judged: somebody's reputation has changed. */
+export type Recorded = { taken: number; full: boolean; judged: boolean }
 
 /**
  * Step 4 of the line: what providers say became of e-mails. Some reports out of the inbox, all that follows from them, and their
@@ -34,7 +35,7 @@ export async function recordFeedback(deps: FeedbackDeps): Promise<Recorded> {
     return await inTransaction(deps.pool, tx => recordSome(tx, null, deps, ids))
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error
-    if (isPassingConflict(error)) return { taken: ids.length, judged: false }
+    if (isPassingConflict(error)) return { taken: ids.length, full: true, judged: false }
     return recordApart(ids, deps)
   }
 }
@@ -52,7 +53,7 @@ async function recordApart(ids: string[], deps: FeedbackDeps): Promise<Recorded>
       await putAside(eventId, error as Error, deps)
     }
   }
-  return { taken: ids.length, judged }
+  return { taken: ids.length, full: true, judged }
 }
 
 async function putAside(eventId: string, error: Error, { pool }: FeedbackDeps): Promise<void> {
@@ -70,7 +71,7 @@ export async function recordSome(
   ids: string[],
 ): Promise<Recorded> {
   const events = await takeProviderEvents(tx, batch, only)
-  if (events.length === 0) return { taken: 0, judged: false }
+  if (events.length === 0) return { taken: 0, full: false, judged: false }
   ids.push(...events.map(event => event.eventId))
   const read = events.map(event => ({ event, ...readReport(event.provider, event.payload) }))
   const reports = read.flatMap(one => (one.kind === 'report' ? [{ event: one.event, report: one.report }] : []))
@@ -88,7 +89,7 @@ export async function recordSome(
   await addCounts(tx, countsOf(read, ends, decided))
   // The last one, as it wishes.
   await addSuppressions(tx, suppressionsOf(effects, suppression))
-  return { taken: events.length, judged: effects.length > 0 }
+  return { taken: events.length, full: events.length === batch, judged: effects.length > 0 }
 }
 
 type Report = { event: WaitingEvent; report: ProviderReport }
@@ -115,7 +116,7 @@ function decide(reports: Report[], named: Map<WaitingEvent, string>, { emails }:
   const said = new Map<string, Said[]>()
   for (const { event, report } of reports) {
     const outboxId = named.get(event)
-    if (!outboxId || !emails.has(outboxId)) continue
+    if (!outboxId || !emails.has(outboxId) || isBeingSettled(event, emails.get(outboxId)!)) continue
     const { provider, receivedAt } = event
     const { messageId, attemptId } = report
     const all = said.get(outboxId) ?? []
@@ -128,6 +129,11 @@ function decide(reports: Report[], named: Map<WaitingEvent, string>, { emails }:
     .map(([outboxId, all]) => ({ email: emails.get(outboxId)!, decision: decideEmail(emails.get(outboxId)!, all) }))
 }
 
+/** Our own worker has just stored this, and settles the e-mail next: SENT comes first, unless it never comes. */
+function isBeingSettled({ provider }: WaitingEvent, { status }: DecidedEmail['email']): boolean {
+  return status === 'PROCESSING' && (provider === 'capture' || provider === 'smtp')
+}
+
 type Read = { event: WaitingEvent } & ReturnType<typeof readReport>
 
 function endOf(read: Read, named: Map<WaitingEvent, string>, { emails, busy }: Locked): EventEnd {
@@ -137,8 +143,9 @@ function endOf(read: Read, named: Map<WaitingEvent, string>, { emails, busy }: L
   if (read.kind === 'ignored') return { eventId, state: 'ignored', note: read.type }
   const { type, outboxId: tag, tagged } = read.report
   const outboxId = named.get(event)
-  if (outboxId && emails.has(outboxId)) return { eventId, state: 'processed', outboxId, note: type }
-  if (outboxId && busy.has(outboxId)) return { eventId, state: 'waiting', retrySeconds: BUSY_SECONDS }
+  const email = outboxId && emails.get(outboxId)
+  if (email && !isBeingSettled(event, email)) return { eventId, state: 'processed', outboxId, note: type }
+  if (email || (outboxId && busy.has(outboxId))) return { eventId, state: 'waiting', retrySeconds: BUSY_SECONDS }
   // An e-mail is there before its message is: one that its own tag does not find, or whose tags are not ours, is nobody's here.
   if (tag || tagged)
     return { eventId, state: 'unmatched', note: `${type}: ${tag ? 'no such e-mail' : 'not one of ours'}` }

@@ -22,12 +22,11 @@ export type TestDoor = {
   close: () => Promise<void>
 }
 
+export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>
+
 /** The doors for provider events on a database of their own, and nothing else of the gateway. */
-export async function openTestDoor(
-  env: Record<string, string>,
-  change: (app: App) => void = () => {},
-): Promise<TestDoor> {
-  const database = await createTestDatabase()
+export async function openTestDoor(env: Record<string, string>, kept?: TestDatabase): Promise<TestDoor> {
+  const database = kept ?? (await createTestDatabase())
   const db = openDatabase(database.url, () => {})
   await ensurePartitions(db.pool)
   const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'pepper '.repeat(8) }
@@ -35,7 +34,6 @@ export async function openTestDoor(
   const log = pino({ level: 'silent' })
   const door = makeEventsDoor(config, db, () => {}, log)
   const app = baseApp({ log, trustProxy: false })
-  change(app)
   await app.register(async events => providerEventRoutes(events, door.deps))
   return {
     db,
@@ -50,7 +48,7 @@ export async function openTestDoor(
       await app.close()
       await door.close()
       await db.close()
-      await database.drop()
+      if (!kept) await database.drop()
     },
   }
 }

@@ -7,6 +7,7 @@ import { inTransaction, type Queryable } from '../../src/db/pool.ts'
 import { storeProviderEvents } from '../../src/db/provider-events.ts'
 import { type FeedbackDeps, recordFeedback, recordSome } from '../../src/pipeline/record-feedback.ts'
 import type { ProviderEvent } from '../../src/providers/provider.ts'
+import { sesEvent } from './ses-events.ts'
 
 export const feedbackDeps = (pool: pg.Pool, change: Partial<FeedbackDeps> = {}): FeedbackDeps => ({
   pool,
@@ -28,12 +29,15 @@ export async function workOffReports(pool: pg.Pool, change: Partial<FeedbackDeps
 /** So that one test may write to the address that another one's mail bounced from. */
 const SUPPRESSES_NOBODY = { ...DEFAULT_SUPPRESSION_POLICY, automatic: { HARD_BOUNCE: false, COMPLAINT: false } }
 
+const SES_KIND = { DELIVERED: 'Delivery', BOUNCED: 'Bounce', COMPLAINED: 'Complaint' } as const
+
 /** What a provider says about one e-mail, through the inbox; in the caller's transaction, where it has one. */
 export async function tell(db: Queryable, outboxId: string, messageId: string, event: ProviderEvent): Promise<void> {
   const externalId = randomUUID()
-  const payload = JSON.stringify({ outboxId, attemptId: randomUUID(), messageId, ...event })
-  await storeProviderEvents(db, [{ provider: 'capture', externalId, payload }])
-  const eventId = uuidOf(`capture\n${externalId}`)
+  const mail = { outboxId, attemptId: randomUUID(), messageId, to: [event.recipient] }
+  const payload = JSON.stringify(sesEvent(SES_KIND[event.kind], mail, event.metadata))
+  await storeProviderEvents(db, [{ provider: 'ses', externalId, payload }])
+  const eventId = uuidOf(`ses\n${externalId}`)
   const once = (tx: Queryable) =>
     recordSome(tx, eventId, feedbackDeps(db as pg.Pool, { suppression: SUPPRESSES_NOBODY }), [])
   for (;;) {

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
-import { loadConfig } from '../../src/config.ts'
-import { openStorage, type Role, startGateway } from '../../src/main.ts'
+import { loadConfig, type Role } from '../../src/config.ts'
+import { startGateway } from '../../src/main.ts'
+import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 
 /** Secrets that several gateways on one database share. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { loadConfig } from '../../src/config.ts'
-import { openStorage, startGateway } from '../../src/main.ts'
+import { startGateway } from '../../src/main.ts'
+import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 
 export type TestWorker = { stop: () => Promise<void>; logs: () => string }

@@ -1,0 +1,48 @@
+import { escapeHtml, layout, when } from './page.ts'
+
+export type CompanyOnPage = {
+  companyId: string
+  name: string
+  state: 'active' | 'warned' | 'paused'
+  sent: number
+  bounceRate: number
+  complaintRate: number
+  warnedAt: string | null
+  warnReason: string | null
+  pausedAt: string | null
+  pauseReason: string | null
+  pausedBy: string | null
+}
+
+/** Who sends how much, whose mail comes back, and who was warned or paused for it. */
+export function companiesPage(companies: CompanyOnPage[]): string {
+  const rows = companies.map(companyRow).join('')
+  const empty = '<tr><td colspan="5" class="quiet">No companies yet.</td></tr>'
+  return layout(
+    'Companies',
+    `<h1>Companies</h1>${notice(companies)}
+    <table><thead><tr><th>Company</th><th>State</th><th>Sent, 24 h</th><th>Bounces</th><th>Complaints</th></tr></thead>
+    <tbody>${rows || empty}</tbody></table>
+    <p class="quiet">Resume a company with <code>npx email-gateway company resume NAME --reason TEXT</code>; its figures then begin anew.</p>`,
+  )
+}
+
+function notice(companies: CompanyOnPage[]): string {
+  const [warned, paused] = (['warned', 'paused'] as const).map(state => companies.filter(one => one.state === state))
+  if (warned!.length + paused!.length === 0) return '<p class="quiet">All of them are in good standing.</p>'
+  return `<p class="bad">${warned!.length} warned, ${paused!.length} paused.</p>`
+}
+
+function companyRow(company: CompanyOnPage): string {
+  const { name, companyId, sent, bounceRate, complaintRate } = company
+  return `<tr><td title="${escapeHtml(companyId)}">${escapeHtml(name)}</td><td>${stateOf(company)}</td><td class="number">${sent}</td>
+    <td class="number">${percent(bounceRate)}</td><td class="number">${percent(complaintRate)}</td></tr>`
+}
+
+function stateOf({ state, warnedAt, warnReason, pausedAt, pauseReason, pausedBy }: CompanyOnPage): string {
+  if (state === 'active') return 'active'
+  const [since, why] = state === 'paused' ? [pausedAt, `${pauseReason} (${pausedBy})`] : [warnedAt, warnReason]
+  return `<span class="bad">${state}</span> since ${when(new Date(since!))}: ${escapeHtml(why ?? '')}`
+}
+
+const percent = (rate: number) => `${(rate * 100).toFixed(2)} %`
