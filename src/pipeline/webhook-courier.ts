@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { webhookCooldownMs } from '../contracts/webhook-schedule.ts'
 import { type Queryable, together, untilItIsBack } from '../db/pool.ts'
 import {
   type ClaimedDelivery,
@@ -15,6 +14,7 @@ import { disableEndpoint } from '../db/webhook-endpoints.ts'
 import { type EndpointReport, settleDeliveries } from '../db/webhook-settle.ts'
 import { Batcher } from './batcher.ts'
 import { type Notified, type NotifyDeps, notifyCompany, toWebhookSettlement } from './notify-company.ts'
+import { WebhookPace } from './webhook-pace.ts'
 
 /** How often somebody looks when nobody calls. */
 const IDLE_MS = 250
@@ -23,14 +23,9 @@ const STEPS = { least: 32, most: 256 }
 /** Under load, places that become free meanwhile are filled together; a few are not worth a claim. */
 const CLAIM_EVERY_MS = { busy: 20, idle: 3 }
 const WORTH_A_CLAIM = 16
-/** In flight in this process. Those whose last attempt failed share the second, so they never take the others' places. */
-const MOST = { healthy: 512, suspect: 64 }
-/** In flight to one endpoint; reached by doubling from one, since nobody knows yet whether it answers. */
-const MOST_PER_ENDPOINT = 8
-/** Endpoints whose pace is remembered. */
-const REMEMBERED = 5_000
 /** How long the sending line's nudges are listened to after the last delivery. Without webhooks they cost nothing. */
 const LIVELY_MS = 10_000
+const COMPLAIN_EVERY_MS = 5_000
 const SETTLE_BATCH = { maxItems: 256, concurrency: 2 }
 const SETTLE_PATIENCE_MS = 60_000
 const FIRST = '00000000-0000-0000-0000-000000000000'
@@ -44,19 +39,17 @@ export type CourierOptions = NotifyDeps & {
   disableAfter?: string
 }
 
-type Endpoint = { busy: number; limit: number; failures: number; failedAtMs: number }
-
 /** Claims what is ready and delivers it, endpoint by endpoint, so that one that hangs or fails slows nobody else. */
 export class Courier {
   readonly #options: CourierOptions
   readonly #holder = randomUUID()
-  readonly #endpoints = new Map<string, Endpoint>()
-  readonly #inFlight = new Map<string, ClaimedDelivery>()
+  readonly #pace = new WebhookPace()
   readonly #settlements: Batcher<{ notified: Notified; report: EndpointReport }, true>
   readonly #timers: NodeJS.Timeout[] = []
   #after = FIRST
   #livelyUntilMs = 0
   #claimAtMs = 0
+  #complainAtMs = 0
   #wake: () => void = () => {}
   #woken = false
   #stopped = false
@@ -73,8 +66,16 @@ export class Courier {
 
   start(): void {
     this.#running = this.#run()
-    const every = (ms: number, act: () => Promise<unknown>) =>
-      this.#timers.push(setInterval(() => act().catch(error => this.#complain(error)), ms))
+    const every = (ms: number, act: () => Promise<unknown>) => {
+      let underWay = false
+      const once = async () => {
+        if (underWay) return
+        underWay = true
+        await act().catch(error => this.#complain(error))
+        underWay = false
+      }
+      this.#timers.push(setInterval(() => void once(), ms))
+    }
     every(IDLE_MS, () => this.#readyDue())
     every(IDLE_MS, () => this.#options.vacuum.clean())
     every((this.#options.holdSeconds * 1000) / 3, () => this.#keep())
@@ -97,7 +98,7 @@ export class Courier {
     this.#wake()
     for (const timer of this.#timers) clearInterval(timer)
     await this.#running
-    while (this.#inFlight.size > 0) await new Promise<void>(resolve => (this.#drained = resolve))
+    while (this.#pace.inFlight.length > 0) await new Promise<void>(resolve => (this.#drained = resolve))
     await leaveEndpoints(this.#options.db, this.#holder).catch(error => this.#complain(error))
   }
 
@@ -115,7 +116,7 @@ export class Courier {
   async #round(): Promise<boolean> {
     await sleep(this.#claimAtMs - performance.now())
     this.#woken = false
-    const most = this.#left()
+    const most = this.#pace.left()
     if (most.healthy < WORTH_A_CLAIM) return false
     const { db } = this.#options
     const walk = await claimDeliveries(db, {
@@ -123,8 +124,8 @@ export class Courier {
       holdSeconds: this.#options.holdSeconds,
       after: this.#after,
       steps: Math.max(STEPS.least, Math.min(STEPS.most, most.healthy)),
-      room: this.#room(),
-      inFlight: [...this.#inFlight.keys()],
+      room: this.#pace.room(),
+      inFlight: this.#pace.inFlight,
       most,
     })
     const busy = walk.deliveries.length >= WORTH_A_CLAIM
@@ -138,7 +139,7 @@ export class Courier {
 
   async #deliver(deliveries: ClaimedDelivery[]): Promise<void> {
     this.#livelyUntilMs = performance.now() + LIVELY_MS
-    for (const delivery of deliveries) this.#board(delivery)
+    for (const delivery of deliveries) this.#pace.start(delivery)
     try {
       const about = deliveries.flatMap(({ outboxId, eventId, body }) =>
         outboxId !== null && eventId !== null && body === null ? [{ outboxId, eventId }] : [],
@@ -149,7 +150,7 @@ export class Courier {
         void this.#attempt(delivery, own)
       }
     } catch (error) {
-      for (const delivery of deliveries) this.#leave(delivery)
+      for (const delivery of deliveries) this.#pace.end(delivery)
       throw error
     }
   }
@@ -159,7 +160,7 @@ export class Courier {
     let more = true
     try {
       const notified = await notifyCompany(delivery, facts, this.#options)
-      const report = this.#judge(notified, startedMs)
+      const report = this.#pace.judge(delivery.endpointId, notified.verdict, startedMs, performance.now())
       if (notified.verdict.kind === 'failed' && notified.verdict.gone) await this.#disable(delivery.endpointId, 'GONE')
       await this.#settlements.add({ notified, report })
       // One that failed gets no other at once.
@@ -170,26 +171,10 @@ export class Courier {
       // It is ready still and would be claimed again at once.
       await sleep(IDLE_MS)
     } finally {
-      this.#leave(delivery)
+      this.#pace.end(delivery)
+      this.#drained()
       if (more) this.wake()
     }
-  }
-
-  /** Attempts that were under way together and failed are one failure. */
-  #judge({ delivery, verdict }: Notified, startedMs: number): EndpointReport {
-    const endpoint = this.#endpoint(delivery.endpointId)
-    const { endpointId } = delivery
-    if (verdict.kind === 'delivered') {
-      endpoint.failures = 0
-      endpoint.limit = Math.min(MOST_PER_ENDPOINT, endpoint.limit * 2)
-      return { endpointId, failures: 0, pauseMs: 0 }
-    }
-    if (verdict.kind === 'failed' && verdict.ours) return { endpointId, failures: endpoint.failures, pauseMs: 0 }
-    if (startedMs >= endpoint.failedAtMs || endpoint.failures === 0) endpoint.failures++
-    endpoint.failedAtMs = performance.now()
-    endpoint.limit = 1
-    const pauseMs = Math.max(verdict.pauseMs, webhookCooldownMs(endpoint.failures))
-    return { endpointId, failures: endpoint.failures, pauseMs }
   }
 
   async #settle(batch: { notified: Notified; report: EndpointReport }[]): Promise<true[]> {
@@ -214,53 +199,12 @@ export class Courier {
     this.wake()
   }
 
-  #board(delivery: ClaimedDelivery): void {
-    const endpoint = this.#endpoint(delivery.endpointId)
-    if (endpoint.busy === 0) endpoint.failures = delivery.failures
-    endpoint.busy++
-    this.#inFlight.set(delivery.deliveryId, delivery)
-  }
-
-  #leave(delivery: ClaimedDelivery): void {
-    this.#inFlight.delete(delivery.deliveryId)
-    this.#endpoint(delivery.endpointId).busy--
-    if (this.#endpoints.size > REMEMBERED) this.#forgetIdle()
-    if (this.#inFlight.size === 0) this.#drained()
-  }
-
-  #endpoint(endpointId: string): Endpoint {
-    const known = this.#endpoints.get(endpointId)
-    if (known) return known
-    const fresh = { busy: 0, limit: 1, failures: 0, failedAtMs: 0 }
-    this.#endpoints.set(endpointId, fresh)
-    return fresh
-  }
-
-  #forgetIdle(): void {
-    for (const [id, { busy }] of this.#endpoints) if (busy === 0) this.#endpoints.delete(id)
-  }
-
-  #room(): Map<string, number> {
-    const room = new Map<string, number>()
-    for (const [id, { busy, limit }] of this.#endpoints) {
-      if (busy > 0 || limit > 1) room.set(id, Math.max(0, limit - busy))
-    }
-    return room
-  }
-
-  #left(): { healthy: number; suspect: number } {
-    let suspect = 0
-    for (const { failures } of this.#inFlight.values()) if (failures > 0) suspect++
-    const healthy = this.#inFlight.size - suspect
-    return { healthy: MOST.healthy - healthy, suspect: MOST.suspect - suspect }
-  }
-
   async #readyDue(): Promise<void> {
     if ((await readyDueDeliveries(this.#options.db)) > 0) this.wake()
   }
 
   async #keep(): Promise<void> {
-    const busy = [...this.#endpoints].flatMap(([id, endpoint]) => (endpoint.busy > 0 ? id : []))
+    const { busy } = this.#pace
     if (busy.length > 0) await keepEndpoints(this.#options.db, this.#holder, busy, this.#options.holdSeconds)
   }
 
@@ -295,7 +239,10 @@ export class Courier {
     )
   }
 
+  /** While Postgres is away, everything here fails several times a second, and for one reason. */
   #complain(error: unknown): void {
+    if (performance.now() < this.#complainAtMs) return
+    this.#complainAtMs = performance.now() + COMPLAIN_EVERY_MS
     this.#options.log.warn({ err: error }, 'Webhooks could not be worked on; they are tried again')
   }
 }
