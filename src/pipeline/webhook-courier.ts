@@ -26,6 +26,8 @@ const WORTH_A_CLAIM = 16
 /** How long the sending line's nudges are listened to after the last delivery. Without webhooks they cost nothing. */
 const LIVELY_MS = 10_000
 const COMPLAIN_EVERY_MS = 5_000
+/** Without a single success. */
+const DISABLE_AFTER = '5 days'
 const SETTLE_BATCH = { maxItems: 256, concurrency: 2 }
 const SETTLE_PATIENCE_MS = 60_000
 const FIRST = '00000000-0000-0000-0000-000000000000'
@@ -36,7 +38,6 @@ export type CourierOptions = NotifyDeps & {
   /** How long an endpoint stays with a process that says nothing. */
   holdSeconds: number
   vacuum: { count(settled: number): void; clean(): Promise<void> }
-  disableAfter?: string
 }
 
 /** Claims what is ready and delivers it, endpoint by endpoint, so that one that hangs or fails slows nobody else. */
@@ -184,7 +185,7 @@ export class Courier {
       this.#options.db,
       batch.map(one => toWebhookSettlement(one.notified)),
       [...reports.values()],
-      this.#options.disableAfter ?? '5 days',
+      DISABLE_AFTER,
     )
     this.#options.vacuum.count(batch.length)
     for (const endpointId of over) await this.#disable(endpointId, 'FAILING')
