@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { keyRing } from './contracts/encryption.ts'
 import type { Database } from './db/pool.ts'
+import { ReadyVacuum } from './db/vacuum.ts'
 import { publicResolver, systemResolver } from './pipeline/webhook-address.ts'
 import { Courier } from './pipeline/webhook-courier.ts'
 import { makePoster } from './pipeline/webhook-post.ts'
@@ -14,8 +15,9 @@ export function makeCourier(config: Config, db: Database, log: Logger) {
   const allowPrivate = config.WEBHOOK_ALLOW_PRIVATE
   const poster = makePoster({ resolve: allowPrivate ? systemResolver : publicResolver(), allowPrivate })
   const courier = new Courier({
-    db: db.hot,
+    db: db.courier,
     holdSeconds: Math.min(HOLD_SECONDS, config.LEASE_SECONDS),
+    vacuum: new ReadyVacuum(db.pool, 'webhook_ready', ['webhook_state']),
     keys: keyRing(config.encryptionKeys),
     post: poster.post,
     random: Math.random,

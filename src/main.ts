@@ -123,7 +123,7 @@ async function makeSending(
     async stop() {
       await line.stop()
       await feedback.stop()
-      // After those: what the last e-mails have to tell goes with it.
+      // After those: what the last e-mails have to tell may go along.
       await courier.stop()
       for (const stop of stops) await stop()
       await providers.stop()

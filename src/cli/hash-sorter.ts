@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readSync, rmdirSync, unlinkSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -7,14 +7,24 @@ const DIGITS = 2
 const PREFIX = 'sha256:'.length
 const BUFFERED = 32 * 1024
 
-/** Puts any number of entries in the order of their hashes, on the disk, with little of it in memory. Holds no address. */
+type Part = { handle: number; bytes: number; buffered: string }
+
+/**
+ * Puts any number of entries in the order of their hashes, on the disk, with little of it in memory. The files have no names any
+ * more when the first entry comes: whichever way the process ends, nothing of them is left.
+ */
 export class HashSorter<Entry> {
   size = 0
-  readonly #folder = mkdtempSync(join(tmpdir(), 'email-gateway-import-'))
-  readonly #parts = new Map<string, { file: string; handle: number; buffered: string }>()
+  readonly #parts: Map<string, Part>
+
+  constructor(where = tmpdir()) {
+    const folder = mkdtempSync(join(where, 'email-gateway-import-'))
+    this.#parts = new Map(Array.from({ length: 16 ** DIGITS }, (_, n) => namelessPart(folder, n)))
+    rmdirSync(folder)
+  }
 
   add(emailHash: string, entry: Entry): void {
-    const part = this.#partOf(emailHash.slice(PREFIX, PREFIX + DIGITS))
+    const part = this.#parts.get(emailHash.slice(PREFIX, PREFIX + DIGITS))!
     part.buffered += `${emailHash} ${JSON.stringify(entry)}\n`
     this.size++
     if (part.buffered.length >= BUFFERED) flush(part)
@@ -22,11 +32,8 @@ export class HashSorter<Entry> {
 
   *chunks(size: number): Generator<[emailHash: string, entry: Entry][]> {
     let chunk: [string, Entry][] = []
-    for (const name of [...this.#parts.keys()].sort()) {
-      const part = this.#parts.get(name)!
-      flush(part)
-      for (const line of readFileSync(part.file, 'utf8').split('\n').sort()) {
-        if (line === '') continue
+    for (const part of this.#parts.values()) {
+      for (const line of linesOf(part).sort()) {
         const space = line.indexOf(' ')
         chunk.push([line.slice(0, space), JSON.parse(line.slice(space + 1)) as Entry])
         if (chunk.length < size) continue
@@ -39,21 +46,26 @@ export class HashSorter<Entry> {
 
   close(): void {
     for (const { handle } of this.#parts.values()) closeSync(handle)
-    rmSync(this.#folder, { recursive: true, force: true })
-  }
-
-  #partOf(name: string) {
-    let part = this.#parts.get(name)
-    if (!part) {
-      const file = join(this.#folder, name)
-      part = { file, handle: openSync(file, 'a', 0o600), buffered: '' }
-      this.#parts.set(name, part)
-    }
-    return part
   }
 }
 
-function flush(part: { handle: number; buffered: string }): void {
-  writeSync(part.handle, part.buffered)
+/** Their order is that of the names. */
+function namelessPart(folder: string, n: number): [string, Part] {
+  const name = n.toString(16).padStart(DIGITS, '0')
+  const file = join(folder, name)
+  const handle = openSync(file, 'wx+', 0o600)
+  unlinkSync(file)
+  return [name, { handle, bytes: 0, buffered: '' }]
+}
+
+function flush(part: Part): void {
+  part.bytes += writeSync(part.handle, part.buffered, part.bytes)
   part.buffered = ''
+}
+
+function linesOf(part: Part): string[] {
+  flush(part)
+  const content = Buffer.alloc(part.bytes)
+  for (let read = 0; read < content.length; ) read += readSync(part.handle, content, read, content.length - read, read)
+  return content.toString('utf8').split('\n').slice(0, -1)
 }

@@ -1,7 +1,7 @@
 import { maskDeep, maskSensitive } from '../contracts/masking.ts'
 import { mayRemoveSuppression, SUPPRESSION_REASONS } from '../contracts/suppression.ts'
 import { iso, type Queryable, run } from './pool.ts'
-import { isActive, TODAY } from './suppression.ts'
+import { END, isActive, TODAY } from './suppression.ts'
 
 export type SuppressionRemoval = {
   emailHash: string
@@ -56,21 +56,26 @@ export async function removeSuppression(db: Queryable, removal: SuppressionRemov
 /** They let mail through the moment they expire; this takes them off the list. In bites, so that no transaction is long. */
 export async function expireSuppressions(db: Queryable, biteSize = 5_000): Promise<number> {
   let expired = 0
+  let from = '-infinity'
   for (;;) {
-    const bite = await expireSome(db, biteSize)
-    expired += bite
-    if (bite < biteSize) return expired
+    const bite = await expireSome(db, from, biteSize)
+    expired += bite.count
+    if (bite.count < biteSize) return expired
+    from = bite.last
   }
 }
 
-/** What another process holds is passed over; what was prolonged meanwhile is not expired any more, which the lock finds out. */
-async function expireSome(db: Queryable, limit: number): Promise<number> {
-  const [row] = await run<{ count: number }>(
+/**
+ * What another process holds is passed over; what was prolonged meanwhile is not expired any more, which the lock finds out.
+ * A bite begins where the one before ended, and does not step over what that one left dead in the index.
+ */
+async function expireSome(db: Queryable, from: string, limit: number): Promise<{ count: number; last: string }> {
+  const [row] = await run<{ count: number; last: string }>(
     db,
     'expire-suppressions',
     `with bite as materialized (
-       select s.id from suppression_list s where coalesce(s.expires_at, 'infinity'::timestamptz) <= now()
-       order by coalesce(s.expires_at, 'infinity'::timestamptz), s.id limit $1 for update skip locked
+       select s.id from suppression_list s where ${END} >= $2::timestamptz and ${END} <= now()
+       order by ${END}, s.id limit $1 for update skip locked
      ), gone as (
        delete from suppression_list s using bite where s.id = bite.id
        returning s.company_id, s.email_hash, s.reason, s.added_at, s.expires_at
@@ -84,8 +89,8 @@ async function expireSome(db: Queryable, limit: number): Promise<number> {
        select ${TODAY}, reason, count(*) from gone group by reason order by reason
        on conflict (day, reason) do update set expired = d.expired + excluded.expired
      )
-     select count(*)::int as count from gone`,
-    [limit],
+     select count(*)::int as count, coalesce(max(expires_at), '-infinity')::text as last from gone`,
+    [limit, from],
   )
-  return row!.count
+  return row!
 }

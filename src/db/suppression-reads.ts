@@ -1,10 +1,9 @@
 import type { SuppressionReason } from '../contracts/suppression.ts'
 import type { SuppressionAuditEntry, SuppressionRow } from '../contracts/suppression-view.ts'
 import { exactly } from './dead-letters.ts'
-import { iso, type Queryable, run } from './pool.ts'
-import { isActive, severity } from './suppression.ts'
+import { iso, type Queryable, run, runUnprepared } from './pool.ts'
+import { END, isActive, severity } from './suppression.ts'
 
-const END = `coalesce(s.expires_at, 'infinity'::timestamptz)`
 const COLUMNS = `s.id, s.company_id as "companyId", s.email_hash as "emailHash", s.reason, ${iso('s.added_at')} as "addedAt",
   ${iso('s.expires_at')} as "expiresAt", ${iso('s.updated_at')} as "updatedAt", s.metadata`
 
@@ -95,7 +94,8 @@ export async function listSuppressions(
     where.push(`(${key}, s.id) ${order === 'asc' ? '>' : '<'} ${place}`)
   }
   values.push(limit + 1)
-  const { rows } = await db.query<SuppressionRow & { key: string }>(
+  const rows = await runUnprepared<SuppressionRow & { key: string }>(
+    db,
     `select ${COLUMNS}, case when isfinite(${key}) then ${exactly(key)} else 'infinity' end as key from suppression_list s
      where ${where.join(' and ')} order by ${key} ${order}, s.id ${order} limit $${values.length}`,
     values,

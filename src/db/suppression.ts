@@ -24,6 +24,8 @@ export type SuppressionOutcome = { emailHash: string; outcome: 'added' | 'raised
 export const isActive = (entry: string) => `(${entry}.expires_at is null or ${entry}.expires_at > now())`
 export const severity = (reason: string) =>
   `array_position(array[${SUPPRESSION_REASONS.map(one => `'${one}'`).join(', ')}], ${reason})`
+/** Of `suppression_list s`, as its index has it. */
+export const END = `coalesce(s.expires_at, 'infinity'::timestamptz)`
 export const TODAY = `(now() at time zone 'UTC')::date`
 const endOf = (entry: string) => `coalesce(${entry}.expires_at, 'infinity')`
 

@@ -1,6 +1,6 @@
 import type { Queryable } from './pool.ts'
 
-/** Rows of email_ready and leases live for moments; what they leave behind, every claim has to step over. */
+/** Rows of a queue live for moments; what they leave behind, every claim has to step over. */
 const AFTER_CLAIMS = 20_000
 /** A pass over a large table takes its time. */
 const PATIENCE_MS = 3_600_000
@@ -13,12 +13,17 @@ const AFTER_SHARE = 0.1
  */
 export class ReadyVacuum {
   readonly #db: Queryable
+  readonly #queue: string
+  readonly #tables: string
   #claimed = 0
   #after = AFTER_CLAIMS
   #underWay = false
 
-  constructor(db: Queryable) {
+  /** `queue`: what is claimed from; `others` go along. */
+  constructor(db: Queryable, queue = 'email_ready', others = ['leases', 'email_scheduled']) {
     this.#db = db
+    this.#queue = queue
+    this.#tables = [queue, ...others].join(', ')
   }
 
   count(claimed: number): void {
@@ -30,10 +35,11 @@ export class ReadyVacuum {
     this.#underWay = true
     this.#claimed = 0
     try {
-      const text = 'vacuum (skip_locked, truncate off, index_cleanup on) email_ready, leases, email_scheduled'
+      const text = `vacuum (skip_locked, truncate off, index_cleanup on) ${this.#tables}`
       await this.#db.query({ text, query_timeout: PATIENCE_MS } as { text: string })
       const { rows } = await this.#db.query<{ waiting: number }>(
-        `select greatest(0, reltuples)::float8 as waiting from pg_class where oid = 'email_ready'::regclass`,
+        `select greatest(0, reltuples)::float8 as waiting from pg_class where oid = $1::regclass`,
+        [this.#queue],
       )
       this.#after = Math.max(AFTER_CLAIMS, rows[0]!.waiting * AFTER_SHARE)
     } finally {

@@ -69,21 +69,25 @@ with recursive walk as (
   from walk where walk.endpoint_id is not null and walk.step < $4
 ), known as materialized (
   select k.endpoint_id, k.room from unnest($5::uuid[], $6::int[]) as k(endpoint_id, room)
+), gained as materialized (
+  -- Only these are locked, and written: most are ours for some time yet.
+  select s.endpoint_id from walk join webhook_state s on s.endpoint_id = walk.endpoint_id
+  where s.resume_at <= now() and (s.held_until < now() or (s.holder = $1 and s.held_until < now() + $2 * interval '0.5 second'))
+  for update of s skip locked
+), held as (
+  update webhook_state s set holder = $1, held_until = now() + $2 * interval '1 second' from gained where s.endpoint_id = gained.endpoint_id
 ), open as materialized (
-  select s.endpoint_id, s.holder, s.held_until, s.failures, s.failures > 0 as suspect, w.url, w.secret_cipher,
+  select s.endpoint_id, s.failures, s.failures > 0 as suspect, w.url, w.secret_cipher,
     case when w.previous_until > now() then w.previous_cipher end as previous_cipher,
     case when s.failures > 0 then least(1, coalesce(k.room, 1)) else coalesce(k.room, 1) end as room
   from walk join webhook_state s on s.endpoint_id = walk.endpoint_id
   join webhook_endpoints w on w.endpoint_id = walk.endpoint_id and w.disabled_at is null
   left join known k on k.endpoint_id = walk.endpoint_id
-  where (s.holder = $1 or s.held_until < now()) and s.resume_at <= now() and coalesce(k.room, 1) > 0
-  for update of s skip locked
+  where s.resume_at <= now() and coalesce(k.room, 1) > 0 and (s.endpoint_id in (select endpoint_id from gained)
+    or (s.holder = $1 and s.held_until >= now() + $2 * interval '0.5 second'))
 ), fair as materialized (
   -- No more of each than are likely to be taken: looking at one costs as much as taking it.
   select open.endpoint_id, open.suspect, least(open.room, 1 + 2 * $8::int / (count(*) over ())::int) as room from open
-), held as (
-  update webhook_state s set holder = $1, held_until = now() + $2 * interval '1 second' from open
-  where s.endpoint_id = open.endpoint_id and (open.holder is distinct from $1 or open.held_until < now() + $2 * interval '0.5 second')
 ), seen as materialized (
   select fair.endpoint_id, fair.suspect, fair.room, r.sequence, r.delivery_id, before.due_at as before_due, before.found as blocked
   from fair cross join lateral (
@@ -92,7 +96,8 @@ with recursive walk as (
   join webhook_deliveries d on d.endpoint_id = fair.endpoint_id and d.delivery_id = r.delivery_id
   left join lateral (
     select p.due_at, true as found from webhook_deliveries p
-    where p.outbox_id = d.outbox_id and p.endpoint_id = d.endpoint_id and p.sequence < d.sequence and p.status = 'waiting'
+    -- Not "=": that would invite the other index, and a walk over all that the endpoint ever got.
+    where p.outbox_id = d.outbox_id and p.endpoint_id is not distinct from d.endpoint_id and p.sequence < d.sequence and p.status = 'waiting'
       and p.attempts < ${ORDERED_ATTEMPTS} order by p.sequence desc limit 1) before on true
 ), behind as (
   update webhook_deliveries d set due_at = seen.before_due + interval '10 milliseconds' from seen
@@ -112,7 +117,8 @@ with recursive walk as (
 )
 select last.id as last, d.endpoint_id as "endpointId", d.delivery_id as "deliveryId", d.type, d.sequence::float8 as sequence,
   d.company_id as "companyId", d.attempts, d.body, d.data, ${iso('d.created_at')} as timestamp,
-  d.outbox_id as "outboxId", d.event_id as "eventId",  open.url, open.failures, array_remove(array[open.secret_cipher, open.previous_cipher], null) as "secretCiphers"
+  d.outbox_id as "outboxId", d.event_id as "eventId", open.url, open.failures,
+  array_remove(array[open.secret_cipher, open.previous_cipher], null) as "secretCiphers"
 from last left join taken on true left join open on open.endpoint_id = taken.endpoint_id
 left join webhook_deliveries d on d.endpoint_id = taken.endpoint_id and d.delivery_id = taken.delivery_id`
 

@@ -62,10 +62,8 @@ const STATS_KEEP_MS = 1_000
 
 /** Seed 004 §5.2. Answers JSON; the page for people comes with the web UI, hence Vary. */
 export function adminSuppressionRoutes(app: App, { db, onRequest: admit, suppression }: AdminSuppressionDeps): void {
-  const onRequest = [
-    admit,
-    async (_request: FastifyRequest, reply: FastifyReply) => void reply.header('vary', 'Accept'),
-  ]
+  const vary = async (_request: FastifyRequest, reply: FastifyReply) => void reply.header('vary', 'Accept')
+  const onRequest = [vary, admit]
   const common = { tags: ['Admin'], security: [{ administrator: [] }] }
   const refusals = problemAnswers(400, 401, 422, 429, 503)
   const changes = problemAnswers(403, 413, 415)

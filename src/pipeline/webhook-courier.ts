@@ -18,10 +18,11 @@ import { type Notified, type NotifyDeps, notifyCompany, toWebhookSettlement } fr
 
 /** How often somebody looks when nobody calls. */
 const IDLE_MS = 250
-/** Endpoints looked at in one claim: as many as there are places, within these. */
+/** Endpoints looked at in one claim: as many as there are places for, within these. */
 const STEPS = { least: 32, most: 256 }
-/** Places that become free meanwhile are filled together. */
-const CLAIM_EVERY_MS = 10
+/** Places that become free meanwhile are filled together; a few are not worth a claim. */
+const CLAIM_EVERY_MS = 20
+const WORTH_A_CLAIM = 16
 /** In flight in this process. Those whose last attempt failed share the second, so they never take the others' places. */
 const MOST = { healthy: 512, suspect: 64 }
 /** In flight to one endpoint; reached by doubling from one, since nobody knows yet whether it answers. */
@@ -39,6 +40,7 @@ export type CourierOptions = NotifyDeps & {
   log: Logger
   /** How long an endpoint stays with a process that says nothing. */
   holdSeconds: number
+  vacuum: { count(settled: number): void; clean(): Promise<void> }
   disableAfter?: string
 }
 
@@ -74,6 +76,7 @@ export class Courier {
     const every = (ms: number, act: () => Promise<unknown>) =>
       this.#timers.push(setInterval(() => act().catch(error => this.#complain(error)), ms))
     every(IDLE_MS, () => this.#readyDue())
+    every(IDLE_MS, () => this.#options.vacuum.clean())
     every((this.#options.holdSeconds * 1000) / 3, () => this.#keep())
   }
 
@@ -114,7 +117,7 @@ export class Courier {
     this.#claimAtMs = performance.now() + CLAIM_EVERY_MS
     this.#woken = false
     const most = this.#left()
-    if (most.healthy + most.suspect === 0) return false
+    if (most.healthy < WORTH_A_CLAIM) return false
     const { db } = this.#options
     const walk = await claimDeliveries(db, {
       holder: this.#holder,
@@ -194,6 +197,7 @@ export class Courier {
       [...reports.values()],
       this.#options.disableAfter ?? '5 days',
     )
+    this.#options.vacuum.count(batch.length)
     for (const endpointId of over) await this.#disable(endpointId, 'FAILING')
     return batch.map(() => true)
   }
