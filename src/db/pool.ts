@@ -51,10 +51,8 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     query_timeout: answerMs.hot,
     keepAlive: true,
     application_name: 'email-gateway-courier',
-    // Planned while the queue was empty, a join that reads all of it looked cheap, and fifteen thousand webhooks took
-    // a minute and a half until the next ANALYZE. What is left here is one look-up for each row, whatever the size.
     options:
-      '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off',
+      '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c enable_bitmapscan=off',
   })
   // An idle connection that Postgres closes must not end the process; the next query opens another.
   pool.on('error', onIdleError)

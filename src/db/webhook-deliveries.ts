@@ -85,17 +85,13 @@ export async function failUndeliverable(db: Queryable, limit = 1000): Promise<nu
     db,
     'fail-undeliverable',
     `with lost as materialized (
-       select d.endpoint_id, d.delivery_id from webhook_endpoints w cross join lateral (
-         select r.endpoint_id, r.delivery_id from webhook_ready r where r.endpoint_id = w.endpoint_id limit $1) r
-       join webhook_deliveries d on d.endpoint_id = r.endpoint_id and d.delivery_id = r.delivery_id
-       where w.disabled_at is not null limit $1 for update of d skip locked
-     ), failed as (
-       update webhook_deliveries d set status = 'failed', due_at = null, last_error = 'ENDPOINT_DISABLED' from lost
-       where d.endpoint_id = lost.endpoint_id and d.delivery_id = lost.delivery_id and d.status = 'waiting'
-     ), unready as (
-       delete from webhook_ready r using lost where r.endpoint_id = lost.endpoint_id and r.delivery_id = lost.delivery_id
+       select r.* from webhook_endpoints w cross join lateral (
+         select r.endpoint_id, r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = w.endpoint_id limit $1) r
+       where w.disabled_at is not null limit $1
+     ), failed as materialized (
+       select fail_webhook(endpoint_id, sequence, delivery_id) from lost
      ), counted as (
-       insert into counters as c (name, label, value) select 'webhook_deliveries', 'failed', count(*) from lost having count(*) > 0
+       insert into counters as c (name, label, value) select 'webhook_deliveries', 'failed', count(*) from failed having count(*) > 0
        on conflict (name, label) do update set value = c.value + excluded.value
      )
      select count(*)::int as count from lost`,
@@ -115,13 +111,13 @@ export async function purgeOldDeliveries(db: Queryable, limit = 10_000): Promise
          where d.endpoint_id = w.endpoint_id and d.delivery_id < uuid_v7_floor(now() - interval '7 days') and d.status <> 'waiting'
          limit $1) d
        limit $1
-     ), purged as (
-       delete from webhook_deliveries d using old where d.endpoint_id = old.endpoint_id and d.delivery_id = old.delivery_id
+     ), purged as materialized (
+       select purge_webhook(endpoint_id, delivery_id) from old
      ), removed as (
        delete from webhook_endpoints w where w.disabled_reason = 'DELETED' and w.disabled_at < now() - interval '7 days'
          and not exists (select from webhook_deliveries d where d.endpoint_id = w.endpoint_id)
      )
-     select count(*)::int as count from old`,
+     select count(*)::int as count from purged`,
     [limit],
   )
   return row!.count

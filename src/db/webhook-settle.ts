@@ -39,19 +39,14 @@ export async function settleDeliveries(
 }
 
 const SETTLE = `
-with input as materialized (
-  select * from json_to_recordset($1::json) as x("endpointId" uuid, "deliveryId" uuid, attempts smallint, outcome text,
+with settled as materialized (
+  select settle_webhook(i."endpointId", i."deliveryId", i.attempts, i.outcome, i."retryDelayMs", i.body, i.status, i.error, i.answer,
+    i."durationMs") as outcome
+  from json_to_recordset($1::json) as i("endpointId" uuid, "deliveryId" uuid, attempts smallint, outcome text,
     "retryDelayMs" float8, body text, status smallint, error text, answer text, "durationMs" int)
-), settled as (
-  update webhook_deliveries d set status = case i.outcome when 'retry' then 'waiting' else i.outcome end, attempts = d.attempts + 1,
-    due_at = now() + i."retryDelayMs" * interval '1 millisecond', body = case when i.outcome = 'retry' then coalesce(d.body, i.body) end,
-    last_attempt_at = now(), last_status = i.status, last_error = i.error, last_answer = i.answer, last_duration_ms = i."durationMs"
-  from input i where d.endpoint_id = i."endpointId" and d.delivery_id = i."deliveryId" and d.attempts = i.attempts and d.status = 'waiting'
-  returning d.endpoint_id, d.sequence, i.outcome
-), unready as (
-  delete from webhook_ready r using settled s where r.endpoint_id = s.endpoint_id and r.sequence = s.sequence
 ), counted as (
-  insert into counters as c (name, label, value) select 'webhook_deliveries', outcome, count(*) from settled group by outcome order by outcome
+  insert into counters as c (name, label, value) select 'webhook_deliveries', outcome, count(*) from settled where outcome is not null
+  group by outcome order by outcome
   on conflict (name, label) do update set value = c.value + excluded.value
 )
 update webhook_state s set failures = r.failures,

@@ -20,8 +20,8 @@ import { type Notified, type NotifyDeps, notifyCompany, toWebhookSettlement } fr
 const IDLE_MS = 250
 /** Endpoints looked at in one claim: as many as there are places for, within these. */
 const STEPS = { least: 32, most: 256 }
-/** Places that become free meanwhile are filled together; a few are not worth a claim. */
-const CLAIM_EVERY_MS = 20
+/** Under load, places that become free meanwhile are filled together; a few are not worth a claim. */
+const CLAIM_EVERY_MS = { busy: 20, idle: 3 }
 const WORTH_A_CLAIM = 16
 /** In flight in this process. Those whose last attempt failed share the second, so they never take the others' places. */
 const MOST = { healthy: 512, suspect: 64 }
@@ -114,7 +114,6 @@ export class Courier {
   /** One claim and its start. Answers whether the walk over the endpoints goes on. */
   async #round(): Promise<boolean> {
     await sleep(this.#claimAtMs - performance.now())
-    this.#claimAtMs = performance.now() + CLAIM_EVERY_MS
     this.#woken = false
     const most = this.#left()
     if (most.healthy < WORTH_A_CLAIM) return false
@@ -128,6 +127,8 @@ export class Courier {
       inFlight: [...this.#inFlight.keys()],
       most,
     })
+    const busy = walk.deliveries.length >= WORTH_A_CLAIM
+    this.#claimAtMs = performance.now() + (busy ? CLAIM_EVERY_MS.busy : CLAIM_EVERY_MS.idle)
     const began = this.#after
     this.#after = walk.after
     if (walk.deliveries.length > 0) await this.#deliver(walk.deliveries)
@@ -155,11 +156,14 @@ export class Courier {
 
   async #attempt(delivery: ClaimedDelivery, facts: Parameters<typeof notifyCompany>[1]): Promise<void> {
     const startedMs = performance.now()
+    let more = true
     try {
       const notified = await notifyCompany(delivery, facts, this.#options)
       const report = this.#judge(notified, startedMs)
       if (notified.verdict.kind === 'failed' && notified.verdict.gone) await this.#disable(delivery.endpointId, 'GONE')
       await this.#settlements.add({ notified, report })
+      // One that failed gets no other at once.
+      more = report.failures === 0
       this.#say(notified)
     } catch (error) {
       this.#complain(error)
@@ -167,7 +171,7 @@ export class Courier {
       await sleep(IDLE_MS)
     } finally {
       this.#leave(delivery)
-      this.wake()
+      if (more) this.wake()
     }
   }
 
