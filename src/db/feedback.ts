@@ -1,5 +1,5 @@
 import type { EmailBefore, FeedbackDecision } from '../contracts/feedback.ts'
-import { type Queryable, run } from './pool.ts'
+import { idRange, type Queryable, run } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
 export type FeedbackEmail = EmailBefore & {
@@ -8,6 +8,8 @@ export type FeedbackEmail = EmailBefore & {
   /** Sent since the company's figures began: it counts for its reputation. */
   counts: boolean
 }
+
+const rangeOf = (outboxIds: string[]) => idRange(outboxIds.map(outboxId => ({ outboxId })))
 
 /** Locked emails; the ids that somebody else has locked; and those that are nowhere. */
 export type Locked = { emails: Map<string, FeedbackEmail>; busy: Set<string> }
@@ -21,8 +23,9 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
   const locked = await run<{ outbox_id: string }>(
     tx,
     'lock-emails-for-feedback',
-    `select outbox_id from email_outbox where outbox_id = any($1) order by outbox_id for update skip locked`,
-    [outboxIds],
+    `select outbox_id from email_outbox where outbox_id = any($1) and outbox_id between $2 and $3
+     order by outbox_id for update skip locked`,
+    [outboxIds, ...rangeOf(outboxIds)],
   )
   const mine = locked.map(row => row.outbox_id)
   const rows = await run<FeedbackEmail>(
@@ -31,12 +34,13 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.started_at is not null and exists (
-         select from email_events e where e.outbox_id = o.outbox_id and e.type = 'UNKNOWN'
+         select from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
        (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
-         'suppressed', r.suppressed) order by r.ordinal), '[]') from email_recipients r where r.outbox_id = o.outbox_id) as recipients
-     from email_outbox o left join companies c using (company_id) where o.outbox_id = any($1)`,
-    [mine],
+         'suppressed', r.suppressed) order by r.ordinal), '[]')
+         from email_recipients r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3) as recipients
+     from email_outbox o left join companies c using (company_id) where o.outbox_id = any($1) and o.outbox_id between $2 and $3`,
+    [mine, ...rangeOf(outboxIds)],
   )
   const emails = new Map(rows.map(row => [row.outboxId, row]))
   const missing = outboxIds.filter(id => !emails.has(id))
@@ -47,8 +51,8 @@ async function existing(tx: Queryable, outboxIds: string[]): Promise<Set<string>
   const rows = await run<{ outbox_id: string }>(
     tx,
     'find-busy-emails',
-    `select outbox_id from email_outbox where outbox_id = any($1)`,
-    [outboxIds],
+    `select outbox_id from email_outbox where outbox_id = any($1) and outbox_id between $2 and $3`,
+    [outboxIds, ...rangeOf(outboxIds)],
   )
   return new Set(rows.map(row => row.outbox_id))
 }
@@ -100,8 +104,8 @@ async function putRecipients(tx: Queryable, decided: DecidedEmail[]): Promise<vo
     tx,
     'put-feedback-recipients',
     `update email_recipients r set status = i.s from json_to_recordset($1::json) as i(o uuid, n smallint, s text)
-     where r.outbox_id = i.o and r.ordinal = i.n`,
-    [JSON.stringify(rows)],
+     where r.outbox_id = i.o and r.ordinal = i.n and r.outbox_id between $2 and $3`,
+    [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
   )
 }
 
@@ -138,10 +142,10 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
      from json_to_recordset($1::json) as i(o uuid, moved boolean, s text, m text, sent timestamptz, delivered timestamptz,
        bounced timestamptz, bounce text, complained timestamptz, code text, reason text, at timestamptz)
      -- What was told before is not written again.
-     where o.outbox_id = i.o and (i.moved or o.sent_at is null or least(o.delivered_at, i.delivered) is distinct from o.delivered_at
+     where o.outbox_id = i.o and o.outbox_id between $2 and $3 and (i.moved or o.sent_at is null or least(o.delivered_at, i.delivered) is distinct from o.delivered_at
        or least(o.bounced_at, i.bounced) is distinct from o.bounced_at or i.bounce is distinct from o.bounce_type
        or least(o.complained_at, i.complained) is distinct from o.complained_at)`,
-    [JSON.stringify(rows)],
+    [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
   )
 }
 
@@ -181,12 +185,13 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
        -- A microsecond apart: events of one commit are told in the order in which they were decided.
        insert into email_events (outbox_id, event_id, type, created_at, metadata)
        select o, e, t, now() + n * interval '1 microsecond', x from input
-       where t <> 'SENT' or not exists (select from email_events told where told.outbox_id = o and told.type = 'SENT') order by o, n
+       where t <> 'SENT' or not exists (select from email_events told where told.outbox_id = o and told.outbox_id between $2 and $3
+         and told.type = 'SENT') order by o, n
        on conflict do nothing returning outbox_id, event_id
      ), ${tellCompanies(`select i.c as company_id, i.o as outbox_id, i.e as event_id, i.w as type
        from input i join written w on w.outbox_id = i.o and w.event_id = i.e where i.w is not null`)}
      select event_id from written`,
-    [JSON.stringify(rows)],
+    [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
   )
   return new Set(written.map(row => row.event_id))
 }
