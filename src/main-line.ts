@@ -4,13 +4,12 @@ import type { Config } from './config.ts'
 import { uuidv7 } from './contracts/uuid.ts'
 import { type AttemptStart, startAttempts } from './db/attempts.ts'
 import { handBack } from './db/claim.ts'
-import { addLateAnswer } from './db/feedback.ts'
 import { endLeases, renewLeases } from './db/leases.ts'
 import { type Database, together, untilItIsBack } from './db/pool.ts'
 import { storeProviderEvents } from './db/provider-events.ts'
 import { readyDueEmails } from './db/schedule.ts'
 import { type Settlement, settleAttempts } from './db/settle.ts'
-import { loadAttachments, type Ticket } from './db/tickets.ts'
+import { isSuppressedMeanwhile, loadAttachments, type Ticket } from './db/tickets.ts'
 import { ReadyVacuum } from './db/vacuum.ts'
 import { sayAlive, sayGone } from './db/workers.ts'
 import { Budget } from './lanes/budget.ts'
@@ -143,13 +142,12 @@ function makeAttempt(
     pace: providers.pace,
     gate,
     hands: new Gate(config.WORKER_CONCURRENCY),
+    suppressedMeanwhile: ticket => isSuppressedMeanwhile(db.hot, ticket),
     // Not over the line's own connections: megabytes would keep leases from being renewed and answers from being written.
     attachments: outboxId => loadAttachments(db.pool, outboxId),
     luggage: makeLuggage(),
     html,
     keepReports: sent => keepReports(db, sent, reported),
-    addLateAnswer: late =>
-      addLateAnswer(db.hot, { ...late, eventId: uuidv7(), metadata: { messageId: late.messageId, late: true } }),
     graceSeconds: config.UNKNOWN_GRACE_SECONDS,
     random: Math.random,
     nowMs: () => performance.now(),

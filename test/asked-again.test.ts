@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { hashEmail } from '../src/contracts/hashing.ts'
 import { createUuidv7 } from '../src/contracts/uuid.ts'
 import { pauseCompany, resumeCompany } from '../src/db/companies.ts'
 import { expireWaitingEmails } from '../src/db/expiry.ts'
@@ -75,6 +76,24 @@ describe('an attempt that is to be asked about', () => {
     expect((await story(outboxId)).email).toMatchObject({ status: 'UNKNOWN', attempts: 1 })
   })
 
+  test('is the same message, whoever was suppressed meanwhile', async () => {
+    const bodies: string[][] = []
+    const heard = (message: { to: string[] }) => bodies.push(message.to)
+    const resend = scripted('resend', true, lost(), message => {
+      heard(message)
+      return Promise.resolve(taken())
+    })
+    const outboxId = await toBeAsked(resend)
+    await db.query(`insert into suppression_list (email_hash, reason) values ($1, 'COMPLAINT')`, [
+      hashEmail('maria@example.com'),
+    ])
+    await workWith(resend)
+    await db.query('delete from suppression_list')
+    const told = await story(outboxId)
+    expect(bodies).toEqual([['maria@example.com']])
+    expect([told.email.status, told.recipients.map(one => one.status)]).toEqual(['SENT', ['SENT']])
+  })
+
   test('spends none when its worker is lost before it asked, and is in doubt again', async () => {
     const resend = scripted('resend', true, lost(), taken())
     const outboxId = await toBeAsked(resend)
@@ -112,7 +131,7 @@ describe('an attempt that is to be asked about', () => {
       tell(db, outboxId, 'm-1', { kind: 'DELIVERED', recipient: 'maria@example.com', metadata: {} })
     const inLine = await toBeAsked(scripted('resend', true, lost()))
     await told(inLine)
-    expect(typesOf(await story(inLine))).toEqual([...IN_DOUBT, 'RESOLVED', 'DELIVERED'])
+    expect(typesOf(await story(inLine))).toEqual([...IN_DOUBT, 'RESOLVED', 'SENT', 'DELIVERED'])
     await db.query('delete from email_ready')
 
     const resend = scripted('resend', true, lost(), async message => {
@@ -123,7 +142,7 @@ describe('an attempt that is to be asked about', () => {
     await workWith(resend)
     const { email, events } = await story(asked)
     expect(email.status).toBe('DELIVERED')
-    expect(typesOf({ events })).toEqual([...IN_DOUBT, ...TRIED, 'RESOLVED', 'DELIVERED', 'SENT'])
+    expect(typesOf({ events })).toEqual([...IN_DOUBT, ...TRIED, 'RESOLVED', 'SENT', 'DELIVERED'])
     expect(await counted(db)).toEqual({ 'unknown_sends CONNECTION_LOST': 2, 'unknown_resolved provider-event': 2 })
   })
 })

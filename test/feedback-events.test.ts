@@ -10,6 +10,7 @@ import { type Database, openDatabase } from '../src/db/pool.ts'
 import { purgeProviderEvents, storeProviderEvents } from '../src/db/provider-events.ts'
 import { settleAttempts } from '../src/db/settle.ts'
 import { recordFeedback } from '../src/pipeline/record-feedback.ts'
+import { replayNamed } from '../src/pipeline/replay-dead-letters.ts'
 import { feedbackDeps, workOffReports } from './support/feedback.ts'
 import {
   accept,
@@ -186,7 +187,7 @@ describe('what an event does', () => {
 describe('an outcome that nobody knew', () => {
   test.each([
     ['Send', 'SENT', 'SENT'],
-    ['DeliveryDelay', 'SENT', 'RESOLVED'],
+    ['DeliveryDelay', 'SENT', 'SENT'],
     ['Delivery', 'DELIVERED', 'DELIVERED'],
     ['Bounce', 'BOUNCED', 'BOUNCE'],
   ] as const)('is resolved by %s', async (kind, status, last) => {
@@ -324,5 +325,25 @@ describe('trouble', () => {
       rows[0].done - 3,
     ])
     expect((await db.pool.query('select distinct state from provider_events')).rows).toEqual([{ state: 'waiting' }])
+  })
+})
+
+describe('an e-mail that was replayed after the provider had refused it', () => {
+  async function refusedAndReplayed(): Promise<Sent> {
+    const sent = await sendOne()
+    await report('Reject', sent)
+    expect((await story(sent.outboxId)).email.status).toBe('REJECTED')
+    expect(await replayNamed(db.pool, [sent.outboxId], 'test')).toMatchObject([{ outboxId: sent.outboxId }])
+    return sent
+  }
+
+  test.each(['Reject', 'Send'] as const)('is not moved by a late %s of the attempt before', async kind => {
+    const sent = await refusedAndReplayed()
+    await report(kind, sent)
+    const { email, dead, events } = await story(sent.outboxId)
+    expect(email).toMatchObject({ status: 'PENDING', sent_at: null })
+    expect(dead).toBeUndefined()
+    expect(events.filter(one => one.type === 'REJECTED')).toHaveLength(1)
+    await db.pool.query('delete from email_ready')
   })
 })

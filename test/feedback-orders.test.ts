@@ -5,7 +5,6 @@ import { hashEmail } from '../src/contracts/hashing.ts'
 import { uuidv7 } from '../src/contracts/uuid.ts'
 import { startAttempts } from '../src/db/attempts.ts'
 import { insertCompany } from '../src/db/companies.ts'
-import { addLateAnswer } from '../src/db/feedback.ts'
 import { ensurePartitions } from '../src/db/partitions.ts'
 import { type Database, openDatabase } from '../src/db/pool.ts'
 import { storeProviderEvents } from '../src/db/provider-events.ts'
@@ -67,7 +66,7 @@ async function underWay(plans: { order: SesKind[]; sentAfter: number }[]): Promi
 /** The worker's own answer, as it settles: where an event was faster, it only adds what it knows. */
 async function settleSent(cases: Case[]): Promise<void> {
   if (cases.length === 0) return
-  const held = await settleAttempts(
+  await settleAttempts(
     db.hot,
     cases.map(({ outboxId, leaseId, messageId }) => ({
       outboxId,
@@ -79,8 +78,6 @@ async function settleSent(cases: Case[]): Promise<void> {
       events: [{ id: uuidv7(), type: 'SENT' as const, metadata: { messageId } }],
     })),
   )
-  for (const [place, { outboxId, attemptId, messageId }] of cases.entries())
-    if (!held[place]) await addLateAnswer(db.hot, { outboxId, attemptId, messageId, eventId: uuidv7(), metadata: {} })
 }
 
 const MOMENTS: Record<string, string> = { Send: '01', Delivery: '02', Bounce: '03', Complaint: '04' }

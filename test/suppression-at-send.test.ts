@@ -3,7 +3,7 @@ import { hashEmail } from '../src/contracts/hashing.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { readyDueEmails } from '../src/db/schedule.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from './support/gateway.ts'
-import { CLEAN_LINE, forgotten, makeDue, storyOf, typesOf, workOff } from './support/line.ts'
+import { CLEAN_LINE, claim, forgotten, makeDue, receive, storyOf, typesOf, worker, workOff } from './support/line.ts'
 import { read, send, sendOk } from './support/mail.ts'
 
 const SENT = ['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT']
@@ -168,4 +168,21 @@ test('what the door refuses is not accepted in the first place, and what it left
   const told = await story(outboxId)
   expect(told.inbox[0]!.message.cc, 'its outcome was answered at the door').toEqual([])
   expect(told.email.status).toBe('SENT')
+})
+
+test('who was suppressed while the e-mail waited for its turn at the provider gets nothing', async () => {
+  const outboxId = await accepted()
+  let ms = 0
+  const waiting = {
+    pace: async () => {
+      ms += 60_000
+      await suppress('maria@example.com')
+    },
+    nowMs: () => ms,
+  }
+  for (const hand of await receive(db, await claim(db, 10))) await worker(db, waiting)(hand)
+  expect((await story(outboxId)).email.status, 'it is back in line').toBe('PENDING')
+  await workOff(db)
+  const told = await story(outboxId)
+  expect([told.email.status, told.email.error_code, told.inbox.length]).toEqual(['REJECTED', 'RECIPIENT_SUPPRESSED', 0])
 })

@@ -113,8 +113,8 @@ describe('evidence: the provider’s own event', () => {
     const outboxId = await inDoubt(ses)
     await tell(outboxId, kind)
     const told = await story(outboxId)
-    expect(typesOf(told)).toEqual([...IN_DOUBT, 'RESOLVED', type])
-    expect(told.events.at(-2)!.metadata).toMatchObject({ by: 'provider-event', from: 'UNKNOWN', event: type })
+    expect(typesOf(told)).toEqual([...IN_DOUBT, 'RESOLVED', 'SENT', type])
+    expect(told.events.at(-3)!.metadata).toMatchObject({ by: 'provider-event', from: 'UNKNOWN', event: type })
     expect(told.email).toMatchObject({
       status: kind,
       message_id: 'm-told',
@@ -126,7 +126,7 @@ describe('evidence: the provider’s own event', () => {
     expect([await resolve(), await workWith(ses)]).toEqual([0, 0])
   })
 
-  test('that overtakes the answer: the state stands, the answer adds what only it knows, and there is no doubt', async () => {
+  test('that overtakes the answer: the state stands, that it was sent is told first and once, and there is no doubt', async () => {
     const [outboxId] = await accept(db, [draft(companyId)])
     const early = scripted('ses', false, async message => {
       await report(db, message.outboxId, 'm-1', {
@@ -144,7 +144,7 @@ describe('evidence: the provider’s own event', () => {
       sent_at: expect.any(Date),
       lease_id: null,
     })
-    expect(typesOf(told)).toEqual(['QUEUED', ...TRIED, 'DELIVERED', 'SENT'])
+    expect(typesOf(told)).toEqual(['QUEUED', ...TRIED, 'SENT', 'DELIVERED'])
     expect([await doubts(db), await counted(db)]).toEqual([[], {}])
   })
 
@@ -168,7 +168,7 @@ describe('evidence: the provider’s own event', () => {
     await tell(outboxId, 'DELIVERED')
     const told = await story(outboxId)
     expect([told.email.status, told.email.failed_at, told.dead]).toEqual(['DELIVERED', null, undefined])
-    expect(told.events.at(-2)!.metadata).toMatchObject({ by: 'provider-event', from: 'FAILED' })
+    expect(told.events.at(-3)!.metadata).toMatchObject({ by: 'provider-event', from: 'FAILED' })
   })
 })
 

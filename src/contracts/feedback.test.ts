@@ -75,8 +75,31 @@ describe('reports about one e-mail', () => {
     ])
     expect(end.events.map(one => [one.type, one.effect?.emailHash])).toEqual([
       ['RESOLVED', undefined],
+      ['SENT', undefined],
       ['BOUNCE', hashEmail('bob@example.com')],
     ])
+  })
+
+  test('that overtake the answer tell that it was sent, once and first', () => {
+    const typesAfter = (status: EmailBefore['status'], ...told: Said[]) =>
+      decideEmail(email({ status, recipients: [person(0, 'to', 'maria@example.com', status)] }), told).events.map(
+        one => one.type,
+      )
+    expect(typesAfter('PROCESSING', said('DELIVERED'))).toEqual(['SENT', 'DELIVERED'])
+    expect(typesAfter('PROCESSING', said('SENT', { recipient: null }), said('DELIVERED'))).toEqual([
+      'SENT',
+      'DELIVERED',
+    ])
+    expect(typesAfter('SENT', said('DELIVERED'))).toEqual(['DELIVERED'])
+    expect(typesAfter('PROCESSING', said('REJECTED'))).toEqual(['REJECTED'])
+  })
+
+  test('without an id of their own, the graver one is another fact and has its effect', () => {
+    const effectsOf = (...told: Said[]) => decideEmail(email(), told).events.map(one => one.effect?.kind)
+    const soft = said('BOUNCED', { metadata: { bounceType: 'Transient' } })
+    expect(effectsOf(soft, said('BOUNCED', { at: '2026-01-23T10:00:01.000Z' }))).toEqual([undefined, 'HARD_BOUNCE'])
+    const notSpam = said('COMPLAINED', { metadata: { feedbackType: 'not-spam' } })
+    expect(effectsOf(notSpam, said('COMPLAINED', { at: '2026-01-23T10:00:01.000Z' }))).toEqual([undefined, 'COMPLAINT'])
   })
 
   test('about nobody we wrote to are told, and move nobody', () => {

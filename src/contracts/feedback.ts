@@ -69,6 +69,7 @@ const MOMENTS: Partial<Record<ReportItem['kind'], string>> = {
 }
 /** Of several bounces the gravest names the type. */
 const BOUNCE_TYPES = ['Undetermined', 'Transient', 'Permanent']
+const AWAY: EmailStatus[] = ['SENT', 'DELIVERED', 'BOUNCED', 'COMPLAINED']
 const GIVEN_UP: EmailStatus[] = ['FAILED', 'DLQ', 'EXPIRED']
 
 /**
@@ -100,6 +101,7 @@ export function decideEmail(email: EmailBefore, told: readonly Said[]): Feedback
   decision.recipients = recipients.filter(
     one => one.status !== email.recipients.find(before => before.ordinal === one.ordinal)!.status,
   )
+  if (AWAY.includes(decision.status) && !AWAY.includes(email.status)) addFirst(decision.events, departure(first))
   if (decision.resolved) decision.events.unshift(resolution(email, first))
   return decision
 }
@@ -184,7 +186,9 @@ function eventOf(said: Said, type: EmailEventType, addressed: FeedbackRecipient[
     recipient === null ? null : hashEmail(addressed.length === 1 ? (addressed[0]!.address ?? recipient) : recipient)
   const { processingTimeMs } = said.metadata
   return {
-    id: uuidOf([provider.split(':')[0], messageId, type, feedbackId ?? '', emailHash ?? ''].join('\n')),
+    id: uuidOf(
+      [provider.split(':')[0], messageId, type, feedbackId ?? '', gravityOf(said), emailHash ?? ''].join('\n'),
+    ),
     type,
     metadata: {
       ...said.metadata,
@@ -200,10 +204,37 @@ function eventOf(said: Said, type: EmailEventType, addressed: FeedbackRecipient[
   }
 }
 
+/** A bounce for good after a passing one, or a complaint after one that was taken back, is another fact. */
+function gravityOf(said: Said): string {
+  if (said.kind === 'BOUNCED') return String(said.metadata.bounceType ?? 'Undetermined')
+  return isNotSpam(said) ? 'not-spam' : ''
+}
+
 function effectOf(said: Said, emailHash: string): FeedbackEvent['effect'] {
   if (said.kind === 'BOUNCED' && said.metadata.bounceType === 'Permanent') return { kind: 'HARD_BOUNCE', emailHash }
   if (said.kind === 'COMPLAINED' && !isNotSpam(said)) return { kind: 'COMPLAINT', emailHash }
   return null
+}
+
+/** The event overtook the answer, or the answer was lost: that it was sent is told all the same, and before what came of it. */
+function departure({ messageId, provider, at, attemptId }: Said): FeedbackEvent {
+  return {
+    id: uuidOf([provider.split(':')[0], messageId, 'SENT', '', '', ''].join('\n')),
+    type: 'SENT',
+    metadata: {
+      sentAt: at,
+      messageId,
+      sesMessageId: messageId,
+      provider,
+      by: 'provider-event',
+      ...(attemptId && { attemptId }),
+    },
+    effect: null,
+  }
+}
+
+function addFirst(events: FeedbackEvent[], event: FeedbackEvent): void {
+  if (!events.some(({ type }) => type === event.type)) events.unshift(event)
 }
 
 function resolution(email: EmailBefore, said: Said): FeedbackEvent {

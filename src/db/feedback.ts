@@ -7,6 +7,8 @@ export type FeedbackEmail = EmailBefore & {
   test: boolean
   /** Sent since the company's figures began: it counts for its reputation. */
   counts: boolean
+  /** Attempts that the provider has refused, of an e-mail that was replayed since. */
+  refusedAttempts: string[]
 }
 
 const rangeOf = (outboxIds: string[]) => idRange(outboxIds.map(outboxId => ({ outboxId })))
@@ -36,6 +38,9 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
        o.status = 'UNKNOWN' or (o.started_at is not null and exists (
          select from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
+       case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
+         select e.metadata ->> 'attemptId' from email_events e where e.outbox_id = o.outbox_id and e.type = 'REJECTED'
+           and e.metadata ? 'attemptId') else '{}' end as "refusedAttempts",
        (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
          'suppressed', r.suppressed) order by r.ordinal), '[]')
          from email_recipients r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3) as recipients
@@ -239,28 +244,4 @@ async function forgetDoubtAndDeath(tx: Queryable, decided: DecidedEmail[]): Prom
      delete from unknown_sends where outbox_id = any($1)`,
     [known, undead],
   )
-}
-
-/** The provider's event overtook its answer: the state stands, what only the answer knows is added. */
-export async function addLateAnswer(
-  db: Queryable,
-  late: { outboxId: string; attemptId: string; messageId: string; eventId: string; metadata: object },
-): Promise<boolean> {
-  const rows = await run(
-    db,
-    'add-late-answer',
-    `with told as (
-       update email_outbox set message_id = coalesce(message_id, $3), sent_at = coalesce(sent_at, now())
-       where outbox_id = $1 and attempt_id = $2 and status in ('SENT', 'DELIVERED', 'BOUNCED', 'COMPLAINED')
-       returning outbox_id, company_id
-     ), put_events as (
-       insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, $4, 'SENT', $5 from told
-       where not exists (select from email_events e where e.outbox_id = $1 and e.type = 'SENT')
-       returning outbox_id, event_id
-     ), ${tellCompanies(`select told.company_id, v.outbox_id, v.event_id, 'email.sent' as type
-       from put_events v join told on told.outbox_id = v.outbox_id`)}
-     select outbox_id from put_events`,
-    [late.outboxId, late.attemptId, late.messageId, late.eventId, JSON.stringify(late.metadata)],
-  )
-  return rows.length > 0
 }

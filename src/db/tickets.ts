@@ -75,6 +75,22 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
   return new Map(rows.map(row => [row.outboxId, row]))
 }
 
+/** Of the recipients that were not suppressed when the ticket was read. */
+export async function isSuppressedMeanwhile(
+  db: Queryable,
+  { outboxId, companyId, recipients }: Ticket,
+): Promise<boolean> {
+  const rows = await run(
+    db,
+    'suppressed-meanwhile',
+    `select from email_recipients r join suppression_list s on s.hash_key = r.address_key
+       and (s.company_id is null or s.company_id = $2) and (s.expires_at is null or s.expires_at > now())
+     where r.outbox_id = $1 and r.ordinal = any($3) limit 1`,
+    [outboxId, companyId, recipients.filter(one => !one.suppressed).map(one => one.ordinal)],
+  )
+  return rows.length > 0
+}
+
 export type Attachment = { filename: string; contentType: string; contentId: string | null; base64: string }
 
 /** Apart from the ticket: ten megabytes are held only while they are being sent. */

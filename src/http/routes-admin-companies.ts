@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { maskSensitive } from '../contracts/masking.ts'
 import { rateOf } from '../contracts/reputation.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import { findCompany } from '../db/companies.ts'
@@ -109,7 +110,7 @@ export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRout
       },
       async request => {
         const companyId = await known(request)
-        const { reason } = request.body as z.output<typeof reasonBody>
+        const reason = maskSensitive((request.body as z.output<typeof reasonBody>).reason)
         const performedBy = request.admin!
         if (!(await act(db.pool, { companyId, reason, performedBy }))) throw new Problem('NOT_PAUSED')
         request.log.info({ companyId, performedBy, reason }, `Company: ${verb}`)

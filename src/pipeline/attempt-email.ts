@@ -19,6 +19,8 @@ import { validateEmail } from './validate-email.ts'
 
 /** Seed 000: the call really ends after 30 seconds. */
 const PROVIDER_TIMEOUT_MS = 30_000
+/** After a wait as long as this for its turn, it is looked again whether a recipient was suppressed meanwhile. */
+const LOOK_AGAIN_MS = 1_000
 /** How soon a provider that recognises the attempt is asked again what became of it: each time after twice as long. */
 const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
 
@@ -36,13 +38,14 @@ export type AttemptDeps = {
   hands: Pick<Gate, 'enter' | 'leave'>
   /** Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`. */
   pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<void>
+  /** Whether somebody it would go to was put on the suppression list since it was read. */
+  suppressedMeanwhile: (ticket: Ticket) => Promise<boolean>
   attachments: (outboxId: string) => Promise<Attachment[]>
   /** Bounds the bytes of attachments that are in memory at once. */
   luggage: Pick<Budget, 'spend'>
   html: HtmlChecker
   /** Stores what the provider said about single recipients; answers how to have it looked at. */
   keepReports: (sent: ReportsOfSend) => Promise<() => void>
-  addLateAnswer: (late: { outboxId: string; attemptId: string; messageId: string }) => Promise<unknown>
   graceSeconds: number
   timeoutMs?: number
   random: () => number
@@ -115,7 +118,8 @@ async function refuse(hand: EmailInHand, ticket: Ticket, outcome: Outcome, start
 async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | null> {
   const provider = await deps.route(ticket)
   if (!provider) return null
-  const leftOut = ticket.recipients.filter(one => one.suppressed)
+  // The provider recognises an attempt by its body, too: asked about again, it is the same one.
+  const leftOut = ticket.resumed ? [] : ticket.recipients.filter(one => one.suppressed)
   const text = ticket.text ?? (await deps.html.textOf(ticket.html!))
   const attachments = ticket.files > 0 ? await deps.attachments(ticket.outboxId) : []
   return { ticket, provider, message: toMessage(ticket, leftOut, text, attachments), leftOut }
@@ -144,8 +148,10 @@ async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDe
 /** SENT_ATTEMPT, when the provider's rate has room. false: nothing was written. */
 async function start(hand: EmailInHand, { ticket, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
   // At a low rate the turn may be minutes away: who is told to stop does not wait for it.
+  const readMs = deps.nowMs()
   await deps.pace(provider, message.to.length + message.cc.length + message.bcc.length, ms => deps.gate.sleep(ms))
-  if (deps.gate.closed) {
+  const waitedLong = deps.nowMs() - readMs > LOOK_AGAIN_MS
+  if (deps.gate.closed || (waitedLong && !ticket.resumed && (await deps.suppressedMeanwhile(ticket)))) {
     await handBack(hand, deps)
     return false
   }
@@ -233,8 +239,8 @@ function askAgainSeconds({ resumed }: Ticket): number {
 }
 
 /**
- * The lease was lost while the provider was busy. Where the outcome counts as unknown by now, this answer is the evidence;
- * where the provider's own event came first, it only completes it. Otherwise the e-mail went on without us, and stays so.
+ * The lease was lost while the provider was busy. Where the outcome counts as unknown by now, this answer is the evidence.
+ * Otherwise the provider's own event came first, or the e-mail went on without us, and it stays so.
  */
 async function answerLate(
   hand: EmailInHand,
@@ -242,7 +248,6 @@ async function answerLate(
   attemptId: string,
   deps: AttemptDeps,
 ): Promise<void> {
-  const { outboxId } = hand
   // No answer either: the doubt stays what it is.
   if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(hand)
   const late = await deps.settlements.add({
@@ -255,7 +260,6 @@ async function answerLate(
     count: ['unknown_resolved', 'late-answer'],
   })
   if (late) return deps.log.late(hand, settlement.status)
-  if (settlement.messageId) await deps.addLateAnswer({ outboxId, attemptId, messageId: settlement.messageId })
   deps.log.leaseLost(hand)
 }
 

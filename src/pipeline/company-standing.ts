@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { maskSensitive } from '../contracts/masking.ts'
 import { decideReputation, rateOf } from '../contracts/reputation.ts'
 import { pauseCompany, resumeCompany } from '../db/companies.ts'
 import { auditCompany } from '../db/company-audit.ts'
@@ -62,10 +63,12 @@ function figuresOf({ sent, bounced, complained }: CompanyFigures) {
   return { sent, bounced, complained, bounceRate: rateOf(bounced, sent), complaintRate: rateOf(complained, sent) }
 }
 
+/** The reason was typed by a person, who may name another; it is kept masked. */
 export type ByHand = { companyId: string; reason: string; performedBy: string }
 
 /** false: there is no such company. */
-export async function pauseByHand(pool: pg.Pool, { companyId, reason, performedBy }: ByHand): Promise<boolean> {
+export async function pauseByHand(pool: pg.Pool, { companyId, reason: typed, performedBy }: ByHand): Promise<boolean> {
+  const reason = maskSensitive(typed)
   return inTransaction(pool, async tx => {
     if (!(await pauseCompany(tx, companyId, reason, performedBy))) return false
     await auditCompany(tx, { companyId, action: 'PAUSED', reason, performedBy })
@@ -74,7 +77,8 @@ export async function pauseByHand(pool: pg.Pool, { companyId, reason, performedB
 }
 
 /** The figures begin anew: with the old ones it would be paused again at once. false: it was not paused. */
-export async function resumeByHand(pool: pg.Pool, { companyId, reason, performedBy }: ByHand): Promise<boolean> {
+export async function resumeByHand(pool: pg.Pool, { companyId, reason: typed, performedBy }: ByHand): Promise<boolean> {
+  const reason = maskSensitive(typed)
   return inTransaction(pool, async tx => {
     if (!(await resumeCompany(tx, companyId))) return false
     await forgetReputation(tx, companyId)

@@ -116,9 +116,12 @@ function decide(reports: Report[], named: Map<WaitingEvent, string>, { emails }:
   const said = new Map<string, Said[]>()
   for (const { event, report } of reports) {
     const outboxId = named.get(event)
-    if (!outboxId || !emails.has(outboxId) || isBeingSettled(event, emails.get(outboxId)!)) continue
+    const email = emails.get(outboxId ?? '')
+    if (!outboxId || !email || isBeingSettled(event, email)) continue
     const { provider, receivedAt } = event
     const { messageId, attemptId } = report
+    // Told again, or late, it is no news of the e-mail that was replayed since.
+    if (attemptId && email.refusedAttempts.includes(attemptId)) continue
     const all = said.get(outboxId) ?? []
     for (const item of report.items)
       all.push({ ...item, at: item.at ?? receivedAt, provider, messageId: messageId ?? outboxId, attemptId })

@@ -6,11 +6,10 @@ import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../.
 import { type AttemptStart, startAttempts } from '../../src/db/attempts.ts'
 import { putCaptured } from '../../src/db/capture-inbox.ts'
 import { type Claim, type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
-import { addLateAnswer } from '../../src/db/feedback.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 import { storeProviderEvents } from '../../src/db/provider-events.ts'
 import { settleAttempts } from '../../src/db/settle.ts'
-import { loadAttachments, loadTickets } from '../../src/db/tickets.ts'
+import { isSuppressedMeanwhile, loadAttachments, loadTickets } from '../../src/db/tickets.ts'
 import { Gate } from '../../src/lanes/gate.ts'
 import { makeLuggage } from '../../src/main-line.ts'
 import { addressKey } from '../../src/pipeline/accept-email.ts'
@@ -184,6 +183,7 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
     gate: new Gate(1000),
     hands: new Gate(1000),
     pace: async () => {},
+    suppressedMeanwhile: ticket => isSuppressedMeanwhile(db, ticket),
     attachments: outboxId => loadAttachments(db, outboxId),
     luggage: makeLuggage(),
     html: new HtmlChecker('a key'),
@@ -191,7 +191,6 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
       await storeProviderEvents(db, reportsOf(sent))
       return () => {}
     },
-    addLateAnswer: late => addLateAnswer(db, { ...late, eventId: uuidv7(), metadata: {} }),
     graceSeconds: 120,
     random: Math.random,
     nowMs: () => performance.now(),
