@@ -207,6 +207,21 @@ describe('an endpoint', () => {
     expect([...ids]).toEqual([`msg_${failed.id}`])
   })
 
+  test('whose secret cannot be read any more is tried again as the schedule says, and is not sent unsigned', async () => {
+    const { id } = await register(gateway, company, `${receiver.url}/unreadable`)
+    await gateway.db.pool.query(
+      `update webhook_endpoints set secret_cipher = decode(repeat('ab', 64), 'hex') where endpoint_id = $1`,
+      [id],
+    )
+    await testEvent(company, id)
+    const [tried] = await until(
+      () => deliveriesOf(gateway, company, id),
+      ([newest]) => newest?.attempts === 1,
+    )
+    expect(tried).toMatchObject({ status: 'waiting', lastError: 'SECRET_UNREADABLE', lastStatus: null })
+    expect(receiver.at('/unreadable')).toEqual([])
+  })
+
   test('is signed for with both secrets after a rotation, for a day', async () => {
     const { id, secret: old } = await register(gateway, company, `${receiver.url}/rotated`)
     const rotated = await gateway.call(company, 'POST', `/v1/webhooks/${id}/rotate-secret`)

@@ -1,5 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { keyRing } from '../src/contracts/encryption.ts'
+import { Courier } from '../src/pipeline/webhook-courier.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import { rows } from './support/mail.ts'
 import { SHARED_SECRETS } from './support/second-gateway.ts'
@@ -97,4 +101,44 @@ test('several processes deliver each webhook once, at most eight at a time to on
     expect(atOnce.get(path)!.most).toBeGreaterThan(1)
     expect(atOnce.get(path)!.most).toBeLessThanOrEqual(8)
   }
+})
+
+test('any number of endpoints that are to be left alone is looked at now and then, not around and around', async () => {
+  const pool = new pg.Pool({ connectionString: gateway.databaseUrl })
+  await pool.query('delete from webhook_ready')
+  const { rows: made } = await pool.query(
+    `with w as (
+       insert into webhook_endpoints (endpoint_id, company_id, url, event_types, secret_cipher)
+       select gen_random_uuid(), $1, 'http://127.0.0.1:9/', '{email.sent}', '\\x00' from generate_series(1, 600) returning endpoint_id
+     ), s as (
+       insert into webhook_state (endpoint_id, failures, failing_since, resume_at)
+       select endpoint_id, 3, now(), now() + interval '1 hour' from w
+     )
+     select endpoint_id from w`,
+    [company.companyId],
+  )
+  for (const { endpoint_id } of made) await pile(endpoint_id, 1)
+  let claims = 0
+  const query = (given: { name?: string }) => {
+    if (given.name === 'claim-deliveries') claims++
+    return pool.query(given as pg.QueryConfig)
+  }
+  const courier = new Courier({
+    db: { query: query as pg.Pool['query'] },
+    log: pino({ level: 'silent' }),
+    holdSeconds: 15,
+    vacuum: { count: () => {}, clean: async () => {} },
+    keys: keyRing(['ab'.repeat(32)]),
+    post: () => Promise.reject(new Error('nothing is to be delivered')),
+    random: Math.random,
+    now: () => new Date(),
+  })
+  courier.start()
+  await sleep(1_000)
+  await courier.stop()
+  await pool.query('delete from webhook_ready')
+  await pool.end()
+  // Four looks a second, three claims each, and one circle more at the start.
+  expect(claims).toBeGreaterThanOrEqual(3)
+  expect(claims).toBeLessThan(24)
 })

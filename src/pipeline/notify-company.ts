@@ -21,11 +21,25 @@ export async function notifyCompany(
 ): Promise<Notified> {
   if (delivery.eventId !== null && delivery.body === null && facts === null) return nothingToSend(delivery)
   const body = delivery.body ?? makeBody(delivery, facts)
-  const secrets = delivery.secretCiphers.map(cipher => decrypt(cipher, keys))
-  const signed = signWebhook(`msg_${delivery.deliveryId}`, body, secrets, now())
-  const headers = { ...signed, 'content-type': 'application/json', 'user-agent': USER_AGENT }
-  const posted = await post(delivery.url, headers, body)
+  const secrets = readSecrets(delivery, keys)
+  const posted = secrets ? await post(delivery.url, headersOf(delivery, body, secrets, now()), body) : UNSIGNED
   return { delivery, posted, verdict: decideAfterWebhook(posted, delivery.attempts + 1, random), body }
+}
+
+/** null: the key that they were encrypted with is gone from ENCRYPTION_KEY. It may come back, as a receiver may. */
+function readSecrets({ secretCiphers }: ClaimedDelivery, keys: KeyRing): string[] | null {
+  try {
+    return secretCiphers.map(cipher => decrypt(cipher, keys))
+  } catch {
+    return null
+  }
+}
+
+const UNSIGNED: Posted = { status: null, error: 'SECRET_UNREADABLE', retryAfterMs: null, answer: '', durationMs: 0 }
+
+function headersOf({ deliveryId }: ClaimedDelivery, body: string, secrets: string[], at: Date): Record<string, string> {
+  const signed = signWebhook(`msg_${deliveryId}`, body, secrets, at)
+  return { ...signed, 'content-type': 'application/json', 'user-agent': USER_AGENT }
 }
 
 /** The e-mail and its events have been dropped since: its time of keeping is over. */

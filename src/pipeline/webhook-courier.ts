@@ -48,6 +48,8 @@ export class Courier {
   readonly #settlements: Batcher<{ notified: Notified; report: EndpointReport }, true>
   readonly #timers: NodeJS.Timeout[] = []
   #after = FIRST
+  /** The circle so far has had nothing to deliver. */
+  #barren = false
   #livelyUntilMs = 0
   #claimAtMs = 0
   #complainAtMs = 0
@@ -131,11 +133,16 @@ export class Courier {
     })
     const busy = walk.deliveries.length >= WORTH_A_CLAIM
     this.#claimAtMs = performance.now() + (busy ? CLAIM_EVERY_MS.busy : CLAIM_EVERY_MS.idle)
-    const began = this.#after
     this.#after = walk.after
-    if (walk.deliveries.length > 0) await this.#deliver(walk.deliveries)
-    // A walk that began in the middle has not seen the endpoints before it.
-    return this.#woken || !walk.wrapped || began !== FIRST
+    if (walk.deliveries.length > 0) {
+      this.#barren = false
+      await this.#deliver(walk.deliveries)
+    }
+    if (!walk.wrapped) return true
+    // Only a whole circle without a delivery says that there is none to be had.
+    const again = !this.#barren
+    this.#barren = true
+    return this.#woken || again
   }
 
   async #deliver(deliveries: ClaimedDelivery[]): Promise<void> {
