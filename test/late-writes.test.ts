@@ -4,6 +4,7 @@ import { startAttempts } from '../src/db/attempts.ts'
 import { renewLeases, returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { settleAttempts } from '../src/db/settle.ts'
+import { Gate } from '../src/lanes/gate.ts'
 import { type AttemptFacts, type Outcome, toSettlement } from '../src/pipeline/outcome.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import {
@@ -14,9 +15,11 @@ import {
   expireLeases,
   forgotten,
   type Lease,
+  receive,
   start,
   startOf,
   storyOf,
+  worker,
   workOff,
 } from './support/line.ts'
 
@@ -192,3 +195,16 @@ describe('renewing', () => {
     return claim(db, 1)
   }
 })
+
+test.each(['hold', 'resend'] as const)(
+  'with %s, a start that the database does not take leaves its hand free for others',
+  async onUnknown => {
+    await accept(db, [draft(companyId, { onUnknown }), draft(companyId, { onUnknown })])
+    const [gate, hands] = [new Gate(1), new Gate(1)]
+    const broken = worker(db, { gate, hands, starts: { add: () => Promise.reject(new Error('the database is away')) } })
+    const received = await receive(db, await claim(db, 2))
+    for (const hand of received) await expect(broken(hand)).rejects.toThrow('away')
+    for (const hand of received) await worker(db, { gate, hands })(hand)
+    for (const { outboxId } of received) expect((await storyOf(db, outboxId)).email.status).toBe('SENT')
+  },
+)

@@ -64,15 +64,21 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
 /** All of it or nothing. A connection whose transaction failed is not used again. */
 export async function inTransaction<Out>(pool: pg.Pool, act: (tx: Queryable) => Promise<Out>): Promise<Out> {
   const client = await connect(pool)
+  // Between two statements nobody waits for an answer: a connection lost there is an event, and unheard it ends the process.
+  const unheard = () => {}
+  client.on('error', unheard)
+  let failed: Error | undefined
   try {
     await client.query('begin')
     const out = await act(client)
     await client.query('commit')
-    client.release()
     return out
   } catch (error) {
-    client.release(error as Error)
+    failed = error as Error
     throw isLostConnection(error) ? new DatabaseUnavailable('The database did not answer.', { cause: error }) : error
+  } finally {
+    if (!failed) client.off('error', unheard)
+    client.release(failed)
   }
 }
 

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { type Draw, drawTokens } from '../contracts/token-bucket.ts'
+import { inTransaction } from './pool.ts'
 
 export type TokenRequest = { companyId: string; ratePerSecond: number; amount: number }
 
@@ -21,15 +22,14 @@ export async function takeTokens(pool: pg.Pool, requests: TokenRequest[]): Promi
 }
 
 async function drawFor(pool: pg.Pool, companyId: string, ratePerSecond: number, amounts: number[]): Promise<Draw[]> {
-  const client = await pool.connect()
-  try {
+  return inTransaction(pool, async tx => {
     // A bucket lost in a crash is a bucket filled: not worth an fsync.
-    await client.query('begin; set local synchronous_commit = off')
-    await client.query(
+    await tx.query('set local synchronous_commit = off')
+    await tx.query(
       `insert into rate_buckets (company_id, tokens, refilled_at) values ($1, $2, clock_timestamp()) on conflict do nothing`,
       [companyId, Math.max(1, ratePerSecond)],
     )
-    const { rows } = await client.query<{ tokens: number; elapsed: number }>(
+    const { rows } = await tx.query<{ tokens: number; elapsed: number }>(
       `select tokens, extract(epoch from clock_timestamp() - refilled_at)::float8 as elapsed
        from rate_buckets where company_id = $1 for update`,
       [companyId],
@@ -39,17 +39,12 @@ async function drawFor(pool: pg.Pool, companyId: string, ratePerSecond: number, 
       ratePerSecond,
       amounts,
     )
-    await client.query(`update rate_buckets set tokens = $2, refilled_at = clock_timestamp() where company_id = $1`, [
+    await tx.query(`update rate_buckets set tokens = $2, refilled_at = clock_timestamp() where company_id = $1`, [
       companyId,
       tokens,
     ])
-    await client.query('commit')
-    client.release()
     return draws
-  } catch (error) {
-    client.release(error as Error)
-    throw error
-  }
+  })
 }
 
 function groupByCompany(requests: TokenRequest[]): Map<string, TokenRequest[]> {

@@ -2,7 +2,7 @@ import { hashSecret, type KeyMode, makeApiKey, SCOPES, type Scope } from '../con
 import { uuidv7 } from '../contracts/uuid.ts'
 import { insertKey } from './api-keys.ts'
 import { type Company, type CompanyChange, insertCompany } from './companies.ts'
-import type { Database, Queryable } from './pool.ts'
+import { type Database, inTransaction, type Queryable } from './pool.ts'
 
 export type NewKey = { keyId: string; apiKey: string }
 
@@ -30,17 +30,9 @@ export async function registerCompany(
   pepper: string,
   company: { name: string } & CompanyChange,
 ): Promise<{ company: Company; apiKey: string; keyId: string }> {
-  const client = await db.pool.connect()
-  try {
-    await client.query('begin')
-    const created = await insertCompany(client, { companyId: uuidv7(), ...company })
-    const key = await createKey(client, pepper, { companyId: created.companyId })
-    await client.query('commit')
-    client.release()
+  return inTransaction(db.pool, async tx => {
+    const created = await insertCompany(tx, { companyId: uuidv7(), ...company })
+    const key = await createKey(tx, pepper, { companyId: created.companyId })
     return { company: created, ...key }
-  } catch (error) {
-    await client.query('rollback').catch(() => {})
-    client.release()
-    throw error
-  }
+  })
 }

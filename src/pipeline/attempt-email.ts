@@ -130,16 +130,16 @@ async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | nu
  * many share a commit. Lost in between, an e-mail is in doubt for nothing: where doubt means that it is held, it does not.
  */
 async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<SendResult | null> {
-  const { hands } = deps
-  const early = prepared.ticket.onUnknown !== 'hold'
-  if (!early) await hands.enter()
-  if (!(await start(hand, prepared, deps))) {
-    if (!early) hands.leave()
-    return null
-  }
-  if (early) await hands.enter()
+  const begin = () => start(hand, prepared, deps)
+  const call = () => callProvider(prepared, deps)
+  if (prepared.ticket.onUnknown === 'hold') return withHand(deps, async () => ((await begin()) ? call() : null))
+  return (await begin()) ? withHand(deps, call) : null
+}
+
+async function withHand<T>({ hands }: AttemptDeps, work: () => Promise<T>): Promise<T> {
+  await hands.enter()
   try {
-    return await callProvider(prepared, deps)
+    return await work()
   } finally {
     hands.leave()
   }

@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase } from '../../test/support/postgres.ts'
+import { type Database, DatabaseUnavailable, inTransaction, openDatabase, type Queryable } from './pool.ts'
+
+let database: { url: string; drop(): Promise<void> }
+let db: Database
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  db = openDatabase(database.url, () => {})
+})
+afterAll(async () => {
+  await db?.close()
+  await database?.drop()
+})
+
+const pidOf = async (tx: Queryable) => (await tx.query('select pg_backend_pid() as pid')).rows[0].pid
+
+test('a connection lost between two statements of a transaction fails it, and not the process', async () => {
+  const lost = inTransaction(db.pool, async tx => {
+    await db.hot.query('select pg_terminate_backend($1)', [await pidOf(tx)])
+    await sleep(200)
+    return pidOf(tx)
+  })
+  await expect(lost).rejects.toBeInstanceOf(DatabaseUnavailable)
+  expect(await inTransaction(db.pool, pidOf)).toBeGreaterThan(0)
+})
+
+test('a transaction that fails has done nothing, and one that does not leaves its connection as it was', async () => {
+  await expect(
+    inTransaction(db.pool, async tx => {
+      await tx.query(`insert into counters (name, label, value) values ('a', 'b', 1)`)
+      throw new Error('no')
+    }),
+  ).rejects.toThrow('no')
+  expect((await db.pool.query(`select from counters where name = 'a'`)).rows).toEqual([])
+  for (let times = 0; times < 20; times++) await inTransaction(db.pool, pidOf)
+  const client = await db.pool.connect()
+  expect(client.listenerCount('error')).toBeLessThan(3)
+  client.release()
+})
