@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const fullFaults = process.env.FAULTS === 'full'
@@ -11,9 +12,10 @@ export default defineConfig({
         test: { name: 'unit', include: ['src/**/*.test.ts'], exclude: ['src/**/*.db.test.ts'] },
       },
       {
-        // One real Postgres for the run, one cloned database per file.
+        // One real Postgres for the run, one cloned database per file. They wait half of the time: two to a core.
         test: {
           name: 'database',
+          maxWorkers: 2 * availableParallelism(),
           include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
           exclude: ['test/faults/**'],
           globalSetup: ['./test/support/postgres.ts'],
@@ -28,7 +30,7 @@ export default defineConfig({
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           globalSetup: ['./test/support/postgres.ts'],
-          maxWorkers: fullFaults ? 1 : 3,
+          maxWorkers: fullFaults ? 1 : 4,
           maxConcurrency: fullFaults ? 1 : 3,
           hookTimeout: 120_000,
           sequence: { groupOrder: 1 },

@@ -41,6 +41,7 @@ export const startCommand: Command = {
         log.info(
           `API at ${gateway.url}, documentation at ${gateway.url}/docs, captured e-mails at ${gateway.url}/admin/inbox`,
         )
+      else log.info('Sending the e-mails of this database')
       for (const line of await firstStart(config, storage, gateway.url)) console.log(line)
       const reason = await Promise.race([signal, lost])
       finished = await drain(gateway, log)

@@ -75,7 +75,11 @@ export async function spawnGateway(options: GatewayOptions = {}): Promise<Spawne
   const first = embedded && !existsSync(join(env.DATA_DIR ?? '.data', 'postgres.json'))
   const gateway = launchGateway(options)
   const ready =
-    role === 'worker' ? /role: worker/ : first ? /API at [\s\S]*look at it|look at it[\s\S]*API at / : /API at http/
+    role === 'worker'
+      ? /Sending the e-mails/
+      : first
+        ? /API at [\s\S]*look at it|look at it[\s\S]*API at /
+        : /API at http/
   await gateway.printed(ready)
   const text = gateway.output()
   return {
