@@ -16,6 +16,7 @@ export default defineConfig({
         test: {
           name: 'database',
           maxWorkers: 2 * availableParallelism(),
+          sequence: { groupOrder: 1 },
           include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
           exclude: ['test/faults/**'],
           globalSetup: ['./test/support/postgres.ts'],
@@ -33,7 +34,7 @@ export default defineConfig({
           maxWorkers: fullFaults ? 1 : 4,
           maxConcurrency: fullFaults ? 1 : 3,
           hookTimeout: 120_000,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],
