@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const fullFaults = process.env.FAULTS === 'full'
@@ -12,11 +11,9 @@ export default defineConfig({
         test: { name: 'unit', include: ['src/**/*.test.ts'], exclude: ['src/**/*.db.test.ts'] },
       },
       {
-        // One real Postgres for the run, one cloned database per file. They wait half of the time: two to a core.
+        // One real Postgres for the run, one cloned database per file.
         test: {
           name: 'database',
-          maxWorkers: 2 * availableParallelism(),
-          sequence: { groupOrder: 1 },
           include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
           exclude: ['test/faults/**'],
           globalSetup: ['./test/support/postgres.ts'],
@@ -34,7 +31,7 @@ export default defineConfig({
           maxWorkers: fullFaults ? 1 : 4,
           maxConcurrency: fullFaults ? 1 : 3,
           hookTimeout: 120_000,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
         },
       },
     ],
