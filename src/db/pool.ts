@@ -54,11 +54,17 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     options:
       '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c enable_bitmapscan=off',
   })
-  // An idle connection that Postgres closes must not end the process; the next query opens another.
-  pool.on('error', onIdleError)
-  hot.on('error', onIdleError)
-  courier.on('error', onIdleError)
-  return { hot, pool, courier, close: async () => void (await Promise.all([pool.end(), hot.end(), courier.end()])) }
+  let closing = false
+  // An idle connection that Postgres closes must not end the process; the next query opens another. One that Postgres closes
+  // while we do is no news.
+  const onLost = (error: Error) => void (closing || onIdleError(error))
+  const pools = [pool, hot, courier]
+  for (const one of pools) one.on('error', onLost)
+  const close = async () => {
+    closing = true
+    await Promise.all(pools.map(one => one.end()))
+  }
+  return { hot, pool, courier, close }
 }
 
 /** All of it or nothing. A connection whose transaction failed is not used again. */
