@@ -1,3 +1,5 @@
+import { blocks } from './suppression.ts'
+
 /** What a batch contains besides plain e-mails. Most contain none of it, and planning nodes for nothing costs a third of the statement. */
 export type AcceptParts = { keys: boolean; people: boolean; files: boolean; extras: boolean }
 
@@ -24,7 +26,7 @@ with clock as materialized (
 ), blocked as materialized (
   select a.i, a.ordinal, a.hash from addresses a cross join lateral (
     select from suppression_list s
-    where s.hash_key = a.key and s.email_hash = a.hash and (s.company_id is null or s.company_id = a.company) and (s.expires_at is null or s.expires_at > now())
+    where s.hash_key = a.key and s.email_hash = a.hash and ${blocks('s', 'a.company')}
     limit 1) listed
 ), unreachable as (
   select a.i from addresses a left join blocked b on b.i = a.i and b.ordinal = a.ordinal

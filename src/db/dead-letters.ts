@@ -185,3 +185,8 @@ function toEntry(row: Row): DeadLetter {
     replayable: row.original_data !== null && row.sendable === true,
   }
 }
+
+/** What a dead letter keeps of the e-mail, as long as it keeps it: neither content nor addresses. */
+export const originalData = (row: string) =>
+  `jsonb_build_object('outboxId', ${row}.outbox_id, 'companyId', ${row}.company_id, 'requestId', ${row}.request_id,
+     'externalId', ${row}.external_id, 'subject', ${row}.subject, 'templateType', ${row}.template_type, 'tags', ${row}.tags)`

@@ -1,4 +1,5 @@
 import type { EmailBefore, FeedbackDecision } from '../contracts/feedback.ts'
+import { originalData } from './dead-letters.ts'
 import { idRange, type Queryable, run } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
@@ -216,8 +217,7 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
        select o.outbox_id, o.company_id, greatest(1, o.attempts), o.failure_reason, o.error_code, o.failed_at,
          jsonb_build_array(jsonb_build_object('attempt', greatest(1, o.attempts), 'timestamp', o.failed_at, 'error', o.error_code,
            'message', o.failure_reason)),
-         jsonb_build_object('outboxId', o.outbox_id, 'companyId', o.company_id, 'requestId', o.request_id, 'externalId', o.external_id,
-           'subject', o.subject, 'templateType', o.template_type, 'tags', o.tags), o.created_at
+         ${originalData('o')}, o.created_at
        from email_outbox o where o.outbox_id = any($1)
        on conflict (outbox_id) do nothing
        returning outbox_id, failed_attempts, last_failure_reason, last_failure_code

@@ -1,4 +1,5 @@
 import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
+import { originalData } from './dead-letters.ts'
 import { idRange, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
@@ -185,8 +186,7 @@ with input as materialized (
         select max(p.created_at) from email_events p where p.outbox_id = s.outbox_id and p.type = 'REPLAYED'), '-infinity')), '[]')
       || jsonb_build_array(jsonb_build_object('attempt', s.dead -> 'failedAttempts', 'timestamp', now(), 'error', s.dead -> 'code',
         'message', s.dead -> 'reason')),
-    jsonb_build_object('outboxId', s.outbox_id, 'companyId', s.company_id, 'requestId', s.request_id, 'externalId', s.external_id,
-      'subject', s.subject, 'templateType', s.template_type, 'tags', s.tags), s.created_at
+    ${originalData('s')}, s.created_at
   from settled s where s.dead is not null
   on conflict (outbox_id) do update set failed_attempts = excluded.failed_attempts, moved_at = now(),
     last_failure_reason = excluded.last_failure_reason, last_failure_code = excluded.last_failure_code,

@@ -22,6 +22,10 @@ export type SuppressionEntry = {
 export type SuppressionOutcome = { emailHash: string; outcome: 'added' | 'raised' | 'unchanged' }
 
 export const isActive = (entry: string) => `(${entry}.expires_at is null or ${entry}.expires_at > now())`
+
+/** Whether an entry of the list, found by its address, keeps this company from writing to it: at the door and before the send alike. */
+export const blocks = (entry: string, company: string) =>
+  `(${entry}.company_id is null or ${entry}.company_id = ${company}) and ${isActive(entry)}`
 export const severity = (reason: string) =>
   `array_position(array[${SUPPRESSION_REASONS.map(one => `'${one}'`).join(', ')}], ${reason})`
 /** Of `suppression_list s`, as its index has it. */

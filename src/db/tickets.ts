@@ -1,4 +1,5 @@
 import { type Queryable, run, WAITING_AND_DUE } from './pool.ts'
+import { blocks } from './suppression.ts'
 
 export type TicketRecipient = {
   ordinal: number
@@ -57,7 +58,7 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
        c.html, c.html_proof as "htmlProof", c.text, c.reply_to as "replyTo", c.headers, o.created_at as "createdAt",
        coalesce((select json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
            'suppressed', exists (select from suppression_list s where s.hash_key = r.address_key
-             and (s.company_id is null or s.company_id = o.company_id) and (s.expires_at is null or s.expires_at > now()))) order by r.ordinal)
+             and ${blocks('s', 'o.company_id')})) order by r.ordinal)
         from email_recipients r where r.outbox_id = o.outbox_id and not r.suppressed and r.address is not null), '[]') as recipients,
        case when o.recipient_id is not null then (
          select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
@@ -84,7 +85,7 @@ export async function isSuppressedMeanwhile(
     db,
     'suppressed-meanwhile',
     `select from email_recipients r join suppression_list s on s.hash_key = r.address_key
-       and (s.company_id is null or s.company_id = $2) and (s.expires_at is null or s.expires_at > now())
+       and ${blocks('s', '$2')}
      where r.outbox_id = $1 and r.ordinal = any($3) limit 1`,
     [outboxId, companyId, recipients.filter(one => !one.suppressed).map(one => one.ordinal)],
   )
