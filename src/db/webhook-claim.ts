@@ -149,7 +149,7 @@ export async function loadEventFacts(
         from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
      from unnest($1::uuid[], $2::uuid[]) as i(outbox_id, event_id)
      cross join lateral (
-       select * from email_events e where e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4 offset 0) e
+       select * from email_event_log e where e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4 offset 0) e
      cross join lateral (select * from email_outbox o where o.outbox_id = i.outbox_id and o.outbox_id between $3 and $4 offset 0) o`,
     [events.map(one => one.outboxId), events.map(one => one.eventId), ...idRange(events)],
   )
