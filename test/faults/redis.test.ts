@@ -7,7 +7,7 @@ import { audit } from '../support/ledger.ts'
 import type { RedisServer } from '../support/redis-server.ts'
 import { type Scene, startScene } from '../support/scene.ts'
 
-const EMAILS = edition(500, 10_000)
+const EMAILS = edition(300, 10_000)
 const AWAY_SECONDS = edition(4, 30)
 /** From the moment that Redis is back; what waits then takes its time on a machine that is busy with other things. */
 const DRAIN_SECONDS = 30
