@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { testCli } from './support/cli.ts'
 import { call, until } from './support/gateway.ts'
 import { cleanUp, makeDataDir, runGateway, runShell, type SpawnedGateway, spawnGateway } from './support/process.ts'
 
@@ -217,8 +218,9 @@ describe.concurrent('what cannot be done is told in one sentence, and exits 1', 
   let env: Record<string, string>
 
   beforeAll(async () => {
-    env = { DATA_DIR: await makeDataDir() }
-    expect((await runGateway(['company', 'create', 'acme'], { env })).code).toBe(0)
+    const cli = await testCli()
+    env = cli.env
+    await cli.lines('company', 'create', 'acme')
   })
 
   test.each([
@@ -243,8 +245,9 @@ describe.concurrent('called wrongly, a command shows its usage and exits 2', () 
   let env: Record<string, string>
 
   beforeAll(async () => {
-    env = { DATA_DIR: await makeDataDir() }
-    expect((await runGateway(['company', 'create', 'acme'], { env })).code).toBe(0)
+    const cli = await testCli()
+    env = cli.env
+    await cli.lines('company', 'create', 'acme')
   })
 
   test.each([

@@ -10,6 +10,7 @@ import { call, until } from './support/gateway.ts'
 import { createTestDatabase } from './support/postgres.ts'
 import {
   atCleanUp,
+  BIN,
   cleanUp,
   launchShell,
   makeDataDir,
@@ -70,6 +71,9 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     env = { DATA_DIR, API_KEY: gateway.apiKey }
   })
 
+  /** What npx finds, without the second that it takes; that it finds it is tried where gateways are started by it below. */
+  const NPX = `npx() { test "$1" = email-gateway && shift && node '${BIN}' "$@"; }`
+
   function shellBlocks(heading: string): string[] {
     const section = readme.split(/^## /m).find(part => part.startsWith(`${heading}\n`))!
     return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(match => match[1]!)
@@ -77,9 +81,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
 
   async function run(block: string, more: Record<string, string> = {}): Promise<string> {
     const script = block.replaceAll('http://127.0.0.1:3000', gateway.url)
-    const { code, stdout, stderr } = await runShell(`set -e\n${script}`, {
+    const { code, stdout, stderr } = await runShell(`set -e\n${NPX}\n${script}`, {
       env: { ...env, ...more },
-      // Up to six commands, each of which starts npx, which starts ours.
       patienceMs: 100_000,
     })
     expect({ code, stderr: stderr.replaceAll(/^npm warn.*\n/gm, '') }).toEqual({ code: 0, stderr: '' })
