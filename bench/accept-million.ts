@@ -9,7 +9,7 @@ const ROUNDS = Number(process.env.ROUNDS ?? 5)
 const LOAD: Load = { connections: 64, seconds: Number(process.env.SECONDS ?? 8), warmUpSeconds: 2 }
 
 const TABLES =
-  'email_outbox, email_recipients, email_content, email_attachments, email_events, email_ready, email_scheduled'
+  'email_outbox, email_recipients, email_content, email_attachments, email_event_log, email_ready, email_scheduled'
 
 /** Sent mail of a hundred companies, all of it in today's partition: the one that new mail goes to. */
 const FILL = `
@@ -31,7 +31,7 @@ with ids as materialized (
 ), c as (
   insert into email_content (outbox_id, html) select id, $1 from ids
 )
-insert into email_events (outbox_id, event_id, type, metadata) select id, gen_random_uuid(), 'QUEUED', '{"priority": 5}' from ids`
+insert into email_event_log (outbox_id, event_id, type, metadata) select id, gen_random_uuid(), 'QUEUED', '{"priority": 5}' from ids`
 
 /** Accepting with a million e-mails already there, against an empty outbox. */
 export async function benchAcceptMillion(): Promise<void> {

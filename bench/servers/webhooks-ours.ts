@@ -41,7 +41,7 @@ while (await isWaiting()) await sleep(50)
 await db.pool.query(
   `delete from webhook_deliveries d using webhook_endpoints w where d.endpoint_id = w.endpoint_id and w.url like '%/ok/%'`,
 )
-await db.pool.query('vacuum analyze webhook_ready, webhook_deliveries, email_outbox, email_events, email_recipients')
+await db.pool.query('vacuum analyze webhook_ready, webhook_deliveries, email_outbox, email_event_log, email_recipients')
 
 // What the bad ones have is there from the beginning, so that writing it is not what slows the others.
 await enqueue(db, theirs(Number(DELIVERIES)), ['fail', 'hang'])

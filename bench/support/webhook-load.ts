@@ -52,7 +52,7 @@ export async function enqueue(db: Database, count: number, kinds: Kind[]): Promi
      ), recipients as (
        insert into email_recipients (outbox_id, ordinal, kind, address, status) select outbox_id, 0, 'to', 'maria@example.com', 'SENT' from input
      ), events as (
-       insert into email_events (outbox_id, event_id, type, metadata)
+       insert into email_event_log (outbox_id, event_id, type, metadata)
        select outbox_id, event_id, 'SENT', jsonb_build_object('messageId', outbox_id, 'attempts', 1, 'processingTimeMs', 12) from input
      ), deliveries as (
        insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, outbox_id, event_id, created_at)

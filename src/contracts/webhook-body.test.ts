@@ -37,7 +37,7 @@ const ABOUT_EMAILS: [
 ][] = [
   [
     'email.sent',
-    { messageId: 'm-1', attempts: 1, processingTimeMs: 5 },
+    { messageId: 'm-1', attempt: 1, durationMs: 5 },
     null,
     { messageId: 'm-1', sentAt: AT, attempts: 1, processingTimeMs: 5 },
   ],

@@ -67,7 +67,7 @@ function fieldsOf(
   const messageId = text(metadata.messageId)
   switch (type) {
     case 'email.sent':
-      return { messageId, sentAt: at, attempts: attemptsMade, processingTimeMs: count(metadata.processingTimeMs) }
+      return { messageId, sentAt: at, attempts: attemptsMade, processingTimeMs: count(metadata.durationMs) }
     case 'email.failed':
       return {
         // The event that tells it is the cause (decision 8).

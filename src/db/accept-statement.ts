@@ -67,7 +67,7 @@ with clock as materialized (
   insert into email_content (outbox_id, html, html_proof, text${when(extras, ', reply_to, headers, variables')})
   select id, html, proof, body${when(extras, ', reply_to, headers, variables')} from accepted
 ), ${when(files, ATTACHMENTS)} put_events as (
-  insert into email_events (outbox_id, event_id, type, metadata)
+  insert into email_event_log (outbox_id, event_id, type, metadata)
   select id, event_id, 'QUEUED', jsonb_strip_nulls(jsonb_build_object('queuedAt', (select instant from clock), 'recipientHash', to_hash,
     'priority', priority, 'externalId', external, 'suppressed', suppressed))
   from accepted

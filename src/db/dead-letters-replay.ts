@@ -32,7 +32,7 @@ picked as materialized (${pick}), taken as (
   update email_recipients r set status = 'PENDING'
   where r.outbox_id = any(array(select outbox_id from replayed)) and not r.suppressed
 ), put_events as (
-  insert into email_events (outbox_id, event_id, type, metadata)
+  insert into email_event_log (outbox_id, event_id, type, metadata)
   select outbox_id, uuid_v7_now(), 'REPLAYED', jsonb_build_object('replayedBy', ${by}::text, 'previousStatus', status,
     'previousFailure', jsonb_build_object('code', code, 'reason', reason), 'previousAttempts', attempts)
   from replayed

@@ -35,7 +35,7 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
        update email_recipients r set status = 'EXPIRED' from late
        where r.outbox_id = late.outbox_id and not r.suppressed and not late.departed
      ), put_events as (
-       insert into email_events (outbox_id, event_id, type, metadata)
+       insert into email_event_log (outbox_id, event_id, type, metadata)
        select outbox_id, uuid_v7_now(), 'EXPIRED', jsonb_build_object('attempts', attempts) from late where not late.departed
        returning outbox_id, event_id
      ), ${tellCompanies(`select late.company_id, late.outbox_id, v.event_id, 'email.expired' as type

@@ -37,10 +37,10 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.started_at is not null and exists (
-         select from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
+         select from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
        case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
-         select e.metadata ->> 'attemptId' from email_events e where e.outbox_id = o.outbox_id and e.type = 'REJECTED'
+         select e.metadata ->> 'attemptId' from email_event_log e where e.outbox_id = o.outbox_id and e.type = 'REJECTED'
            and e.metadata ? 'attemptId') else '{}' end as "refusedAttempts",
        (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
          'suppressed', r.suppressed) order by r.ordinal), '[]')
@@ -189,9 +189,9 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
        select * from json_to_recordset($1::json) as i(o uuid, c uuid, e uuid, t text, w text, x jsonb, n int)
      ), written as (
        -- A microsecond apart: events of one commit are told in the order in which they were decided.
-       insert into email_events (outbox_id, event_id, type, created_at, metadata)
+       insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
        select o, e, t, now() + n * interval '1 microsecond', x from input
-       where t <> 'SENT' or not exists (select from email_events told where told.outbox_id = o and told.outbox_id between $2 and $3
+       where t <> 'SENT' or not exists (select from email_event_log told where told.outbox_id = o and told.outbox_id between $2 and $3
          and told.type = 'SENT') order by o, n
        on conflict do nothing returning outbox_id, event_id
      ), ${tellCompanies(`select i.c as company_id, i.o as outbox_id, i.e as event_id, i.w as type
@@ -222,7 +222,7 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
        on conflict (outbox_id) do nothing
        returning outbox_id, failed_attempts, last_failure_reason, last_failure_code
      )
-     insert into email_events (outbox_id, event_id, type, created_at, metadata)
+     insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
      select outbox_id, uuid_v7_now(3), 'DLQ_MOVED', now() + interval '1 millisecond',
        jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
      from dead`,

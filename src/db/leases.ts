@@ -65,7 +65,7 @@ export async function returnExpiredLeases(
        insert into email_ready (company_id, priority, outbox_id)
        select company_id, priority, outbox_id from open where not started ${RING_AGAIN}
      ), put_events as (
-       insert into email_events (outbox_id, event_id, type, metadata)
+       insert into email_event_log (outbox_id, event_id, type, metadata)
        select outbox_id, uuid_v7_now(1), 'UNKNOWN', jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
          'errorMessage', 'The worker was lost after the message may have left', 'attempt', attempts, 'attemptId', attempt_id, 'provider', provider)
        from open where started

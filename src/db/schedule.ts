@@ -59,7 +59,7 @@ export async function cancelEmail(
      ), put_recipients as (
        update email_recipients r set status = 'CANCELLED' from open where open.waiting and r.outbox_id = $1 and not r.suppressed
      ), put_event as (
-       insert into email_events (outbox_id, event_id, type, metadata)
+       insert into email_event_log (outbox_id, event_id, type, metadata)
        select outbox_id, uuid_v7_now(), 'CANCELLED', jsonb_build_object('cancelledBy', $3::text) from open where waiting
      )
      select waiting as cancelled from open`,

@@ -1,6 +1,6 @@
 import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
 import { originalData } from './dead-letters.ts'
-import { idRange, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
+import { idRange, type Queryable, RING_AGAIN, run, uuids, WAITING_AND_DUE } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
 export type Settlement = {
@@ -36,12 +36,8 @@ type Guard = 'lease' | 'waiting' | 'unknown'
 export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   const settled = new Set<string>()
   for (const [name, statement, some] of groups(settlements)) {
-    const rows = await run<{ outbox_id: string; guard: string }>(db, name, statement, [
-      name === 'settle-sent'
-        ? storable(JSON.stringify(some.map(toSentRow)))
-        : storable(JSON.stringify(some.map(toRow))),
-      ...idRange(some),
-    ])
+    const input = name === 'settle-sent' ? sentColumns(some) : [storable(JSON.stringify(some.map(toRow)))]
+    const rows = await run<{ outbox_id: string; guard: string }>(db, name, statement, [...idRange(some), ...input])
     for (const row of rows) settled.add(row.outbox_id + row.guard)
   }
   return settlements.map(({ outboxId, guard }) => settled.has(outboxId + keyOf(guard)))
@@ -79,8 +75,14 @@ function toRow({ guard, events, count, ...rest }: Settlement) {
   }
 }
 
-function toSentRow({ outboxId, guard, messageId, durationMs, events: [event] }: Settlement) {
-  return { o: outboxId, l: keyOf(guard), m: messageId, d: durationMs, e: event!.id, x: event!.metadata }
+function sentColumns(some: Settlement[]): unknown[] {
+  return [
+    uuids(some.map(one => one.outboxId)),
+    uuids(some.map(one => keyOf(one.guard))),
+    some.map(one => one.messageId!.replaceAll('\0', '')),
+    some.map(one => one.durationMs),
+    uuids(some.map(one => one.events[0]!.id)),
+  ]
 }
 
 /** A provider's words may hold what no text of Postgres can: NUL, and halves of a character (a message cut in its middle). */
@@ -94,17 +96,18 @@ const storable = (json: string) =>
 /** Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. */
 const SETTLE_SENT = `
 with input as materialized (
-  select * from json_to_recordset($1::json) as x(o uuid, l uuid, m text, d int, e uuid, x jsonb)
+  select * from unnest($3::uuid[], $4::uuid[], $5::text[], $6::int[], $7::uuid[]) as x(o, l, m, d, e)
 ), settled as (
   update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = i.m, duration_ms = i.d,
     sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
-  from input i where o.outbox_id = i.o and o.lease_id = i.l and o.outbox_id between $2 and $3
-  returning o.outbox_id, o.company_id, i.l, i.e, i.x
+  from input i where o.outbox_id = i.o and o.lease_id = i.l and o.outbox_id between $1 and $2
+  returning o.outbox_id, o.company_id, o.attempts, i.*
 ), put_recipients as (
   update email_recipients r set status = 'SENT' from settled s
-  where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $2 and $3
+  where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $1 and $2
 ), put_events as (
-  insert into email_events (outbox_id, event_id, type, metadata) select outbox_id, e, 'SENT', x from settled
+  insert into email_event_log (outbox_id, event_id, type, metadata)
+  select outbox_id, e, 'SENT', jsonb_build_object('messageId', m, 'attempt', attempts, 'durationMs', d) from settled
 ), ${tellCompanies(`select company_id, outbox_id, e as event_id, 'email.sent' as type from settled`)}
 select outbox_id, l as guard from settled`
 
@@ -125,7 +128,7 @@ const TOLD_ENDS = `select s.company_id, s.outbox_id, v.event_id, told.type
 
 const settleStatement = (guard: Guard) => `
 with input as materialized (
-  select * from json_to_recordset($1::json) as x(
+  select * from json_to_recordset($3::json) as x(
     "outboxId" uuid, guard uuid, status text, attempts smallint, events json, "eventId" uuid, type text, metadata json, "messageId" text,
     "durationMs" int, error json, "retryDelayMs" double precision, "sameAttempt" boolean, dead json, unknown json, "leftOut" smallint[],
     counter text, label text)
@@ -141,17 +144,17 @@ with input as materialized (
     failed_at = case when i.status in ('REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then now() end,
     error_code = i.error ->> 'code', error_category = i.error ->> 'category', failure_reason = i.error ->> 'message',
     next_attempt_at = now() + i."retryDelayMs" * interval '1 millisecond'
-  from input i where o.outbox_id = i."outboxId" and o.outbox_id between $2 and $3 and ${GUARDS[guard]}
+  from input i where o.outbox_id = i."outboxId" and o.outbox_id between $1 and $2 and ${GUARDS[guard]}
   returning o.*, i.guard, i.events, i."eventId", i.type, i.metadata, i.dead, i.unknown, i."leftOut", i.counter, i.label
 ), put_recipients as (
   update email_recipients r set suppressed = coalesce(r.ordinal = any(s."leftOut"), false), status = case
       when r.ordinal = any(s."leftOut") then 'REJECTED'
       when s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then s.status else r.status end
   from settled s
-  where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $2 and $3
+  where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $1 and $2
     and (s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') or s."leftOut" is not null)
 ), put_events as (
-  insert into email_events (outbox_id, event_id, type, metadata)
+  insert into email_event_log (outbox_id, event_id, type, metadata)
   select s.outbox_id, coalesce(s."eventId", (e.event ->> 'id')::uuid), coalesce(s.type, e.event ->> 'type'),
     coalesce(s.metadata, e.event -> 'metadata')::jsonb
   from settled s cross join lateral json_array_elements(coalesce(s.events, '[null]')) as e(event)
@@ -182,8 +185,8 @@ with input as materialized (
   select s.outbox_id, s.company_id, (s.dead ->> 'failedAttempts')::smallint, s.dead ->> 'reason', s.dead ->> 'code', now(),
     coalesce((select jsonb_agg(jsonb_build_object('attempt', v.metadata -> 'attempt', 'timestamp', v.created_at,
         'error', v.metadata -> 'errorCode', 'message', v.metadata -> 'errorMessage') order by v.created_at, v.event_id)
-      from email_events v where v.outbox_id = s.outbox_id and v.type = 'RETRY_SCHEDULED' and v.created_at >= coalesce((
-        select max(p.created_at) from email_events p where p.outbox_id = s.outbox_id and p.type = 'REPLAYED'), '-infinity')), '[]')
+      from email_event_log v where v.outbox_id = s.outbox_id and v.type = 'RETRY_SCHEDULED' and v.created_at >= coalesce((
+        select max(p.created_at) from email_event_log p where p.outbox_id = s.outbox_id and p.type = 'REPLAYED'), '-infinity')), '[]')
       || jsonb_build_array(jsonb_build_object('attempt', s.dead -> 'failedAttempts', 'timestamp', now(), 'error', s.dead -> 'code',
         'message', s.dead -> 'reason')),
     ${originalData('s')}, s.created_at

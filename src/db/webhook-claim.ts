@@ -136,7 +136,7 @@ export async function loadEventFacts(
        (select coalesce(jsonb_agg(jsonb_build_object('kind', r.kind, 'address', r.address) order by r.ordinal), '[]')
         from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
      from unnest($1::uuid[], $2::uuid[]) as i(outbox_id, event_id)
-     join email_events e on e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4
+     join email_event_log e on e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4
      join email_outbox o on o.outbox_id = i.outbox_id and o.outbox_id between $3 and $4`,
     [events.map(one => one.outboxId), events.map(one => one.eventId), ...idRange(events)],
   )

@@ -103,14 +103,8 @@ function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptF
   return { status: 'SENT', messageId, durationMs, events: [{ type: 'SENT', metadata }] }
 }
 
-const sentMetadata = (messageId: string, attempt: number, durationMs: number) => ({
-  messageId,
-  sesMessageId: messageId,
-  attempt,
-  attempts: attempt,
-  durationMs,
-  processingTimeMs: durationMs,
-})
+/** The view email_events adds the other spellings of the source documents: nearly every e-mail has one of these. */
+const sentMetadata = (messageId: string, attempt: number, durationMs: number) => ({ messageId, attempt, durationMs })
 
 function retry(failure: FailureFacts, delayMs: number, { attempt, durationMs }: AttemptFacts): Draft {
   const metadata = {

@@ -12,12 +12,12 @@ export async function watchStatuses(db: Queryable): Promise<void> {
       insert into written values (new.outbox_id, new.type, pg_current_xact_id()); return null; end $$;
     create trigger note_move after update on email_outbox for each row
       when (old.status is distinct from new.status) execute function note_move();
-    create trigger note_event after insert on email_events for each row execute function note_event();`)
+    create trigger note_event after insert on email_event_log for each row execute function note_event();`)
 }
 
 /** Which event belongs to which new status. PENDING has none of its own: nothing in these tests hands an e-mail back. */
 const EVENT_OF: Partial<Record<EmailStatus, string>> = {
-  PROCESSING: 'SENT_ATTEMPT',
+  PROCESSING: 'STARTED',
   RETRY_SCHEDULED: 'RETRY_SCHEDULED',
   SENT: 'SENT',
   DELIVERED: 'DELIVERED',

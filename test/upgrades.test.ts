@@ -5,20 +5,20 @@ import { expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openDatabase } from '../src/db/pool.ts'
-import { claim, forgotten, receive, storyOf, typesOf, worker } from './support/line.ts'
+import { accept, claim, draft, forgotten, receive, storyOf, typesOf, worker, workOff } from './support/line.ts'
 import { createTestDatabase } from './support/postgres.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../migrations')
 
-/** A database as the version before the engine left it. */
-async function beforeTheEngine(url: string): Promise<pg.Client> {
+/** A database as an earlier version left it: with the first so many migrations. */
+async function asItWas(url: string, migrations: number): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   await client.query('drop schema public cascade; create schema public')
   await client.query(
     'create table schema_migrations (version integer primary key, name text not null, applied_at timestamptz not null default now())',
   )
-  for (const file of (await readdir(MIGRATIONS)).sort().slice(0, 3)) {
+  for (const file of (await readdir(MIGRATIONS)).sort().slice(0, migrations)) {
     await client.query(await readFile(join(MIGRATIONS, file), 'utf8'))
     await client.query('insert into schema_migrations (version, name) values ($1, $2)', [
       Number(file.slice(0, 4)),
@@ -31,7 +31,7 @@ async function beforeTheEngine(url: string): Promise<pg.Client> {
 
 test('what the version before the engine had in hand is sent once by this one, and a rate beyond counting is brought within', async () => {
   const database = await createTestDatabase()
-  const client = await beforeTheEngine(database.url)
+  const client = await asItWas(database.url, 3)
   const db = openDatabase(database.url, () => {})
   try {
     const companyId = uuidv7()
@@ -79,6 +79,59 @@ test('what the version before the engine had in hand is sent once by this one, a
       ['SENT', 1, 1],
     ])
     expect(typesOf(told[2]!).slice(-2)).toEqual(['RESOLVED', 'SENT'])
+  } finally {
+    await client.end()
+    await db.close()
+    await database.drop()
+  }
+})
+
+test('events from before the log are read as they were, and those after it as the source documents spell them', async () => {
+  const database = await createTestDatabase()
+  const client = await asItWas(database.url, 8)
+  const db = openDatabase(database.url, () => {})
+  try {
+    const old = uuidv7()
+    const before = [
+      ['RECEIVED', { attempt: 1, requestId: 'r' }],
+      ['SENT_ATTEMPT', { attempt: 1, provider: 'ses', attemptId: uuidv7() }],
+      ['SENT', { messageId: 'm', sesMessageId: 'm', attempt: 1, attempts: 1, durationMs: 7, processingTimeMs: 7 }],
+    ] as const
+    for (const [type, metadata] of before)
+      await client.query('insert into email_events (outbox_id, event_id, type, metadata) values ($1, $2, $3, $4)', [
+        old,
+        uuidv7(),
+        type,
+        metadata,
+      ])
+    await migrate(database.url)
+    await client.query(`select ensure_email_partitions((now() at time zone 'UTC')::date + 1)`)
+    const read = (await storyOf(db.hot, old)).events.map(({ type, metadata }) => [type, metadata])
+    expect(read).toEqual(before)
+
+    const companyId = uuidv7()
+    await client.query(`insert into companies (company_id, name) values ($1, 'new')`, [companyId])
+    const [sent] = await accept(db.hot, [draft(companyId)])
+    await workOff(db.hot)
+    const { email, events } = await storyOf(db.hot, sent!)
+    const attempt = { attempt: 1 }
+    const durationMs = email.duration_ms
+    expect(events.map(({ type, metadata }) => [type, metadata]).slice(1)).toEqual([
+      ['RECEIVED', { ...attempt, requestId: email.request_id }],
+      ['VALIDATED', { ...attempt, validations: ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] }],
+      ['SENT_ATTEMPT', { ...attempt, provider: 'capture', attemptId: email.attempt_id }],
+      [
+        'SENT',
+        {
+          ...attempt,
+          attempts: 1,
+          messageId: email.message_id,
+          sesMessageId: email.message_id,
+          durationMs,
+          processingTimeMs: durationMs,
+        },
+      ],
+    ])
   } finally {
     await client.end()
     await db.close()
