@@ -2,7 +2,15 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { testCli } from './support/cli.ts'
 import { call, until } from './support/gateway.ts'
-import { cleanUp, makeDataDir, runGateway, runShell, type SpawnedGateway, spawnGateway } from './support/process.ts'
+import {
+  cleanUp,
+  makeDataDir,
+  makeDataDirWithCluster,
+  runGateway,
+  runShell,
+  type SpawnedGateway,
+  spawnGateway,
+} from './support/process.ts'
 
 afterAll(cleanUp)
 
@@ -22,7 +30,7 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
   let gateway: SpawnedGateway
 
   beforeAll(async () => {
-    env = { PORT: '0', DATA_DIR: await makeDataDir() }
+    env = { PORT: '0', DATA_DIR: await (beside ? makeDataDirWithCluster() : makeDataDir()) }
     if (beside) gateway = await spawnGateway({ env })
   })
 

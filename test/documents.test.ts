@@ -14,6 +14,7 @@ import {
   cleanUp,
   launchShell,
   makeDataDir,
+  makeDataDirWithCluster,
   ROOT,
   runGateway,
   runShell,
@@ -66,7 +67,7 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   let env: Record<string, string>
 
   beforeAll(async () => {
-    const DATA_DIR = await makeDataDir()
+    const DATA_DIR = await makeDataDirWithCluster()
     gateway = await spawnGateway({ env: { DATA_DIR, PORT: '0' } })
     env = { DATA_DIR, API_KEY: gateway.apiKey }
   })
@@ -164,7 +165,7 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     const relay = await startFakeSmtp()
     atCleanUp(() => relay.close())
     const script = block!.replace('127.0.0.1:1025', `127.0.0.1:${relay.port}`)
-    const started = launchShell(script, { env: { DATA_DIR: await makeDataDir(), PORT: '0' } })
+    const started = launchShell(script, { env: { DATA_DIR: await makeDataDirWithCluster(), PORT: '0' } })
     await started.printed(/API at [\s\S]*look at it|look at it[\s\S]*API at /)
     await isSent(/API at (http:[^\s,]+)/.exec(started.output())![1]!, /sk_live_\w+/.exec(started.output())![0])
     expect(relay.deliveries.map(one => one.to)).toEqual([['maria@example.com']])
