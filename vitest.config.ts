@@ -43,7 +43,7 @@ export default defineConfig({
           globalSetup: ['./test/support/postgres.ts'],
           maxWorkers: fullFaults ? 1 : 3,
           maxConcurrency: fullFaults ? 1 : 3,
-          isolate: false,
+          isolate: fullFaults,
           hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },
