@@ -1,6 +1,10 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const fullFaults = process.env.FAULTS === 'full'
+
+/** The default leaves one core to others, which of two is half. Two files on each core make tests fail that count time. */
+const maxWorkers = Math.max(2, availableParallelism() - 1)
 
 export default defineConfig({
   test: {
@@ -8,14 +12,23 @@ export default defineConfig({
     projects: [
       {
         // Pure decisions: no database, no process, milliseconds each.
-        test: { name: 'unit', include: ['src/**/*.test.ts'], exclude: ['src/**/*.db.test.ts'] },
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts'],
+          exclude: ['src/**/*.db.test.ts'],
+          maxWorkers,
+          isolate: false,
+        },
       },
       {
-        // One real Postgres for the run, one cloned database per file.
+        // One real Postgres for the run, one cloned database per file. Modules are loaded once for each worker, not once for
+        // each file: that is a sixth of all the time. No test replaces a module.
         test: {
           name: 'database',
           include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
           exclude: ['test/faults/**'],
+          maxWorkers,
+          isolate: false,
           globalSetup: ['./test/support/postgres.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
@@ -30,6 +43,7 @@ export default defineConfig({
           globalSetup: ['./test/support/postgres.ts'],
           maxWorkers: fullFaults ? 1 : 3,
           maxConcurrency: fullFaults ? 1 : 3,
+          isolate: fullFaults,
           hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },

@@ -44,7 +44,12 @@ function ours({ postgres, redisUrl }: Parts, lane: 'direct' | 'bullmq', jobs: nu
 function reference({ postgres, redisUrl }: Parts, file: string, jobs: number): () => Promise<number> {
   return async () =>
     perSecond(
-      await runReference(file, { REDIS_URL: redisUrl, DATABASE_URL: await postgres.fresh(), JOBS: String(jobs) }),
+      await runReference(file, {
+        ...SECRETS,
+        REDIS_URL: redisUrl,
+        DATABASE_URL: await postgres.fresh(),
+        JOBS: String(jobs),
+      }),
     )
 }
 
@@ -55,6 +60,7 @@ export const benchDrainDirect = () =>
       'BullMQ, no-op': reference(parts, 'bullmq-noop.js', JOBS),
       'ours, direct': ours(parts, 'direct', JOBS),
       'seed-style': reference(parts, 'seed-pipeline.js', SEED_JOBS),
+      'floor (bare statements)': reference(parts, 'floor.js', JOBS),
     })
     const sustained = await interleave(
       {
@@ -76,6 +82,10 @@ export const benchDrainDirect = () =>
         sustained['BullMQ, no-op, sustained'],
       ),
       ratioRow('drain ÷ seed-style', '≥ 18', mine, figures['seed-style']),
+      ratioRow('floor ÷ BullMQ no-op', '', figures['floor (bare statements)'], figures['BullMQ, no-op']),
+      ratioRow('drain ÷ floor', '', mine, figures['floor (bare statements)']),
+      '',
+      'The floor is what no implementation on these tables can pass here: three bare statements per 250 e-mails, four connections, no fairness, no lease, no content, no check (`bench/servers/floor.ts`).',
       '',
       ...absoluteTable('e-mails or jobs per second', { ...figures, ...sustained } as Figures<string, number>),
     ])

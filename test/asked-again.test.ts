@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { createUuidv7 } from '../src/contracts/uuid.ts'
 import { pauseCompany, resumeCompany } from '../src/db/companies.ts'
@@ -7,20 +7,9 @@ import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import type { Provider } from '../src/providers/provider.ts'
+import { cleanLine } from './support/clean-line.ts'
 import { tell } from './support/feedback.ts'
-import { startTestGateway, type TestGateway } from './support/gateway.ts'
-import {
-  accept,
-  CLEAN_LINE,
-  claim,
-  draft,
-  expireLeases,
-  forgotten,
-  receive,
-  storyOf,
-  typesOf,
-  worker,
-} from './support/line.ts'
+import { accept, claim, draft, expireLeases, receive, storyOf, typesOf, worker } from './support/line.ts'
 import { counted, doubts, graceOver, lost, scripted, taken, throttled } from './support/unknown.ts'
 
 const TRIED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
@@ -28,21 +17,10 @@ const IN_DOUBT = ['QUEUED', ...TRIED, 'UNKNOWN']
 const ALMOST_A_DAY_MS = (23 * 60 + 10) * 60_000
 const idOfYesterday = () => createUuidv7()(Date.now() - ALMOST_A_DAY_MS)
 
-let gateway: TestGateway
 let db: Queryable
 let companyId: string
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
-  companyId = (await gateway.company()).companyId
-})
-afterAll(() => gateway?.stop())
-beforeEach(async () => {
-  await db.query(CLEAN_LINE)
-})
-afterEach(async () => {
-  expect(await forgotten(db), 'e-mails that nothing would ever wake').toEqual([])
+cleanLine(line => {
+  ;({ db, companyId } = line)
 })
 
 const story = (outboxId: string) => storyOf(db, outboxId)

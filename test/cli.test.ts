@@ -1,7 +1,16 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { testCli } from './support/cli.ts'
 import { call, until } from './support/gateway.ts'
-import { cleanUp, makeDataDir, runGateway, runShell, type SpawnedGateway, spawnGateway } from './support/process.ts'
+import {
+  cleanUp,
+  makeDataDir,
+  makeDataDirWithCluster,
+  runGateway,
+  runShell,
+  type SpawnedGateway,
+  spawnGateway,
+} from './support/process.ts'
 
 afterAll(cleanUp)
 
@@ -21,7 +30,7 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
   let gateway: SpawnedGateway
 
   beforeAll(async () => {
-    env = { PORT: '0', DATA_DIR: await makeDataDir() }
+    env = { PORT: '0', DATA_DIR: await (beside ? makeDataDirWithCluster() : makeDataDir()) }
     if (beside) gateway = await spawnGateway({ env })
   })
 
@@ -217,8 +226,9 @@ describe.concurrent('what cannot be done is told in one sentence, and exits 1', 
   let env: Record<string, string>
 
   beforeAll(async () => {
-    env = { DATA_DIR: await makeDataDir() }
-    expect((await runGateway(['company', 'create', 'acme'], { env })).code).toBe(0)
+    const cli = await testCli()
+    env = cli.env
+    await cli.lines('company', 'create', 'acme')
   })
 
   test.each([
@@ -243,8 +253,9 @@ describe.concurrent('called wrongly, a command shows its usage and exits 2', () 
   let env: Record<string, string>
 
   beforeAll(async () => {
-    env = { DATA_DIR: await makeDataDir() }
-    expect((await runGateway(['company', 'create', 'acme'], { env })).code).toBe(0)
+    const cli = await testCli()
+    env = cli.env
+    await cli.lines('company', 'create', 'acme')
   })
 
   test.each([

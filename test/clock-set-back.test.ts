@@ -1,29 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
 import { electFeeder } from '../src/db/dispatch.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { knowProviders, reserveSending } from '../src/db/providers.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
 import type { Provider } from '../src/providers/provider.ts'
-import { startTestGateway, type TestGateway } from './support/gateway.ts'
-import { accept, CLEAN_LINE, claim, draft, forgotten, makeDue, receive, storyOf, worker } from './support/line.ts'
+import { cleanLine } from './support/clean-line.ts'
+import { accept, claim, draft, makeDue, receive, storyOf, worker } from './support/line.ts'
 import { scripted, taken, throttled } from './support/unknown.ts'
 
-let gateway: TestGateway
 let db: Queryable
 let companyId: string
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
-  companyId = (await gateway.company()).companyId
-})
-afterAll(() => gateway?.stop())
-beforeEach(async () => {
-  await db.query(CLEAN_LINE)
-})
-afterEach(async () => {
-  expect(await forgotten(db), 'e-mails that nothing would ever wake').toEqual([])
+cleanLine(line => {
+  ;({ db, companyId } = line)
 })
 
 /** Every time that the database has written down is later than it was: so it looks when its clock has been set back. */

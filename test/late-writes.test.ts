@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
 import { startAttempts } from '../src/db/attempts.ts'
 import { renewLeases, returnExpiredLeases } from '../src/db/leases.ts'
@@ -6,14 +6,13 @@ import type { Queryable } from '../src/db/pool.ts'
 import { settleAttempts } from '../src/db/settle.ts'
 import { Gate } from '../src/lanes/gate.ts'
 import { type AttemptFacts, type Outcome, toSettlement } from '../src/pipeline/outcome.ts'
-import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { cleanLine } from './support/clean-line.ts'
 import {
   accept,
   CLEAN_LINE,
   claim,
   draft,
   expireLeases,
-  forgotten,
   type Lease,
   receive,
   start,
@@ -23,21 +22,10 @@ import {
   workOff,
 } from './support/line.ts'
 
-let gateway: TestGateway
 let db: Queryable
 let companyId: string
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
-  companyId = (await gateway.company()).companyId
-})
-afterAll(() => gateway?.stop())
-beforeEach(async () => {
-  await db.query(CLEAN_LINE)
-})
-afterEach(async () => {
-  expect(await forgotten(db), 'e-mails that nothing would ever wake').toEqual([])
+cleanLine(line => {
+  ;({ db, companyId } = line)
 })
 
 const acceptOne = async () => (await accept(db, [draft(companyId)]))[0]!

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
@@ -12,14 +12,13 @@ import { openStorage } from '../src/main-storage.ts'
 import type { EmailInHand } from '../src/pipeline/attempt-email.ts'
 import { claimFairly } from '../src/pipeline/claim-fairly.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
-import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
+import { cleanLine } from './support/clean-line.ts'
+import { type TestGateway, until } from './support/gateway.ts'
 import {
   accept,
-  CLEAN_LINE,
   claim,
   draft,
   expireLeases,
-  forgotten,
   makeDue,
   receive,
   storyOf,
@@ -37,19 +36,8 @@ const NOTHING = { unstarted: 0, unknown: 0, undelivered: 0 }
 let gateway: TestGateway
 let db: Queryable
 let companyId: string
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
-  companyId = (await gateway.company()).companyId
-})
-afterAll(() => gateway?.stop())
-
-beforeEach(async () => {
-  await db.query(CLEAN_LINE)
-})
-afterEach(async () => {
-  expect(await forgotten(db), 'e-mails that nothing would ever wake').toEqual([])
+cleanLine(line => {
+  ;({ gateway, db, companyId } = line)
 })
 
 const acceptOne = async () => (await accept(db, [draft(companyId)]))[0]!

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startAttempts } from '../src/db/attempts.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import type { Provider, SendResult } from '../src/providers/provider.ts'
+import { cleanLine } from './support/clean-line.ts'
 import { tell } from './support/feedback.ts'
-import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import {
   accept,
-  CLEAN_LINE,
   claim,
   type DraftChange,
   draft,
@@ -33,18 +32,10 @@ import {
   timedOut,
 } from './support/unknown.ts'
 
-let gateway: TestGateway
 let db: Queryable
 let companyId: string
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
-  companyId = (await gateway.company()).companyId
-})
-afterAll(() => gateway?.stop())
-beforeEach(async () => {
-  await db.query(CLEAN_LINE)
+cleanLine(line => {
+  ;({ db, companyId } = line)
 })
 
 const story = (outboxId: string) => storyOf(db, outboxId)

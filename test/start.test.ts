@@ -14,6 +14,7 @@ import {
   cleanUp,
   launchGateway,
   makeDataDir,
+  makeDataDirWithCluster,
   runGateway,
   runShell,
   type SpawnedGateway,
@@ -31,6 +32,10 @@ const SECRETS = { ENCRYPTION_KEY: randomBytes(32).toString('hex'), HASH_PEPPER: 
 
 async function freshSettings(): Promise<{ PORT: string; DATA_DIR: string }> {
   return { PORT: '0', DATA_DIR: await makeDataDir() }
+}
+
+async function madeSettings(): Promise<{ PORT: string; DATA_DIR: string }> {
+  return { PORT: '0', DATA_DIR: await makeDataDirWithCluster() }
 }
 
 async function show(gateway: { url: string }, apiKey: string, outboxId: string) {
@@ -102,7 +107,7 @@ describe('the first start', () => {
 })
 
 test.concurrent('logs are JSON lines when nobody watches at a terminal, and hold no address in clear', async () => {
-  const env = await freshSettings()
+  const env = await madeSettings()
   const first = await spawnGateway({ env })
   first.signal('SIGTERM')
   await first.exited
@@ -146,7 +151,7 @@ describe.concurrent('stopping', () => {
   ] as const)(
     '$signal to the $whom under load exits 0, and every 202 is kept and sent after a restart',
     async ({ signal, whom }) => {
-      const env = await freshSettings()
+      const env = await madeSettings()
       const gateway = await spawnGateway({ env })
       const { url, apiKey } = gateway
       const clients = startClients({ url, apiKey, count: CLIENTS, random: Math.random })
@@ -172,7 +177,7 @@ describe.concurrent('stopping', () => {
   test('a client that never finishes its request does not keep SIGTERM from ending the gateway', {
     timeout: 90_000,
   }, async () => {
-    const gateway = await spawnGateway({ env: await freshSettings() })
+    const gateway = await spawnGateway({ env: await madeSettings() })
     stallWithHalfABody(gateway)
     await sleep(200)
     gateway.signal('SIGTERM')
@@ -182,7 +187,7 @@ describe.concurrent('stopping', () => {
 
   test('a signal that comes as soon as the gateway listens drains as well', async () => {
     const port = await freePort()
-    const DATA_DIR = await makeDataDir()
+    const DATA_DIR = await makeDataDirWithCluster()
     const gateway = launchGateway({ env: { DATA_DIR, PORT: String(port) } })
     const asksReady = () => fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null)
     await until(asksReady, answer => answer?.status === 200, 30_000)
@@ -192,7 +197,7 @@ describe.concurrent('stopping', () => {
   })
 
   test('a second signal ends at once what a stalled client holds up, and the next start works', async () => {
-    const env = await freshSettings()
+    const env = await madeSettings()
     const gateway = await spawnGateway({ env })
     stallWithHalfABody(gateway)
     await sleep(200)
@@ -216,7 +221,7 @@ test.concurrent(`killed with SIGKILL ${KILLS} times while ${CLIENTS} clients sen
 }, async () => {
   console.log(`KILLS=${KILLS} SEED=${SEED}`)
   const random = seeded(SEED)
-  const env = { DATA_DIR: await makeDataDir(), PORT: String(await freePort()) }
+  const env = { DATA_DIR: await makeDataDirWithCluster(), PORT: String(await freePort()) }
   let gateway: Pick<SpawnedGateway, 'signal' | 'exited'> = await spawnGateway({ env })
   const { url, apiKey } = gateway as SpawnedGateway
   // The capture inbox keeps 10 000: the more kills, the more pauses.
@@ -330,7 +335,7 @@ test.concurrent('kept apart by role, the api accepts and the worker sends', asyn
 
 describe.concurrent('what cannot start says so in one sentence and exits 1', () => {
   test('a second gateway on the same DATA_DIR names the pid of the first, which goes on', async () => {
-    const env = await freshSettings()
+    const env = await madeSettings()
     const first = await spawnGateway({ env })
     const sentence = await refusal(env)
     expect(sentence).toContain('DATA_DIR')
@@ -344,13 +349,13 @@ describe.concurrent('what cannot start says so in one sentence and exits 1', () 
   test('a taken port names PORT', async () => {
     const taken = await listen(0)
     const { port } = taken.address() as { port: number }
-    const sentence = await refusal({ DATA_DIR: await makeDataDir(), PORT: String(port) })
+    const sentence = await refusal({ DATA_DIR: await makeDataDirWithCluster(), PORT: String(port) })
     expect(sentence).toContain('PORT')
     expect(sentence).toContain(String(port))
   })
 
   test('a HOST that does not exist names HOST', async () => {
-    const sentence = await refusal({ ...(await freshSettings()), HOST: 'no-such-host.invalid' })
+    const sentence = await refusal({ ...(await madeSettings()), HOST: 'no-such-host.invalid' })
     expect(sentence).toContain('HOST')
     expect(sentence).not.toContain('DATABASE_URL')
   })

@@ -1,17 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import type { Provider, SendResult } from '../src/providers/provider.ts'
-import { startTestGateway, type TestGateway } from './support/gateway.ts'
+import { cleanLine } from './support/clean-line.ts'
 import {
   accept,
-  CLEAN_LINE,
   claim,
   type DraftChange,
   draft,
   expireLeases,
-  forgotten,
   makeDue,
   receive,
   type Story,
@@ -24,21 +22,10 @@ import { counted, doubts, graceOver, lost, overQuota, refused, scripted, taken, 
 const TRIED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
 const IN_DOUBT = ['QUEUED', ...TRIED, 'UNKNOWN']
 
-let gateway: TestGateway
 let db: Queryable
 let companyId: string
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
-  companyId = (await gateway.company()).companyId
-})
-afterAll(() => gateway?.stop())
-beforeEach(async () => {
-  await db.query(CLEAN_LINE)
-})
-afterEach(async () => {
-  expect(await forgotten(db), 'e-mails that nothing would ever wake').toEqual([])
+cleanLine(line => {
+  ;({ db, companyId } = line)
 })
 
 const story = (outboxId: string) => storyOf(db, outboxId)

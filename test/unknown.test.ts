@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import type { Provider } from '../src/providers/provider.ts'
+import { cleanLine } from './support/clean-line.ts'
 import { tell as report } from './support/feedback.ts'
-import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import {
   accept,
   CLEAN_LINE,
@@ -12,7 +12,6 @@ import {
   type DraftChange,
   draft,
   expireLeases,
-  forgotten,
   receive,
   storyOf,
   typesOf,
@@ -24,21 +23,10 @@ const TRIED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
 const IN_DOUBT = ['QUEUED', ...TRIED, 'UNKNOWN']
 const RECOGNISING = ['resend']
 
-let gateway: TestGateway
 let db: Queryable
 let companyId: string
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
-  companyId = (await gateway.company()).companyId
-})
-afterAll(() => gateway?.stop())
-beforeEach(async () => {
-  await db.query(CLEAN_LINE)
-})
-afterEach(async () => {
-  expect(await forgotten(db), 'e-mails that nothing would ever wake').toEqual([])
+cleanLine(line => {
+  ;({ db, companyId } = line)
 })
 
 const story = (outboxId: string) => storyOf(db, outboxId)

@@ -1,4 +1,5 @@
-import type { EventEmitter } from 'node:events'
+import { EventEmitter } from 'node:events'
+import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HtmlChecker } from './html-check.ts'
 
@@ -8,35 +9,18 @@ const large = `<p>${'x'.repeat(INLINE)}</p>`
 const hostile = `<script>1</script>${large}`
 const DEADLINE_MS = 5_000
 
-/** Threads that do as the test says, in place of real ones. */
-const threads = vi.hoisted(() => ({ stubbed: false, made: [] as StubThread[] }))
-
-type StubThread = EventEmitter & { jobs: { id: number; html: string }[]; terminated: boolean }
-
-vi.mock('node:worker_threads', async original => {
-  const real = await original<typeof import('node:worker_threads')>()
-  const events = await import('node:events')
-  class Stub extends events.EventEmitter {
-    jobs: { id: number; html: string }[] = []
-    terminated = false
-    postMessage(job: { id: number; html: string }) {
-      this.jobs.push(job)
-    }
-    unref() {}
-    async terminate() {
-      this.terminated = true
-    }
+/** Does as the test says, in place of a real thread. */
+class StubThread extends EventEmitter {
+  jobs: { id: number; html: string }[] = []
+  terminated = false
+  postMessage(job: { id: number; html: string }) {
+    this.jobs.push(job)
   }
-  const Worker = new Proxy(real.Worker, {
-    construct(target, given) {
-      if (!threads.stubbed) return Reflect.construct(target, given)
-      const stub = new Stub()
-      threads.made.push(stub)
-      return stub
-    },
-  })
-  return { ...real, Worker }
-})
+  unref() {}
+  async terminate() {
+    this.terminated = true
+  }
+}
 
 const codes = (problems: { code: string }[]) => problems.map(problem => problem.code)
 
@@ -44,7 +28,6 @@ describe('with a real thread', () => {
   let checker: HtmlChecker
 
   beforeEach(() => {
-    threads.stubbed = false
     checker = new HtmlChecker('a key')
   })
   afterEach(() => checker.close())
@@ -78,26 +61,29 @@ describe('with a real thread', () => {
 
 describe('with a thread that misbehaves', () => {
   let checker: HtmlChecker
+  let made: StubThread[]
 
   beforeEach(() => {
     vi.useFakeTimers()
-    threads.stubbed = true
-    threads.made = []
-    checker = new HtmlChecker('a key')
+    made = []
+    checker = new HtmlChecker('a key', () => {
+      made.push(new StubThread())
+      return made.at(-1) as unknown as Worker
+    })
   })
   afterEach(async () => {
     vi.useRealTimers()
     await checker.close()
   })
 
-  const thread = (place: number) => threads.made[place]!
+  const thread = (place: number) => made[place]!
   const answer = (place: number, problems: { code: string; message: string }[] = []) =>
     thread(place).emit('message', { id: thread(place).jobs.at(-1)!.id, problems })
 
   test('one that hangs is replaced, its content refused as HTML_TOO_COMPLEX, and the next one checked', async () => {
     const [hanging, next] = [checker.check(hostile), checker.check(large)]
     vi.advanceTimersByTime(DEADLINE_MS - 1)
-    expect(threads.made).toHaveLength(1)
+    expect(made).toHaveLength(1)
     vi.advanceTimersByTime(1)
     expect(codes(await hanging)).toEqual(['HTML_TOO_COMPLEX'])
     expect(thread(0).terminated).toBe(true)
@@ -127,7 +113,7 @@ describe('with a thread that misbehaves', () => {
     await first
     thread(0).emit(event, event === 'error' ? new Error('gone') : 1)
     const next = checker.check(large)
-    expect(threads.made).toHaveLength(2)
+    expect(made).toHaveLength(2)
     answer(1)
     expect(await next).toEqual([])
   })
@@ -140,7 +126,7 @@ describe('with a thread that misbehaves', () => {
     thread(0).emit('error', new Error('late'))
     answer(1)
     expect(await next).toEqual([])
-    expect(threads.made).toHaveLength(2)
+    expect(made).toHaveLength(2)
   })
 
   test('the deadline starts when the content is parsed, not when it joins the queue', async () => {
@@ -151,6 +137,6 @@ describe('with a thread that misbehaves', () => {
     vi.advanceTimersByTime(DEADLINE_MS - 1)
     answer(0)
     expect(await verdicts[1]).toEqual([])
-    expect(threads.made).toHaveLength(1)
+    expect(made).toHaveLength(1)
   })
 })

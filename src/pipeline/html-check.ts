@@ -30,9 +30,11 @@ export class HtmlChecker {
   #waiting: Job[] = []
   #lastId = 0
   readonly #proofKey: string
+  readonly #startThread: () => Worker
 
-  constructor(proofKey: string) {
+  constructor(proofKey: string, startThread = startHtmlThread) {
     this.#proofKey = proofKey
+    this.#startThread = startThread
   }
 
   /** For HTML that was checked and is clean. */
@@ -101,7 +103,7 @@ export class HtmlChecker {
 
   #thread(): Worker {
     if (this.#worker) return this.#worker
-    const worker = new Worker(WORKER, { resourceLimits: { maxOldGenerationSizeMb: 512 } })
+    const worker = this.#startThread()
     worker.unref()
     worker.on('message', ({ id, ...answer }) => this.#finish(id, answer))
     // An error is followed by an exit; whichever comes first counts.
@@ -109,4 +111,8 @@ export class HtmlChecker {
     this.#worker = worker
     return worker
   }
+}
+
+function startHtmlThread(): Worker {
+  return new Worker(WORKER, { resourceLimits: { maxOldGenerationSizeMb: 512 } })
 }

@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module'
 import { type DestinationStream, type Logger, pino } from 'pino'
-import pretty from 'pino-pretty'
+import type pinoPretty from 'pino-pretty'
 import { maskSensitive } from '../contracts/masking.ts'
 
 export type LogOptions = { level: string; pretty: boolean; destination?: DestinationStream }
@@ -16,6 +17,8 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
   }
   if (destination) return pino(options, destination)
   if (forPeople) {
+    // Loaded where somebody watches: elsewhere it would be a tenth of every start.
+    const pretty = createRequire(import.meta.url)('pino-pretty') as typeof pinoPretty
     return pino(
       options,
       pretty({ messageKey: 'message', timestampKey: 'timestamp', translateTime: 'HH:MM:ss.l', sync: true }),

@@ -4,8 +4,8 @@ import { edition, fault } from '../support/faults.ts'
 import { audit, endHolds } from '../support/ledger.ts'
 import { LANES, type Running, startScene } from '../support/scene.ts'
 
-const KILLS = edition(6, 100)
-const EMAILS = edition(600, 20_000)
+const KILLS = edition(4, 100)
+const EMAILS = edition(400, 20_000)
 const LATENCY_MS = 100
 
 describe.concurrent(`a worker killed with SIGKILL ${KILLS} times under a load of ${EMAILS} e-mails`, () => {

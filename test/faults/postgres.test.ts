@@ -7,7 +7,7 @@ import { startOwnPostgres } from '../support/own-postgres.ts'
 import { LANES, type Scene, startScene } from '../support/scene.ts'
 
 const KILLS = edition(2, 10)
-const EMAILS_PER_KILL = edition(200, 500)
+const EMAILS_PER_KILL = edition(120, 500)
 
 describe.concurrent(`Postgres killed with SIGKILL ${KILLS} times under load`, () => {
   test.for(LANES)(

@@ -6,7 +6,7 @@ import { audit, endHolds } from '../support/ledger.ts'
 import { LANES, type Running, type Scene, startScene } from '../support/scene.ts'
 
 const STOPS = edition(2, 30)
-const EMAILS_PER_STOP = edition(200, 300)
+const EMAILS_PER_STOP = edition(120, 300)
 const STOPPED = { code: 0, signal: null }
 
 describe.concurrent('a worker told to stop with SIGTERM under load', () => {

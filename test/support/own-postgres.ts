@@ -9,7 +9,7 @@ import { openEmbeddedPostgres } from '../../src/db/embedded/index.ts'
 import { chooseServerUser, isRoot } from '../../src/db/embedded/user.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { until } from './gateway.ts'
-import { makeTestFolder } from './postgres.ts'
+import { makeTestFolder, putMadeCluster } from './postgres.ts'
 import { reapWithUs } from './reaper.ts'
 
 export type OwnPostgres = {
@@ -23,6 +23,7 @@ export type OwnPostgres = {
 /** A migrated server that nobody looks after, with the durability of production. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const dataDir = await makeTestFolder()
+  await putMadeCluster(dataDir)
   const made = await openEmbeddedPostgres({ dataDir, use: 'command' })
   const { url, directory } = made
   await migrate(url)

@@ -1,18 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { inject } from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { openEmbeddedPostgres } from '../../src/db/embedded/index.ts'
+import { findFreePort } from '../../src/db/embedded/port.ts'
 import { isAlive } from '../../src/db/embedded/process.ts'
+import { run } from '../../src/db/embedded/run.ts'
 import { migrate } from '../../src/db/migrate.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
+    /** A data directory with a cluster that never ran for anybody, to be copied; empty where that cannot be done. */
+    madeCluster: string
   }
 }
 
@@ -22,10 +26,11 @@ const FOLDER = 'email-gateway-test-'
 /** Nothing here outlives the run, so it need not reach the disk; everything else is as in production. */
 const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
 
-/** One server for the whole run, with a migrated database for the tests to clone. */
+/** One server for the whole run, with a migrated database for the tests to clone, and a cluster for those with their own. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeLeftovers()
   const folder = await makeTestFolder()
+  const madeCluster = await makeCluster(folder)
   const server = await openEmbeddedPostgres({ dataDir: folder, use: 'command', settings: FAST })
   const teardown = async () => {
     await server.close()
@@ -39,6 +44,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throw error
   }
   project.provide('postgresUrl', server.url)
+  project.provide('madeCluster', madeCluster)
   return teardown
 }
 
@@ -48,6 +54,34 @@ export async function createTestDatabase(): Promise<{ url: string; drop(): Promi
   const name = `test_${randomBytes(6).toString('hex')}`
   await execute(admin, `create database ${name} template ${TEMPLATE}`)
   return { url: databaseUrl(admin, name), drop: () => execute(admin, `drop database if exists ${name} with (force)`) }
+}
+
+/** The run's own cluster before its server is used, kept apart. */
+async function makeCluster(folder: string): Promise<string> {
+  const server = await openEmbeddedPostgres({ dataDir: folder, use: 'command', settings: FAST })
+  await server.close()
+  if (!server.directory.startsWith(folder)) return ''
+  const kept = join(folder, 'made')
+  await mkdir(kept, { mode: 0o711 })
+  for (const name of ['postgres', 'postgres.json']) await copy(join(folder, name), kept)
+  return kept
+}
+
+/** Spares a test that is not about the first start the seconds of initdb. */
+export async function putMadeCluster(dataDir: string): Promise<void> {
+  const made = inject('madeCluster')
+  if (made === '') return
+  await mkdir(dataDir, { recursive: true, mode: 0o711 })
+  await copy(`${made}/.`, dataDir)
+  const file = join(dataDir, 'postgres.json')
+  const memory = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify({ ...memory, port: await findFreePort() }))
+}
+
+/** With the owners that the server insists on. */
+async function copy(from: string, to: string): Promise<void> {
+  const { code, output } = await run('cp', ['-a', from, to])
+  if (code !== 0) throw new Error(`cp: ${output}`)
 }
 
 async function makeTemplate(admin: string): Promise<void> {

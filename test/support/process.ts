@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Role } from '../../src/config.ts'
 import { openEmbeddedPostgres } from '../../src/db/embedded/index.ts'
-import { makeTestFolder } from './postgres.ts'
+import { makeTestFolder, putMadeCluster } from './postgres.ts'
 import { reapWithUs } from './reaper.ts'
 
 export const ROOT = join(import.meta.dirname, '../..')
@@ -47,6 +47,13 @@ export async function makeDataDir(): Promise<string> {
   return folder
 }
 
+/** The same for a gateway whose first start is not what the test is about. */
+export async function makeDataDirWithCluster(): Promise<string> {
+  const folder = await makeDataDir()
+  await putMadeCluster(folder)
+  return folder
+}
+
 /** Something else to undo in cleanUp(), last first. */
 export function atCleanUp(undo: () => unknown): void {
   later.push(undo)
@@ -72,7 +79,7 @@ async function removeDataDir(dataDir: string): Promise<void> {
 export async function spawnGateway(options: GatewayOptions = {}): Promise<SpawnedGateway> {
   const { env = {}, role = 'all' } = options
   const embedded = env.DATABASE_URL === undefined
-  const first = embedded && !existsSync(join(env.DATA_DIR ?? '.data', 'postgres.json'))
+  const first = embedded && !existsSync(join(env.DATA_DIR ?? '.data', 'secrets.json'))
   const gateway = launchGateway(options)
   const ready =
     role === 'worker'

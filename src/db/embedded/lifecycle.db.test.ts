@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { makeTestFolder } from '../../../test/support/postgres.ts'
+import { makeTestFolder, putMadeCluster } from '../../../test/support/postgres.ts'
 import { type EmbeddedPostgres, openEmbeddedPostgres, rememberedUrl } from './index.ts'
 import { isAlive } from './process.ts'
 
@@ -77,6 +77,7 @@ test('the second start finds the data of the first, on the same port and with th
 })
 
 test('the server has the settings that keep promises and hide personal data', async () => {
+  await putMadeCluster(dataDir)
   const { url } = await open('gateway', {})
   const names = ['fsync', 'synchronous_commit', 'data_checksums', 'shared_buffers', 'wal_compression', 'TimeZone']
   const quiet = ['log_min_error_statement', 'log_error_verbosity', 'listen_addresses', 'unix_socket_directories']
@@ -105,6 +106,7 @@ test('the server has the settings that keep promises and hide personal data', as
 })
 
 test('a gateway killed with SIGKILL leaves a server that the next one takes over', async () => {
+  await putMadeCluster(dataDir)
   const killed = await spawnGateway()
   await query(killed.url, 'create table kept as select 42 as answer')
   const pid = await postmasterPid()
@@ -120,6 +122,7 @@ test('a gateway killed with SIGKILL leaves a server that the next one takes over
 })
 
 test('a second gateway on the same folder is refused with the pid of the first', async () => {
+  await putMadeCluster(dataDir)
   const first = await spawnGateway()
   await expect(openEmbeddedPostgres({ dataDir, use: 'gateway' })).rejects.toThrow(
     `Another gateway is already running on DATA_DIR ${dataDir} (pid ${first.pid}). Stop it first, or give this one its own DATA_DIR.`,
@@ -128,6 +131,7 @@ test('a second gateway on the same folder is refused with the pid of the first',
 })
 
 test('a command beside a gateway does not stop the server, and the last of them does', async () => {
+  await putMadeCluster(dataDir)
   const gateway = await open('gateway')
   const pid = await postmasterPid()
   const command = await open('command')
@@ -150,7 +154,7 @@ test('of simultaneous first starts one makes and starts the server and the other
 })
 
 test('commands that start and stop at the same time never stop the server under each other', async () => {
-  await open('command').then(server => server.close())
+  await putMadeCluster(dataDir)
   const many = Array.from({ length: 12 }, async (_, i) => {
     const server = await openEmbeddedPostgres({ dataDir, use: 'command' })
     const rows = await query(server.url, `select ${i} as i, pg_sleep(random() * 0.05) is null as slept`)
@@ -161,6 +165,7 @@ test('commands that start and stop at the same time never stop the server under 
 })
 
 test('a server killed under a running gateway comes back on the same port, and the gateway still holds it', async () => {
+  await putMadeCluster(dataDir)
   const lines: string[] = []
   const say = (line: string) => lines.push(line)
   const gateway = await openEmbeddedPostgres({ dataDir, use: 'gateway', settings: { fsync: 'off' }, say })
@@ -172,6 +177,7 @@ test('a server killed under a running gateway comes back on the same port, and t
 })
 
 test('a server that cannot be brought back is reported, once, and closing is still quiet', async () => {
+  await putMadeCluster(dataDir)
   const lost: Error[] = []
   const onLost = (error: Error) => lost.push(error)
   const gateway = await openEmbeddedPostgres({ dataDir, use: 'gateway', settings: { fsync: 'off' }, onLost })

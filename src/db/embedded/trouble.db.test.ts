@@ -4,7 +4,7 @@ import { chmod, cp, mkdir, readdir, readFile, rm, stat, symlink, writeFile } fro
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { makeTestFolder } from '../../../test/support/postgres.ts'
+import { makeTestFolder, putMadeCluster } from '../../../test/support/postgres.ts'
 import { findNativePackage, prepareBinaries } from './binaries.ts'
 import { type EmbeddedPostgresOptions, openEmbeddedPostgres } from './index.ts'
 import { isAlive } from './process.ts'
@@ -36,7 +36,7 @@ async function open(options: Partial<EmbeddedPostgresOptions> = {}) {
 const openAndClose = () => open().then(server => server.close())
 
 test('a postmaster.pid that names a foreign living process is stale', async () => {
-  await openAndClose()
+  await putMadeCluster(dataDir)
   const foreign = spawn('sleep', ['60'])
   cleanups.push(() => foreign.kill('SIGKILL'))
   const notice = join(dataDir, 'postgres/postmaster.pid')
@@ -48,6 +48,7 @@ test('a postmaster.pid that names a foreign living process is stale', async () =
 })
 
 test('a copy of a running data directory does not touch the server of the original', async () => {
+  await putMadeCluster(dataDir)
   const original = await open()
   const copied = join(folder, 'copy')
   await run('cp', ['-a', dataDir, copied])
@@ -59,6 +60,7 @@ test('a copy of a running data directory does not touch the server of the origin
 })
 
 test('a port that somebody else took is replaced and the new one remembered', async () => {
+  await putMadeCluster(dataDir)
   const first = await open()
   await first.close()
   const listener = createServer().listen(first.port, '127.0.0.1')
@@ -70,6 +72,7 @@ test('a port that somebody else took is replaced and the new one remembered', as
 })
 
 test('a server of ours that does not answer is stopped and started anew', async () => {
+  await putMadeCluster(dataDir)
   const code = `
     const { openEmbeddedPostgres } = await import(${JSON.stringify(join(import.meta.dirname, 'index.ts'))})
     await openEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, use: 'command' })
@@ -99,13 +102,13 @@ test('an initdb that was killed in the middle leaves nothing after the next star
 })
 
 test('a database of another Postgres version is left alone and named', async () => {
-  await openAndClose()
+  await putMadeCluster(dataDir)
   await writeFile(join(dataDir, 'postgres/PG_VERSION'), '15\n')
   await expect(open()).rejects.toThrow(/was made by Postgres 15 and this gateway brings Postgres \d+: keep the gateway/)
 })
 
 test('a lost password and a damaged postgres.json are said in a sentence', async () => {
-  await openAndClose()
+  await putMadeCluster(dataDir)
   const file = join(dataDir, 'postgres.json')
   const memory = JSON.parse(await readFile(file, 'utf8'))
   await writeFile(file, JSON.stringify({ ...memory, password: 'wrong' }))
@@ -118,6 +121,7 @@ test('a lost password and a damaged postgres.json are said in a sentence', async
 })
 
 test('a server that cannot start says why', async () => {
+  await putMadeCluster(dataDir)
   await expect(open({ settings: { fsync: 'off', shared_buffers: 'plenty' } })).rejects.toThrow(
     /The embedded database did not start: .*errors? \(see .*postgres\.log\)/,
   )
@@ -168,7 +172,7 @@ test('binaries without library links, or out of reach for the server as root, ar
 })
 
 test('a folder that root copied is handed to the server; an ordinary user keeps what is theirs', async () => {
-  await openAndClose()
+  await putMadeCluster(dataDir)
   const owner = (await stat(join(dataDir, 'postgres'))).uid
   if (isRoot()) await run('chown', ['-R', '0:0', dataDir])
   await openAndClose()

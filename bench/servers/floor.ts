@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { uuids } from '../../src/db/pool.ts'
+import { accept, JOBS, makeCompanies, openLine, sent, WARM_UP_JOBS } from '../support/our-line.ts'
+import { answer } from '../support/reference.ts'
+
+/**
+ * The floor: what Postgres alone asks for. First come first served, the state and its event committed before and after a call
+ * that is none; no lease to return, no content read, nothing checked, nobody told. Whoever keeps the states and the events in
+ * these tables cannot be faster than this, in whatever language.
+ */
+const BATCH = 250
+const CONNECTIONS = 4
+
+const CLAIM = `
+delete from email_ready where ctid = any(array(
+  select ctid from email_ready order by company_id, priority, outbox_id limit ${BATCH} for update skip locked))
+returning outbox_id`
+
+const RANGE = 'o.outbox_id between $1 and $2'
+
+const START = `
+with started as (
+  update email_outbox o set status = 'PROCESSING', lease_id = $4, attempts = 1, attempt_id = $4, provider = 'null', started_at = now()
+  from unnest($3::uuid[]) as i(id) where o.outbox_id = i.id and ${RANGE} returning o.outbox_id
+)
+insert into email_event_log (outbox_id, event_id, type, metadata)
+select outbox_id, gen_random_uuid(), 'STARTED', '{"attempt": 1, "provider": "null"}' from started`
+
+const SETTLE = `
+with settled as (
+  update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = 'm', duration_ms = 1, sent_at = now()
+  from unnest($3::uuid[]) as i(id) where o.outbox_id = i.id and ${RANGE} returning o.outbox_id
+)
+insert into email_event_log (outbox_id, event_id, type, metadata)
+select outbox_id, gen_random_uuid(), 'SENT', '{"attempt": 1, "messageId": "m"}' from settled`
+
+async function drain(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ outbox_id: string }>({ name: 'claim', text: CLAIM })
+    if (rows.length === 0) return
+    const ids = rows.map(row => row.outbox_id).sort()
+    const input = [ids[0], ids.at(-1), uuids(ids)]
+    await client.query({ name: 'start', text: START, values: [...input, randomUUID()] })
+    await client.query({ name: 'settle', text: SETTLE, values: input })
+  }
+}
+
+async function measure(count: number): Promise<number> {
+  const { db, config, stop } = await openLine(async () => sent())
+  await accept(db, await makeCompanies(db, 10), count)
+  await db.pool.query('vacuum analyze email_ready')
+  const clients = Array.from({ length: CONNECTIONS }, () => {
+    const options = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off'
+    return new pg.Client({ connectionString: config.DATABASE_URL, options })
+  })
+  await Promise.all(clients.map(client => client.connect()))
+  const startedMs = performance.now()
+  await Promise.all(clients.map(drain))
+  const ms = performance.now() - startedMs
+  await Promise.all(clients.map(client => client.end()))
+  await stop()
+  return ms
+}
+
+await measure(WARM_UP_JOBS)
+answer({ jobs: JOBS, ms: await measure(JOBS) })
+process.exit(0)

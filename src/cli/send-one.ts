@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto'
+import { batchError, fieldPath } from '../contracts/refusal.ts'
+import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
+import type { Company } from '../db/companies.ts'
+import { makeAccept } from '../main-accept.ts'
+import { type AcceptDeps, acceptEmails } from '../pipeline/accept-email.ts'
+import { HtmlChecker } from '../pipeline/html-check.ts'
+import { type Answer, CommandFailed, UsageError, withStorage } from './command.ts'
+import { known } from './company.ts'
+
+/** Accepts one e-mail as the door does, in the name of a company. */
+export function sendOne(given: Record<string, string>, idOrName: string, test: boolean): Promise<Answer | null> {
+  const body = bodyOf(given)
+  return withStorage(async ({ db, config }) => {
+    const company = await known(db, idOrName)
+    const html = new HtmlChecker(config.hashPepper)
+    const accept = makeAccept(config, db, html, () => {})
+    try {
+      return await send(accept, company, body, test)
+    } finally {
+      await html.close()
+    }
+  })
+}
+
+function bodyOf(given: Record<string, string>): SendBody {
+  const parsed = sendBodySchema.safeParse(given)
+  if (parsed.success) return parsed.data
+  const sentences = parsed.error.issues.map(issue => `--${fieldPath(issue.path)}: ${issue.message}`)
+  throw new UsageError(sentences.join('; '))
+}
+
+async function send(deps: AcceptDeps, company: Company, body: SendBody, test: boolean): Promise<Answer> {
+  const outcome = await acceptEmails(
+    {
+      caller: {
+        keyId: 'command line',
+        companyId: company.companyId,
+        test,
+        fromDomains: company.fromDomains,
+        retryPolicy: company.retryPolicy,
+      },
+      requestId: randomUUID(),
+      members: [{ index: 0, body }],
+      strict: true,
+      idempotency: null,
+      refusedBefore: [],
+    },
+    deps,
+  )
+  if (outcome.kind === 'refused') throw new CommandFailed(batchError(0, outcome.refusals.get(0)!).message)
+  const verdict = outcome.kind === 'answered' ? outcome.answer.verdicts[0] : undefined
+  if (verdict?.verdict !== 'ACCEPTED') throw new CommandFailed('Refused: the recipient is on the suppression list.')
+  const { outboxId } = verdict
+  return {
+    json: { outboxId, status: 'QUEUED' },
+    lines: [`Queued ${outboxId}`, `Follow it with: email-gateway email explain ${outboxId}`],
+  }
+}
