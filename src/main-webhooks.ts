@@ -3,6 +3,7 @@ import type { Config } from './config.ts'
 import { keyRing } from './contracts/encryption.ts'
 import type { Database } from './db/pool.ts'
 import { ReadyVacuum } from './db/vacuum.ts'
+import { secretReader } from './pipeline/notify-company.ts'
 import { publicResolver, systemResolver } from './pipeline/webhook-address.ts'
 import { Courier } from './pipeline/webhook-courier.ts'
 import { makePoster } from './pipeline/webhook-post.ts'
@@ -18,7 +19,7 @@ export function makeCourier(config: Config, db: Database, log: Logger) {
     db: db.courier,
     holdSeconds: Math.min(HOLD_SECONDS, config.LEASE_SECONDS),
     vacuum: new ReadyVacuum(db.pool, 'webhook_ready', ['webhook_state']),
-    keys: keyRing(config.encryptionKeys),
+    readSecret: secretReader(keyRing(config.encryptionKeys)),
     post: poster.post,
     random: Math.random,
     now: () => new Date(),

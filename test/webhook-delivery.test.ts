@@ -1,6 +1,8 @@
 import { Resend } from 'resend'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hashPassword } from '../src/contracts/password.ts'
+import { putAdministrator } from '../src/db/administrators.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import { rows } from './support/mail.ts'
 import {
@@ -12,6 +14,8 @@ import {
   startReceiver,
   withStatus,
 } from './support/webhook-receiver.ts'
+
+const ADMINISTRATOR = { authorization: `Basic ${Buffer.from('ana:a password of ana').toString('base64')}` }
 
 let gateway: TestGateway
 let company: TestCompany
@@ -176,6 +180,39 @@ describe('an endpoint', () => {
     expect(await settled(company, id, 'failed')).toMatchObject([{ lastStatus: 410 }])
     expect(await testEvent(company, id)).toMatchObject({ status: 409, body: { code: 'WEBHOOK_DISABLED' } })
     await gateway.call(company, 'DELETE', `/v1/webhooks/${other.id}`)
+  })
+
+  test('that is disabled and was the only one is seen where the company looks, and where the administrator does', async () => {
+    const alone = await gateway.company()
+    const { id } = await register(gateway, alone, `${receiver.url}/only`)
+    receiver.answer('/only', withStatus(410))
+    await testEvent(alone, id)
+    const { body } = await until(
+      () => gateway.call(alone, 'GET', `/v1/webhooks/${id}`),
+      answer => answer.body.enabled === false,
+    )
+    expect(body).toMatchObject({ disabledReason: 'GONE', disabledAt: expect.stringMatching(/^\d{4}-.*Z$/) })
+    const { disabledAt } = body
+    expect((await gateway.call(alone, 'GET', '/v1/webhooks')).body.data).toMatchObject([{ id, disabledAt }])
+
+    const lines = gateway.logs().split('\n')
+    const line = JSON.parse(lines.find(one => one.includes('A webhook endpoint was disabled') && one.includes(id))!)
+    expect(line).toMatchObject({ level: 'warn', companyId: alone.companyId, reason: 'GONE' })
+    expect((await gateway.call(null, 'GET', '/metrics')).text).toMatch(/^webhook_endpoints_off [1-9]/m)
+    await putAdministrator(gateway.db.pool, 'ana', await hashPassword('a password of ana'))
+    const { data } = (await gateway.call(null, 'GET', '/admin/companies', undefined, ADMINISTRATOR)).body
+    expect(data.find((one: { companyId: string }) => one.companyId === alone.companyId).webhooks).toEqual({
+      enabled: 0,
+      failing: 0,
+      disabled: [{ webhookId: id, reason: 'GONE', disabledAt }],
+    })
+    const page = await gateway.call(null, 'GET', '/admin/companies', undefined, {
+      ...ADMINISTRATOR,
+      accept: 'text/html',
+    })
+    expect(page.text).toMatch(/Webhooks of \d+ were disabled/)
+    expect(page.text).toMatch(/0, <span class="bad">1 disabled<\/span>, last at [\d-]+ [\d:]+: GONE/)
+    expect(page.text).not.toContain('/only')
   })
 
   test('that has failed for five days is disabled, what waits for it fails, and PATCH enables it again', async () => {

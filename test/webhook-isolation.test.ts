@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { keyRing } from '../src/contracts/encryption.ts'
 import { Courier } from '../src/pipeline/webhook-courier.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import { rows } from './support/mail.ts'
@@ -128,7 +127,7 @@ test('any number of endpoints that are to be left alone is looked at now and the
     log: pino({ level: 'silent' }),
     holdSeconds: 15,
     vacuum: { count: () => {}, clean: async () => {} },
-    keys: keyRing(['ab'.repeat(32)]),
+    readSecret: () => '',
     post: () => Promise.reject(new Error('nothing is to be delivered')),
     random: Math.random,
     now: () => new Date(),

@@ -7,9 +7,9 @@ import { temporaryFolder } from './processes.ts'
 export type BenchPostgres = { fresh(): Promise<string>; close(): Promise<void> }
 
 /** The product's own embedded server, with a migrated database for whoever asks; the one before is dropped. */
-export async function startPostgres(): Promise<BenchPostgres> {
+export async function startPostgres(settings: Record<string, string> = {}): Promise<BenchPostgres> {
   const dataDir = temporaryFolder()
-  const server = await openEmbeddedPostgres({ dataDir, use: 'command' })
+  const server = await openEmbeddedPostgres({ dataDir, use: 'command', settings })
   let made = 0
   let last = ''
   return {

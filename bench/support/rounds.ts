@@ -11,7 +11,10 @@ type Options<Figure> = {
   show?: (figure: Figure) => string
 }
 
-/** Every measurement once per round, in turn, so that what slows the machine slows all of them. */
+/**
+ * Every measurement once per round, in turn, so that what slows the machine slows all of them; every other round in the reverse
+ * order, so that none always follows the same one.
+ */
 export async function interleave<Name extends string, Figure>(
   measurements: Record<Name, () => Promise<Figure>>,
   { rounds = ROUNDS, warmUpRounds = 0, show = shown }: Options<Figure> = {},
@@ -19,7 +22,7 @@ export async function interleave<Name extends string, Figure>(
   const names = Object.keys(measurements) as Name[]
   const figures = Object.fromEntries(names.map(name => [name, []])) as unknown as Figures<Name, Figure>
   for (let round = 1 - warmUpRounds; round <= rounds; round++) {
-    for (const name of names) {
+    for (const name of round % 2 === 0 ? names.toReversed() : names) {
       const figure = await measurements[name]()
       console.log(`${round > 0 ? `round ${round}` : 'warm-up'} ${name}: ${show(figure)}`)
       if (round > 0) figures[name].push(figure)

@@ -10,7 +10,7 @@ const COMPANIES = 10
 export async function makeEndpoints(
   db: Database,
   encryptionKeys: string[],
-  receiverUrl: string,
+  receiverUrls: Record<Kind, string>,
   counts: Record<Kind, number>,
 ): Promise<void> {
   const keys = keyRing(encryptionKeys)
@@ -18,7 +18,7 @@ export async function makeEndpoints(
     `insert into companies (company_id, name) select gen_random_uuid(), 'company-' || n from generate_series(1, $1::int) n`,
     [COMPANIES],
   )
-  for (const [kind, count] of Object.entries(counts)) {
+  for (const [kind, count] of Object.entries(counts) as [Kind, number][]) {
     await db.pool.query(
       `with made as (
          insert into webhook_endpoints (endpoint_id, company_id, url, event_types, secret_cipher)
@@ -26,7 +26,7 @@ export async function makeEndpoints(
            array['email.sent'], $3 from generate_series(1, $1::int) n returning endpoint_id
        )
        insert into webhook_state (endpoint_id) select endpoint_id from made`,
-      [count, `${receiverUrl}/${kind}/`, encrypt(makeWebhookSecret(), keys), COMPANIES],
+      [count, `${receiverUrls[kind]}/${kind}/`, encrypt(makeWebhookSecret(), keys), COMPANIES],
     )
   }
 }

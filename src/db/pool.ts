@@ -51,8 +51,10 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     query_timeout: answerMs.hot,
     keepAlive: true,
     application_name: 'email-gateway-courier',
-    options:
-      '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c enable_bitmapscan=off',
+    // Rows are found by their keys, one by one: any other plan reads a table whole, whose size is not known beforehand.
+    options: `-c plan_cache_mode=force_generic_plan ${['seqscan', 'bitmapscan', 'mergejoin', 'hashjoin', 'memoize']
+      .map(kind => `-c enable_${kind}=off`)
+      .join(' ')}`,
   })
   let closing = false
   // An idle connection that Postgres closes must not end the process; the next query opens another. One that Postgres closes

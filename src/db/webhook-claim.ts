@@ -25,13 +25,15 @@ export type ClaimedDelivery = Omit<WebhookFacts, 'email'> & {
   url: string
   /** Attempts in a row that failed. */
   failures: number
-  secretCiphers: Buffer[]
+  secretCipher: Buffer
+  /** Of the secret before the last rotation, while that signs as well. */
+  previousCipher: Buffer | null
   /** Its e-mail and the event, when it is about one. */
   outboxId: string | null
   eventId: string | null
 }
 
-export type Walk = { deliveries: ClaimedDelivery[]; after: string; wrapped: boolean }
+export type Walk = { deliveries: ClaimedDelivery[]; postponed: number; after: string; wrapped: boolean }
 
 const ZERO = '00000000-0000-0000-0000-000000000000'
 /** How many more than there is room for are looked at, for one that need not wait for another of its e-mail. */
@@ -46,30 +48,34 @@ const ORDERED_ATTEMPTS = 3
  * behind that.
  */
 export async function claimDeliveries(db: Queryable, claim: WebhookClaim): Promise<Walk> {
-  const rows = await run<ClaimedDelivery & { last: string | null }>(db, 'claim-deliveries', CLAIM, [
+  const rows = await run<ClaimedDelivery & { last: string | null; behind: number }>(db, 'claim-deliveries', CLAIM, [
     claim.holder,
     claim.holdSeconds,
     claim.after,
     claim.steps,
-    [...claim.room.keys()],
-    [...claim.room.values()],
+    JSON.stringify(Object.fromEntries(claim.room)),
     claim.inFlight,
     claim.most.healthy,
     claim.most.suspect,
   ])
-  const last = rows[0]?.last ?? null
-  return { deliveries: rows.filter(row => row.deliveryId !== null), after: last ?? ZERO, wrapped: last === null }
+  const { last, behind } = rows[0]!
+  const deliveries = rows.filter(row => row.deliveryId !== null)
+  return { deliveries, postponed: behind, after: last ?? ZERO, wrapped: last === null }
 }
 
-/** "offset 0" keeps the planner from reading the whole table instead, which looks cheap when it was empty at the last ANALYZE. */
+/**
+ * Every row is found by its key (the connections know nested loops only), and the fences keep it so: "offset 0" leaves the planner one
+ * index to find a row by. Among several it takes the smallest, which it then reads from end to end: for two hundred endpoints
+ * that was a third of the claim, and rose with their square.
+ */
 const CLAIM = `
 with recursive walk as (
   (select r.endpoint_id, 1 as step from webhook_ready r where r.endpoint_id > $3 order by r.endpoint_id limit 1)
   union all
   select (select r.endpoint_id from webhook_ready r where r.endpoint_id > walk.endpoint_id order by r.endpoint_id limit 1), walk.step + 1
   from walk where walk.endpoint_id is not null and walk.step < $4
-), known as materialized (
-  select k.endpoint_id, k.room from unnest($5::uuid[], $6::int[]) as k(endpoint_id, room)
+), flying as materialized (
+  select unnest($6::uuid[]) as delivery_id
 ), gained as materialized (
   -- Only these are locked, and written: most are ours for some time yet.
   select s.endpoint_id from walk join webhook_state s on s.endpoint_id = walk.endpoint_id
@@ -77,52 +83,58 @@ with recursive walk as (
   for update of s skip locked
 ), held as (
   update webhook_state s set holder = $1, held_until = now() + $2 * interval '1 second' from gained where s.endpoint_id = gained.endpoint_id
-), open as materialized (
-  select s.endpoint_id, s.failures, s.failures > 0 as suspect, w.url, w.secret_cipher,
-    case when w.previous_until > now() then w.previous_cipher end as previous_cipher,
-    case when s.failures > 0 then least(1, coalesce(k.room, 1)) else coalesce(k.room, 1) end as room
+), ours as materialized (
+  select s.endpoint_id, s.failures, coalesce(($5::jsonb -> s.endpoint_id::text)::int, 1) as room
   from walk join webhook_state s on s.endpoint_id = walk.endpoint_id
-  cross join lateral (select * from webhook_endpoints w where w.endpoint_id = s.endpoint_id and w.disabled_at is null offset 0) w
-  left join known k on k.endpoint_id = walk.endpoint_id
-  where s.resume_at <= now() and coalesce(k.room, 1) > 0 and (s.endpoint_id in (select endpoint_id from gained)
+  where s.resume_at <= now() and (s.endpoint_id in (select endpoint_id from gained)
     or (s.holder = $1 and s.held_until >= now() + $2 * interval '0.5 second'))
-), fair as materialized (
+), open as materialized (
   -- No more of each than are likely to be taken: looking at one costs as much as taking it.
-  select open.endpoint_id, open.suspect, least(open.room, 1 + 2 * $8::int / (count(*) over ())::int) as room from open
+  select ours.endpoint_id, ours.failures, ours.failures > 0 as suspect, w.url, w.secret_cipher,
+    case when w.previous_until > now() then w.previous_cipher end as previous_cipher,
+    case when ours.failures > 0 then 1 else least(ours.room, 1 + ($7::int - 1) / (count(*) over ())::int) end as room
+  from ours cross join lateral (select * from webhook_endpoints w where w.endpoint_id = ours.endpoint_id offset 0) w
+  where ours.room > 0 and (ours.failures = 0 or $8::int > 0) and w.disabled_at is null
 ), seen as materialized (
-  select fair.suspect, fair.room, before.due_at as before_due, before.found as blocked, d.*
-  from fair cross join lateral (
-    select r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = fair.endpoint_id and r.delivery_id <> all($7::uuid[])
-    order by r.sequence limit fair.room + ${LOOK_AHEAD}) r
-  cross join lateral (
-    select d.endpoint_id, d.delivery_id, d.sequence, d.company_id, d.type, d.outbox_id, d.event_id, d.data, d.body, d.attempts, d.created_at
-    from webhook_deliveries d where d.endpoint_id = fair.endpoint_id and d.delivery_id = r.delivery_id offset 0) d
-  left join lateral (
-    select p.due_at, true as found from webhook_deliveries p
-    -- Not "=": that would invite the other index, and a walk over all that the endpoint ever got.
-    where p.outbox_id = d.outbox_id and p.endpoint_id is not distinct from d.endpoint_id and p.sequence < d.sequence and p.status = 'waiting'
-      and p.attempts < ${ORDERED_ATTEMPTS} order by p.sequence desc limit 1) before on true
+  select open.suspect, open.failures, open.url, open.secret_cipher, open.previous_cipher, d.*
+  from open cross join lateral (
+    select d.*, before.due_at as before_due
+    from (select r.sequence, r.delivery_id from webhook_ready r
+      where r.endpoint_id = open.endpoint_id and r.delivery_id not in (select flying.delivery_id from flying)
+      order by r.sequence limit open.room + ${LOOK_AHEAD}) r
+    cross join lateral (
+      select d.endpoint_id, d.delivery_id, d.sequence, d.company_id, d.type, d.outbox_id, d.event_id, d.data, d.body, d.attempts, d.created_at
+      from webhook_deliveries d where d.endpoint_id = open.endpoint_id and d.delivery_id = r.delivery_id offset 0) d
+    cross join lateral (
+      select max(p.due_at) as due_at, count(*) as found from webhook_deliveries p
+      -- Not "=": that would invite the other index, and a walk over all that the endpoint ever got.
+      where p.outbox_id = d.outbox_id and p.endpoint_id is not distinct from d.endpoint_id and p.sequence < d.sequence and p.status = 'waiting'
+        and p.attempts < ${ORDERED_ATTEMPTS}) before
+    where before.found = 0 or before.due_at is not null
+    order by r.sequence limit open.room) d
 ), behind as materialized (
   select postpone_webhook(endpoint_id, delivery_id, before_due + interval '10 milliseconds') from seen where before_due is not null
 ), nearest as (
-  select *, row_number() over (partition by endpoint_id order by sequence) as nth from seen where blocked is null
+  select *, row_number() over (partition by endpoint_id order by sequence) as nth from seen where before_due is null
 ), shared as (
-  select *, row_number() over (partition by suspect order by nth, random()) as place from nearest where nth <= room
+  select *, row_number() over (partition by suspect order by nth, random()) as place from nearest
 ), taken as (
-  select * from shared where place <= case when suspect then $9::int else $8::int end
+  select * from shared where place <= case when suspect then $8::int else $7::int end
 ), last as (
   select case when count(*) = $4 then max(step_id) end as id from (
     select endpoint_id::text as step_id from walk where endpoint_id is not null) w
 )
-select last.id as last, (select count(*) from behind) as behind, d.endpoint_id as "endpointId", d.delivery_id as "deliveryId", d.type, d.sequence::float8 as sequence,
-  d.company_id as "companyId", d.attempts, d.body, d.data, ${iso('d.created_at')} as timestamp,
-  d.outbox_id as "outboxId", d.event_id as "eventId", open.url, open.failures,
-  array_remove(array[open.secret_cipher, open.previous_cipher], null) as "secretCiphers"
-from last left join taken d on true left join open on open.endpoint_id = d.endpoint_id`
+select last.id as last, (select count(*) from behind)::int as behind, d.endpoint_id as "endpointId", d.delivery_id as "deliveryId", d.type,
+  d.sequence::float8 as sequence, d.company_id as "companyId", d.attempts, d.body, d.data, ${iso('d.created_at')} as timestamp,
+  d.outbox_id as "outboxId", d.event_id as "eventId", d.url, d.failures, d.secret_cipher as "secretCipher", d.previous_cipher as "previousCipher"
+from last left join taken d on true`
 
 export type EventFacts = EmailFacts & { eventId: string; timestamp: string }
 
-/** What the bodies are made of. Apart from the claim, so that the ids are known and other partitions are never opened. */
+/**
+ * What the bodies are made of. Apart from the claim, so that the ids are known and other partitions are never opened. The fences
+ * are the claim's: without them, planned while a day's partition is empty, all that lies between the ids is read for each of them.
+ */
 export async function loadEventFacts(
   db: Queryable,
   events: { outboxId: string; eventId: string }[],
@@ -136,8 +148,9 @@ export async function loadEventFacts(
        (select coalesce(jsonb_agg(jsonb_build_object('kind', r.kind, 'address', r.address) order by r.ordinal), '[]')
         from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
      from unnest($1::uuid[], $2::uuid[]) as i(outbox_id, event_id)
-     join email_event_log e on e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4
-     join email_outbox o on o.outbox_id = i.outbox_id and o.outbox_id between $3 and $4`,
+     cross join lateral (
+       select * from email_event_log e where e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4 offset 0) e
+     cross join lateral (select * from email_outbox o where o.outbox_id = i.outbox_id and o.outbox_id between $3 and $4 offset 0) o`,
     [events.map(one => one.outboxId), events.map(one => one.eventId), ...idRange(events)],
   )
   return new Map(rows.map(row => [row.eventId, row]))

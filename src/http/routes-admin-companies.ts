@@ -6,6 +6,7 @@ import { isUuid } from '../contracts/uuid.ts'
 import { findCompany } from '../db/companies.ts'
 import { listCompanyAudit } from '../db/company-audit.ts'
 import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
+import { type CompanyWebhooks, listCompanyWebhooks } from '../db/webhook-health.ts'
 import { pauseByHand, resumeByHand } from '../pipeline/company-standing.ts'
 import type { App } from './app.ts'
 import { companiesPage } from './companies-page.ts'
@@ -30,6 +31,13 @@ const companySchema = z
     pausedAt: instant,
     pauseReason: z.string().nullable(),
     pausedBy: z.string().nullable().describe('`reputation`, or who paused it'),
+    webhooks: z.object({
+      enabled: z.int(),
+      failing: z.int().describe('Enabled, and nothing taken since an attempt failed'),
+      disabled: z
+        .array(z.object({ webhookId: z.uuid(), reason: z.enum(['GONE', 'FAILING']), disabledAt: z.iso.datetime() }))
+        .describe('By the gateway, for what they answered; the last one first'),
+    }),
     createdAt: z.iso.datetime(),
   })
   .meta({ id: 'CompanyStanding' })
@@ -64,13 +72,15 @@ export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRout
     {
       onRequest,
       schema: {
-        summary: 'Companies, their bounce and complaint rates, and who is warned or paused',
+        summary:
+          'Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled',
         ...common,
         response: { 200: z.object({ data: z.array(companySchema) }), ...refusals },
       },
     },
     async (request, reply) => {
-      const data = (await listStandings(db.pool)).map(toView)
+      const [standings, webhooks] = await Promise.all([listStandings(db.pool), listCompanyWebhooks(db.pool)])
+      const data = standings.map(row => toView(row, webhooks.get(row.companyId)))
       return wantsPage(request, reply) ? sendPage(reply, companiesPage(data)) : { data }
     },
   )
@@ -126,12 +136,15 @@ export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRout
   }
 }
 
-function toView(row: CompanyStandingRow): z.output<typeof companySchema> {
+const NO_WEBHOOKS: CompanyWebhooks = { enabled: 0, failing: 0, disabled: [] }
+
+function toView(row: CompanyStandingRow, webhooks = NO_WEBHOOKS): z.output<typeof companySchema> {
   const { sent, bounced, complained } = row
   return {
     ...row,
     state: row.pausedAt ? 'paused' : row.warnedAt ? 'warned' : 'active',
     bounceRate: rateOf(bounced, sent),
     complaintRate: rateOf(complained, sent),
+    webhooks,
   }
 }

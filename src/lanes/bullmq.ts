@@ -9,6 +9,8 @@ import type { InHand, Lane } from './lane.ts'
 /** A worker that dies keeps its jobs locked this long; its e-mails' leases run out on their own. */
 const LOCK_MS = 15_000
 const STALLED_CHECK_MS = 10_000
+/** After Redis was away. BullMQ's own fifteen seconds would be the longest part of every outage. */
+const TRY_AGAIN_MS = 1_000
 
 /** taken: leased to us. elsewhere: sent, cancelled, or in another's hands by now. missing: there is no such e-mail. */
 export type Receipt<Content> =
@@ -53,6 +55,7 @@ export class BullmqLane<Content> implements Lane {
         concurrency: Math.ceil(JOBS_PER_HAND * concurrency),
         lockDuration: LOCK_MS,
         stalledInterval: STALLED_CHECK_MS,
+        runRetryDelay: TRY_AGAIN_MS,
         removeOnComplete: { count: 0 },
         removeOnFail: { count: 0 },
       },

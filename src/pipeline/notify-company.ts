@@ -5,34 +5,45 @@ import { type AttemptVerdict, decideAfterWebhook } from '../contracts/webhook-sc
 import { signWebhook } from '../contracts/webhook-signature.ts'
 import type { ClaimedDelivery, EventFacts } from '../db/webhook-claim.ts'
 import type { WebhookSettlement } from '../db/webhook-settle.ts'
+import { remembering } from './remembering.ts'
 import type { Post, Posted } from './webhook-post.ts'
 
-export type NotifyDeps = { post: Post; keys: KeyRing; random: () => number; now: () => Date }
+export type NotifyDeps = { post: Post; readSecret: ReadSecret; random: () => number; now: () => Date }
+
+/** The secret that signs, of what is stored. Throws when the key that it was encrypted with is gone. */
+export type ReadSecret = (cipher: Buffer) => string
 
 export type Notified = { delivery: ClaimedDelivery; posted: Posted; verdict: AttemptVerdict; body: string }
 
+const REMEMBERED_SECRETS = 5_000
 const USER_AGENT = 'Email-Gateway-Webhooks/1'
 
 /** Step 5 of the line: what became of an e-mail, told to its company. One attempt, from the body to the verdict. */
 export async function notifyCompany(
   delivery: ClaimedDelivery,
   facts: EventFacts | null,
-  { post, keys, random, now }: NotifyDeps,
+  { post, readSecret, random, now }: NotifyDeps,
 ): Promise<Notified> {
   if (delivery.eventId !== null && delivery.body === null && facts === null) return nothingToSend(delivery)
   const body = delivery.body ?? makeBody(delivery, facts)
-  const secrets = readSecrets(delivery, keys)
+  const secrets = readSecrets(delivery, readSecret)
   const posted = secrets ? await post(delivery.url, headersOf(delivery, body, secrets, now()), body) : UNSIGNED
   return { delivery, posted, verdict: decideAfterWebhook(posted, delivery.attempts + 1, random), body }
 }
 
 /** null: the key that they were encrypted with is gone from ENCRYPTION_KEY. It may come back, as a receiver may. */
-function readSecrets({ secretCiphers }: ClaimedDelivery, keys: KeyRing): string[] | null {
+function readSecrets({ secretCipher, previousCipher }: ClaimedDelivery, read: ReadSecret): string[] | null {
   try {
-    return secretCiphers.map(cipher => decrypt(cipher, keys))
+    return previousCipher ? [read(secretCipher), read(previousCipher)] : [read(secretCipher)]
   } catch {
     return null
   }
+}
+
+/** An endpoint signs with one secret for months. */
+export function secretReader(keys: KeyRing): ReadSecret {
+  const read = remembering(REMEMBERED_SECRETS, (box: string) => decrypt(Buffer.from(box, 'latin1'), keys))
+  return cipher => read(cipher.toString('latin1'))
 }
 
 const UNSIGNED: Posted = { status: null, error: 'SECRET_UNREADABLE', retryAfterMs: null, answer: '', durationMs: 0 }

@@ -40,12 +40,15 @@ export type CourierOptions = NotifyDeps & {
   vacuum: { count(settled: number): void; clean(): Promise<void> }
 }
 
+/** `report` null: the endpoint is as well as it was. */
+type Settlement = { notified: Notified; report: EndpointReport | null }
+
 /** Claims what is ready and delivers it, endpoint by endpoint, so that one that hangs or fails slows nobody else. */
 export class Courier {
   readonly #options: CourierOptions
   readonly #holder = randomUUID()
   readonly #pace = new WebhookPace()
-  readonly #settlements: Batcher<{ notified: Notified; report: EndpointReport }, true>
+  readonly #settlements: Batcher<Settlement, true>
   readonly #timers: NodeJS.Timeout[] = []
   #after = FIRST
   /** The circle so far has had nothing to deliver. */
@@ -134,10 +137,8 @@ export class Courier {
     const busy = walk.deliveries.length >= WORTH_A_CLAIM
     this.#claimAtMs = performance.now() + (busy ? CLAIM_EVERY_MS.busy : CLAIM_EVERY_MS.idle)
     this.#after = walk.after
-    if (walk.deliveries.length > 0) {
-      this.#barren = false
-      await this.#deliver(walk.deliveries)
-    }
+    if (walk.deliveries.length + walk.postponed > 0) this.#barren = false
+    if (walk.deliveries.length > 0) await this.#deliver(walk.deliveries)
     if (!walk.wrapped) return true
     // Only a whole circle without a delivery says that there is none to be had.
     const again = !this.#barren
@@ -168,11 +169,11 @@ export class Courier {
     let more = true
     try {
       const notified = await notifyCompany(delivery, facts, this.#options)
-      const report = this.#pace.judge(delivery.endpointId, notified.verdict, startedMs, performance.now())
+      const report = this.#pace.judge(delivery, notified.verdict, startedMs, performance.now())
       if (notified.verdict.kind === 'failed' && notified.verdict.gone) await this.#disable(delivery.endpointId, 'GONE')
       await this.#settlements.add({ notified, report })
       // One that failed gets no other at once.
-      more = report.failures === 0
+      more = report === null || report.failures === 0
       this.#say(notified)
     } catch (error) {
       this.#complain(error)
@@ -185,9 +186,10 @@ export class Courier {
     }
   }
 
-  async #settle(batch: { notified: Notified; report: EndpointReport }[]): Promise<true[]> {
+  async #settle(batch: Settlement[]): Promise<true[]> {
     const reports = new Map<string, EndpointReport>()
-    for (const { report } of batch) reports.set(report.endpointId, merged(reports.get(report.endpointId), report))
+    for (const { report } of batch)
+      if (report) reports.set(report.endpointId, merged(reports.get(report.endpointId), report))
     const over = await settleDeliveries(
       this.#options.db,
       batch.map(one => toWebhookSettlement(one.notified)),

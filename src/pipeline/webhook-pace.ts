@@ -39,15 +39,21 @@ export class WebhookPace {
     for (const [id, { busy }] of this.#endpoints) if (busy === 0) this.#endpoints.delete(id)
   }
 
-  /** Attempts that were under way together and failed are one failure. */
-  judge(endpointId: string, verdict: AttemptVerdict, startedMs: number, nowMs: number): EndpointReport {
+  /** Attempts that were under way together and failed are one failure. Null when there is nothing to write down. */
+  judge(
+    { endpointId, failures }: ClaimedDelivery,
+    verdict: AttemptVerdict,
+    startedMs: number,
+    nowMs: number,
+  ): EndpointReport | null {
     const endpoint = this.#endpoint(endpointId)
     if (verdict.kind === 'delivered') {
+      const recovered = endpoint.failures > 0 || failures > 0
       endpoint.failures = 0
       endpoint.limit = Math.min(MOST_PER_ENDPOINT, endpoint.limit * 2)
-      return { endpointId, failures: 0, pauseMs: 0 }
+      return recovered ? { endpointId, failures: 0, pauseMs: 0 } : null
     }
-    if (verdict.kind === 'failed' && verdict.ours) return { endpointId, failures: endpoint.failures, pauseMs: 0 }
+    if (verdict.kind === 'failed' && verdict.ours) return null
     if (startedMs >= endpoint.failedAtMs || endpoint.failures === 0) endpoint.failures++
     endpoint.failedAtMs = nowMs
     endpoint.limit = 1

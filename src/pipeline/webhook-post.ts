@@ -1,13 +1,23 @@
-import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { parseRetryAfter, type WebhookAnswer } from '../contracts/webhook-schedule.ts'
+import { remembering } from './remembering.ts'
 import { ForbiddenAddress, hostOf, type ResolveName, refuseWebhookUrl, resolveChecked } from './webhook-address.ts'
 
 /** From the look-up of the name to the last byte of the answer. */
 const TIMEOUT_MS = 10_000
 /** Shorter than most servers keep an idle connection. */
 const IDLE_MS = 4_000
+/** To one host, which may be that of many companies: as many as may be in flight, or those above are opened anew each time. */
+const KEPT_CONNECTIONS = 512
+const REMEMBERED_URLS = 5_000
 const MAX_ANSWER_BYTES = 64 * 1024
 const KEPT_ANSWER_BYTES = 1024
 
@@ -22,9 +32,13 @@ export type PosterOptions = {
 export type Posted = WebhookAnswer & { answer: string; durationMs: number }
 export type Post = (url: string, headers: Record<string, string>, body: string) => Promise<Posted>
 
+type AllowedTarget = { refused: null; start: typeof httpRequest; options: RequestOptions; hostHeader: string }
+type Target = AllowedTarget | { refused: string }
+type Deadline = { over: boolean; onOver: () => void }
+
 /** Posts to addresses that strangers chose: no redirects, no proxies, a checked address, and a limit on everything. */
 export function makePoster({ resolve, allowPrivate, timeoutMs = TIMEOUT_MS, ca }: PosterOptions) {
-  const keepAlive = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: 256 }
+  const keepAlive = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: KEPT_CONNECTIONS }
   const agents = { http: new HttpAgent(keepAlive), https: new HttpsAgent({ ...keepAlive, ...(ca && { ca }) }) }
   // Asked once per connection, and what it answers is what the socket connects to.
   const lookup: LookupFunction = (hostname, options, callback) => {
@@ -39,44 +53,58 @@ export function makePoster({ resolve, allowPrivate, timeoutMs = TIMEOUT_MS, ca }
     )
   }
 
+  const targetOf = remembering(REMEMBERED_URLS, (text: string): Target => {
+    const refused = refuseWebhookUrl(text, allowPrivate)
+    if (refused) return { refused }
+    const url = new URL(text)
+    const host = hostOf(url)
+    const secure = url.protocol === 'https:'
+    const options = {
+      method: 'POST',
+      host,
+      port: url.port || (secure ? 443 : 80),
+      path: `${url.pathname}${url.search}`,
+      agent: secure ? agents.https : agents.http,
+      lookup,
+      ...(secure && isIP(host) === 0 && { servername: host }),
+    }
+    return { refused: null, start: secure ? httpsRequest : httpRequest, options, hostHeader: url.host }
+  })
+
   const post: Post = async (text, headers, body) => {
     const startedMs = performance.now()
     const took = () => Math.round(performance.now() - startedMs)
-    const refused = refuseWebhookUrl(text, allowPrivate)
-    if (refused) return { ...noAnswer(`FORBIDDEN_URL: it ${refused}`), durationMs: took() }
-    const deadline = AbortSignal.timeout(timeoutMs)
-    let outcome = await attempt(new URL(text), headers, body, deadline)
+    const target = targetOf(text)
+    if (target.refused !== null) return { ...noAnswer(`FORBIDDEN_URL: it ${target.refused}`), durationMs: took() }
+    const deadline: Deadline = { over: false, onOver: () => {} }
+    // Not AbortSignal.timeout, which costs ten times as much, and there is one for every request.
+    const timer = setTimeout(() => {
+      deadline.over = true
+      deadline.onOver()
+    }, timeoutMs)
+    let outcome = await attempt(target, headers, body, deadline)
     // The receiver closed an idle connection just as we used it: nothing was read of ours.
-    if (outcome === 'stale') outcome = await attempt(new URL(text), headers, body, deadline)
+    if (outcome === 'stale') outcome = await attempt(target, headers, body, deadline)
+    clearTimeout(timer)
     return { ...(outcome === 'stale' ? noAnswer('ECONNRESET') : outcome), durationMs: took() }
   }
 
-  function attempt(url: URL, headers: Record<string, string>, body: string, deadline: AbortSignal) {
-    return new Promise<Omit<Posted, 'durationMs'> | 'stale'>(settle => {
-      const secure = url.protocol === 'https:'
-      const host = hostOf(url)
-      const request: ClientRequest = (secure ? httpsRequest : httpRequest)({
-        method: 'POST',
-        host,
-        port: url.port || (secure ? 443 : 80),
-        path: `${url.pathname}${url.search}`,
-        agent: secure ? agents.https : agents.http,
-        lookup,
-        ...(secure && isIP(host) === 0 && { servername: host }),
-        headers: { ...headers, host: url.host, 'content-length': Buffer.byteLength(body) },
-      })
-      const onDeadline = () => request.destroy(Object.assign(new Error('timeout'), { code: 'TIMEOUT' }))
-      const done = (outcome: Omit<Posted, 'durationMs'> | 'stale') => {
-        deadline.removeEventListener('abort', onDeadline)
-        settle(outcome)
-      }
-      deadline.addEventListener('abort', onDeadline)
+  function attempt(
+    { start, options, hostHeader }: AllowedTarget,
+    headers: Record<string, string>,
+    body: string,
+    deadline: Deadline,
+  ) {
+    return new Promise<Omit<Posted, 'durationMs'> | 'stale'>(done => {
+      const length = Buffer.byteLength(body)
+      const request = start({ ...options, headers: { ...headers, host: hostHeader, 'content-length': length } })
+      deadline.onOver = () => request.destroy(Object.assign(new Error('timeout'), { code: 'TIMEOUT' }))
       request.on('response', response => readAnswer(request, response, done))
       request.on('error', (error: NodeJS.ErrnoException) => {
-        const stale = request.reusedSocket && !deadline.aborted && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
+        const stale = request.reusedSocket && !deadline.over && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
         done(stale ? 'stale' : noAnswer(errorText(error)))
       })
-      if (deadline.aborted) onDeadline()
+      if (deadline.over) deadline.onOver()
       request.end(body)
     })
   }
