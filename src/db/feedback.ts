@@ -40,7 +40,7 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
          select from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
        case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
-         select e.metadata ->> 'attemptId' from email_event_log e where e.outbox_id = o.outbox_id and e.type = 'REJECTED'
+         select e.metadata ->> 'attemptId' from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'REJECTED'
            and e.metadata ? 'attemptId') else '{}' end as "refusedAttempts",
        (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
          'suppressed', r.suppressed) order by r.ordinal), '[]')

@@ -43,7 +43,10 @@ export type Ticket = {
   fileBytes: number
 }
 
-/** Those of the e-mails that wait and are due; any other is somebody else's by now. */
+/**
+ * Those of the e-mails that wait and are due; any other is somebody else's by now. The range stands at every table: without it
+ * the partitions of all days are opened for each batch.
+ */
 export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<Map<string, Ticket>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = [...outboxIds].sort()
@@ -59,16 +62,17 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
        coalesce((select json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
            'suppressed', exists (select from suppression_list s where s.hash_key = r.address_key
              and ${blocks('s', 'o.company_id')})) order by r.ordinal)
-        from email_recipients r where r.outbox_id = o.outbox_id and not r.suppressed and r.address is not null), '[]') as recipients,
+        from email_recipients r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3 and not r.suppressed
+          and r.address is not null), '[]') as recipients,
        case when o.recipient_id is not null then (
          select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
            'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
          from recipients p where p.recipient_id = o.recipient_id) end as person,
        f.files, f.bytes as "fileBytes"
-     from email_outbox o left join email_content c using (outbox_id) cross join lateral (
+     from email_outbox o left join email_content c on c.outbox_id = o.outbox_id and c.outbox_id between $2 and $3 cross join lateral (
        -- Their sizes are known without reading them.
        select count(*)::int as files, coalesce(sum(octet_length(a.content)), 0)::float8 as bytes
-       from email_attachments a where a.outbox_id = o.outbox_id) f
+       from email_attachments a where a.outbox_id = o.outbox_id and a.outbox_id between $2 and $3) f
      where o.outbox_id = any($1) and o.outbox_id between $2 and $3
        and ${WAITING_AND_DUE}`,
     [sorted, sorted[0], sorted.at(-1)],
