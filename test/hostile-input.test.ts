@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
@@ -82,12 +83,25 @@ async function onceBesideNeighbours<T>(attack: () => Promise<T>): Promise<Endure
     tookMs = performance.now() - startedAt
   })
   while (!over || sent < 20) {
-    const sentAt = performance.now()
+    const sentAt = ownMs()
     await sendOk(gateway, neighbour)
-    worstMs = Math.max(worstMs, performance.now() - sentAt)
+    worstMs = Math.max(worstMs, ownMs() - sentAt)
     sent++
   }
   return { result: await attacking, worstMs, tookMs }
+}
+
+/** The time that passes, without that in which other programs had the core that this thread wanted. */
+function ownMs(): number {
+  return performance.now() - waitedForACoreMs()
+}
+
+function waitedForACoreMs(): number {
+  try {
+    return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[1]) / 1e6
+  } catch {
+    return 0
+  }
 }
 
 async function expectRefusedEverywhere(body: string, status: number, code: string): Promise<void> {

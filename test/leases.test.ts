@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
+import { returnUndelivered } from '../src/db/dispatch.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
@@ -234,6 +235,18 @@ describe('an attempt that breaks off while its worker lives on', () => {
       await lane.stop()
     }
     expect((await storyOf(db, bad!)).inbox).toHaveLength(1)
+  })
+})
+
+describe('jobs that are gone', () => {
+  test('of two dispatches that name the same e-mail put it into the line once', async () => {
+    const outboxId = await acceptOne()
+    await claim(db, 1, 3, { kind: 'dispatch' })
+    // Brought forward while its job waits: it is in line again, and dispatched again.
+    await rescheduleEmail(db, outboxId, companyId, new Date().toISOString())
+    expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
+    expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
+    expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 })
 

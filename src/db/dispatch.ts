@@ -56,7 +56,7 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
          and not exists (select from leases w where w.kind = 'work' and w.outbox_ids @> array[i.id])
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)
-       select company_id, priority, outbox_id from waiting where not queued ${RING_AGAIN}
+       select distinct company_id, priority, outbox_id from waiting where not queued ${RING_AGAIN}
      ), kept as (
        update leases l set outbox_ids = still.ids, expires_at = now() + interval '30 seconds'
        from (select lease_id, array_agg(outbox_id) as ids from waiting where queued group by lease_id) still
