@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { updateCompany } from '../src/db/companies.ts'
 import type { Queryable } from '../src/db/pool.ts'
+import { loadTickets } from '../src/db/tickets.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { accept, CLEAN_LINE, claim, draft } from './support/line.ts'
+import { rowsRead } from './support/rows-read.ts'
 
 let gateway: TestGateway
 let db: Queryable
@@ -52,4 +54,17 @@ test('a company with a rate goes on at once when the clock of the database is se
   await db.query(`update company_flow set sendable_at = now() + interval '1 hour'`)
   expect((await claim(db, 100)).claimed, 'a second of its rate').toHaveLength(10)
   expect((await claim(db, 100)).claimed).toEqual([])
+})
+
+test('an old and a new e-mail are read together without what lies between them', async () => {
+  const [companyId] = await companies(1)
+  const ids = await accept(
+    db,
+    Array.from({ length: 1000 }, () => draft(companyId!)),
+  )
+  await db.query('analyze email_outbox, email_content, email_recipients, email_attachments')
+  const read = await rowsRead(gateway.db.hot, '^email_', async client => {
+    expect((await loadTickets(client, [ids[0]!, ids.at(-1)!])).size).toBe(2)
+  })
+  expect(read).toBeLessThan(20)
 })

@@ -4,6 +4,7 @@ import { claimDeliveries, loadEventFacts } from '../src/db/webhook-claim.ts'
 import { settleDeliveries } from '../src/db/webhook-settle.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from './support/gateway.ts'
 import { rows } from './support/mail.ts'
+import { rowsRead as rowsReadBy } from './support/rows-read.ts'
 
 const HOLDER = '11111111-1111-4111-8111-111111111111'
 const FIRST = '00000000-0000-0000-0000-000000000000'
@@ -31,27 +32,8 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.stop())
 
-/** Rows of these tables that `act` reads on a connection of the courier. */
-async function rowsRead(tables: string, act: (db: pg.PoolClient) => Promise<unknown>): Promise<number> {
-  const client = await gateway.db.courier.connect()
-  // What the connection has read before is in the figure until it is reported, which is once a second at most.
-  const soFar = async () =>
-    (
-      await client.query(
-        `select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as read from pg_stat_xact_user_tables where relname ~ $1`,
-        [tables],
-      )
-    ).rows[0].read
-  try {
-    await client.query('begin')
-    const before = await soFar()
-    await act(client)
-    return (await soFar()) - before
-  } finally {
-    await client.query('rollback')
-    client.release()
-  }
-}
+const rowsRead = (tables: string, act: (db: pg.PoolClient) => Promise<unknown>) =>
+  rowsReadBy(gateway.db.courier, tables, act)
 
 const claim = (db: pg.PoolClient, steps: number, healthy = steps) =>
   claimDeliveries(db, {

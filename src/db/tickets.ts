@@ -45,7 +45,8 @@ export type Ticket = {
 
 /**
  * Those of the e-mails that wait and are due; any other is somebody else's by now. The range stands at every table: without it
- * the partitions of all days are opened for each batch.
+ * the partitions of all days are opened for each batch. And "offset 0" keeps the planner from reading the whole range instead of
+ * the rows: a batch of one old and one new e-mail has a hundred thousand between them.
  */
 export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<Map<string, Ticket>> {
   if (outboxIds.length === 0) return new Map()
@@ -69,7 +70,8 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
            'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
          from recipients p where p.recipient_id = o.recipient_id) end as person,
        f.files, f.bytes as "fileBytes"
-     from email_outbox o left join email_content c on c.outbox_id = o.outbox_id and c.outbox_id between $2 and $3 cross join lateral (
+     from email_outbox o left join lateral (
+       select * from email_content c where c.outbox_id = o.outbox_id and c.outbox_id between $2 and $3 offset 0) c on true cross join lateral (
        -- Their sizes are known without reading them.
        select count(*)::int as files, coalesce(sum(octet_length(a.content)), 0)::float8 as bytes
        from email_attachments a where a.outbox_id = o.outbox_id and a.outbox_id between $2 and $3) f
