@@ -24,6 +24,7 @@ import { Batcher } from './pipeline/batcher.ts'
 import { type ClaimOptions, claimFairly } from './pipeline/claim-fairly.ts'
 import type { HtmlChecker } from './pipeline/html-check.ts'
 import { type ReportsOfSend, reportsOf } from './pipeline/keep-reports.ts'
+import { timeLimit } from './pipeline/time-limit.ts'
 
 /** Starts and settlements of concurrent attempts share commits. */
 const LINE_BATCH = { maxItems: 256, concurrency: 2 }
@@ -31,6 +32,8 @@ const LINE_BATCH = { maxItems: 256, concurrency: 2 }
 const START_BATCH = { maxItems: 256, concurrency: 1 }
 /** Started before there is a hand to call with: what is called in this time. None at a slow provider, where it could still be cancelled. */
 const STARTED_AHEAD_MS = 15
+/** Seed 000: the call really ends after 30 seconds. */
+const PROVIDER_TIMEOUT_MS = 30_000
 /** How long a provider's answer is kept while Postgres is away: dropped, it would become UNKNOWN, and perhaps a duplicate. */
 const SETTLE_PATIENCE_MS = 60_000
 /** The line looks for mail this often when nobody calls, and for mail whose time has come. */
@@ -149,6 +152,7 @@ function makeAttempt(
     html,
     keepReports: sent => keepReports(db, sent, reported),
     graceSeconds: config.UNKNOWN_GRACE_SECONDS,
+    limit: timeLimit(PROVIDER_TIMEOUT_MS),
     random: Math.random,
     nowMs: () => performance.now(),
     log: {
