@@ -49,7 +49,7 @@ export class DirectLane<Content> implements Lane {
   /** The last claim found nothing, for want of mail and not of room: a free hand is no reason to ask again. */
   #dry = false
   #loop: Promise<void> | null = null
-  readonly #underWay = new Set<Promise<void>>()
+  #whenSettled: (() => void) | null = null
   readonly #pace = new Pace()
 
   constructor(options: DirectLaneOptions<Content>) {
@@ -70,7 +70,7 @@ export class DirectLane<Content> implements Lane {
     this.#stopping = true
     this.nudge()
     await this.#loop
-    await Promise.allSettled(this.#underWay)
+    await this.#allSettled()
     await this.#options.leases.stop()
   }
 
@@ -93,7 +93,7 @@ export class DirectLane<Content> implements Lane {
     try {
       const { left, most } = this.#allowances(free)
       const batch = await this.#options.claim({ size, ended, left, most })
-      if (batch) this.#track(this.#runBatch(batch))
+      if (batch) void this.#runBatch(batch)
       else this.#dry = !this.#nudged && [...left.values()].every(room => room > 0)
       return batch?.items.length ?? 0
     } catch (error) {
@@ -116,41 +116,53 @@ export class DirectLane<Content> implements Lane {
     return { left, most }
   }
 
-  #track(batch: Promise<void>): void {
-    this.#underWay.add(batch)
-    void batch.finally(() => this.#underWay.delete(batch))
-  }
-
   async #runBatch({ leaseId, items, contents }: Batch<Content>): Promise<void> {
     const { leases, log } = this.#options
     leases.hold(leaseId, items.length)
     this.#inHand += items.length
     this.#unsettled += items.length
     for (const { companyId } of items) this.#own.set(companyId, (this.#own.get(companyId) ?? 0) + 1)
-    const inHand = items.map(item => ({ ...item, leaseId, release: this.#releaser(item.companyId) }))
     const found = await contents().catch(error => {
       log.error({ err: error, leaseId }, 'Could not read claimed e-mails; their lease will return them')
       return null
     })
-    await Promise.all(inHand.map(item => this.#runItem(item, found && (() => found.get(item.outboxId) ?? null))))
+    for (const { outboxId, companyId } of items) {
+      const content = found?.get(outboxId) ?? null
+      const item = { outboxId, companyId, leaseId, content, release: this.#releaser(companyId) }
+      if (found) this.#attempt(item)
+      else this.#done(item, false)
+    }
   }
 
-  async #runItem(item: Omit<InHand<null>, 'content'>, content: (() => Content | null) | null): Promise<void> {
-    const { work, leases, log } = this.#options
-    let settled = false
-    try {
-      if (content) {
-        await work({ ...item, content: content() })
-        settled = true
-      }
-    } catch (error) {
-      log.error({ err: error, outboxId: item.outboxId }, 'An attempt broke off; its lease will return the e-mail')
-    } finally {
-      item.release()
-      leases.done(item.leaseId, settled)
-      this.#unsettled--
-      if (!this.#dry) this.#wake?.()
+  /** Nobody waits for it: a promise for each that is awaited with the others would be a tenth of what this lane costs. */
+  #attempt(item: InHand<Content | null>): void {
+    const broken = (error: unknown) => {
+      this.#options.log.error(
+        { err: error, outboxId: item.outboxId },
+        'An attempt broke off; its lease will return the e-mail',
+      )
+      this.#done(item, false)
     }
+    try {
+      this.#options.work(item).then(() => this.#done(item, true), broken)
+    } catch (error) {
+      broken(error)
+    }
+  }
+
+  #done(item: InHand<Content | null>, settled: boolean): void {
+    item.release()
+    this.#options.leases.done(item.leaseId, settled)
+    this.#unsettled--
+    if (!this.#dry) this.#wake?.()
+    if (this.#unsettled === 0) this.#whenSettled?.()
+  }
+
+  async #allSettled(): Promise<void> {
+    if (this.#unsettled === 0) return
+    await new Promise<void>(resolve => {
+      this.#whenSettled = resolve
+    })
   }
 
   #releaser(companyId: string): () => void {
