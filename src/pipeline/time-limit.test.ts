@@ -26,3 +26,11 @@ test('calls that begin together share a signal, later ones do not', () => {
   vi.advanceTimersByTime(60)
   expect(limit()).not.toBe(first)
 })
+
+test('a hundred calls may listen to it without Node taking them for a leak', () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const limit = timeLimit(30_000)
+  for (let call = 0; call < 100; call++) limit().addEventListener('abort', () => {})
+  expect(warned).not.toHaveBeenCalled()
+  warned.mockRestore()
+})
