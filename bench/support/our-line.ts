@@ -60,7 +60,7 @@ export function providersOf(
       return provider
     },
     report: () => {},
-    pace: async () => {},
+    pace: () => null,
     mayClaim: () => Number.POSITIVE_INFINITY,
     recognising: [],
     start: async () => {},

@@ -22,7 +22,7 @@ export type AttemptStart = {
 export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
   const eventIds = starts.map(() => uuidv7())
   const leaseIds = starts.map(start => start.leaseId)
-  const rows = await run<{ e: string }>(db, 'start-attempts', START, [
+  const [row] = await run<{ missing: string[] | null }>(db, 'start-attempts', START, [
     ...idRange(starts),
     uuids([...new Set(leaseIds)]),
     uuids(starts.map(start => start.outboxId)),
@@ -34,8 +34,8 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
     uuids(eventIds),
   ])
   // By an id of this very start: an e-mail may be in two hands of one process, and one of them starts.
-  const held = new Set(rows.map(row => row.e))
-  return eventIds.map(id => held.has(id))
+  const missing = row!.missing
+  return missing ? eventIds.map(id => !missing.includes(id)) : eventIds.map(() => true)
 }
 
 const START = `
@@ -56,4 +56,5 @@ with input as materialized (
     'receivedAt', taken_at)
   from started
 )
-select e from started`
+select case when count(*) < cardinality($10::uuid[]) then (
+  select json_agg(e) from input where e not in (select e from started)) end as missing from started`

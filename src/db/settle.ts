@@ -34,25 +34,39 @@ type Guard = 'lease' | 'waiting' | 'unknown'
 
 /** The end of an attempt: state, events, and where the e-mail goes next, in one commit. Answers which were still ours. */
 export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
-  const settled = new Set<string>()
-  for (const [name, statement, some] of groups(settlements)) {
-    const input = name === 'settle-sent' ? sentColumns(some) : [storable(JSON.stringify(some.map(toRow)))]
-    const rows = await run<{ outbox_id: string; guard: string }>(db, name, statement, [...idRange(some), ...input])
-    for (const row of rows) settled.add(row.outbox_id + row.guard)
+  const sent = settlements.filter(isPlainlySent)
+  if (sent.length === settlements.length) return settleSent(db, sent)
+  const settled = new Set<Settlement>()
+  const note = (some: Settlement[], were: boolean[]) => {
+    for (const [place, one] of some.entries()) if (were[place]) settled.add(one)
   }
-  return settlements.map(({ outboxId, guard }) => settled.has(outboxId + keyOf(guard)))
+  if (sent.length > 0) note(sent, await settleSent(db, sent))
+  for (const guard of GUARD_NAMES) {
+    const some = settlements.filter(one => !isPlainlySent(one) && guardOf(one) === guard)
+    if (some.length > 0) note(some, await settleOthers(db, guard, some))
+  }
+  return settlements.map(one => settled.has(one))
 }
 
-function groups(settlements: Settlement[]): [string, string, Settlement[]][] {
-  const sent = settlements.filter(isPlainlySent)
-  const of = (guard: Guard) => settlements.filter(one => !isPlainlySent(one) && guardOf(one) === guard)
-  const all: [string, string, Settlement[]][] = [
-    ['settle-sent', SETTLE_SENT, sent],
-    ['settle-lease', SETTLE.lease, of('lease')],
-    ['settle-waiting', SETTLE.waiting, of('waiting')],
-    ['settle-unknown', SETTLE.unknown, of('unknown')],
-  ]
-  return all.filter(([, , some]) => some.length > 0)
+async function settleSent(db: Queryable, some: Settlement[]): Promise<boolean[]> {
+  const eventIds = some.map(one => one.events[0]!.id)
+  const [row] = await run<{ missing: string[] | null }>(db, 'settle-sent', SETTLE_SENT, [
+    ...idRange(some),
+    uuids(some.map(one => one.outboxId)),
+    uuids(some.map(one => keyOf(one.guard))),
+    some.map(one => one.messageId!.replaceAll('\0', '')),
+    some.map(one => one.durationMs),
+    uuids(eventIds),
+  ])
+  const missing = row!.missing
+  return missing ? eventIds.map(id => !missing.includes(id)) : eventIds.map(() => true)
+}
+
+async function settleOthers(db: Queryable, guard: Guard, some: Settlement[]): Promise<boolean[]> {
+  const input = [...idRange(some), storable(JSON.stringify(some.map(toRow)))]
+  const rows = await run<{ outbox_id: string; guard: string }>(db, `settle-${guard}`, SETTLE[guard], input)
+  const keys = new Set(rows.map(row => row.outbox_id + row.guard))
+  return some.map(one => keys.has(one.outboxId + keyOf(one.guard)))
 }
 
 const keyOf = (guard: Settlement['guard']) => ('unknownAttemptId' in guard ? guard.unknownAttemptId : guard.leaseId)
@@ -73,16 +87,6 @@ function toRow({ guard, events, count, ...rest }: Settlement) {
     ...(events.length === 1 && event ? { eventId: event.id, type: event.type, metadata: event.metadata } : { events }),
     ...(count && { counter: count[0], label: count[1] }),
   }
-}
-
-function sentColumns(some: Settlement[]): unknown[] {
-  return [
-    uuids(some.map(one => one.outboxId)),
-    uuids(some.map(one => keyOf(one.guard))),
-    some.map(one => one.messageId!.replaceAll('\0', '')),
-    some.map(one => one.durationMs),
-    uuids(some.map(one => one.events[0]!.id)),
-  ]
 }
 
 /** A provider's words may hold what no text of Postgres can: NUL, and halves of a character (a message cut in its middle). */
@@ -109,7 +113,8 @@ with input as materialized (
   insert into email_event_log (outbox_id, event_id, type, metadata)
   select outbox_id, e, 'SENT', jsonb_build_object('messageId', m, 'attempt', attempts, 'durationMs', d) from settled
 ), ${tellCompanies(`select company_id, outbox_id, e as event_id, 'email.sent' as type from settled`)}
-select outbox_id, l as guard from settled`
+select case when count(*) < cardinality($7::uuid[]) then (
+  select json_agg(e) from input where e not in (select e from settled)) end as missing from settled`
 
 const GUARDS: Record<Guard, string> = {
   lease: 'o.lease_id = i.guard',
@@ -197,6 +202,8 @@ with input as materialized (
     original_data = excluded.original_data, enqueued_at = excluded.enqueued_at
 )
 select outbox_id, guard from settled`
+
+const GUARD_NAMES = ['lease', 'waiting', 'unknown'] as const satisfies Guard[]
 
 const SETTLE: Record<Guard, string> = {
   lease: settleStatement('lease'),

@@ -33,6 +33,8 @@ export type DirectLaneOptions<Content> = {
  */
 const AHEAD_MS = 12
 const WORTHWHILE = 1 / 3
+/** Until a claim that found less than it asked for is followed by another, unless somebody calls. */
+const BREATH_MS = 4
 /** Answered by the provider, not yet written: at most so many times the concurrency. */
 const UNSETTLED_TIMES = 4
 
@@ -49,7 +51,7 @@ export class DirectLane<Content> implements Lane {
   /** The last claim found nothing, for want of mail and not of room: a free hand is no reason to ask again. */
   #dry = false
   #loop: Promise<void> | null = null
-  readonly #underWay = new Set<Promise<void>>()
+  #whenSettled: (() => void) | null = null
   readonly #pace = new Pace()
 
   constructor(options: DirectLaneOptions<Content>) {
@@ -70,36 +72,40 @@ export class DirectLane<Content> implements Lane {
     this.#stopping = true
     this.nudge()
     await this.#loop
-    await Promise.allSettled(this.#underWay)
+    await this.#allSettled()
     await this.#options.leases.stop()
   }
 
   async #run(): Promise<void> {
     while (!this.#stopping) {
-      const claimed = await this.#claim()
-      if (claimed === 0) await this.#sleep()
+      const found = await this.#claim()
+      if (found === 'nothing') await this.#sleep(this.#options.idleMs)
+      else if (found === 'little') await this.#takeBreath()
     }
   }
 
   /** Claims when a worthwhile part of the room is free: a claim for each single free hand would cost more than it brings. */
-  async #claim(): Promise<number> {
+  async #claim(): Promise<'nothing' | 'little' | 'all'> {
     const { concurrency, mayClaim, leases } = this.#options
     const ahead = this.#ahead()
     const free = concurrency + ahead - this.#inHand
     const size = Math.min(free, UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inHand)
     this.#nudged = false
-    if (size < 1 || (free < ahead * WORTHWHILE && this.#inHand > 0)) return 0
+    if (size < 1 || (free < ahead * WORTHWHILE && this.#inHand > 0)) return 'nothing'
     const ended = leases.takeEnded()
     try {
       const { left, most } = this.#allowances(free)
       const batch = await this.#options.claim({ size, ended, left, most })
-      if (batch) this.#track(this.#runBatch(batch))
-      else this.#dry = !this.#nudged && [...left.values()].every(room => room > 0)
-      return batch?.items.length ?? 0
+      if (batch) {
+        void this.#runBatch(batch)
+        return batch.items.length < size ? 'little' : 'all'
+      }
+      this.#dry = !this.#nudged && [...left.values()].every(room => room > 0)
+      return 'nothing'
     } catch (error) {
       leases.remember(ended)
       this.#options.log.error({ err: error }, 'Could not claim e-mails; trying again')
-      return 0
+      return 'nothing'
     }
   }
 
@@ -116,41 +122,53 @@ export class DirectLane<Content> implements Lane {
     return { left, most }
   }
 
-  #track(batch: Promise<void>): void {
-    this.#underWay.add(batch)
-    void batch.finally(() => this.#underWay.delete(batch))
-  }
-
   async #runBatch({ leaseId, items, contents }: Batch<Content>): Promise<void> {
     const { leases, log } = this.#options
     leases.hold(leaseId, items.length)
     this.#inHand += items.length
     this.#unsettled += items.length
     for (const { companyId } of items) this.#own.set(companyId, (this.#own.get(companyId) ?? 0) + 1)
-    const inHand = items.map(item => ({ ...item, leaseId, release: this.#releaser(item.companyId) }))
     const found = await contents().catch(error => {
       log.error({ err: error, leaseId }, 'Could not read claimed e-mails; their lease will return them')
       return null
     })
-    await Promise.all(inHand.map(item => this.#runItem(item, found && (() => found.get(item.outboxId) ?? null))))
+    for (const { outboxId, companyId } of items) {
+      const content = found?.get(outboxId) ?? null
+      const item = { outboxId, companyId, leaseId, content, release: this.#releaser(companyId) }
+      if (found) this.#attempt(item)
+      else this.#done(item, false)
+    }
   }
 
-  async #runItem(item: Omit<InHand<null>, 'content'>, content: (() => Content | null) | null): Promise<void> {
-    const { work, leases, log } = this.#options
-    let settled = false
-    try {
-      if (content) {
-        await work({ ...item, content: content() })
-        settled = true
-      }
-    } catch (error) {
-      log.error({ err: error, outboxId: item.outboxId }, 'An attempt broke off; its lease will return the e-mail')
-    } finally {
-      item.release()
-      leases.done(item.leaseId, settled)
-      this.#unsettled--
-      if (!this.#dry) this.#wake?.()
+  /** Nobody waits for it: a promise for each that is awaited with the others would be a tenth of what this lane costs. */
+  #attempt(item: InHand<Content | null>): void {
+    const broken = (error: unknown) => {
+      this.#options.log.error(
+        { err: error, outboxId: item.outboxId },
+        'An attempt broke off; its lease will return the e-mail',
+      )
+      this.#done(item, false)
     }
+    try {
+      this.#options.work(item).then(() => this.#done(item, true), broken)
+    } catch (error) {
+      broken(error)
+    }
+  }
+
+  #done(item: InHand<Content | null>, settled: boolean): void {
+    item.release()
+    this.#options.leases.done(item.leaseId, settled)
+    this.#unsettled--
+    if (!this.#dry) this.#wake?.()
+    if (this.#unsettled === 0) this.#whenSettled?.()
+  }
+
+  async #allSettled(): Promise<void> {
+    if (this.#unsettled === 0) return
+    await new Promise<void>(resolve => {
+      this.#whenSettled = resolve
+    })
   }
 
   #releaser(companyId: string): () => void {
@@ -167,11 +185,18 @@ export class DirectLane<Content> implements Lane {
     }
   }
 
-  async #sleep(): Promise<void> {
+  /** There is hardly more where less was found than asked for, and whatever comes now calls: asking at once would be for nothing. */
+  async #takeBreath(): Promise<void> {
+    this.#dry = true
+    await this.#sleep(BREATH_MS)
+    this.#dry = false
+  }
+
+  async #sleep(ms: number): Promise<void> {
     if (this.#unsettled === 0) await this.#options.leases.endNow()
     if (this.#nudged || this.#stopping) return
     await new Promise<void>(resolve => {
-      const timer = setTimeout(done, this.#options.idleMs)
+      const timer = setTimeout(done, ms)
       const lane = this
       function done() {
         clearTimeout(timer)

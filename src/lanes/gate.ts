@@ -20,14 +20,17 @@ export class Gate {
     return this.#closed
   }
 
+  /** Enters if there is room at once. */
+  tryEnter(): boolean {
+    if (this.#closed || this.#waiting.length > 0 || this.#inside >= this.#room()) return false
+    this.#inside++
+    return true
+  }
+
   /** false: closed, and nothing was entered. */
   enter(): Promise<boolean> | boolean {
     if (this.#closed) return false
-    if (this.#waiting.length === 0 && this.#inside < this.#room()) {
-      this.#inside++
-      return true
-    }
-    return new Promise(resolve => void this.#waiting.push(resolve))
+    return this.tryEnter() || new Promise(resolve => void this.#waiting.push(resolve))
   }
 
   leave(): void {
@@ -46,7 +49,7 @@ export class Gate {
   }
 
   /** So long, or until it is closed. */
-  sleep(ms: number): Promise<void> {
+  readonly sleep = (ms: number): Promise<void> => {
     if (this.#closed) return Promise.resolve()
     return new Promise(resolve => {
       const wake = () => {

@@ -15,10 +15,8 @@ import type { HtmlChecker } from './html-check.ts'
 import type { ReportsOfSend } from './keep-reports.ts'
 import { type Outcome, toSettlement } from './outcome.ts'
 import { toMessage } from './outgoing-message.ts'
-import { validateEmail } from './validate-email.ts'
+import { type Invalid, validateEmail } from './validate-email.ts'
 
-/** Seed 000: the call really ends after 30 seconds. */
-const PROVIDER_TIMEOUT_MS = 30_000
 /** After a wait as long as this for its turn, it is looked again whether a recipient was suppressed meanwhile. */
 const LOOK_AGAIN_MS = 1_000
 /** How soon a provider that recognises the attempt is asked again what became of it: each time after twice as long. */
@@ -35,9 +33,9 @@ export type AttemptDeps = {
   /** Bounds those that have started and have no answer yet; closed when the process is to stop. */
   gate: Gate
   /** Bounds the calls. */
-  hands: Pick<Gate, 'enter' | 'leave'>
-  /** Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`. */
-  pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<void>
+  hands: Pick<Gate, 'tryEnter' | 'enter' | 'leave'>
+  /** Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`. null: it has. */
+  pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<void> | null
   /** Whether somebody it would go to was put on the suppression list since it was read. */
   suppressedMeanwhile: (ticket: Ticket) => Promise<boolean>
   attachments: (outboxId: string) => Promise<Attachment[]>
@@ -47,7 +45,8 @@ export type AttemptDeps = {
   /** Stores what the provider said about single recipients; answers how to have it looked at. */
   keepReports: (sent: ReportsOfSend) => Promise<() => void>
   graceSeconds: number
-  timeoutMs?: number
+  /** Ends a call that begins now when it takes too long. */
+  limit: () => AbortSignal
   random: () => number
   nowMs: () => number
   log: AttemptLog
@@ -58,12 +57,16 @@ export type EmailInHand = InHand<Ticket | null>
 
 type Prepared = { ticket: Ticket; provider: Provider; message: OutgoingMessage; leftOut: TicketRecipient[] }
 
-/** Step 3 of the line: validate → SENT_ATTEMPT → provider → settle. RECEIVED is written with SENT_ATTEMPT, or with the refusal. */
+/**
+ * Step 3 of the line: validate → SENT_ATTEMPT → provider → settle. RECEIVED is written with SENT_ATTEMPT, or with the refusal.
+ * What can be said at once is said without a promise: for nearly every e-mail only three things are waited for.
+ */
 export async function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promise<void> {
   const startedMs = deps.nowMs()
   const ticket = hand.content
   if (!ticket) return deps.log.elsewhere(hand)
-  const unfit = await findUnfit(ticket, hand.companyId, deps)
+  const finding = findUnfit(ticket, hand.companyId, deps)
+  const unfit = finding instanceof Promise ? await finding : finding
   if (unfit) return refuse(hand, ticket, unfit, startedMs, deps)
   if (ticket.files === 0) return send(hand, ticket, startedMs, deps)
   await deps.luggage.spend(ticket.fileBytes, () => send(hand, ticket, startedMs, deps))
@@ -71,10 +74,11 @@ export async function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promis
 
 async function send(hand: EmailInHand, ticket: Ticket, startedMs: number, deps: AttemptDeps): Promise<void> {
   if (deps.gate.closed) return handBack(hand, deps)
-  const prepared = await prepare(ticket, deps)
+  const preparing = prepare(ticket, deps)
+  const prepared = preparing instanceof Promise ? await preparing : preparing
   if (!prepared && ticket.resumed)
     return refuse(hand, ticket, { kind: 'unasked', provider: ticket.resumed.provider }, startedMs, deps)
-  if (!prepared || !(await deps.gate.enter())) return handBack(hand, deps)
+  if (!prepared || !(deps.gate.tryEnter() || (await deps.gate.enter()))) return handBack(hand, deps)
   let result: SendResult | null = null
   try {
     result = await trySending(hand, prepared, deps)
@@ -86,17 +90,21 @@ async function send(hand: EmailInHand, ticket: Ticket, startedMs: number, deps: 
 }
 
 /** What ends the e-mail without a call. */
-async function findUnfit(ticket: Ticket, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
+function findUnfit(ticket: Ticket, companyId: string, deps: AttemptDeps): Outcome | null | Promise<Outcome | null> {
   // It may have left already: the provider must be asked, whatever the clock and the rules say by now.
   if (ticket.resumed) return null
   if (ticket.expired) return { kind: 'expired' }
   if (ticket.attempts >= ticket.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: CRASHES }
-  const to = ticket.recipients.filter(one => one.kind === 'to')
-  if (to.length > 0 && to.every(one => one.suppressed))
-    return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
-  const invalid = await validateEmail(ticket, companyId, deps.html)
-  return invalid && { kind: 'dead', status: 'FAILED', ...invalid }
+  if (ticket.recipients.some(one => one.suppressed)) {
+    const to = ticket.recipients.filter(one => one.kind === 'to')
+    if (to.length > 0 && to.every(one => one.suppressed))
+      return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
+  }
+  const invalid = validateEmail(ticket, companyId, deps.html)
+  return invalid instanceof Promise ? invalid.then(failed) : failed(invalid)
 }
+
+const failed = (invalid: Invalid | null): Outcome | null => invalid && { kind: 'dead', status: 'FAILED', ...invalid }
 
 const CRASHES = {
   code: 'ATTEMPTS_EXHAUSTED',
@@ -105,23 +113,44 @@ const CRASHES = {
 }
 
 async function refuse(hand: EmailInHand, ticket: Ticket, outcome: Outcome, startedMs: number, deps: AttemptDeps) {
-  const attempt = Math.min(ticket.attempts + 1, ticket.maxAttempts)
   const facts = {
-    ...factsOf(hand, ticket, attempt, startedMs, deps),
+    outboxId: hand.outboxId,
     guard: { leaseId: hand.leaseId, waiting: true as const },
+    requestId: ticket.requestId,
+    attempt: Math.min(ticket.attempts + 1, ticket.maxAttempts),
+    before: ticket.attempts,
+    maxAttempts: ticket.maxAttempts,
+    durationMs: Math.round(deps.nowMs() - startedMs),
   }
   if (await deps.settlements.add(toSettlement(outcome, facts))) deps.log.settled(ticket, null, outcome, facts)
   else deps.log.elsewhere(hand)
 }
 
 /** Everything that can take time or break comes before SENT_ATTEMPT: a worker lost here has sent nothing. */
-async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | null> {
-  const provider = await deps.route(ticket)
+function prepare(ticket: Ticket, deps: AttemptDeps): Prepared | null | Promise<Prepared | null> {
+  const provider = deps.route(ticket)
+  const makesText = ticket.text === null && deps.html.takesTime(ticket.html!)
+  if (provider instanceof Promise || makesText || ticket.files > 0)
+    return prepareInTime(ticket, provider, makesText, deps)
+  return provider && preparedWith(ticket, provider, ticket.text, [])
+}
+
+async function prepareInTime(
+  ticket: Ticket,
+  routed: ReturnType<AttemptDeps['route']>,
+  makesText: boolean,
+  deps: AttemptDeps,
+): Promise<Prepared | null> {
+  const provider = await routed
   if (!provider) return null
+  const text = makesText ? await deps.html.textOf(ticket.html!) : ticket.text
+  const attachments = ticket.files > 0 ? await deps.attachments(ticket.outboxId) : []
+  return preparedWith(ticket, provider, text, attachments)
+}
+
+function preparedWith(ticket: Ticket, provider: Provider, text: string | null, attachments: Attachment[]): Prepared {
   // The provider recognises an attempt by its body, too: asked about again, it is the same one.
   const leftOut = ticket.resumed ? [] : ticket.recipients.filter(one => one.suppressed)
-  const text = ticket.text ?? (await deps.html.textOf(ticket.html!))
-  const attachments = ticket.files > 0 ? await deps.attachments(ticket.outboxId) : []
   return { ticket, provider, message: toMessage(ticket, leftOut, text, attachments), leftOut }
 }
 
@@ -130,16 +159,17 @@ async function prepare(ticket: Ticket, deps: AttemptDeps): Promise<Prepared | nu
  * many share a commit. Lost in between, an e-mail is in doubt for nothing: where doubt means that it is held, it does not.
  */
 async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<SendResult | null> {
-  const begin = () => start(hand, prepared, deps)
-  const call = () => callProvider(prepared, deps)
-  if (prepared.ticket.onUnknown === 'hold') return withHand(deps, async () => ((await begin()) ? call() : null))
-  return (await begin()) ? withHand(deps, call) : null
-}
-
-async function withHand<T>({ hands }: AttemptDeps, work: () => Promise<T>): Promise<T> {
-  await hands.enter()
+  const { hands } = deps
+  const handFirst = prepared.ticket.onUnknown === 'hold'
+  if (handFirst) await hands.enter()
+  else if (!(await start(hand, prepared, deps))) return null
+  else if (!hands.tryEnter()) await hands.enter()
   try {
-    return await work()
+    if (handFirst && !(await start(hand, prepared, deps))) return null
+    const { provider, message } = prepared
+    const result = await provider.send(message, deps.limit())
+    deps.report(provider, result.kind === 'failed' ? result.failure : null)
+    return result
   } finally {
     hands.leave()
   }
@@ -147,11 +177,10 @@ async function withHand<T>({ hands }: AttemptDeps, work: () => Promise<T>): Prom
 
 /** SENT_ATTEMPT, when the provider's rate has room. false: nothing was written. */
 async function start(hand: EmailInHand, { ticket, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
-  // At a low rate the turn may be minutes away: who is told to stop does not wait for it.
+  const recipients = message.to.length + message.cc.length + message.bcc.length
   const readMs = deps.nowMs()
-  await deps.pace(provider, message.to.length + message.cc.length + message.bcc.length, ms => deps.gate.sleep(ms))
-  const waitedLong = deps.nowMs() - readMs > LOOK_AGAIN_MS
-  if (deps.gate.closed || (waitedLong && !ticket.resumed && (await deps.suppressedMeanwhile(ticket)))) {
+  const turn = deps.gate.closed ? null : deps.pace(provider, recipients, deps.gate.sleep)
+  if (turn ? !(await isStillWanted(turn, ticket, readMs, deps)) : deps.gate.closed) {
     await handBack(hand, deps)
     return false
   }
@@ -167,21 +196,12 @@ async function start(hand: EmailInHand, { ticket, provider, message }: Prepared,
   return held
 }
 
-async function callProvider({ provider, message }: Prepared, deps: AttemptDeps): Promise<SendResult> {
-  // AbortSignal.timeout would keep each signal for its 30 seconds, whenever the answer comes.
-  const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new TimeoutError()), deps.timeoutMs ?? PROVIDER_TIMEOUT_MS)
-  try {
-    const result = await provider.send(message, limit.signal)
-    deps.report(provider, result.kind === 'failed' ? result.failure : null)
-    return result
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-class TimeoutError extends Error {
-  override name = 'TimeoutError'
+/** At a low rate the turn may be minutes away: who is told to stop does not wait for it, and a recipient may be suppressed by then. */
+async function isStillWanted(turn: Promise<void>, ticket: Ticket, readMs: number, deps: AttemptDeps): Promise<boolean> {
+  await turn
+  if (deps.gate.closed) return false
+  const waitedLong = deps.nowMs() - readMs > LOOK_AGAIN_MS
+  return !waitedLong || ticket.resumed !== null || !(await deps.suppressedMeanwhile(ticket))
 }
 
 const attemptOf = (ticket: Ticket) => (ticket.resumed ? ticket.attempts : ticket.attempts + 1)
@@ -199,9 +219,15 @@ async function settle(
       ? await deps.keepReports({ provider: provider.name, message, messageId: result.messageId, events: result.events })
       : null
   const outcome = outcomeOf(result, ticket, provider, deps)
+  // As one literal: spread into one another, the parts cost a quarter of an attempt.
   const facts = {
-    ...factsOf(hand, ticket, attemptOf(ticket), startedMs, deps),
+    outboxId: hand.outboxId,
     guard: { leaseId: hand.leaseId },
+    requestId: ticket.requestId,
+    attempt: attemptOf(ticket),
+    before: ticket.attempts,
+    maxAttempts: ticket.maxAttempts,
+    durationMs: Math.round(deps.nowMs() - startedMs),
     resumed: ticket.resumed !== null,
     attemptId: message.attemptId,
     provider: provider.name,
@@ -265,10 +291,4 @@ async function answerLate(
 
 async function handBack(hand: EmailInHand, deps: AttemptDeps): Promise<void> {
   await deps.handBacks.add(hand.outboxId)
-}
-
-function factsOf(hand: EmailInHand, ticket: Ticket, attempt: number, startedMs: number, deps: AttemptDeps) {
-  const { outboxId } = hand
-  const { attempts: before, maxAttempts, requestId } = ticket
-  return { outboxId, attempt, before, maxAttempts, requestId, durationMs: Math.round(deps.nowMs() - startedMs) }
 }

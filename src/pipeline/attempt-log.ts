@@ -17,8 +17,9 @@ export function attemptLog(log: Logger): AttemptLog {
   const named = ({ outboxId, companyId }: Named) => ({ outboxId, jobId: outboxId, companyId })
   return {
     settled(ticket, provider, outcome, { attempt, maxAttempts, durationMs }) {
-      const { level, message, ...own } = logLine(outcome)
+      const level = LEVELS[outcome.kind]
       if (!log.isLevelEnabled(level)) return
+      const { message, ...own } = logLine(outcome)
       const { requestId } = ticket
       log[level]({ ...named(ticket), requestId, attempt, maxAttempts, provider, durationMs, ...own }, message)
     },
@@ -29,37 +30,47 @@ export function attemptLog(log: Logger): AttemptLog {
   }
 }
 
-type LogLine = { level: 'info' | 'warn' | 'error'; message: string; state: string; [field: string]: unknown }
+const LEVELS = {
+  sent: 'info',
+  retry: 'warn',
+  dead: 'error',
+  unknown: 'warn',
+  parked: 'warn',
+  unasked: 'warn',
+  suppressed: 'warn',
+  expired: 'warn',
+} as const satisfies Record<Outcome['kind'], string>
+
+type LogLine = { message: string; state: string; [field: string]: unknown }
 
 function logLine(outcome: Outcome): LogLine {
   switch (outcome.kind) {
     case 'sent':
-      return { level: 'info', message: 'E-mail sent', state: 'SENT', messageId: outcome.messageId }
+      return { message: 'E-mail sent', state: 'SENT', messageId: outcome.messageId }
     case 'retry': {
       const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs, isRetryable: true }
-      return { level: 'warn', message: 'Attempt failed, retry scheduled', state: 'RETRY_SCHEDULED', ...error }
+      return { message: 'Attempt failed, retry scheduled', state: 'RETRY_SCHEDULED', ...error }
     }
     case 'dead': {
       const error = { ...errorOf(outcome.failure), isRetryable: false }
-      return { level: 'error', message: 'E-mail moved to the dead letter queue', state: outcome.status, ...error }
+      return { message: 'E-mail moved to the dead letter queue', state: outcome.status, ...error }
     }
     case 'unknown': {
       const error = { ...errorOf(outcome.failure), graceSeconds: outcome.graceSeconds }
-      return { level: 'warn', message: 'Whether the provider took it is not known', state: 'UNKNOWN', ...error }
+      return { message: 'Whether the provider took it is not known', state: 'UNKNOWN', ...error }
     }
     case 'parked':
       return {
-        level: 'warn',
         message: 'The provider is parked; the e-mail waits',
         state: 'PENDING',
         ...errorOf(outcome.failure),
       }
     case 'unasked':
-      return { level: 'warn', message: 'The provider that could tell is parked or gone', state: 'UNKNOWN' }
+      return { message: 'The provider that could tell is parked or gone', state: 'UNKNOWN' }
     case 'suppressed':
-      return { level: 'warn', message: 'The recipient was suppressed meanwhile', state: 'REJECTED' }
+      return { message: 'The recipient was suppressed meanwhile', state: 'REJECTED' }
     case 'expired':
-      return { level: 'warn', message: 'E-mail expired', state: 'EXPIRED' }
+      return { message: 'E-mail expired', state: 'EXPIRED' }
   }
 }
 

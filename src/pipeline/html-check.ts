@@ -48,13 +48,17 @@ export class HtmlChecker {
   }
 
   check(html: string): HtmlProblem[] | Promise<HtmlProblem[]> {
-    if (html.length <= INLINE_CHARS) return checkHtml(html)
+    if (!this.takesTime(html)) return checkHtml(html)
     return this.#ask('problems', html).then(answer => answer.problems!)
   }
 
+  /** Too much to be parsed in passing. */
+  takesTime(html: string): boolean {
+    return html.length > INLINE_CHARS
+  }
+
   async textOf(html: string): Promise<string> {
-    if (html.length <= INLINE_CHARS) return textFromHtml(html)
-    return (await this.#ask('text', html)).text!
+    return this.takesTime(html) ? (await this.#ask('text', html)).text! : textFromHtml(html)
   }
 
   async close(): Promise<void> {

@@ -1,16 +1,20 @@
+import { textFromHtml } from '../contracts/text-from-html.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
 import type { OutgoingMessage } from '../providers/provider.ts'
 
-/** What goes to the provider; whoever was suppressed meanwhile is left out. */
+/** What goes to the provider; whoever was suppressed meanwhile is left out. Without a text, it is made when it is asked for. */
 export function toMessage(
   ticket: Ticket,
   leftOut: TicketRecipient[],
-  text: string,
+  text: string | null,
   attachments: Attachment[],
 ): OutgoingMessage {
-  const only = (kind: string) =>
-    ticket.recipients.filter(one => one.kind === kind && !leftOut.includes(one)).map(one => addressed(one))
+  const only = (kind: string) => {
+    const found: string[] = []
+    for (const one of ticket.recipients) if (one.kind === kind && !leftOut.includes(one)) found.push(addressed(one))
+    return found
+  }
   return {
     outboxId: ticket.outboxId,
     attemptId: ticket.resumed?.attemptId ?? uuidv7(),
@@ -22,7 +26,9 @@ export function toMessage(
     replyTo: ticket.replyTo ?? [],
     subject: ticket.subject!,
     html: ticket.html,
-    text,
+    get text() {
+      return text ?? textFromHtml(ticket.html!)
+    },
     headers: ticket.headers ?? {},
     tags: ticket.tags,
     attachments,

@@ -17,7 +17,7 @@ type Waiting = { recipients: number; go: (waitMs: number) => void; fail: (error:
 export function sendRate({
   ratePerSecond,
   reserve,
-}: RateOptions): (provider: Provider, recipients: number, sleep?: Sleep) => Promise<void> {
+}: RateOptions): (provider: Provider, recipients: number, sleep?: Sleep) => Promise<void> | null {
   const lines = new Map<string, Waiting[]>()
 
   async function serve(name: string, line: Waiting[]): Promise<void> {
@@ -38,8 +38,7 @@ export function sendRate({
     lines.delete(name)
   }
 
-  return async function pace({ name }, recipients, sleep = ms => new Promise(resolve => setTimeout(resolve, ms))) {
-    if (ratePerSecond(name) === null) return
+  async function takeTurn(name: string, recipients: number, sleep: Sleep): Promise<void> {
     const waitMs = await new Promise<number>((go, fail) => {
       const line = lines.get(name)
       if (line) line.push({ recipients, go, fail })
@@ -51,4 +50,7 @@ export function sendRate({
     })
     if (waitMs > 0) await sleep(waitMs)
   }
+
+  return ({ name }, recipients, sleep = ms => new Promise(resolve => setTimeout(resolve, ms))) =>
+    ratePerSecond(name) === null ? null : takeTurn(name, recipients, sleep)
 }

@@ -17,6 +17,7 @@ import { type AttemptDeps, attemptEmail, type EmailInHand } from '../../src/pipe
 import { attemptLog } from '../../src/pipeline/attempt-log.ts'
 import { HtmlChecker } from '../../src/pipeline/html-check.ts'
 import { reportsOf } from '../../src/pipeline/keep-reports.ts'
+import { timeLimit } from '../../src/pipeline/time-limit.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
 import type { Answer } from './gateway.ts'
 
@@ -182,7 +183,8 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
     report: () => {},
     gate: new Gate(1000),
     hands: new Gate(1000),
-    pace: async () => {},
+    pace: () => null,
+    limit: timeLimit(30_000),
     suppressedMeanwhile: ticket => isSuppressedMeanwhile(db, ticket),
     attachments: outboxId => loadAttachments(db, outboxId),
     luggage: makeLuggage(),
