@@ -15,6 +15,7 @@ declare
   served int;
   -- What is left of the turn of the company served last.
   owed int;
+  limited boolean := cardinality(p_busy) > 0;
   instant timestamptz;
   spots tid[];
   ids uuid[];
@@ -65,7 +66,8 @@ begin
       select p_per_turn * co.weight as take, co.rate_per_second is not null as rated, case
         when co.paused_at is not null then 0
         when co.rate_per_second is not null then claim_room(co.company_id, co.rate_per_second, p_busy, p_left, p_most, instant)
-        else coalesce(p_left[array_position(p_busy, co.company_id)], p_most) end as room
+        when limited then coalesce(p_left[array_position(p_busy, co.company_id)], p_most)
+        else p_most end as room
       from companies co where co.company_id = n.company_id limit 1) t on true
     where c.filled < p_size
   ), picked as (
