@@ -36,7 +36,7 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
     'read-emails-for-feedback',
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
-       o.status = 'UNKNOWN' or (o.started_at is not null and exists (
+       o.status = 'UNKNOWN' or (o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING') and o.started_at is not null and exists (
          select from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
        case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
@@ -134,7 +134,9 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
     tx,
     'put-feedback-emails',
     `update email_outbox o set status = i.s,
-       lease_id = case when i.moved then null else o.lease_id end, started_at = case when i.moved then null else o.started_at end,
+       lease_id = case when i.moved then null else o.lease_id end,
+       -- With received_at, this row tells when it was started.
+       started_at = case when i.moved and o.received_at is null then null else o.started_at end,
        next_attempt_at = case when i.moved then null else o.next_attempt_at end,
        message_id = coalesce(o.message_id, i.m), sent_at = coalesce(o.sent_at, least(i.sent, now())),
        delivered_at = least(o.delivered_at, i.delivered), bounced_at = least(o.bounced_at, i.bounced),
