@@ -64,7 +64,7 @@ async function put(count: number, change: DraftChange = {}, paused = false): Pro
     api.db.pool,
     many(count, () => draft(companyId, { html: null, text: 'Hi', ...change })),
   )
-  await ringBell(api.db.pool, 'email_ready')
+  await ringBell(api.db.pool, 'email_ready', 'another process')
   return ids
 }
 const statuses = async (ids: string[]): Promise<string[]> =>

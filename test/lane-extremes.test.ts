@@ -34,7 +34,7 @@ async function work(env: Record<string, string>): Promise<void> {
 async function put(count = 1): Promise<string[]> {
   const drafts = Array.from({ length: count }, () => draft(companyId, { html: null, text: 'Hi' }))
   const ids = await accept(api.db.pool, drafts)
-  await ringBell(api.db.pool, 'email_ready')
+  await ringBell(api.db.pool, 'email_ready', 'another process')
   return ids
 }
 const untilSent = (ids: string[], patienceMs = 3_000) =>

@@ -66,7 +66,7 @@ describe.each([
     // Without HTML nothing is looked at on another thread, so that what was claimed first is sent first.
     const drafts = many(count, () => draft(companyId, { html: null, text: 'Hi', ...change }))
     const ids = await accept(api.db.pool, drafts)
-    await ringBell(api.db.pool, 'email_ready')
+    await ringBell(api.db.pool, 'email_ready', 'another process')
     return ids
   }
   const statuses = async (ids: string[]): Promise<string[]> =>

@@ -1,12 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import type { Queryable } from './pool.ts'
 
 /** Something became ready: an e-mail to send, a webhook to deliver. */
 export type Bell = 'email_ready' | 'webhook_ready'
 
+/** Says which process rang: its own workers know already, and would look a second time for nothing. */
+const RINGER: string = randomUUID()
+
 /** Tells the workers of other processes. A statement of its own: inside the accept, NOTIFY would line up all commits. */
-export async function ringBell(db: Queryable, bell: Bell): Promise<void> {
-  await db.query(`notify ${bell}`)
+export async function ringBell(db: Queryable, bell: Bell, ringer = RINGER): Promise<void> {
+  await db.query('select pg_notify($1, $2)', [bell, ringer])
 }
 
 /** Hears the bells of other processes, over a connection of its own that is opened again when lost. */
@@ -23,7 +27,9 @@ export function hearBells(
   async function listen(): Promise<void> {
     const fresh = new pg.Client({ connectionString: url, application_name: 'email-gateway-bell', keepAlive: true })
     client = fresh
-    fresh.on('notification', ({ channel }) => onRing[channel as Bell]?.())
+    fresh.on('notification', ({ channel, payload }) => {
+      if (payload !== RINGER) onRing[channel as Bell]?.()
+    })
     fresh.on('error', error => {
       onError(error)
       again()

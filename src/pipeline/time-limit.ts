@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events'
+
 /** Calls that begin within this time share a signal: one for each, with its timer, costs more than everything else about a call. */
 const SHARED_MS = 100
 
@@ -13,6 +15,8 @@ export function timeLimit(ms: number): () => AbortSignal {
     const nowMs = performance.now()
     if (shared && nowMs < untilMs) return shared
     const limit = new AbortController()
+    // Every call listens to it, and Node would take more than ten for a leak.
+    setMaxListeners(0, limit.signal)
     setTimeout(() => limit.abort(new TimeoutError()), ms + SHARED_MS).unref()
     shared = limit.signal
     untilMs = nowMs + SHARED_MS
