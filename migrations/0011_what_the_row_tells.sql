@@ -62,6 +62,43 @@ end $$;
 create trigger log_the_start after insert or update of since on unknown_sends for each row execute function log_the_start();
 create trigger log_the_start after insert or update of moved_at on dead_letters for each row execute function log_the_start();
 
+-- That an e-mail was sent is told of all its recipients by its own row, too: their rows are written when something else becomes of
+-- them. The view has the name and the columns that the table had.
+alter table email_recipients rename to email_recipient_list;
+do $$
+declare
+  child regclass;
+begin
+  for child in select inhrelid from pg_inherits where inhparent = 'email_recipient_list'::regclass loop
+    execute format('alter table %s rename to %I', child, replace(child::text, 'email_recipients', 'email_recipient_list'));
+  end loop;
+end $$;
+
+create view email_recipients as
+select l.outbox_id, l.ordinal, l.kind, l.address, l.display_name, l.address_key,
+  case when l.status = 'PENDING' and o.sent_at is not null then 'SENT' else l.status end as status, l.suppressed
+from email_recipient_list l left join email_outbox o on o.outbox_id = l.outbox_id;
+alter view email_recipients alter column status set default 'PENDING', alter column suppressed set default false;
+
+-- For a process of the version before, and for whoever corrects a row by hand.
+create function put_email_recipient() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into email_recipient_list (outbox_id, ordinal, kind, address, display_name, address_key, status, suppressed)
+    values (new.outbox_id, new.ordinal, new.kind, new.address, new.display_name, new.address_key, new.status, new.suppressed);
+    return new;
+  elsif tg_op = 'UPDATE' then
+    update email_recipient_list set kind = new.kind, address = new.address, display_name = new.display_name, address_key = new.address_key,
+      status = new.status, suppressed = new.suppressed
+    where outbox_id = old.outbox_id and ordinal = old.ordinal;
+    return new;
+  end if;
+  delete from email_recipient_list where outbox_id = old.outbox_id and ordinal = old.ordinal;
+  return old;
+end $$;
+create trigger put_email_recipient instead of insert or update or delete on email_recipients
+  for each row execute function put_email_recipient();
+
 -- Room for both versions that an e-mail's life adds to its row: at 60, a quarter of all updates went to another page and into both
 -- indexes. What lies there already stays as it is.
 do $$
@@ -81,12 +118,12 @@ declare
   upper_bound uuid := uuid_v7_floor((p_day + 1)::timestamp at time zone 'UTC');
 begin
   perform pg_advisory_xact_lock(hashtext('ensure_email_partitions'));
-  foreach parent in array array['email_outbox', 'email_recipients', 'email_content', 'email_attachments', 'email_event_log']
+  foreach parent in array array['email_outbox', 'email_recipient_list', 'email_content', 'email_attachments', 'email_event_log']
   loop
     child := parent || '_' || to_char(p_day, 'YYYYMMDD');
     continue when to_regclass(child) is not null;
     execute format('create table %I (like %I including defaults including constraints including storage)', child, parent);
-    if parent in ('email_outbox', 'email_recipients') then
+    if parent in ('email_outbox', 'email_recipient_list') then
       -- Room for the heap-only updates of the e-mail's own life.
       execute format('alter table %I set (fillfactor = %s)', child, case parent when 'email_outbox' then 40 else 60 end);
     end if;

@@ -159,7 +159,7 @@ test('an old and a new e-mail start and end together, and their events are found
     Array.from({ length: 1000 }, () => draft(companyId)),
   )
   const { leaseId } = await claim(db.hot, 1000)
-  await db.pool.query('analyze email_outbox, email_event_log, email_recipients')
+  await db.pool.query('analyze email_outbox, email_event_log, email_recipient_list')
   const read = (act: Parameters<typeof rowsRead>[2]) => rowsRead(db.hot, '^email_', act)
   const starts = [ids[0]!, ids.at(-1)!].map(id => startOf(leaseId, id))
   const begin = async (client: Queryable) => expect(await startAttempts(client, starts)).toEqual([true, true])

@@ -39,17 +39,19 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
   return missing ? eventIds.map(id => !missing.includes(id)) : eventIds.map(() => true)
 }
 
+/** The lease is looked up for each, not joined: of a join one row is expected, and e-mails would be looked up among all ids for each. */
 const START = `
-with input as materialized (
-  select * from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::int[], $9::int[], $10::uuid[]) as x(o, l, a, p, n, b, e)
-), held as materialized (
+with held as materialized (
   select lease_id, taken_at from leases where lease_id = any($3) for key share
+), input as materialized (
+  select x.*, (select taken_at from held where lease_id = x.l) as t
+  from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::int[], $9::int[], $10::uuid[]) as x(o, l, a, p, n, b, e)
 ), started as (
   update email_outbox o set status = 'PROCESSING', lease_id = i.l, attempts = i.n, attempt_id = i.a, provider = i.p,
-    received_at = h.taken_at, started_at = now(), next_attempt_at = null
-  from input i join held h on h.lease_id = i.l
-  where o.outbox_id = i.o and o.outbox_id = any(array(select o from input)) and o.outbox_id between $1 and $2 and o.attempts = i.b
-    and ${WAITING_AND_DUE}
+    received_at = i.t, started_at = now(), next_attempt_at = null
+  from input i
+  where o.outbox_id = i.o and o.outbox_id = any(array(select o from input)) and o.outbox_id between $1 and $2 and i.t is not null
+    and o.attempts = i.b and ${WAITING_AND_DUE}
   returning i.e
 )
 select case when count(*) < cardinality($10::uuid[]) then (

@@ -99,7 +99,7 @@ const storable = (json: string) =>
 
 /**
  * Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. The facts of the start stay in
- * the e-mail's row, which tells them from now on: nothing is written over them.
+ * the e-mail's row, which tells them from now on: nothing is written over them. And it tells of its recipients that they were sent to.
  */
 const SETTLE_SENT = `
 with input as materialized (
@@ -109,9 +109,6 @@ with input as materialized (
     sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
   from input i where o.outbox_id = i.o and o.outbox_id = any(array(select o from input)) and o.lease_id = i.l and o.outbox_id between $1 and $2
   returning o.outbox_id, o.company_id, o.attempts, i.*
-), put_recipients as (
-  update email_recipients r set status = 'SENT' from settled s
-  where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $1 and $2
 ), put_events as (
   insert into email_event_log (outbox_id, event_id, type, metadata)
   select outbox_id, e, 'SENT', jsonb_build_object('messageId', m, 'attempt', attempts, 'durationMs', d) from settled
@@ -164,7 +161,7 @@ with input as materialized (
     and ${GUARDS[guard]}
   returning o.*, i.guard, i.events, i."eventId", i.type, i.metadata, i.dead, i.unknown, i."leftOut", i.counter, i.label
 ), put_recipients as (
-  update email_recipients r set suppressed = coalesce(r.ordinal = any(s."leftOut"), false), status = case
+  update email_recipient_list r set suppressed = coalesce(r.ordinal = any(s."leftOut"), false), status = case
       when r.ordinal = any(s."leftOut") then 'REJECTED'
       when s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then s.status else r.status end
   from settled s
