@@ -63,7 +63,7 @@ test('an old and a new e-mail are read together without what lies between them',
     db,
     Array.from({ length: 1000 }, () => draft(companyId!)),
   )
-  await db.query('analyze email_outbox, email_content, email_recipients, email_attachments')
+  await db.query('analyze email_outbox, email_content, email_recipient_list, email_attachments')
   const read = await rowsRead(gateway.db.hot, '^email_', async client => {
     expect((await loadTickets(client, [ids[0]!, ids.at(-1)!])).size).toBe(2)
   })
