@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { type Config, type Role, suppressionPolicy } from './config.ts'
 import { keyRing } from './contracts/encryption.ts'
@@ -40,10 +41,11 @@ export async function startGateway(
 ): Promise<Gateway> {
   const { db } = storage
   const html = new HtmlChecker(config.hashPepper)
-  const sending = role === 'api' ? null : await makeSending(config, storage, html, log, providersOf)
+  const ringer = randomUUID()
+  const sending = role === 'api' ? null : await makeSending(config, storage, html, ringer, log, providersOf)
   const bells: Record<Bell, () => void> = {
-    email_ready: makeBell(db, 'email_ready', () => sending?.nudge(), log),
-    webhook_ready: makeBell(db, 'webhook_ready', () => sending?.wakeCourier(), log),
+    email_ready: makeBell(db, 'email_ready', ringer, () => sending?.nudge(), log),
+    webhook_ready: makeBell(db, 'webhook_ready', ringer, () => sending?.wakeCourier(), log),
   }
   let api: Awaited<ReturnType<typeof startApi>> | null = null
   const stop = async () => {
@@ -64,13 +66,13 @@ export async function startGateway(
 }
 
 /** What became ready wakes this process at once, and the others through Postgres, a hundred times a second at most. */
-function makeBell(db: Database, bell: Bell, here: () => void, log: Logger): () => void {
+function makeBell(db: Database, bell: Bell, ringer: string, here: () => void, log: Logger): () => void {
   let ringing: NodeJS.Timeout | null = null
   return () => {
     here()
     ringing ??= setTimeout(() => {
       ringing = null
-      ringBell(db.pool, bell).catch(error =>
+      ringBell(db.pool, bell, ringer).catch(error =>
         log.debug({ err: error }, 'Could not wake the other workers; they look by themselves'),
       )
     }, RING_MS)
@@ -90,6 +92,7 @@ async function makeSending(
   config: Config,
   { db, url, alone }: Storage,
   html: HtmlChecker,
+  ringer: string,
   log: Logger,
   providersOf: typeof makeProviders,
 ): Promise<Sending> {
@@ -115,7 +118,7 @@ async function makeSending(
       if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
       stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, retentionDays, nudge }, log))
       const rings = { email_ready: nudge, webhook_ready: wakeCourier }
-      stops.push(hearBells(url, rings, error => log.debug({ err: error }, 'The bell was lost')))
+      stops.push(hearBells(url, ringer, rings, error => log.debug({ err: error }, 'The bell was lost')))
       courier.start()
       await line.start()
       feedback.start()

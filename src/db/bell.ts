@@ -1,21 +1,21 @@
-import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import type { Queryable } from './pool.ts'
 
 /** Something became ready: an e-mail to send, a webhook to deliver. */
 export type Bell = 'email_ready' | 'webhook_ready'
 
-/** Says which process rang: its own workers know already, and would look a second time for nothing. */
-const RINGER: string = randomUUID()
-
-/** Tells the workers of other processes. A statement of its own: inside the accept, NOTIFY would line up all commits. */
-export async function ringBell(db: Queryable, bell: Bell, ringer = RINGER): Promise<void> {
+/**
+ * Tells the workers of other gateways, and says who rang: one's own know already, and would look a second time for nothing. A
+ * statement of its own: inside the accept, NOTIFY would line up all commits.
+ */
+export async function ringBell(db: Queryable, bell: Bell, ringer: string): Promise<void> {
   await db.query('select pg_notify($1, $2)', [bell, ringer])
 }
 
-/** Hears the bells of other processes, over a connection of its own that is opened again when lost. */
+/** Hears the bells that others than `ringer` ring, over a connection of its own that is opened again when lost. */
 export function hearBells(
   url: string,
+  ringer: string,
   onRing: Record<Bell, () => void>,
   onError: (error: Error) => void,
 ): () => Promise<void> {
@@ -28,7 +28,7 @@ export function hearBells(
     const fresh = new pg.Client({ connectionString: url, application_name: 'email-gateway-bell', keepAlive: true })
     client = fresh
     fresh.on('notification', ({ channel, payload }) => {
-      if (payload !== RINGER) onRing[channel as Bell]?.()
+      if (payload !== ringer) onRing[channel as Bell]?.()
     })
     fresh.on('error', error => {
       onError(error)
