@@ -29,7 +29,7 @@ export type FeederOptions = {
   log: Logger
 }
 
-/** Jobs in a worker's hands for each that may be calling: the others are being read or written. */
+/** Jobs in a worker's hands for each that may be calling: the others are being read, and their starts written. */
 export const JOBS_PER_HAND = 1.5
 /**
  * The window: jobs waiting and in hand, for each in hand. Where none waits, a worker fetches each by itself, which costs a half
@@ -43,13 +43,17 @@ const COUNT_HANDS_EVERY_MS = 2_000
 /** How soon a full window is looked at again. */
 const FULL_MS = 4
 
-/** Without a company: a job that is not one of ours. A worker drops it; until then it takes its place in the window. */
-type Dispatched = { companyId: string | null; sinceMs: number }
+/**
+ * Without a company: a job that is not one of ours. A worker drops it; until then it takes its place in the window.
+ * `look`: the last one that found it there.
+ */
+type Dispatched = { companyId: string | null; sinceMs: number; look: number }
 
 /** Keeps a small window of the fair order on the queue. One process does at a time; whichever it is. */
 export class Feeder {
   readonly #options: FeederOptions
   readonly #dispatched = new Map<string, Dispatched>()
+  #look = 0
   #stopping = false
   #nudged = false
   #wake: (() => void) | null = null
@@ -119,26 +123,27 @@ export class Feeder {
   /** Answers how long to sleep. A connection that is being made is no trouble yet. */
   async #feed(): Promise<number> {
     if (['connecting', 'connect'].includes(this.#options.redis.status)) return FULL_MS
-    const queued = await this.#queued()
+    await this.#lookAtQueue()
     const nowMs = performance.now()
     if (nowMs - this.#returnedMs > RETURN_EVERY_MS) {
       this.#returnedMs = nowMs
-      await this.#returnUndelivered(queued)
+      await this.#returnUndelivered()
     }
     await this.#countHands(nowMs)
-    const room = Math.ceil(WINDOW_TIMES * JOBS_PER_HAND * this.#hands) - queued.length
-    if (room < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
+    const queued = this.#dispatched.size
+    const room = Math.ceil(WINDOW_TIMES * JOBS_PER_HAND * this.#hands) - queued
+    if (room < 1 || (room < this.#hands / 4 && queued > 0)) return FULL_MS
     // The same claim would find nothing again, and cost a commit each time.
     if (nowMs - this.#cappedMs < this.#options.idleMs) return FULL_MS
-    const allowed = this.#options.mayClaim() - queued.length
+    const allowed = this.#options.mayClaim() - queued
     // Parked providers stay so for minutes; the one that comes back calls.
     return allowed < 1 ? this.#options.idleMs : this.#fill(Math.min(room, allowed))
   }
 
   /** What is left of a job that is in no list is removed: BullMQ would not add another of the same name. */
-  async #returnUndelivered(queued: string[]): Promise<void> {
+  async #returnUndelivered(): Promise<void> {
     const { returnUndelivered, redis, queue, log } = this.#options
-    const gone = await returnUndelivered(queued.filter(isUuid))
+    const gone = await returnUndelivered([...this.#dispatched.keys()].filter(isUuid))
     if (gone.length === 0) return
     log.warn({ count: gone.length }, 'Jobs were gone from the queue; their e-mails are back in line')
     await redis.del(gone.map(id => queue.toKey(id)))
@@ -150,32 +155,37 @@ export class Feeder {
     this.#countedMs = nowMs
   }
 
-  /** What is there, and what is just being put there. Waiting first: a job that moves on between the two readings is seen. */
-  async #queued(): Promise<string[]> {
+  /**
+   * Finds what is there, and what is just being put there; forgets what has left, and learns of what another feeder put there.
+   * Waiting first: a job that moves on between the two readings is seen.
+   */
+  async #lookAtQueue(): Promise<void> {
     const { queue, redis } = this.#options
     const replies = await redis.multi().lrange(queue.toKey('wait'), 0, -1).lrange(queue.toKey('active'), 0, -1).exec()
-    const there = (replies ?? []).flatMap(([error, list]) => {
+    const look = ++this.#look
+    const strangers = this.#onTheWay.filter(id => !this.#saw(id, look))
+    for (const [error, list] of replies ?? []) {
       if (error) throw error
-      return list as string[]
-    })
-    const ids = [...new Set([...there, ...this.#onTheWay])]
-    await this.#follow(ids)
-    return ids
-  }
-
-  /** Forgets what has left the queue, and learns of what another feeder put there. */
-  async #follow(ids: string[]): Promise<void> {
-    const present = new Set(ids)
-    for (const id of this.#dispatched.keys()) {
-      if (present.has(id)) continue
+      strangers.push(...(list as string[]).filter(id => !this.#saw(id, look)))
+    }
+    for (const [id, job] of this.#dispatched) {
+      if (job.look === look) continue
       this.#dispatched.delete(id)
       this.#cappedMs = Number.NEGATIVE_INFINITY
     }
-    const strangers = ids.filter(id => !this.#dispatched.has(id))
-    if (strangers.length === 0) return
+    if (strangers.length > 0) await this.#learn(strangers, look)
+  }
+
+  #saw(id: string, look: number): boolean {
+    const job = this.#dispatched.get(id)
+    if (job) job.look = look
+    return job !== undefined
+  }
+
+  async #learn(strangers: string[], look: number): Promise<void> {
     const companies = await this.#options.companiesOf(strangers.filter(isUuid))
     const sinceMs = performance.now()
-    for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? null, sinceMs })
+    for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? null, sinceMs, look })
   }
 
   /**
@@ -189,7 +199,8 @@ export class Feeder {
     const failed = this.#addingFailed
     this.#addingFailed = null
     const sinceMs = performance.now()
-    for (const { outboxId, companyId } of batch.jobs) this.#dispatched.set(outboxId, { companyId, sinceMs })
+    for (const { outboxId, companyId } of batch.jobs)
+      this.#dispatched.set(outboxId, { companyId, sinceMs, look: this.#look })
     if (batch.jobs.length > 0) this.#adding = this.#add(batch)
     if (failed) throw failed
     if (batch.jobs.length > 0) return 0
