@@ -17,8 +17,8 @@ import { Batcher } from './pipeline/batcher.ts'
 import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from './pipeline/claim-fairly.ts'
 
 const FEEDER_SECONDS = 5
-/** Jobs that arrive together are received together. */
-const RECEIPT_BATCH = { maxItems: 256, concurrency: 2 }
+/** Jobs that arrive together, or while others are being received, are received together. */
+const RECEIPT_BATCH = { maxItems: 256, concurrency: 1 }
 
 /** Two connections: the worker's blocks, and waits for a Redis that is away; the feeder's says so and tries again. */
 export function bullmqLane(
@@ -52,14 +52,14 @@ export function bullmqLane(
       }
     },
   })
-  const lane = new BullmqLane<Ticket | null>({
+  const lane = new BullmqLane<Ticket>({
     connection: blocking,
     concurrency: config.WORKER_CONCURRENCY,
     feeder: feeder.feeder,
     leases,
     receive: outboxId => receipts.add(outboxId),
     // Whose it is, the e-mail says: a job has no authority.
-    work: hand => attemptEmail({ ...hand, companyId: hand.content?.companyId ?? hand.companyId }, attempt),
+    work: hand => attemptEmail({ ...hand, companyId: hand.content.companyId }, attempt),
     poison: ({ jobId, reason }) => {
       log.error({ jobId, reason }, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
       countOne(db.pool, 'poison_jobs', reason).catch(() => {})
