@@ -85,11 +85,11 @@ function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: Clai
     resign: () => resignFeeder(db.hot, holder),
     concurrency: () => totalConcurrency(db.hot, 'bullmq'),
     claim: limits => dispatchFairly(db.hot, limits, claim),
-    takeBack: ({ leaseId, jobs }) =>
+    takeBack: ({ leaseId, claimed }) =>
       takeBack(
         db.hot,
         leaseId,
-        jobs.map(job => job.outboxId),
+        claimed.map(one => one.outboxId),
       ),
     returnUndelivered: queued => returnUndelivered(db.hot, queued, 1),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),

@@ -10,6 +10,7 @@ import { listCounters } from '../src/db/counters.ts'
 import { BullmqLane, type BullmqLaneOptions } from '../src/lanes/bullmq.ts'
 import type { Feeder } from '../src/lanes/feeder.ts'
 import { HeldLeases } from '../src/lanes/held-leases.ts'
+import { QueueWindow } from '../src/lanes/window.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from './support/holding-resend.ts'
 import { accept, CLEAN_LINE, type DraftChange, draft, forgotten, storyOf, typesOf } from './support/line.ts'
@@ -250,6 +251,33 @@ describe('the feeder', () => {
   })
 })
 
+test('the window learns of jobs that another feeder put there, and of none that leaves while it looks', async () => {
+  const [ours, leaving, stranger] = [uuidv7(), uuidv7(), uuidv7()]
+  const asked: string[] = []
+  let places = 0
+  const window = new QueueWindow({
+    queue,
+    redis,
+    companiesOf: async ids => {
+      asked.push(...ids)
+      return new Map()
+    },
+    onLeave: () => places++,
+  })
+  window.put([ours!, leaving!].map(outboxId => ({ outboxId, companyId: uuidv7() })))
+  for (const id of [ours!, leaving!, stranger!, 'not-one-of-ours']) await add(id, dataOf(id))
+  window.arrived()
+  const looking = window.look()
+  window.left(leaving!)
+  await looking
+  expect(asked).toEqual([stranger])
+  expect(window.ids().toSorted()).toEqual([ours, stranger].toSorted())
+  expect([window.size, places]).toEqual([3, 1])
+  await redis.flushall()
+  await window.look()
+  expect([window.size, places]).toEqual([0, 4])
+})
+
 /** A lane whose e-mails need no Postgres; its leases are called after them. */
 function bareLane(work: BullmqLaneOptions<null>['work']) {
   const ended: string[][] = []
@@ -263,7 +291,7 @@ function bareLane(work: BullmqLaneOptions<null>['work']) {
   const lane = new BullmqLane<null>({
     connection,
     concurrency: 2,
-    feeder: { start() {}, nudge() {}, stop: async () => {} } as unknown as Feeder,
+    feeder: { start() {}, nudge() {}, left() {}, stop: async () => {} } as unknown as Feeder,
     async receive(outboxId) {
       leases.hold(`of ${outboxId}`, 1)
       return { kind: 'taken', leaseId: `of ${outboxId}`, content: null }

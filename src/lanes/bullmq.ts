@@ -58,6 +58,7 @@ export class BullmqLane<Content> implements Lane {
       removeOnFail: { count: 0 },
     })
     this.#sayOnce(this.#worker)
+    this.#worker.on('completed', job => feeder.left(job.id!))
     this.#worker.on('failed', (job, error) => this.#brokeOff(job, error))
     feeder.start()
   }

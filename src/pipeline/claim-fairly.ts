@@ -58,12 +58,14 @@ export async function dispatchFairly(
     ended: [],
   })
   options.counted(claimed.length)
-  if (claimed.length === 0) return { leaseId, jobs: [] }
-  const facts = await loadJobFacts(
-    db,
-    claimed.map(one => one.outboxId),
-  )
-  return { leaseId, jobs: facts.map(fact => ({ ...fact, htmlRef: fact.outboxId })) }
+  const jobs = async () => {
+    const facts = await loadJobFacts(
+      db,
+      claimed.map(one => one.outboxId),
+    )
+    return facts.map(fact => ({ ...fact, htmlRef: fact.outboxId }))
+  }
+  return { leaseId, claimed, jobs }
 }
 
 /** The queue would not take them: as if they had never been claimed. */
