@@ -8,6 +8,7 @@ import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from './d
 import type { Ticket } from './db/tickets.ts'
 import { totalConcurrency } from './db/workers.ts'
 import { BullmqLane } from './lanes/bullmq.ts'
+import { CrowdRedis } from './lanes/crowd-redis.ts'
 import { Feeder } from './lanes/feeder.ts'
 import type { HeldLeases } from './lanes/held-leases.ts'
 import { checkRedisSettings, sentenceOf } from './lanes/redis-settings.ts'
@@ -30,7 +31,7 @@ export function bullmqLane(
 ) {
   const { config, db, log } = parts
   const onError = (error: Error) => log.debug({ err: error }, 'Redis is out of reach')
-  const blocking = new Redis(redisUrl, { maxRetriesPerRequest: null }).on('error', onError)
+  const blocking = new CrowdRedis(redisUrl, { maxRetriesPerRequest: null }).on('error', onError)
   const quick = new Redis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: 5_000 })
   quick.on('error', onError)
   const feeder = makeFeeder(parts, quick, claim)
