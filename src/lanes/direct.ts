@@ -33,6 +33,8 @@ export type DirectLaneOptions<Content> = {
  */
 const AHEAD_MS = 12
 const WORTHWHILE = 1 / 3
+/** Until a claim that found less than it asked for is followed by another, unless somebody calls. */
+const BREATH_MS = 4
 /** Answered by the provider, not yet written: at most so many times the concurrency. */
 const UNSETTLED_TIMES = 4
 
@@ -76,30 +78,34 @@ export class DirectLane<Content> implements Lane {
 
   async #run(): Promise<void> {
     while (!this.#stopping) {
-      const claimed = await this.#claim()
-      if (claimed === 0) await this.#sleep()
+      const found = await this.#claim()
+      if (found === 'nothing') await this.#sleep(this.#options.idleMs)
+      else if (found === 'little') await this.#takeBreath()
     }
   }
 
   /** Claims when a worthwhile part of the room is free: a claim for each single free hand would cost more than it brings. */
-  async #claim(): Promise<number> {
+  async #claim(): Promise<'nothing' | 'little' | 'all'> {
     const { concurrency, mayClaim, leases } = this.#options
     const ahead = this.#ahead()
     const free = concurrency + ahead - this.#inHand
     const size = Math.min(free, UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inHand)
     this.#nudged = false
-    if (size < 1 || (free < ahead * WORTHWHILE && this.#inHand > 0)) return 0
+    if (size < 1 || (free < ahead * WORTHWHILE && this.#inHand > 0)) return 'nothing'
     const ended = leases.takeEnded()
     try {
       const { left, most } = this.#allowances(free)
       const batch = await this.#options.claim({ size, ended, left, most })
-      if (batch) void this.#runBatch(batch)
-      else this.#dry = !this.#nudged && [...left.values()].every(room => room > 0)
-      return batch?.items.length ?? 0
+      if (batch) {
+        void this.#runBatch(batch)
+        return batch.items.length < size ? 'little' : 'all'
+      }
+      this.#dry = !this.#nudged && [...left.values()].every(room => room > 0)
+      return 'nothing'
     } catch (error) {
       leases.remember(ended)
       this.#options.log.error({ err: error }, 'Could not claim e-mails; trying again')
-      return 0
+      return 'nothing'
     }
   }
 
@@ -179,11 +185,18 @@ export class DirectLane<Content> implements Lane {
     }
   }
 
-  async #sleep(): Promise<void> {
+  /** There is hardly more where less was found than asked for, and whatever comes now calls: asking at once would be for nothing. */
+  async #takeBreath(): Promise<void> {
+    this.#dry = true
+    await this.#sleep(BREATH_MS)
+    this.#dry = false
+  }
+
+  async #sleep(ms: number): Promise<void> {
     if (this.#unsettled === 0) await this.#options.leases.endNow()
     if (this.#nudged || this.#stopping) return
     await new Promise<void>(resolve => {
-      const timer = setTimeout(done, this.#options.idleMs)
+      const timer = setTimeout(done, ms)
       const lane = this
       function done() {
         clearTimeout(timer)

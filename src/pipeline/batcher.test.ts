@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Batcher } from './batcher.ts'
+import { Batcher, type BatcherOptions } from './batcher.ts'
 
 type Flush = { items: number[]; answer: (outcomes?: string[]) => void; fail: (error: Error) => void }
 
@@ -7,7 +7,7 @@ const answerTo = (item: number) => `done ${item}`
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
 /** A flush that ends when the test says so. */
-function manual(options: { maxItems?: number; concurrency?: number; maxWeight?: number } = {}) {
+function manual(options: Partial<BatcherOptions<number, string>> = {}) {
   const flushes: Flush[] = []
   const batcher = new Batcher<number, string>({
     maxItems: 100,
@@ -65,6 +65,44 @@ describe('self-clocking', () => {
       expect(await outcome).toBe(answerTo(item))
     }
     expect(taken()).toEqual([[1], [2]])
+  })
+})
+
+describe('gathering', () => {
+  test('a lone item waits for company, and goes without when none comes in time', async () => {
+    const { addAll, taken } = manual({ gather: { ms: 20, enough: 10 } })
+    addAll(1)
+    await turn()
+    addAll(2)
+    await turn()
+    expect(taken()).toEqual([])
+    await new Promise(resolve => setTimeout(resolve, 40))
+    expect(taken()).toEqual([[1, 2]])
+  })
+
+  test('enough of them wait for nobody', async () => {
+    const { addAll, taken } = manual({ gather: { ms: 60_000, enough: 3 } })
+    addAll(1, 2)
+    await turn()
+    expect(taken()).toEqual([])
+    addAll(3)
+    await turn()
+    expect(taken()).toEqual([[1, 2, 3]])
+  })
+
+  test('those that came during a flush are gathered anew when it ends', async () => {
+    const { addAll, flushes, taken } = manual({ gather: { ms: 20, enough: 2 } })
+    const first = addAll(1, 2)
+    await turn()
+    addAll(3)
+    flushes[0]!.answer()
+    await Promise.all(first)
+    addAll(4)
+    await turn()
+    expect(taken()).toEqual([
+      [1, 2],
+      [3, 4],
+    ])
   })
 })
 

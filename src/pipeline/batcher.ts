@@ -9,6 +9,8 @@ export type BatcherOptions<In, Out> = {
   maxWeight?: number
   /** A flush beside another starts only for this much: fewer, fuller flushes until there is work for two. */
   worthAnother?: number
+  /** For writes nobody waits for: so long, the first of them waits for others, until there are enough. */
+  gather?: { ms: number; enough: number }
 }
 
 type Waiting<In, Out> = {
@@ -28,6 +30,7 @@ export class Batcher<In, Out> {
   #waitingWeight = 0
   #underWay = 0
   #scheduled = false
+  #gathering: NodeJS.Timeout | null = null
 
   constructor(options: BatcherOptions<In, Out>) {
     this.#options = options
@@ -45,6 +48,11 @@ export class Batcher<In, Out> {
   /** After the current turn of the event loop: requests that arrived in one read travel together. */
   #schedule(): void {
     if (this.#scheduled || !this.#mayFlush()) return
+    const { gather } = this.#options
+    if (gather && this.#waiting.length < gather.enough) {
+      this.#gathering ??= setTimeout(() => this.#startFlushes(), gather.ms)
+      return
+    }
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -58,6 +66,8 @@ export class Batcher<In, Out> {
   }
 
   #startFlushes(): void {
+    if (this.#gathering) clearTimeout(this.#gathering)
+    this.#gathering = null
     while (this.#mayFlush()) void this.#flush(this.#takeBatch())
   }
 
@@ -85,7 +95,8 @@ export class Batcher<In, Out> {
       for (const waiting of batch) waiting.reject(error)
     } finally {
       this.#underWay--
-      this.#startFlushes()
+      if (this.#options.gather) this.#schedule()
+      else this.#startFlushes()
     }
   }
 }
