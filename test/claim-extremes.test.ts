@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { updateCompany } from '../src/db/companies.ts'
-import type { Queryable } from '../src/db/pool.ts'
+import { inTransaction, type Queryable, RING_AGAIN } from '../src/db/pool.ts'
+import { cancelEmail } from '../src/db/schedule.ts'
 import { loadTickets } from '../src/db/tickets.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
-import { accept, CLEAN_LINE, claim, draft } from './support/line.ts'
+import { accept, CLEAN_LINE, claim, draft, forgotten, start } from './support/line.ts'
 import { rowsRead } from './support/rows-read.ts'
 
 let gateway: TestGateway
@@ -62,9 +63,62 @@ test('an old and a new e-mail are read together without what lies between them',
     db,
     Array.from({ length: 1000 }, () => draft(companyId!)),
   )
-  await db.query('analyze email_outbox, email_content, email_recipients, email_attachments')
+  await db.query('analyze email_outbox, email_content, email_recipient_list, email_attachments')
   const read = await rowsRead(gateway.db.hot, '^email_', async client => {
     expect((await loadTickets(client, [ids[0]!, ids.at(-1)!])).size).toBe(2)
   })
   expect(read).toBeLessThan(20)
+})
+
+test('a claim that finds nothing writes nothing', async () => {
+  const wrote = await inTransaction(gateway.db.hot, async tx => {
+    expect((await claim(tx, 100)).claimed).toEqual([])
+    return (await tx.query('select pg_current_xact_id_if_assigned() is not null as wrote')).rows[0].wrote
+  })
+  expect(wrote).toBe(false)
+})
+
+/** What a claim takes that comes in the middle of somebody else's transaction, and waits for its end. */
+async function claimDuring(act: (tx: Queryable) => Promise<unknown>) {
+  let claiming: ReturnType<typeof claim> | undefined
+  await inTransaction(gateway.db.pool, async tx => {
+    await act(tx)
+    claiming = claim(db, 100)
+    await vi.waitFor(async () => {
+      const { rowCount } = await gateway.db.pool.query(
+        `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+      )
+      expect(rowCount).toBe(1)
+    })
+  })
+  return claiming!
+}
+
+test('a doorbell that is rung again in the middle of a claim is waited for, and the e-mail is handed out once', async () => {
+  const [companyId] = await companies(1)
+  const ids = await accept(
+    db,
+    Array.from({ length: 5 }, () => draft(companyId!)),
+  )
+  const first = await claimDuring(tx =>
+    tx.query(`insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2) ${RING_AGAIN}`, [
+      companyId,
+      ids[2],
+    ]),
+  )
+  const second = await claim(db, 100)
+  const order = [...first.claimed, ...second.claimed].map(one => one.outboxId)
+  expect(order.toSorted(), 'each once').toEqual(ids)
+  expect(order.filter(id => id !== ids[2])).toEqual(ids.filter(id => id !== ids[2]))
+  expect(await forgotten(db)).toEqual([])
+})
+
+test('an e-mail that is cancelled in the middle of a claim is not started, and the others are', async () => {
+  const [companyId] = await companies(1)
+  const ids = await accept(
+    db,
+    Array.from({ length: 5 }, () => draft(companyId!)),
+  )
+  const lease = await claimDuring(tx => cancelEmail(tx, ids[2]!, companyId!, 'test'))
+  expect((await start(db, lease)).toSorted()).toEqual(ids.filter(id => id !== ids[2]))
 })

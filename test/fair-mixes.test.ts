@@ -4,6 +4,7 @@ import { pauseCompany, resumeCompany, updateCompany } from '../src/db/companies.
 import type { Queryable } from '../src/db/pool.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { claim, numberLeases } from './support/line.ts'
+import { randomFrom } from './support/random.ts'
 
 const PER_TURN = 3
 const MIXES = 200
@@ -27,16 +28,6 @@ afterAll(() => gateway?.stop())
 
 const many = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
 
-/** mulberry32: small, and the same everywhere. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed
-  return below => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
-}
 type Random = ReturnType<typeof randomFrom>
 
 type Mail = { id: string; company: number; priority: number }

@@ -1,33 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openDatabase } from '../src/db/pool.ts'
+import { asItWas, putEmail } from './support/as-it-was.ts'
 import { accept, claim, draft, forgotten, receive, storyOf, typesOf, worker, workOff } from './support/line.ts'
 import { createTestDatabase } from './support/postgres.ts'
-
-const MIGRATIONS = join(import.meta.dirname, '../migrations')
-
-/** A database as an earlier version left it: with the first so many migrations. */
-async function asItWas(url: string, migrations: number): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query('drop schema public cascade; create schema public')
-  await client.query(
-    'create table schema_migrations (version integer primary key, name text not null, applied_at timestamptz not null default now())',
-  )
-  for (const file of (await readdir(MIGRATIONS)).sort().slice(0, migrations)) {
-    await client.query(await readFile(join(MIGRATIONS, file), 'utf8'))
-    await client.query('insert into schema_migrations (version, name) values ($1, $2)', [
-      Number(file.slice(0, 4)),
-      file,
-    ])
-  }
-  await client.query(`select ensure_email_partitions((now() at time zone 'UTC')::date)`)
-  return client
-}
 
 test('what the version before the engine had in hand is sent once by this one, and a rate beyond counting is brought within', async () => {
   const database = await createTestDatabase()
@@ -40,16 +17,7 @@ test('what the version before the engine had in hand is sent once by this one, a
     ])
     const [waiting, received, started] = [uuidv7(), uuidv7(), uuidv7()]
     for (const id of [waiting, received, started]) {
-      await client.query(
-        `insert into email_outbox (outbox_id, company_id, request_id, test, from_address, subject, priority, retry_policy, on_unknown, max_attempts, expires_at)
-         values ($1, $2, 'r', false, 'a@example.com', 'Hello', 5, 'steps', 'resend', 5, now() + interval '1 day')`,
-        [id, companyId],
-      )
-      await client.query(
-        `insert into email_recipients (outbox_id, ordinal, kind, address) values ($1, 0, 'to', 'maria@example.com')`,
-        [id],
-      )
-      await client.query(`insert into email_content (outbox_id, text) values ($1, 'It works.')`, [id])
+      await putEmail(client, companyId, id)
       await client.query(`insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2)`, [
         companyId,
         id,

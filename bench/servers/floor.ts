@@ -20,16 +20,13 @@ returning outbox_id`
 const RANGE = 'o.outbox_id between $1 and $2'
 
 const START = `
-with started as (
-  update email_outbox o set status = 'PROCESSING', lease_id = $4, attempts = 1, attempt_id = $4, provider = 'null', started_at = now()
-  from unnest($3::uuid[]) as i(id) where o.outbox_id = i.id and ${RANGE} returning o.outbox_id
-)
-insert into email_event_log (outbox_id, event_id, type, metadata)
-select outbox_id, gen_random_uuid(), 'STARTED', '{"attempt": 1, "provider": "null"}' from started`
+update email_outbox o set status = 'PROCESSING', lease_id = $4, attempts = 1, attempt_id = $4, provider = 'null', received_at = now(),
+  started_at = now()
+from unnest($3::uuid[]) as i(id) where o.outbox_id = i.id and ${RANGE}`
 
 const SETTLE = `
 with settled as (
-  update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = 'm', duration_ms = 1, sent_at = now()
+  update email_outbox o set status = 'SENT', lease_id = null, message_id = 'm', duration_ms = 1, sent_at = now()
   from unnest($3::uuid[]) as i(id) where o.outbox_id = i.id and ${RANGE} returning o.outbox_id
 )
 insert into email_event_log (outbox_id, event_id, type, metadata)

@@ -53,7 +53,11 @@ with taken as (
 )
 select outbox_id as "outboxId", company_id as "companyId" from taken`
 
-export const claimFifo: Claim = async (client, size) => {
-  const { rows } = await client.query({ name: 'claim-fifo', text: CLAIM, values: [size, randomUUID(), 'bench', 60] })
-  return rows.length
+export const claimFifo: Claim = {
+  queue: 'fifo_ready',
+  leases: 'fifo_leases',
+  take: async (client, size) => {
+    const { rows } = await client.query({ name: 'claim-fifo', text: CLAIM, values: [size, randomUUID(), 'bench', 60] })
+    return rows.length
+  },
 }

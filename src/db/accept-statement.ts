@@ -60,7 +60,7 @@ with clock as materialized (
      left join known_people kp on kp.company_id = p.company and kp.identity = p.identity and not p.must_exist`,
   )}
 ), put_recipients as (
-  insert into email_recipients (outbox_id, ordinal, kind, address, display_name, address_key, status, suppressed)
+  insert into email_recipient_list (outbox_id, ordinal, kind, address, display_name, address_key, status, suppressed)
   select a.id, d.ordinal, d.kind, d.address, d.name, d.key, case when b.i is null then 'PENDING' else 'REJECTED' end, b.i is not null
   from accepted a join addresses d using (i) left join blocked b on b.i = d.i and b.ordinal = d.ordinal
 ), put_content as (

@@ -15,9 +15,10 @@ export type AttemptStart = {
 }
 
 /**
- * RECEIVED, VALIDATED and SENT_ATTEMPT, committed before the first byte goes out: one row of the log, three of email_events. The
- * attempt is counted here; what never gets here is counted when its lease is found expired. Answers who may go on: the lease must
- * still stand, which its lock holds until this commit, and the e-mail must still be waiting and due.
+ * RECEIVED, VALIDATED and SENT_ATTEMPT, committed before the first byte goes out, in the e-mail's own row: with received_at, the view
+ * email_events tells them from there. The attempt is counted here; what never gets here is counted when its lease is found expired.
+ * Answers who may go on: the lease must still stand, which its lock holds until this commit, and the e-mail must still be waiting
+ * and due.
  */
 export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
   const eventIds = starts.map(() => uuidv7())
@@ -38,23 +39,20 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
   return missing ? eventIds.map(id => !missing.includes(id)) : eventIds.map(() => true)
 }
 
+/** The lease is looked up for each, not joined: of a join one row is expected, and e-mails would be looked up among all ids for each. */
 const START = `
-with input as materialized (
-  select * from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::int[], $9::int[], $10::uuid[]) as x(o, l, a, p, n, b, e)
-), held as materialized (
+with held as materialized (
   select lease_id, taken_at from leases where lease_id = any($3) for key share
+), input as materialized (
+  select x.*, (select taken_at from held where lease_id = x.l) as t
+  from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::int[], $9::int[], $10::uuid[]) as x(o, l, a, p, n, b, e)
 ), started as (
   update email_outbox o set status = 'PROCESSING', lease_id = i.l, attempts = i.n, attempt_id = i.a, provider = i.p,
-    started_at = now(), next_attempt_at = null
-  from input i join held h on h.lease_id = i.l
-  where o.outbox_id = i.o and o.outbox_id between $1 and $2 and o.attempts = i.b
-    and ${WAITING_AND_DUE}
-  returning o.outbox_id, o.request_id, h.taken_at, i.n, i.p, i.a, i.e
-), put_events as (
-  insert into email_event_log (outbox_id, event_id, type, metadata)
-  select outbox_id, e, 'STARTED', jsonb_build_object('attempt', n, 'requestId', request_id, 'provider', p, 'attemptId', a,
-    'receivedAt', taken_at)
-  from started
+    received_at = i.t, started_at = now(), next_attempt_at = null
+  from input i
+  where o.outbox_id = i.o and o.outbox_id = any(array(select o from input)) and o.outbox_id between $1 and $2 and i.t is not null
+    and o.attempts = i.b and ${WAITING_AND_DUE}
+  returning i.e
 )
 select case when count(*) < cardinality($10::uuid[]) then (
   select json_agg(e) from input where e not in (select e from started)) end as missing from started`

@@ -1,4 +1,4 @@
-import { type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
+import { type Queryable, RING_AGAIN, run, uuids, WAITING_AND_DUE } from './pool.ts'
 
 export type Claim = {
   leaseId: string
@@ -20,12 +20,32 @@ export type Claimed = { outboxId: string; companyId: string }
 /** The next e-mails in the fair order, leased. Their rows are not touched before their attempts start. */
 export async function claimFairBatch(db: Queryable, claim: Claim): Promise<Claimed[]> {
   const { leaseId, kind, holder, leaseSeconds, size, perTurn, ended, left, most } = claim
-  return run<Claimed>(
+  const [row] = await run<{ claimed: string }>(
     db,
-    'claim-fair-batch',
-    `select outbox_id as "outboxId", company_id as "companyId" from claim_fair_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    [leaseId, kind, holder, leaseSeconds, size, perTurn, ended, [...left.keys()], [...left.values()], most],
+    'claim-fair-turns',
+    `select array_to_string(claim_fair_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10), ',') as claimed`,
+    [
+      leaseId,
+      kind,
+      holder,
+      leaseSeconds,
+      size,
+      perTurn,
+      uuids(ended),
+      uuids([...left.keys()]),
+      [...left.values()],
+      most,
+    ],
   )
+  return inPairs(row!.claimed)
+}
+
+/** One text for the batch, the e-mails and then their companies: a row for each costs both sides a third of the claim. */
+function inPairs(claimed: string): Claimed[] {
+  if (claimed === '') return []
+  const ids = claimed.split(',')
+  const half = ids.length / 2
+  return ids.slice(0, half).map((outboxId, index) => ({ outboxId, companyId: ids[half + index]! }))
 }
 
 /** Back into the line, as if they had never been claimed: what a process has in hand and will not start on. */

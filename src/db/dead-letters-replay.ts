@@ -29,7 +29,7 @@ picked as materialized (${pick}), taken as (
     and (f.status = 'EXPIRED' or f.outbox_id in (select outbox_id from taken))
   returning o.outbox_id, o.company_id, o.priority, f.status, f.attempts, f.code, f.reason
 ), put_recipients as (
-  update email_recipients r set status = 'PENDING'
+  update email_recipient_list r set status = 'PENDING'
   where r.outbox_id = any(array(select outbox_id from replayed)) and not r.suppressed
 ), put_events as (
   insert into email_event_log (outbox_id, event_id, type, metadata)

@@ -32,7 +32,7 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
        delete from email_ready r using late
        where r.company_id = late.company_id and r.priority = late.priority and r.outbox_id = late.outbox_id
      ), put_recipients as (
-       update email_recipients r set status = 'EXPIRED' from late
+       update email_recipient_list r set status = 'EXPIRED' from late
        where r.outbox_id = late.outbox_id and not r.suppressed and not late.departed
      ), put_events as (
        insert into email_event_log (outbox_id, event_id, type, metadata)

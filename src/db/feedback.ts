@@ -36,15 +36,15 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
     'read-emails-for-feedback',
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
-       o.status = 'UNKNOWN' or (o.started_at is not null and exists (
+       o.status = 'UNKNOWN' or (o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING') and o.started_at is not null and exists (
          select from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
        case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
          select e.metadata ->> 'attemptId' from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'REJECTED'
            and e.metadata ? 'attemptId') else '{}' end as "refusedAttempts",
-       (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
-         'suppressed', r.suppressed) order by r.ordinal), '[]')
-         from email_recipients r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3) as recipients
+       (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status',
+         case when r.status = 'PENDING' and o.sent_at is not null then 'SENT' else r.status end, 'suppressed', r.suppressed) order by r.ordinal), '[]')
+         from email_recipient_list r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3) as recipients
      from email_outbox o left join companies c using (company_id) where o.outbox_id = any($1) and o.outbox_id between $2 and $3`,
     [mine, ...rangeOf(outboxIds)],
   )
@@ -79,7 +79,7 @@ export async function findByMessage(tx: Queryable, searches: MessageSearch[]): P
     'find-by-message',
     `select i.m, found.outbox_id from json_to_recordset($1::json) as i(m text, k bigint[]) cross join lateral (
        select o.outbox_id from (
-         select r.outbox_id from email_recipients r
+         select r.outbox_id from email_recipient_list r
          where r.address_key = any(i.k) and r.outbox_id >= uuid_v7_floor(now() - interval '45 days')
          order by r.outbox_id desc limit $2) r
        join email_outbox o on o.outbox_id = r.outbox_id where o.message_id = i.m limit 1) found`,
@@ -109,7 +109,7 @@ async function putRecipients(tx: Queryable, decided: DecidedEmail[]): Promise<vo
   await run(
     tx,
     'put-feedback-recipients',
-    `update email_recipients r set status = i.s from json_to_recordset($1::json) as i(o uuid, n smallint, s text)
+    `update email_recipient_list r set status = i.s from json_to_recordset($1::json) as i(o uuid, n smallint, s text)
      where r.outbox_id = i.o and r.ordinal = i.n and r.outbox_id between $2 and $3`,
     [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
   )
@@ -134,7 +134,9 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
     tx,
     'put-feedback-emails',
     `update email_outbox o set status = i.s,
-       lease_id = case when i.moved then null else o.lease_id end, started_at = case when i.moved then null else o.started_at end,
+       lease_id = case when i.moved then null else o.lease_id end,
+       -- With received_at, this row tells when it was started.
+       started_at = case when i.moved and o.received_at is null then null else o.started_at end,
        next_attempt_at = case when i.moved then null else o.next_attempt_at end,
        message_id = coalesce(o.message_id, i.m), sent_at = coalesce(o.sent_at, least(i.sent, now())),
        delivered_at = least(o.delivered_at, i.delivered), bounced_at = least(o.bounced_at, i.bounced),

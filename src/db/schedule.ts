@@ -57,7 +57,7 @@ export async function cancelEmail(
      ), unscheduled as (
        delete from email_scheduled s using open where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1
      ), put_recipients as (
-       update email_recipients r set status = 'CANCELLED' from open where open.waiting and r.outbox_id = $1 and not r.suppressed
+       update email_recipient_list r set status = 'CANCELLED' from open where open.waiting and r.outbox_id = $1 and not r.suppressed
      ), put_event as (
        insert into email_event_log (outbox_id, event_id, type, metadata)
        select outbox_id, uuid_v7_now(), 'CANCELLED', jsonb_build_object('cancelledBy', $3::text) from open where waiting

@@ -97,18 +97,18 @@ const storable = (json: string) =>
       )
     : json
 
-/** Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. */
+/**
+ * Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. The facts of the start stay in
+ * the e-mail's row, which tells them from now on: nothing is written over them. And it tells of its recipients that they were sent to.
+ */
 const SETTLE_SENT = `
 with input as materialized (
   select * from unnest($3::uuid[], $4::uuid[], $5::text[], $6::int[], $7::uuid[]) as x(o, l, m, d, e)
 ), settled as (
-  update email_outbox o set status = 'SENT', lease_id = null, started_at = null, message_id = i.m, duration_ms = i.d,
+  update email_outbox o set status = 'SENT', lease_id = null, message_id = i.m, duration_ms = i.d,
     sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
-  from input i where o.outbox_id = i.o and o.lease_id = i.l and o.outbox_id between $1 and $2
+  from input i where o.outbox_id = i.o and o.outbox_id = any(array(select o from input)) and o.lease_id = i.l and o.outbox_id between $1 and $2
   returning o.outbox_id, o.company_id, o.attempts, i.*
-), put_recipients as (
-  update email_recipients r set status = 'SENT' from settled s
-  where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $1 and $2
 ), put_events as (
   insert into email_event_log (outbox_id, event_id, type, metadata)
   select outbox_id, e, 'SENT', jsonb_build_object('messageId', m, 'attempt', attempts, 'durationMs', d) from settled
@@ -131,6 +131,14 @@ const TOLD_ENDS = `select s.company_id, s.outbox_id, v.event_id, told.type
   ) as told(status, event, type) on told.status = s.status and told.event = v.type
   where told.type <> 'email.suppressed' or s.error_code = 'RECIPIENT_SUPPRESSED'`
 
+/** The start, which its row tells no longer. Read in the same statement, the row is as it was before. */
+const STARTED = `union all
+  select b.outbox_id, start_event_id(b.started_at, b.attempt_id, 0), 'STARTED', b.started_at, jsonb_build_object('attempt', b.attempts,
+    'requestId', b.request_id, 'provider', b.provider, 'attemptId', b.attempt_id, 'receivedAt', b.received_at)
+  from settled s cross join lateral (
+    select b.outbox_id, b.attempts, b.request_id, b.provider, b.attempt_id, b.received_at, b.started_at from email_outbox b
+    where b.outbox_id = s.outbox_id and b.outbox_id between $1 and $2 and b.received_at is not null offset 0) b`
+
 const settleStatement = (guard: Guard) => `
 with input as materialized (
   select * from json_to_recordset($3::json) as x(
@@ -142,27 +150,29 @@ with input as materialized (
     ? 'held as materialized (select lease_id from leases where lease_id in (select guard from input) for key share), '
     : ''
 } settled as (
-  update email_outbox o set status = i.status, lease_id = null, attempts = i.attempts,
+  update email_outbox o set status = i.status, lease_id = null, attempts = i.attempts, received_at = null,
     started_at = case when i."sameAttempt" or i.status = 'UNKNOWN' then o.started_at end,
     message_id = coalesce(i."messageId", o.message_id), duration_ms = coalesce(i."durationMs", o.duration_ms),
     sent_at = case when i.status = 'SENT' then now() else o.sent_at end,
     failed_at = case when i.status in ('REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then now() end,
     error_code = i.error ->> 'code', error_category = i.error ->> 'category', failure_reason = i.error ->> 'message',
     next_attempt_at = now() + i."retryDelayMs" * interval '1 millisecond'
-  from input i where o.outbox_id = i."outboxId" and o.outbox_id between $1 and $2 and ${GUARDS[guard]}
+  from input i where o.outbox_id = i."outboxId" and o.outbox_id = any(array(select "outboxId" from input)) and o.outbox_id between $1 and $2
+    and ${GUARDS[guard]}
   returning o.*, i.guard, i.events, i."eventId", i.type, i.metadata, i.dead, i.unknown, i."leftOut", i.counter, i.label
 ), put_recipients as (
-  update email_recipients r set suppressed = coalesce(r.ordinal = any(s."leftOut"), false), status = case
+  update email_recipient_list r set suppressed = coalesce(r.ordinal = any(s."leftOut"), false), status = case
       when r.ordinal = any(s."leftOut") then 'REJECTED'
       when s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then s.status else r.status end
   from settled s
   where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $1 and $2
     and (s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') or s."leftOut" is not null)
 ), put_events as (
-  insert into email_event_log (outbox_id, event_id, type, metadata)
-  select s.outbox_id, coalesce(s."eventId", (e.event ->> 'id')::uuid), coalesce(s.type, e.event ->> 'type'),
+  insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
+  select s.outbox_id, coalesce(s."eventId", (e.event ->> 'id')::uuid), coalesce(s.type, e.event ->> 'type'), now(),
     coalesce(s.metadata, e.event -> 'metadata')::jsonb
   from settled s cross join lateral json_array_elements(coalesce(s.events, '[null]')) as e(event)
+  ${guard === 'lease' ? STARTED : ''}
   returning outbox_id, event_id, type
 ), ${tellCompanies(TOLD_ENDS)}, put_ready as (
   insert into email_ready (company_id, priority, outbox_id)

@@ -68,7 +68,7 @@ export const TICKET_COLUMNS = `o.outbox_id, o.company_id, o.request_id, o.extern
   c.html, c.html_proof, c.text, to_json(c.reply_to), c.headers, extract(epoch from o.created_at)::float8 * 1000,
   (select json_agg(json_build_array(r.ordinal, r.kind, r.address, r.display_name, exists (
       select from suppression_list s where s.hash_key = r.address_key and ${blocks('s', 'o.company_id')})) order by r.ordinal)
-   from email_recipients r where ${OF_THIS_EMAIL('r')} and not r.suppressed and r.address is not null),
+   from email_recipient_list r where ${OF_THIS_EMAIL('r')} and not r.suppressed and r.address is not null),
   case when o.recipient_id is not null then (
     select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
       'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
@@ -135,7 +135,7 @@ export async function isSuppressedMeanwhile(
   const rows = await run(
     db,
     'suppressed-meanwhile',
-    `select from email_recipients r join suppression_list s on s.hash_key = r.address_key
+    `select from email_recipient_list r join suppression_list s on s.hash_key = r.address_key
        and ${blocks('s', '$2')}
      where r.outbox_id = $1 and r.ordinal = any($3) limit 1`,
     [outboxId, companyId, recipients.filter(one => !one.suppressed).map(one => one.ordinal)],

@@ -30,7 +30,7 @@ export async function makeDead(
        select id, $2, $3, 'r-1', false, 'shop@example.com', 'Hello', 5, 'steps', 'resend', $6, 5, died + interval '1 day', 'capture',
          gen_random_uuid(), $4, 'TRANSIENT_ERROR', $5, 12, died from input
      ), put_recipients as (
-       insert into email_recipients (outbox_id, ordinal, kind, address, status, suppressed)
+       insert into email_recipient_list (outbox_id, ordinal, kind, address, status, suppressed)
        select id, 0, 'to', 'maria@example.com', $3, false from input
        union all select id, 1, 'cc', 'suppressed@example.com', 'REJECTED', true from input
      ), put_content as (

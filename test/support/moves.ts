@@ -1,13 +1,17 @@
 import { type EmailStatus, mayMove } from '../../src/contracts/states.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 
-/** Writes down every change of an e-mail's status beside the events of the same transaction. */
+/** Writes down every change of an e-mail's status beside the events of the same transaction. A start is told by the e-mail's own row. */
 export async function watchStatuses(db: Queryable): Promise<void> {
   await db.query(`
     create table moves (outbox_id uuid, before text, after text, transaction xid8);
     create table written (outbox_id uuid, type text, transaction xid8);
     create function note_move() returns trigger language plpgsql as $$ begin
-      insert into moves values (new.outbox_id, old.status, new.status, pg_current_xact_id()); return null; end $$;
+      insert into moves values (new.outbox_id, old.status, new.status, pg_current_xact_id());
+      if new.status = 'PROCESSING' and new.received_at is not null and new.started_at = now() then
+        insert into written values (new.outbox_id, 'STARTED', pg_current_xact_id());
+      end if;
+      return null; end $$;
     create function note_event() returns trigger language plpgsql as $$ begin
       insert into written values (new.outbox_id, new.type, pg_current_xact_id()); return null; end $$;
     create trigger note_move after update on email_outbox for each row
