@@ -8,6 +8,7 @@ import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from './d
 import type { Ticket } from './db/tickets.ts'
 import { totalConcurrency } from './db/workers.ts'
 import { BullmqLane } from './lanes/bullmq.ts'
+import { CrowdRedis } from './lanes/crowd-redis.ts'
 import { Feeder } from './lanes/feeder.ts'
 import type { HeldLeases } from './lanes/held-leases.ts'
 import { checkRedisSettings, sentenceOf } from './lanes/redis-settings.ts'
@@ -17,8 +18,8 @@ import { Batcher } from './pipeline/batcher.ts'
 import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from './pipeline/claim-fairly.ts'
 
 const FEEDER_SECONDS = 5
-/** Jobs that arrive together are received together. */
-const RECEIPT_BATCH = { maxItems: 256, concurrency: 2 }
+/** Jobs that arrive together, or while others are being received, are received together. */
+const RECEIPT_BATCH = { maxItems: 256, concurrency: 1 }
 
 /** Two connections: the worker's blocks, and waits for a Redis that is away; the feeder's says so and tries again. */
 export function bullmqLane(
@@ -30,7 +31,7 @@ export function bullmqLane(
 ) {
   const { config, db, log } = parts
   const onError = (error: Error) => log.debug({ err: error }, 'Redis is out of reach')
-  const blocking = new Redis(redisUrl, { maxRetriesPerRequest: null }).on('error', onError)
+  const blocking = new CrowdRedis(redisUrl, { maxRetriesPerRequest: null }).on('error', onError)
   const quick = new Redis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: 5_000 })
   quick.on('error', onError)
   const feeder = makeFeeder(parts, quick, claim)
@@ -52,14 +53,14 @@ export function bullmqLane(
       }
     },
   })
-  const lane = new BullmqLane<Ticket | null>({
+  const lane = new BullmqLane<Ticket>({
     connection: blocking,
     concurrency: config.WORKER_CONCURRENCY,
     feeder: feeder.feeder,
     leases,
     receive: outboxId => receipts.add(outboxId),
     // Whose it is, the e-mail says: a job has no authority.
-    work: hand => attemptEmail({ ...hand, companyId: hand.content?.companyId ?? hand.companyId }, attempt),
+    work: hand => attemptEmail({ ...hand, companyId: hand.content.companyId }, attempt),
     poison: ({ jobId, reason }) => {
       log.error({ jobId, reason }, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
       countOne(db.pool, 'poison_jobs', reason).catch(() => {})
@@ -85,11 +86,11 @@ function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: Clai
     resign: () => resignFeeder(db.hot, holder),
     concurrency: () => totalConcurrency(db.hot, 'bullmq'),
     claim: limits => dispatchFairly(db.hot, limits, claim),
-    takeBack: ({ leaseId, jobs }) =>
+    takeBack: ({ leaseId, claimed }) =>
       takeBack(
         db.hot,
         leaseId,
-        jobs.map(job => job.outboxId),
+        claimed.map(one => one.outboxId),
       ),
     returnUndelivered: queued => returnUndelivered(db.hot, queued, 1),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),

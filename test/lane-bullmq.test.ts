@@ -7,9 +7,10 @@ import { uuidv7 } from '../src/contracts/uuid.ts'
 import { ringBell } from '../src/db/bell.ts'
 import { pauseCompany } from '../src/db/companies.ts'
 import { listCounters } from '../src/db/counters.ts'
-import { BullmqLane } from '../src/lanes/bullmq.ts'
+import { BullmqLane, type BullmqLaneOptions } from '../src/lanes/bullmq.ts'
 import type { Feeder } from '../src/lanes/feeder.ts'
 import { HeldLeases } from '../src/lanes/held-leases.ts'
+import { QueueWindow } from '../src/lanes/window.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from './support/holding-resend.ts'
 import { accept, CLEAN_LINE, type DraftChange, draft, forgotten, storyOf, typesOf } from './support/line.ts'
@@ -143,13 +144,15 @@ describe('a job is a doorbell without authority', () => {
     await add(mismatched, dataOf(uuidv7()))
     const unknown = uuidv7()
     await add(unknown, dataOf(unknown))
+    const [shouted] = await put(1, {}, true)
+    await add(shouted!.toUpperCase(), dataOf(shouted!.toUpperCase()))
     await work()
     const ids = await put(10)
     await untilAll(ids, 'SENT')
-    await until(poison, counted => counted.reduce((sum, one) => sum + one.value, 0) === 4)
+    await until(poison, counted => counted.reduce((sum, one) => sum + one.value, 0) === 5)
     expect(await poison()).toEqual([
       { name: 'poison_jobs', label: 'garbled', value: 3 },
-      { name: 'poison_jobs', label: 'no-such-email', value: 1 },
+      { name: 'poison_jobs', label: 'no-such-email', value: 2 },
     ])
     expect(await jobsOf()).toEqual([])
     expect(arrived(ids).toSorted()).toEqual(ids.toSorted())
@@ -248,9 +251,35 @@ describe('the feeder', () => {
   })
 })
 
-test('a work item that throws harms nobody: its neighbours are done, its lease is left to run out, its job is gone', async () => {
-  const ids = many(6, () => uuidv7())
-  const done: string[] = []
+test('the window learns of jobs that another feeder put there, and of none that leaves while it looks', async () => {
+  const [ours, leaving, stranger] = [uuidv7(), uuidv7(), uuidv7()]
+  const asked: string[] = []
+  let places = 0
+  const window = new QueueWindow({
+    queue,
+    redis,
+    companiesOf: async ids => {
+      asked.push(...ids)
+      return new Map()
+    },
+    onLeave: () => places++,
+  })
+  window.put([ours!, leaving!].map(outboxId => ({ outboxId, companyId: uuidv7() })))
+  for (const id of [ours!, leaving!, stranger!, 'not-one-of-ours']) await add(id, dataOf(id))
+  window.arrived()
+  const looking = window.look()
+  window.left(leaving!)
+  await looking
+  expect(asked).toEqual([stranger])
+  expect(window.ids().toSorted()).toEqual([ours, stranger].toSorted())
+  expect([window.size, places]).toEqual([3, 1])
+  await redis.flushall()
+  await window.look()
+  expect([window.size, places]).toEqual([0, 4])
+})
+
+/** A lane whose e-mails need no Postgres; its leases are called after them. */
+function bareLane(work: BullmqLaneOptions<null>['work']) {
   const ended: string[][] = []
   const leases = new HeldLeases({
     renew: async () => {},
@@ -262,29 +291,63 @@ test('a work item that throws harms nobody: its neighbours are done, its lease i
   const lane = new BullmqLane<null>({
     connection,
     concurrency: 2,
-    feeder: { start() {}, nudge() {}, stop: async () => {} } as unknown as Feeder,
+    feeder: { start() {}, nudge() {}, left() {}, stop: async () => {} } as unknown as Feeder,
     async receive(outboxId) {
       leases.hold(`of ${outboxId}`, 1)
       return { kind: 'taken', leaseId: `of ${outboxId}`, content: null }
     },
-    async work({ outboxId }) {
-      if (outboxId === ids[1]) throw new Error('boom')
-      done.push(outboxId)
-    },
+    work,
     leases,
     poison: () => {},
     log,
   })
+  const stop = async () => {
+    await lane.stop()
+    connection.disconnect()
+    return ended.flat()
+  }
+  return { start: () => lane.start(), stop }
+}
+
+test('a work item that throws harms nobody: its neighbours are done, its lease is left to run out, its job is gone', async () => {
+  const ids = many(6, () => uuidv7())
+  const done: string[] = []
+  const lane = bareLane(async ({ outboxId, release }) => {
+    if (outboxId === ids[2]) release()
+    if (outboxId === ids[1] || outboxId === ids[2]) throw new Error('boom')
+    done.push(outboxId)
+  })
   for (const id of ids) await add(id, dataOf(id))
   lane.start()
-  const others = ids.filter(id => id !== ids[1])
+  const others = ids.filter(id => id !== ids[1] && id !== ids[2])
   await until(
     async () => done.toSorted(),
-    list => list.length === 5,
+    list => list.length === 4,
   )
   await until(jobsOf, list => list.length === 0)
-  await lane.stop()
-  connection.disconnect()
+  expect((await lane.stop()).toSorted()).toEqual(others.map(id => `of ${id}`).toSorted())
   expect(done.toSorted()).toEqual(others.toSorted())
-  expect(ended.flat().toSorted()).toEqual(others.map(id => `of ${id}`).toSorted())
+})
+
+test('a job is gone when the provider has answered; a stop waits until the outcome is written', async () => {
+  const id = uuidv7()
+  let write = () => {}
+  const written = new Promise<void>(resolve => {
+    write = resolve
+  })
+  const lane = bareLane(async ({ release }) => {
+    release()
+    await written
+  })
+  await add(id, dataOf(id))
+  lane.start()
+  await until(jobsOf, list => list.length === 0)
+  let stopped = false
+  const stopping = lane.stop().finally(() => {
+    stopped = true
+  })
+  await sleep(100)
+  expect(stopped).toBe(false)
+  write()
+  expect(await stopping).toEqual([`of ${id}`])
 })

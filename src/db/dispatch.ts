@@ -1,4 +1,4 @@
-import { type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
+import { iso, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 
 /**
  * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A
@@ -30,7 +30,7 @@ export async function loadJobFacts(db: Queryable, outboxIds: string[]): Promise<
     db,
     'load-job-facts',
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
-       least(o.attempts + 1, o.max_attempts) as attempt, to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "enqueuedAt"
+       least(o.attempts + 1, o.max_attempts) as attempt, (select ${iso('now()')}) as "enqueuedAt"
      from unnest($1::uuid[]) with ordinality as i(id, place) join email_outbox o on o.outbox_id = i.id
      where o.outbox_id between $2 and $3 order by i.place`,
     [outboxIds, sorted[0], sorted.at(-1)],

@@ -88,34 +88,3 @@ export async function returnExpiredLeases(
   )
   return row!
 }
-
-export type Taken = { outboxId: string; taken: boolean; known: boolean }
-
-/**
- * What jobs brought: those that wait, are due and are not in line themselves are in hand under this lease from now on.
- * `known`: there is such an e-mail. `ended`: leases that end along with it.
- */
-export async function takeDispatched(
-  db: Queryable,
-  lease: { leaseId: string; holder: string; leaseSeconds: number; outboxIds: string[]; ended: string[] },
-): Promise<Taken[]> {
-  const { leaseId, holder, leaseSeconds, outboxIds, ended } = lease
-  return run<Taken>(
-    db,
-    'take-dispatched',
-    `with found as materialized (
-       select o.outbox_id, ${WAITING_AND_DUE}
-         and not exists (select from email_ready r
-           where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as taken
-       from email_outbox o where o.outbox_id = any($4)
-     ), put_lease as (
-       insert into leases (lease_id, kind, holder, outbox_ids, expires_at)
-       select $1, 'work', $2, array_agg(outbox_id), now() + $3 * interval '1 second' from found where taken having count(*) > 0
-     ), gone as (
-       delete from leases where lease_id = any($5)
-     )
-     select i.id as "outboxId", coalesce(f.taken, false) as taken, f.outbox_id is not null as known
-     from unnest($4::uuid[]) as i(id) left join found f on f.outbox_id = i.id`,
-    [leaseId, holder, leaseSeconds, outboxIds, ended],
-  )
-}

@@ -57,10 +57,11 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
   return tickets
 }
 
+/** $2 and $3: the lowest and the highest id of the batch. */
 const OF_THIS_EMAIL = (table: string) => `${table}.outbox_id = o.outbox_id and ${table}.outbox_id between $2 and $3`
 
-const LOAD = `
-select o.outbox_id, o.company_id, o.request_id, o.external_id, o.recipient_id, o.test, o.from_address, o.subject,
+/** What `ticketOf` reads, of `email_outbox o` beside TICKET_CONTENT. */
+export const TICKET_COLUMNS = `o.outbox_id, o.company_id, o.request_id, o.external_id, o.recipient_id, o.test, o.from_address, o.subject,
   case when o.tags <> '{}' then to_json(o.tags) end, o.attempts, o.max_attempts, o.retry_policy, o.on_unknown, o.expires_at <= now(),
   case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
     'askedSeconds', extract(epoch from now() - o.started_at)::float8) end,
@@ -74,12 +75,16 @@ select o.outbox_id, o.company_id, o.request_id, o.external_id, o.recipient_id, o
     from recipients p where p.recipient_id = o.recipient_id) end,
   -- Their sizes are known without reading them.
   case when exists (select from email_attachments a where ${OF_THIS_EMAIL('a')}) then (
-    select json_build_array(count(*), sum(octet_length(a.content))) from email_attachments a where ${OF_THIS_EMAIL('a')}) end
-from email_outbox o left join lateral (select * from email_content c where ${OF_THIS_EMAIL('c')} offset 0) c on true
+    select json_build_array(count(*), sum(octet_length(a.content))) from email_attachments a where ${OF_THIS_EMAIL('a')}) end`
+
+export const TICKET_CONTENT = `left join lateral (select * from email_content c where ${OF_THIS_EMAIL('c')} offset 0) c on true`
+
+const LOAD = `
+select ${TICKET_COLUMNS} from email_outbox o ${TICKET_CONTENT}
 where o.outbox_id = any($1) and o.outbox_id between $2 and $3 and ${WAITING_AND_DUE}`
 
 /** The columns in their order. Read here and not by the driver, which would need twice as long for each e-mail. */
-function ticketOf(row: RawRow): Ticket {
+export function ticketOf(row: RawRow): Ticket {
   const [files, fileBytes] = json<[number, number]>(row[23]) ?? [0, 0]
   return {
     outboxId: row[0]!,

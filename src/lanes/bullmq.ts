@@ -37,7 +37,8 @@ export type BullmqLaneOptions<Content> = {
 export class BullmqLane<Content> implements Lane {
   readonly #options: BullmqLaneOptions<Content>
   #worker: Worker | null = null
-  readonly #underWay = new Set<Promise<void>>()
+  #underWay = 0
+  #whenNoneIs: (() => void) | null = null
   #stopping = false
 
   constructor(options: BullmqLaneOptions<Content>) {
@@ -45,25 +46,20 @@ export class BullmqLane<Content> implements Lane {
   }
 
   start(): void {
-    const { connection, concurrency, log, feeder } = this.#options
-    this.#worker ??= new ForgivingWorker(
-      BULLMQ_QUEUE_NAME,
-      (job => this.#track(this.#process(job))) satisfies Processor,
-      {
-        connection,
-        // Jobs in hand, not calls: the gate bounds those, and the others are being read or written meanwhile.
-        concurrency: Math.ceil(JOBS_PER_HAND * concurrency),
-        lockDuration: LOCK_MS,
-        stalledInterval: STALLED_CHECK_MS,
-        runRetryDelay: TRY_AGAIN_MS,
-        removeOnComplete: { count: 0 },
-        removeOnFail: { count: 0 },
-      },
-    )
+    const { connection, concurrency, feeder } = this.#options
+    this.#worker ??= new ForgivingWorker(BULLMQ_QUEUE_NAME, (job => this.#run(job)) satisfies Processor, {
+      connection,
+      // Jobs in hand, not calls: the gate bounds those, and the others are being read or written meanwhile.
+      concurrency: Math.ceil(JOBS_PER_HAND * concurrency),
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      runRetryDelay: TRY_AGAIN_MS,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+    })
     this.#sayOnce(this.#worker)
-    this.#worker.on('failed', (job, error) =>
-      log.error({ err: error, jobId: job?.id }, 'An attempt broke off; its lease will return the e-mail'),
-    )
+    this.#worker.on('completed', job => feeder.left(job.id!))
+    this.#worker.on('failed', (job, error) => this.#brokeOff(job, error))
     feeder.start()
   }
 
@@ -90,39 +86,59 @@ export class BullmqLane<Content> implements Lane {
     this.#stopping = true
     await feeder.stop()
     if (connection.status === 'ready') await this.#worker?.close()
-    else await this.#stopWithoutRedis()
+    await this.#nothingUnderWay()
+    // Not before, where Redis is away: it would wait for it to come back. What is under way needs only Postgres and the provider.
+    await this.#worker?.close(true)
     await leases.stop()
   }
 
-  /** The worker would wait for Redis to come back. What is under way needs only Postgres and the provider. */
-  async #stopWithoutRedis(): Promise<void> {
-    await Promise.allSettled(this.#underWay)
-    await this.#worker?.close(true)
+  async #nothingUnderWay(): Promise<void> {
+    if (this.#underWay === 0) return
+    await new Promise<void>(resolve => {
+      this.#whenNoneIs = resolve
+    })
   }
 
-  #track(work: Promise<void>): Promise<void> {
-    this.#underWay.add(work)
-    void work.finally(() => this.#underWay.delete(work)).catch(() => {})
-    return work
+  /** The job is done when the provider has answered: what is left is to write the outcome, under the lease, which needs no job. */
+  #run(job: Job): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let released = false
+      const release = () => {
+        released = true
+        resolve()
+      }
+      this.#underWay++
+      this.#process(job, release)
+        .catch(error => (released ? this.#brokeOff(job, error) : reject(error)))
+        .then(() => {
+          resolve()
+          if (--this.#underWay === 0) this.#whenNoneIs?.()
+        })
+    })
   }
 
-  async #process(job: Job): Promise<void> {
+  async #process(job: Job, release: () => void): Promise<void> {
     // Dropped; nobody took its e-mail, so the next feeder finds it without a job.
     if (this.#stopping) return
     const { receive, work, leases, poison } = this.#options
     const told = slimJobDataSchema.safeParse(job.data)
     if (!told.success || told.data.outboxId !== job.id) return poison({ jobId: job.id, reason: 'garbled' })
-    const receipt = await receive(told.data.outboxId)
+    const { outboxId, companyId } = told.data
+    const receipt = await receive(outboxId)
     if (receipt.kind === 'missing') return poison({ jobId: job.id, reason: 'no-such-email' })
     if (receipt.kind === 'elsewhere') return
     const { leaseId, content } = receipt
     let settled = false
     try {
-      await work({ ...told.data, leaseId, content, release: () => {} })
+      await work({ outboxId, companyId, leaseId, content, release })
       settled = true
     } finally {
       leases.done(leaseId, settled)
     }
+  }
+
+  #brokeOff(job: Job | undefined, error: unknown): void {
+    this.#options.log.error({ err: error, jobId: job?.id }, 'An attempt broke off; its lease will return the e-mail')
   }
 }
 

@@ -1,12 +1,15 @@
 import type { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
-import { inHandAllowance } from '../contracts/fairness.ts'
 import { EMAIL_JOB_CONFIG, type SlimJobData } from '../contracts/job.ts'
-import { isUuid } from '../contracts/uuid.ts'
+import { QueueWindow } from './window.ts'
 
-/** What was claimed for the queue, under one lease of its own. */
-export type Dispatch = { leaseId: string; jobs: SlimJobData[] }
+/** What was claimed for the queue, under one lease of its own, and what its jobs say. */
+export type Dispatch = {
+  leaseId: string
+  claimed: { outboxId: string; companyId: string }[]
+  jobs: () => Promise<SlimJobData[]>
+}
 
 export type FeederOptions = {
   queue: Pick<Queue, 'toKey' | 'addBulk'>
@@ -29,27 +32,26 @@ export type FeederOptions = {
   log: Logger
 }
 
-/** Jobs in a worker's hands for each that may be calling: the others are being read or written. */
+/** Jobs in a worker's hands for each that may be calling: the others are being read, and their starts written. */
 export const JOBS_PER_HAND = 1.5
 /**
  * The window: jobs waiting and in hand, for each in hand. Where none waits, a worker fetches each by itself, which costs a half
  * more; a larger one would only be a second, unfair queue.
  */
 const WINDOW_TIMES = 2
-/** A job that is there for longer than this belongs to a slow recipient. */
-const SLOW_MS = 1_000
 const RETURN_EVERY_MS = 1_000
 const COUNT_HANDS_EVERY_MS = 2_000
 /** How soon a full window is looked at again. */
 const FULL_MS = 4
-
-/** Without a company: a job that is not one of ours. A worker drops it; until then it takes its place in the window. */
-type Dispatched = { companyId: string | null; sinceMs: number }
+/** And one that has room as far as this process can tell, whose workers say what has left. */
+const LOOK_EVERY_MS = 50
+/** Free places that are worth a claim: half as many as hands. A quarter made half as many claims again, and ran dry as often. */
+const WORTH_A_CLAIM = 1 / 2
 
 /** Keeps a small window of the fair order on the queue. One process does at a time; whichever it is. */
 export class Feeder {
   readonly #options: FeederOptions
-  readonly #dispatched = new Map<string, Dispatched>()
+  readonly #window: QueueWindow
   #stopping = false
   #nudged = false
   #wake: (() => void) | null = null
@@ -61,12 +63,13 @@ export class Feeder {
   #hands = 0
   #adding: Promise<void> = Promise.resolve()
   #addingFailed: unknown = null
-  #onTheWay: string[] = []
+  #full = false
   /** When a claim found nothing because companies have their share in hand; forgotten when a job leaves or somebody calls. */
   #cappedMs = Number.NEGATIVE_INFINITY
 
   constructor(options: FeederOptions) {
     this.#options = options
+    this.#window = new QueueWindow({ ...options, onLeave: () => this.#onLeave() })
   }
 
   start(): void {
@@ -77,6 +80,19 @@ export class Feeder {
     this.#nudged = true
     this.#cappedMs = Number.NEGATIVE_INFINITY
     this.#wake?.()
+  }
+
+  /** A worker of this process is done with that job. */
+  left(jobId: string): void {
+    this.#window.left(jobId)
+  }
+
+  #onLeave(): void {
+    this.#cappedMs = Number.NEGATIVE_INFINITY
+    if (!this.#full || !this.#hasRoom()) return
+    this.#full = false
+    // Jobs leave in crowds: the others of this turn make room, too.
+    setImmediate(() => this.#wake?.())
   }
 
   async stop(): Promise<void> {
@@ -111,7 +127,7 @@ export class Feeder {
     if (nowMs - this.#triedMs < electedMs / 4) return nowMs < this.#electedUntilMs
     this.#triedMs = nowMs
     const elected = await elect()
-    if (elected && nowMs > this.#electedUntilMs) this.#dispatched.clear()
+    if (elected && nowMs > this.#electedUntilMs) this.#window.forget()
     this.#electedUntilMs = elected ? nowMs + electedMs : 0
     return elected
   }
@@ -119,63 +135,48 @@ export class Feeder {
   /** Answers how long to sleep. A connection that is being made is no trouble yet. */
   async #feed(): Promise<number> {
     if (['connecting', 'connect'].includes(this.#options.redis.status)) return FULL_MS
-    const queued = await this.#queued()
+    await this.#countHands()
     const nowMs = performance.now()
-    if (nowMs - this.#returnedMs > RETURN_EVERY_MS) {
-      this.#returnedMs = nowMs
-      await this.#returnUndelivered(queued)
-    }
-    await this.#countHands(nowMs)
-    const room = Math.ceil(WINDOW_TIMES * JOBS_PER_HAND * this.#hands) - queued.length
-    if (room < 1 || (room < this.#hands / 4 && queued.length > 0)) return FULL_MS
-    // The same claim would find nothing again, and cost a commit each time.
-    if (nowMs - this.#cappedMs < this.#options.idleMs) return FULL_MS
-    const allowed = this.#options.mayClaim() - queued.length
+    const mayReturn = nowMs - this.#returnedMs > RETURN_EVERY_MS
+    if (mayReturn || this.#isCapped() || !this.#hasRoom() || nowMs - this.#window.lookedMs > LOOK_EVERY_MS)
+      await this.#window.look()
+    if (mayReturn) await this.#returnUndelivered(nowMs)
+    this.#full = !this.#hasRoom()
+    // Capped, the same claim would find nothing again, and cost a commit each time.
+    if (this.#full || this.#isCapped()) return FULL_MS
+    const allowed = this.#options.mayClaim() - this.#window.size
     // Parked providers stay so for minutes; the one that comes back calls.
-    return allowed < 1 ? this.#options.idleMs : this.#fill(Math.min(room, allowed))
+    return allowed < 1 ? this.#options.idleMs : this.#fill(Math.min(this.#room(), allowed))
+  }
+
+  #isCapped(): boolean {
+    return performance.now() - this.#cappedMs < this.#options.idleMs
+  }
+
+  #room(): number {
+    return Math.ceil(WINDOW_TIMES * JOBS_PER_HAND * this.#hands) - this.#window.size
+  }
+
+  #hasRoom(): boolean {
+    const room = this.#room()
+    return room >= 1 && (room >= this.#hands * WORTH_A_CLAIM || this.#window.size === 0)
   }
 
   /** What is left of a job that is in no list is removed: BullMQ would not add another of the same name. */
-  async #returnUndelivered(queued: string[]): Promise<void> {
+  async #returnUndelivered(nowMs: number): Promise<void> {
     const { returnUndelivered, redis, queue, log } = this.#options
-    const gone = await returnUndelivered(queued.filter(isUuid))
+    this.#returnedMs = nowMs
+    const gone = await returnUndelivered(this.#window.ids())
     if (gone.length === 0) return
     log.warn({ count: gone.length }, 'Jobs were gone from the queue; their e-mails are back in line')
     await redis.del(gone.map(id => queue.toKey(id)))
   }
 
-  async #countHands(nowMs: number): Promise<void> {
+  async #countHands(): Promise<void> {
+    const nowMs = performance.now()
     if (this.#hands > 0 && nowMs - this.#countedMs < COUNT_HANDS_EVERY_MS) return
     this.#hands = await this.#options.concurrency()
     this.#countedMs = nowMs
-  }
-
-  /** What is there, and what is just being put there. Waiting first: a job that moves on between the two readings is seen. */
-  async #queued(): Promise<string[]> {
-    const { queue, redis } = this.#options
-    const replies = await redis.multi().lrange(queue.toKey('wait'), 0, -1).lrange(queue.toKey('active'), 0, -1).exec()
-    const there = (replies ?? []).flatMap(([error, list]) => {
-      if (error) throw error
-      return list as string[]
-    })
-    const ids = [...new Set([...there, ...this.#onTheWay])]
-    await this.#follow(ids)
-    return ids
-  }
-
-  /** Forgets what has left the queue, and learns of what another feeder put there. */
-  async #follow(ids: string[]): Promise<void> {
-    const present = new Set(ids)
-    for (const id of this.#dispatched.keys()) {
-      if (present.has(id)) continue
-      this.#dispatched.delete(id)
-      this.#cappedMs = Number.NEGATIVE_INFINITY
-    }
-    const strangers = ids.filter(id => !this.#dispatched.has(id))
-    if (strangers.length === 0) return
-    const companies = await this.#options.companiesOf(strangers.filter(isUuid))
-    const sinceMs = performance.now()
-    for (const id of strangers) this.#dispatched.set(id, { companyId: companies.get(id) ?? null, sinceMs })
   }
 
   /**
@@ -183,60 +184,34 @@ export class Feeder {
    * it. Companies that have their share in hand may have room for more in a moment.
    */
   async #fill(size: number): Promise<number> {
-    const { left, most } = this.#allowances()
+    // As on the direct lane, a few more than can call at once: two hands are not one for each company.
+    const { left, most } = this.#window.allowances(this.#hands + Math.ceil(this.#hands / 10))
     const batch = await this.#options.claim({ size, left, most })
     await this.#adding
     const failed = this.#addingFailed
     this.#addingFailed = null
-    const sinceMs = performance.now()
-    for (const { outboxId, companyId } of batch.jobs) this.#dispatched.set(outboxId, { companyId, sinceMs })
-    if (batch.jobs.length > 0) this.#adding = this.#add(batch)
+    if (batch.claimed.length > 0) this.#adding = this.#add(batch)
     if (failed) throw failed
-    if (batch.jobs.length > 0) return 0
+    if (batch.claimed.length > 0) return 0
     if ([...left.values()].every(room => room > 0)) return this.#options.idleMs
-    if (!this.#nudged) this.#cappedMs = sinceMs
+    if (!this.#nudged) this.#cappedMs = performance.now()
     return FULL_MS
   }
 
   async #add(batch: Dispatch): Promise<void> {
     const opts = { attempts: 1, removeOnComplete: true, removeOnFail: true }
-    this.#onTheWay = batch.jobs.map(job => job.outboxId)
+    this.#window.put(batch.claimed)
     try {
+      const jobs = await batch.jobs()
       await this.#options.queue.addBulk(
-        batch.jobs.map(data => ({
-          name: EMAIL_JOB_CONFIG.QUEUE_NAME,
-          data,
-          opts: { ...opts, jobId: data.outboxId },
-        })),
+        jobs.map(data => ({ name: EMAIL_JOB_CONFIG.QUEUE_NAME, data, opts: { ...opts, jobId: data.outboxId } })),
       )
     } catch (error) {
       this.#addingFailed = error
       await this.#options.takeBack(batch).catch(() => {})
     } finally {
-      this.#onTheWay = []
+      this.#window.arrived()
     }
-  }
-
-  #allowances(): { left: Map<string, number>; most: number } {
-    const nowMs = performance.now()
-    // As on the direct lane, a few more than can call at once: two hands are not one for each company.
-    const hands = this.#hands + Math.ceil(this.#hands / 10)
-    const own = new Map<string, { slow: number; fresh: number }>()
-    let slow = 0
-    for (const { companyId, sinceMs } of this.#dispatched.values()) {
-      if (!companyId) continue
-      const counts = own.get(companyId) ?? { slow: 0, fresh: 0 }
-      if (nowMs - sinceMs > SLOW_MS) {
-        counts.slow++
-        slow++
-      } else counts.fresh++
-      own.set(companyId, counts)
-    }
-    const left = new Map<string, number>()
-    for (const [companyId, counts] of own) {
-      left.set(companyId, inHandAllowance({ own: counts.slow + counts.fresh, free: hands - slow - counts.fresh }))
-    }
-    return { left, most: inHandAllowance({ own: 0, free: hands - slow }) }
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -249,7 +224,7 @@ export class Feeder {
         feeder.#wake = null
         resolve()
       }
-      this.#wake = ms > FULL_MS ? done : null
+      this.#wake = ms > FULL_MS || this.#full ? done : null
     })
   }
 }

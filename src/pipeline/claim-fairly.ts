@@ -1,8 +1,9 @@
 import { uuidv7 } from '../contracts/uuid.ts'
 import { claimFairBatch, handBack } from '../db/claim.ts'
 import { loadJobFacts } from '../db/dispatch.ts'
-import { endLeases, takeDispatched } from '../db/leases.ts'
+import { endLeases } from '../db/leases.ts'
 import type { Queryable } from '../db/pool.ts'
+import { receiveDispatched } from '../db/receipts.ts'
 import { loadTickets, type Ticket } from '../db/tickets.ts'
 import type { Receipt } from '../lanes/bullmq.ts'
 import type { Batch, ClaimLimits } from '../lanes/direct.ts'
@@ -57,12 +58,14 @@ export async function dispatchFairly(
     ended: [],
   })
   options.counted(claimed.length)
-  if (claimed.length === 0) return { leaseId, jobs: [] }
-  const facts = await loadJobFacts(
-    db,
-    claimed.map(one => one.outboxId),
-  )
-  return { leaseId, jobs: facts.map(fact => ({ ...fact, htmlRef: fact.outboxId })) }
+  const jobs = async () => {
+    const facts = await loadJobFacts(
+      db,
+      claimed.map(one => one.outboxId),
+    )
+    return facts.map(fact => ({ ...fact, htmlRef: fact.outboxId }))
+  }
+  return { leaseId, claimed, jobs }
 }
 
 /** The queue would not take them: as if they had never been claimed. */
@@ -77,17 +80,15 @@ export async function receiveJobs(
   outboxIds: string[],
   ended: string[],
   options: ClaimOptions,
-): Promise<Receipt<Ticket | null>[]> {
+): Promise<Receipt<Ticket>[]> {
   const leaseId = uuidv7()
   const { holder, leaseSeconds } = options
-  const ids = [...new Set(outboxIds)]
-  const found = await takeDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: ids, ended })
-  const taken = found.filter(one => one.taken).map(one => one.outboxId)
-  const tickets = await loadTickets(db, taken)
-  const byId = new Map(found.map(one => [one.outboxId, one]))
+  // In another spelling it is a stranger's job: Postgres would know the e-mail, and nothing else would.
+  const ids = new Set(outboxIds.filter(id => id === id.toLowerCase()))
+  const found = await receiveDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: [...ids], ended })
   return outboxIds.map(outboxId => {
-    const one = byId.get(outboxId)
-    if (!one?.known) return { kind: 'missing' }
-    return one.taken ? { kind: 'taken', leaseId, content: tickets.get(outboxId) ?? null } : { kind: 'elsewhere' }
+    const content = found.get(outboxId)
+    if (content) return { kind: 'taken', leaseId, content }
+    return { kind: content === null ? 'elsewhere' : 'missing' }
   })
 }
