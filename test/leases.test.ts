@@ -18,6 +18,7 @@ import { type TestGateway, until } from './support/gateway.ts'
 import {
   accept,
   claim,
+  type DraftChange,
   draft,
   expireLeases,
   makeDue,
@@ -41,7 +42,7 @@ cleanLine(line => {
   ;({ gateway, db, companyId } = line)
 })
 
-const acceptOne = async () => (await accept(db, [draft(companyId)]))[0]!
+const acceptOne = async (change: DraftChange = {}) => (await accept(db, [draft(companyId, change)]))[0]!
 const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
 
 async function takeBack() {
@@ -248,6 +249,31 @@ describe('jobs that are gone', () => {
     expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
+
+  test('are not those of an e-mail whose retry has just become due: it was delivered, and joins the line once', async () => {
+    const outboxId = await acceptOne()
+    await claim(db, 1, 3, { kind: 'dispatch' })
+    await db.query(
+      `with o as (update email_outbox set status = 'RETRY_SCHEDULED', attempts = 1, next_attempt_at = now() where outbox_id = $1 returning *)
+       insert into email_scheduled (due_at, outbox_id, company_id, priority) select next_attempt_at, outbox_id, company_id, priority from o`,
+      [outboxId],
+    )
+    expect(await returnUndelivered(db, [], 0)).toEqual([])
+    expect(await readyDueEmails(db)).toBe(1)
+    expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
+  })
+})
+
+test('an e-mail that is scheduled twice joins the line once, and does not keep all others from joining it', async () => {
+  const ids = [await acceptOne({ delayMs: 3_600_000 }), await acceptOne({ delayMs: 3_600_000 })]
+  await makeDue(db, ids)
+  await db.query(
+    `insert into email_scheduled (due_at, outbox_id, company_id, priority)
+     select due_at - interval '1 millisecond', outbox_id, company_id, priority from email_scheduled where outbox_id = $1`,
+    [ids[0]],
+  )
+  expect(await readyDueEmails(db)).toBe(3)
+  expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual(ids.toSorted())
 })
 
 describe('the only gateway, when it starts', () => {

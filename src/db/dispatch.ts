@@ -54,6 +54,8 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
        from old cross join unnest(old.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
        where ${WAITING_AND_DUE}
          and not exists (select from leases w where w.kind = 'work' and w.outbox_ids @> array[i.id])
+         -- A retry that is due and not in line yet was delivered.
+         and not exists (select from email_scheduled s where s.due_at = o.next_attempt_at and s.outbox_id = o.outbox_id)
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)
        select distinct company_id, priority, outbox_id from waiting where not queued ${RING_AGAIN}

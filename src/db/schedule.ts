@@ -22,7 +22,8 @@ export async function readyDueEmails(db: Queryable, limit = 1000): Promise<numbe
        update email_outbox o set next_attempt_at = null from moved
        where o.outbox_id = moved.outbox_id and o.next_attempt_at = moved.due_at and o.status in ('PENDING', 'RETRY_SCHEDULED')
      ), put as (
-       insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from moved
+       -- Once each: an e-mail that was started otherwise and is to be tried again is here twice, and would stop all of them.
+       insert into email_ready (company_id, priority, outbox_id) select distinct company_id, priority, outbox_id from moved
        ${RING_AGAIN}
      )
      select count(*)::int as count from moved`,
