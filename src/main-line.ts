@@ -34,7 +34,7 @@ const START_BATCH = { maxItems: 256, concurrency: 1 }
 const GATHER_MS = 8
 const GATHERED = 64
 /** Started before there is a hand to call with: what is called in this time. None at a slow provider, where it could still be cancelled. */
-const STARTED_AHEAD_MS = 15
+const STARTED_AHEAD_MS = 14
 /** Seed 000: the call really ends after 30 seconds. */
 const PROVIDER_TIMEOUT_MS = 30_000
 /** How long a provider's answer is kept while Postgres is away: dropped, it would become UNKNOWN, and perhaps a duplicate. */

@@ -29,14 +29,16 @@ export type DirectLaneOptions<Content> = {
 
 /**
  * Claimed ahead, so that hands never wait for Postgres: what is sent in this time, refilled when a third of it is free. Whoever
- * comes next waits behind it: 15 ms brought no more a second, 40 ms and halves 5 %, and a quiet company 15 ms more to wait.
+ * comes next waits behind it: with 20 ms a quiet company waited 22 ms longer than alone, for no more e-mails a second; with 12 ms
+ * a tenth fewer were sent. At a fast provider it is several times the hands, which do not keep the batches small then.
  */
-const AHEAD_MS = 12
+const AHEAD_MS = 14
+const AHEAD_TIMES = 4
 const WORTHWHILE = 1 / 3
 /** Until a claim that found less than it asked for is followed by another, unless somebody calls. */
 const BREATH_MS = 4
 /** Answered by the provider, not yet written: at most so many times the concurrency. */
-const UNSETTLED_TIMES = 4
+const UNSETTLED_TIMES = 8
 
 /** Claimed work runs in this process. */
 export class DirectLane<Content> implements Lane {
@@ -111,7 +113,11 @@ export class DirectLane<Content> implements Lane {
 
   #ahead(): number {
     const { concurrency } = this.#options
-    return Math.max(1, Math.ceil(concurrency / 10), Math.min(2 * concurrency, Math.ceil(this.#pace.perMs() * AHEAD_MS)))
+    return Math.max(
+      1,
+      Math.ceil(concurrency / 10),
+      Math.min(AHEAD_TIMES * concurrency, Math.ceil(this.#pace.perMs() * AHEAD_MS)),
+    )
   }
 
   /** Only companies that have less room than any other are named. */

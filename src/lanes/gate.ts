@@ -10,7 +10,7 @@ export class Gate {
   readonly #waiting: ((entered: boolean) => void)[] = []
   readonly #sleepers = new Set<() => void>()
 
-  /** aheadMs: beside those, as many as leave in this time, and no more than as many again. */
+  /** aheadMs: beside those, as many as leave in this time, and no more than three times as many. */
   constructor(slots: number, aheadMs = 0) {
     this.#slots = slots
     this.#aheadMs = aheadMs
@@ -45,7 +45,7 @@ export class Gate {
 
   #room(): number {
     if (this.#aheadMs === 0) return this.#slots
-    return this.#slots + Math.min(this.#slots, Math.floor(this.#pace.perMs() * this.#aheadMs))
+    return this.#slots + Math.min(3 * this.#slots, Math.floor(this.#pace.perMs() * this.#aheadMs))
   }
 
   /** So long, or until it is closed. */
