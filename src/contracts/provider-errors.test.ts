@@ -166,6 +166,11 @@ describe('the unknown', () => {
     })
   })
 
+  test('a code or a name that is blank says nothing', () => {
+    const failure = classifyProviderError({ provider: 'ses', networkCode: ' ', name: '\0', message: '\t' })
+    expect(failure).toMatchObject({ originalCode: null, message: 'SES_UNKNOWN_ERROR' })
+  })
+
   test('whatever comes in, a classified failure with a reason comes out', () => {
     const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
     const errors = fc.record({

@@ -65,7 +65,8 @@ interface Found {
 
 /** The most telling witness first: the server's reply, then what broke the connection, the name, the bare status. */
 function findRule(error: ProviderError): Found {
-  const { name = '', networkCode = '', statusCode = 0 } = error
+  const { statusCode = 0 } = error
+  const [networkCode, name] = [storable(error.networkCode ?? ''), storable(error.name ?? '')]
   const reply = smtpReplyOf(error)
   const replyRule = smtpRule(reply)
   if (replyRule) {
