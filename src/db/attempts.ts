@@ -1,4 +1,3 @@
-import { uuidv7 } from '../contracts/uuid.ts'
 import { idRange, type Queryable, run, uuids, WAITING_AND_DUE } from './pool.ts'
 
 /** Seed 000's, in its order; the view email_events names them, too. */
@@ -21,9 +20,8 @@ export type AttemptStart = {
  * and due.
  */
 export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
-  const eventIds = starts.map(() => uuidv7())
   const leaseIds = starts.map(start => start.leaseId)
-  const [row] = await run<{ missing: string[] | null }>(db, 'start-attempts', START, [
+  const [row] = await run<{ missing: number[] | null }>(db, 'start-attempts', START, [
     ...idRange(starts),
     uuids([...new Set(leaseIds)]),
     uuids(starts.map(start => start.outboxId)),
@@ -32,11 +30,10 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
     starts.map(start => start.provider),
     starts.map(start => start.attempt),
     starts.map(start => start.before),
-    uuids(eventIds),
   ])
-  // By an id of this very start: an e-mail may be in two hands of one process, and one of them starts.
+  // By their places: an e-mail may be in two hands of one process, and one of them starts.
   const missing = row!.missing
-  return missing ? eventIds.map(id => !missing.includes(id)) : eventIds.map(() => true)
+  return starts.map((_, index) => !missing?.includes(index + 1))
 }
 
 /** The lease is looked up for each, not joined: of a join one row is expected, and e-mails would be looked up among all ids for each. */
@@ -45,14 +42,14 @@ with held as materialized (
   select lease_id, taken_at from leases where lease_id = any($3) for key share
 ), input as materialized (
   select x.*, (select taken_at from held where lease_id = x.l) as t
-  from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::int[], $9::int[], $10::uuid[]) as x(o, l, a, p, n, b, e)
+  from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::int[], $9::int[]) with ordinality as x(o, l, a, p, n, b, place)
 ), started as (
   update email_outbox o set status = 'PROCESSING', lease_id = i.l, attempts = i.n, attempt_id = i.a, provider = i.p,
     received_at = i.t, started_at = now(), next_attempt_at = null
   from input i
   where o.outbox_id = i.o and o.outbox_id = any(array(select o from input)) and o.outbox_id between $1 and $2 and i.t is not null
     and o.attempts = i.b and ${WAITING_AND_DUE}
-  returning i.e
+  returning i.place
 )
-select case when count(*) < cardinality($10::uuid[]) then (
-  select json_agg(e) from input where e not in (select e from started)) end as missing from started`
+select case when count(*) < cardinality($4::uuid[]) then (
+  select json_agg(place) from input where place not in (select place from started)) end as missing from started`
