@@ -75,7 +75,7 @@ async function settleSent(cases: Case[]): Promise<void> {
       attempts: 1,
       messageId,
       durationMs: 5,
-      events: [{ id: uuidv7(), type: 'SENT' as const, metadata: { messageId } }],
+      events: [{ type: 'SENT' as const, metadata: { messageId } }],
     })),
   )
 }

@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { uuidv7 } from '../src/contracts/uuid.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { type Settlement, settleAttempts } from '../src/db/settle.ts'
@@ -38,7 +37,7 @@ test('an e-mail that its worker parks at the very moment its lease is returned i
     guard: { leaseId: lease.leaseId },
     status: 'PENDING',
     attempts: 0,
-    events: [{ id: uuidv7(), type: 'RETRY_SCHEDULED', metadata: { parked: true } }],
+    events: [{ type: 'RETRY_SCHEDULED', metadata: { parked: true } }],
   }
   await late.query('begin')
   expect(await settleAttempts(late as unknown as Queryable, [parked])).toEqual([true])

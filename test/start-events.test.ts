@@ -85,15 +85,20 @@ async function isReplayed({ outboxId }: AttemptStart): Promise<void> {
   expect((await replayNamed(db.pool, [outboxId], 'test')).map(one => one.outcome)).toEqual(['replayed'])
 }
 
-/** Ids, times and facts of what the starts of an e-mail are told as, in order. */
-async function startsOf(outboxId: string): Promise<{ event_id: string; type: string; metadata: object }[]> {
+type Told = { event_id: string; type: string; metadata: object }
+
+/** Ids, times and facts of what is told of an e-mail, in order. */
+async function toldOf(outboxId: string, types: string[]): Promise<Told[]> {
   const { rows } = await db.pool.query(
-    `select event_id, type, created_at::text, metadata from email_events where outbox_id = $1
-       and type in ('RECEIVED', 'VALIDATED', 'SENT_ATTEMPT') order by email_events.created_at, event_id`,
-    [outboxId],
+    `select event_id, type, created_at::text, metadata from email_events where outbox_id = $1 and type = any($2)
+     order by email_events.created_at, event_id`,
+    [outboxId, types],
   )
   return rows
 }
+
+const startsOf = (outboxId: string) => toldOf(outboxId, ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT'])
+const sentOf = (outboxId: string) => toldOf(outboxId, ['SENT'])
 
 type Step = (start: AttemptStart) => Promise<void>
 
@@ -122,7 +127,7 @@ const ENDS: [string, Step[], Partial<AttemptStart>?][] = [
 ]
 
 test.each(ENDS)(
-  'the start of an e-mail that is %s is told once, and the same at every moment',
+  'the start of an e-mail that is %s, and that it was sent, are told once, and the same at every moment',
   async (_, steps, again) => {
     const [outboxId] = await accept(db.hot, [draft(companyId, { to: TO, cc: ['ana@example.com'] })])
     const first = await begin()
@@ -136,9 +141,13 @@ test.each(ENDS)(
       }),
       expect.objectContaining({ type: 'SENT_ATTEMPT', metadata: { attempt: 1, provider: 'ses', attemptId } }),
     ])
+    let away: Told[] = []
     for (const step of steps) {
       await step(first)
       expect(await startsOf(outboxId!)).toEqual(told)
+      const now = await sentOf(outboxId!)
+      expect(now).toEqual(away.length > 0 ? away : now.slice(0, 1))
+      away = now
     }
     if (!again) return
     // Asked about, it goes on under the same id.
@@ -149,9 +158,66 @@ test.each(ENDS)(
     expect(both[5]!.metadata).toMatchObject({ attempt: second.attempt, attemptId: second.attemptId })
     await sent(second)
     expect(await startsOf(outboxId!)).toEqual(both)
+    expect(await sentOf(outboxId!)).toEqual([...away, expect.objectContaining({ type: 'SENT' })])
     expect(new Set(both.map(one => one.event_id)).size).toBe(6)
   },
 )
+
+test('SENT is told alike with and without somebody who listens, by the log where a webhook needs it there', async () => {
+  const ids: string[] = []
+  for (const listens of [false, true]) {
+    if (listens)
+      await db.pool.query(
+        `with endpoint as (
+           insert into webhook_endpoints (endpoint_id, company_id, url, event_types, secret_cipher)
+           values ($1, $2, 'https://example.com', '{email.sent}', 'x') returning endpoint_id)
+         insert into webhook_state (endpoint_id) select endpoint_id from endpoint`,
+        [randomUUID(), companyId],
+      )
+    const [outboxId] = await accept(db.hot, [draft(companyId)])
+    await sent(await begin())
+    ids.push(outboxId!)
+  }
+  const [alone, heard] = [await sentOf(ids[0]!), await sentOf(ids[1]!)]
+  const metadata = {
+    messageId: 'm-1',
+    sesMessageId: 'm-1',
+    attempt: 1,
+    attempts: 1,
+    durationMs: 7,
+    processingTimeMs: 7,
+  }
+  expect([alone, heard]).toEqual([[expect.objectContaining({ metadata })], [expect.objectContaining({ metadata })]])
+  const { rows } = await db.pool.query(`select outbox_id, event_id from email_event_log where type = 'SENT'`)
+  expect(rows).toEqual([{ outbox_id: ids[1], event_id: heard[0]!.event_id }])
+  const deliveries = await db.pool.query('select outbox_id, event_id from webhook_deliveries')
+  expect(deliveries.rows).toEqual(rows)
+  await db.pool.query('delete from webhook_deliveries; delete from webhook_endpoints')
+})
+
+test('starts and answers of a crowd find their e-mails, whatever their order, and those of one e-mail come one by one', async () => {
+  const ids = await accept(
+    db.hot,
+    Array.from({ length: 300 }, () => draft(companyId)),
+  )
+  const { leaseId } = await claim(db.hot, 300)
+  const shuffled = ids.map((id, place) => ids[(place * 7) % ids.length] ?? id)
+  const starts = shuffled.map((id, place) => startOf(leaseId, id, { provider: `p${place % 3}` }))
+  const stray = startOf(leaseId, randomUUID())
+  const again = startOf(leaseId, shuffled[5]!)
+  expect(await startAttempts(db.hot, [stray, ...starts, again])).toEqual([false, ...starts.map(() => true), false])
+  const ends = starts.map((start, place) => endOf({ kind: 'sent', messageId: `m-${place}` }, start))
+  const lost = endOf(SENT, { ...starts[9]!, leaseId: randomUUID() })
+  const answers = await settleAttempts(db.hot, [lost, ...ends, ends[0]!])
+  expect(answers).toEqual([false, ...ends.map(() => true), false])
+  const { rows } = await db.pool.query<{ outbox_id: string; provider: string; attempt_id: string; message_id: string }>(
+    'select outbox_id, provider, attempt_id, message_id from email_outbox',
+  )
+  const kept = new Map(rows.map(({ outbox_id, ...facts }) => [outbox_id, facts]))
+  expect(shuffled.map(id => kept.get(id))).toEqual(
+    starts.map(({ provider, attemptId }, place) => ({ provider, attempt_id: attemptId, message_id: `m-${place}` })),
+  )
+})
 
 test('an old and a new e-mail start and end together, and their events are found, without what lies between them', async () => {
   const ids = await accept(

@@ -125,6 +125,13 @@ test('starts and recipients are told as before, and beside an older process ever
     )
     expect(await types(reported!)).toEqual(['QUEUED', ...STARTED])
 
+    // Sent by this version, and reported to the one before, which looks for SENT in the log only.
+    await client.query(
+      `insert into email_event_log (outbox_id, event_id, type, metadata) values ($1, $2, 'SENT', '{}') on conflict do nothing`,
+      [sent, uuidv7()],
+    )
+    expect(await types(sent!)).toEqual(['QUEUED', ...STARTED, 'SENT'])
+
     // Its recipients, which it writes under their old name.
     const theirs = uuidv7()
     await putEmail(client, companyId, theirs)
@@ -144,7 +151,7 @@ test('starts and recipients are told as before, and beside an older process ever
 })
 
 function settlement(outboxId: string, leaseId: string, status: 'SENT' | 'RETRY_SCHEDULED'): Settlement {
-  const events = [{ id: uuidv7(), type: status, metadata: {} }]
+  const events = [{ type: status, metadata: {} }]
   const guard = { leaseId }
   return { outboxId, guard, status, attempts: 1, messageId: 'm', durationMs: 1, retryDelayMs: 60_000, events }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { uuids } from '../../src/db/pool.ts'
+import { list } from '../../src/db/pool.ts'
 import { accept, JOBS, makeCompanies, openLine, sent, WARM_UP_JOBS } from '../support/our-line.ts'
 import { answer } from '../support/reference.ts'
 
@@ -37,7 +37,7 @@ async function drain(client: pg.Client): Promise<void> {
     const { rows } = await client.query<{ outbox_id: string }>({ name: 'claim', text: CLAIM })
     if (rows.length === 0) return
     const ids = rows.map(row => row.outbox_id).sort()
-    const input = [ids[0], ids.at(-1), uuids(ids)]
+    const input = [ids[0], ids.at(-1), list(ids)]
     await client.query({ name: 'start', text: START, values: [...input, randomUUID()] })
     await client.query({ name: 'settle', text: SETTLE, values: input })
   }

@@ -1,4 +1,5 @@
-import { idRange, type Queryable, run, uuids, WAITING_AND_DUE } from './pool.ts'
+import { distinct, inPlaces, OF_BATCH, PLACE, WRITTEN, type Written } from './places.ts'
+import { list, type Queryable, run, WAITING_AND_DUE } from './pool.ts'
 
 /** Seed 000's, in its order; the view email_events names them, too. */
 export const VALIDATIONS = ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] as const
@@ -20,36 +21,37 @@ export type AttemptStart = {
  * and due.
  */
 export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
-  const leaseIds = starts.map(start => start.leaseId)
-  const [row] = await run<{ missing: number[] | null }>(db, 'start-attempts', START, [
-    ...idRange(starts),
-    uuids([...new Set(leaseIds)]),
-    uuids(starts.map(start => start.outboxId)),
-    uuids(leaseIds),
-    uuids(starts.map(start => start.attemptId)),
-    starts.map(start => start.provider),
-    starts.map(start => start.attempt),
-    starts.map(start => start.before),
-  ])
-  // By their places: an e-mail may be in two hands of one process, and one of them starts.
-  const missing = row!.missing
-  return starts.map((_, index) => !missing?.includes(index + 1))
+  return inPlaces(starts, async (some, [ids, lowest, highest]) => {
+    const { kinds, numbers } = distinct(some, kindOf)
+    const [row] = await run<Written>(db, 'start-attempts', START, [
+      list(ids),
+      lowest,
+      highest,
+      list(some.map(start => start.attemptId)),
+      list(numbers),
+      list(kinds.map(start => start.leaseId)),
+      kinds.map(start => start.provider),
+      list(kinds.map(start => start.attempt)),
+      list(kinds.map(start => start.before)),
+    ])
+    return row!
+  })
 }
 
-/** The lease is looked up for each, not joined: of a join one row is expected, and e-mails would be looked up among all ids for each. */
+/** What those that start together nearly always have in common. */
+const kindOf = ({ leaseId, provider, attempt, before }: AttemptStart) => `${leaseId} ${attempt} ${before} ${provider}`
+
+const KIND = `($5::int[])[${PLACE}]`
+
 const START = `
 with held as materialized (
-  select lease_id, taken_at from leases where lease_id = any($3) for key share
-), input as materialized (
-  select x.*, (select taken_at from held where lease_id = x.l) as t
-  from unnest($4::uuid[], $5::uuid[], $6::uuid[], $7::text[], $8::int[], $9::int[]) with ordinality as x(o, l, a, p, n, b, place)
+  select lease_id, taken_at from leases where lease_id = any($6::uuid[]) for key share
 ), started as (
-  update email_outbox o set status = 'PROCESSING', lease_id = i.l, attempts = i.n, attempt_id = i.a, provider = i.p,
-    received_at = i.t, started_at = now(), next_attempt_at = null
-  from input i
-  where o.outbox_id = i.o and o.outbox_id = any(array(select o from input)) and o.outbox_id between $1 and $2 and i.t is not null
-    and o.attempts = i.b and ${WAITING_AND_DUE}
-  returning i.place
+  update email_outbox o set status = 'PROCESSING', lease_id = ($6::uuid[])[${KIND}], attempts = ($8::int[])[${KIND}],
+    attempt_id = ($4::uuid[])[${PLACE}], provider = ($7::text[])[${KIND}],
+    received_at = (select taken_at from held where lease_id = ($6::uuid[])[${KIND}]), started_at = now(), next_attempt_at = null
+  where ${OF_BATCH} and ($6::uuid[])[${KIND}] = any(array(select lease_id from held)) and o.attempts = ($9::int[])[${KIND}]
+    and ${WAITING_AND_DUE}
+  returning ${PLACE} as place
 )
-select case when count(*) < cardinality($4::uuid[]) then (
-  select json_agg(place) from input where place not in (select place from started)) end as missing from started`
+${WRITTEN('started')}`

@@ -1,4 +1,4 @@
-import { type Queryable, RING_AGAIN, run, uuids, WAITING_AND_DUE } from './pool.ts'
+import { list, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 
 export type Claim = {
   leaseId: string
@@ -24,18 +24,7 @@ export async function claimFairBatch(db: Queryable, claim: Claim): Promise<Claim
     db,
     'claim-fair-turns',
     `select array_to_string(claim_fair_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10), ',') as claimed`,
-    [
-      leaseId,
-      kind,
-      holder,
-      leaseSeconds,
-      size,
-      perTurn,
-      uuids(ended),
-      uuids([...left.keys()]),
-      [...left.values()],
-      most,
-    ],
+    [leaseId, kind, holder, leaseSeconds, size, perTurn, list(ended), list([...left.keys()]), [...left.values()], most],
   )
   return inPairs(row!.claimed)
 }

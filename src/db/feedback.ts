@@ -193,8 +193,10 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
        -- A microsecond apart: events of one commit are told in the order in which they were decided.
        insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
        select o, e, t, now() + n * interval '1 microsecond', x from input
-       where t <> 'SENT' or not exists (select from email_event_log told where told.outbox_id = o and told.outbox_id between $2 and $3
-         and told.type = 'SENT') order by o, n
+       where t <> 'SENT' or not exists (
+         select from email_outbox told where told.outbox_id = o and told.outbox_id between $2 and $3 and told.tells_sent
+         union all
+         select from email_event_log told where told.outbox_id = o and told.outbox_id between $2 and $3 and told.type = 'SENT') order by o, n
        on conflict do nothing returning outbox_id, event_id
      ), ${tellCompanies(`select i.c as company_id, i.o as outbox_id, i.e as event_id, i.w as type
        from input i join written w on w.outbox_id = i.o and w.event_id = i.e where i.w is not null`)}

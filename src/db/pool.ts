@@ -195,8 +195,8 @@ export async function untilItIsBack<Out>(write: () => Promise<Out>, patienceMs: 
   }
 }
 
-/** An array parameter of ids, which need no quoting: the driver looks at every character of every element. */
-export const uuids = (ids: string[]) => `{${ids.join(',')}}`
+/** An array parameter of ids or numbers, which need no quoting: the driver looks at every character of every element. */
+export const list = (plain: (string | number)[]) => `{${plain.join(',')}}`
 
 /** Lowest and highest id: lets the executor drop all other partitions before it starts. */
 export function idRange(items: { outboxId: string }[]): [string, string] {

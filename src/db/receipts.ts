@@ -1,4 +1,4 @@
-import { type Queryable, runRaw, uuids, WAITING_AND_DUE } from './pool.ts'
+import { list, type Queryable, runRaw, WAITING_AND_DUE } from './pool.ts'
 import { TICKET_COLUMNS, TICKET_CONTENT, type Ticket, ticketOf } from './tickets.ts'
 
 /**
@@ -13,13 +13,13 @@ export async function receiveDispatched(
   const { leaseId, holder, leaseSeconds, outboxIds, ended } = lease
   const sorted = outboxIds.toSorted()
   const rows = await runRaw(db, 'receive-dispatched', RECEIVE, [
-    uuids(sorted),
+    list(sorted),
     sorted[0],
     sorted.at(-1),
     leaseId,
     holder,
     leaseSeconds,
-    uuids(ended),
+    list(ended),
   ])
   const received = new Map<string, Ticket | null>()
   for (const row of rows) received.set(row[0]!, row.at(-1) === 't' ? ticketOf(row) : null)

@@ -1,6 +1,8 @@
 import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
 import { originalData } from './dead-letters.ts'
-import { idRange, type Queryable, RING_AGAIN, run, uuids, WAITING_AND_DUE } from './pool.ts'
+import { distinct, inPlaces, OF_BATCH, PLACE, WRITTEN, type Written } from './places.ts'
+import { idRange, list, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
 export type Settlement = {
@@ -12,7 +14,8 @@ export type Settlement = {
   guard: { leaseId: string } | { leaseId: string; waiting: true } | { unknownAttemptId: string }
   status: EmailStatus
   attempts: number
-  events: { id: string; type: EmailEventType; metadata: object }[]
+  /** Told in this order. */
+  events: { type: EmailEventType; metadata: object }[]
   messageId?: string
   durationMs?: number
   error?: { code: string; category: string; message: string }
@@ -48,18 +51,20 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
   return settlements.map(one => settled.has(one))
 }
 
-async function settleSent(db: Queryable, some: Settlement[]): Promise<boolean[]> {
-  const eventIds = some.map(one => one.events[0]!.id)
-  const [row] = await run<{ missing: string[] | null }>(db, 'settle-sent', SETTLE_SENT, [
-    ...idRange(some),
-    uuids(some.map(one => one.outboxId)),
-    uuids(some.map(one => keyOf(one.guard))),
-    some.map(one => one.messageId!.replaceAll('\0', '')),
-    some.map(one => one.durationMs),
-    uuids(eventIds),
-  ])
-  const missing = row!.missing
-  return missing ? eventIds.map(id => !missing.includes(id)) : eventIds.map(() => true)
+async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
+  return inPlaces(settlements, async (some, [ids, lowest, highest]) => {
+    const { kinds, numbers } = distinct(some, one => keyOf(one.guard))
+    const [row] = await run<Written>(db, 'settle-sent', SETTLE_SENT, [
+      list(ids),
+      lowest,
+      highest,
+      list(numbers),
+      list(kinds.map(one => keyOf(one.guard))),
+      some.map(one => one.messageId!.replaceAll('\0', '')),
+      list(some.map(one => one.durationMs!)),
+    ])
+    return row!
+  })
 }
 
 async function settleOthers(db: Queryable, guard: Guard, some: Settlement[]): Promise<boolean[]> {
@@ -77,9 +82,15 @@ function guardOf({ guard }: Settlement): Guard {
 }
 
 const isPlainlySent = (one: Settlement) =>
-  one.status === 'SENT' && guardOf(one) === 'lease' && !one.leftOut && one.events.length === 1
+  one.status === 'SENT' &&
+  guardOf(one) === 'lease' &&
+  !one.leftOut &&
+  one.events.length === 1 &&
+  one.durationMs !== undefined
 
-function toRow({ guard, events, count, ...rest }: Settlement) {
+function toRow({ guard, events: told, count, ...rest }: Settlement) {
+  // Of one commit, they are told in the order of their ids.
+  const events = told.map(event => ({ id: uuidv7(), ...event }))
   const [event] = events
   return {
     ...rest,
@@ -97,24 +108,29 @@ const storable = (json: string) =>
       )
     : json
 
+/** Whoever listens is told by an event that is in the log. Whether there is any endpoint at all is asked once per statement. */
+const HAS_LISTENER = `(exists (select from webhook_endpoints where disabled_at is null) and exists (
+      select from webhook_endpoints w where w.company_id = o.company_id and w.disabled_at is null and 'email.sent' = any(w.event_types)))`
+
 /**
  * Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. The facts of the start stay in
- * the e-mail's row, which tells them from now on: nothing is written over them. And it tells of its recipients that they were sent to.
+ * the e-mail's row, which tells them from now on, and that it was sent, and that its recipients were: with `tells_sent`, the view
+ * email_events makes SENT of it, and nothing else is written.
  */
 const SETTLE_SENT = `
-with input as materialized (
-  select * from unnest($3::uuid[], $4::uuid[], $5::text[], $6::int[], $7::uuid[]) as x(o, l, m, d, e)
-), settled as (
-  update email_outbox o set status = 'SENT', lease_id = null, message_id = i.m, duration_ms = i.d,
-    sent_at = now(), failed_at = null, error_code = null, error_category = null, failure_reason = null
-  from input i where o.outbox_id = i.o and o.outbox_id = any(array(select o from input)) and o.lease_id = i.l and o.outbox_id between $1 and $2
-  returning o.outbox_id, o.company_id, o.attempts, i.*
+with settled as (
+  update email_outbox o set status = 'SENT', lease_id = null, message_id = ($6::text[])[${PLACE}], duration_ms = ($7::int[])[${PLACE}],
+    sent_at = now(), tells_sent = not ${HAS_LISTENER}, failed_at = null, error_code = null, error_category = null, failure_reason = null
+  where ${OF_BATCH} and o.lease_id = ($5::uuid[])[($4::int[])[${PLACE}]]
+  returning o.outbox_id, o.company_id, o.attempts, o.attempt_id, o.tells_sent, ${PLACE} as place
+), heard as (
+  select outbox_id, company_id, attempts, place, start_event_id(now(), attempt_id, 4) as event_id from settled where not tells_sent
 ), put_events as (
   insert into email_event_log (outbox_id, event_id, type, metadata)
-  select outbox_id, e, 'SENT', jsonb_build_object('messageId', m, 'attempt', attempts, 'durationMs', d) from settled
-), ${tellCompanies(`select company_id, outbox_id, e as event_id, 'email.sent' as type from settled`)}
-select case when count(*) < cardinality($7::uuid[]) then (
-  select json_agg(e) from input where e not in (select e from settled)) end as missing from settled`
+  select outbox_id, event_id, 'SENT', jsonb_build_object('messageId', ($6::text[])[place], 'attempt', attempts, 'durationMs', ($7::int[])[place])
+  from heard
+), ${tellCompanies(`select company_id, outbox_id, event_id, 'email.sent' as type from heard`)}
+${WRITTEN('settled')}`
 
 const GUARDS: Record<Guard, string> = {
   lease: 'o.lease_id = i.guard',

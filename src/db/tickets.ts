@@ -1,4 +1,4 @@
-import { type Queryable, type RawRow, run, runRaw, uuids, WAITING_AND_DUE } from './pool.ts'
+import { list, type Queryable, type RawRow, run, runRaw, WAITING_AND_DUE } from './pool.ts'
 import { blocks } from './suppression.ts'
 
 export type TicketRecipient = {
@@ -51,7 +51,7 @@ export type Ticket = {
 export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<Map<string, Ticket>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = [...outboxIds].sort()
-  const rows = await runRaw(db, 'load-tickets', LOAD, [uuids(sorted), sorted[0], sorted.at(-1)])
+  const rows = await runRaw(db, 'load-tickets', LOAD, [list(sorted), sorted[0], sorted.at(-1)])
   const tickets = new Map<string, Ticket>()
   for (const row of rows) tickets.set(row[0]!, ticketOf(row))
   return tickets

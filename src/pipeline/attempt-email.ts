@@ -2,7 +2,6 @@ import { hashEmail } from '../contracts/hashing.ts'
 import { maskSensitive } from '../contracts/masking.ts'
 import type { ProviderFailure } from '../contracts/provider-errors.ts'
 import { decideAfterFailure } from '../contracts/retry.ts'
-import { uuidv7 } from '../contracts/uuid.ts'
 import type { AttemptStart } from '../db/attempts.ts'
 import type { Settlement } from '../db/settle.ts'
 import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
@@ -279,10 +278,7 @@ async function answerLate(
   const late = await deps.settlements.add({
     ...settlement,
     guard: { unknownAttemptId: attemptId },
-    // New ids: events of one commit are told in the order of their ids.
-    events: [{ type: 'RESOLVED' as const, metadata: { by: 'late-answer', attemptId } }, ...settlement.events].map(
-      event => ({ ...event, id: uuidv7() }),
-    ),
+    events: [{ type: 'RESOLVED', metadata: { by: 'late-answer', attemptId } }, ...settlement.events],
     count: ['unknown_resolved', 'late-answer'],
   })
   if (late) return deps.log.late(hand, settlement.status)

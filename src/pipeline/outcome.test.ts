@@ -132,12 +132,6 @@ describe.each(ENDS)('an attempt that was %s', (_, outcome, status, events) => {
     expect(refused.events[0]!.metadata).toEqual({ attempt: 3, requestId: 'r-1' })
   })
 
-  test('gives every event an id of its own, in the order of writing', () => {
-    const ids = toSettlement(outcome, waiting).events.map(event => event.id)
-    expect(ids.toSorted()).toEqual(ids)
-    expect(new Set(ids).size).toBe(ids.length)
-  })
-
   test('can travel as JSON without losing a field of its events', () => {
     for (const { metadata } of settlement.events) expect(Object.values(metadata)).not.toContain(undefined)
   })

@@ -1,4 +1,3 @@
-import { uuidv7 } from '../contracts/uuid.ts'
 import type { Settlement } from '../db/settle.ts'
 
 export type FailureFacts = { code: string; category: string; message: string; originalCode?: string | null }
@@ -34,8 +33,8 @@ export type AttemptFacts = {
 /** How soon it is looked whether the provider is back that can tell what became of an attempt. */
 const UNASKED_SECONDS = 30
 
-type Event = Omit<Settlement['events'][number], 'id'>
-type Draft = Omit<Settlement, 'outboxId' | 'guard' | 'attempts' | 'events'> & { attempts?: number; events: Event[] }
+type Event = Settlement['events'][number]
+type Draft = Omit<Settlement, 'outboxId' | 'guard' | 'attempts'> & { attempts?: number }
 
 /** What is written for each way an attempt can end. Event metadata carries both spellings of the source documents. */
 export function toSettlement(outcome: Outcome, facts: AttemptFacts): Settlement {
@@ -53,14 +52,14 @@ export function toSettlement(outcome: Outcome, facts: AttemptFacts): Settlement 
     ...(resolvedNow(outcome, facts).length > 0 && {
       count: ['unknown_resolved', 'idempotency-key'] as [string, string],
     }),
-    events: [...before, ...events].map(event => ({ id: uuidv7(), ...event })),
+    events: [...before, ...events],
   }
 }
 
 /** Nearly every one: as a literal, it costs a tenth of the general way. */
 function plainlySent(messageId: string, facts: AttemptFacts): Settlement {
   const { outboxId, guard, attempt, durationMs } = facts
-  const event = { id: uuidv7(), type: 'SENT' as const, metadata: sentMetadata(messageId, attempt, durationMs) }
+  const event = { type: 'SENT' as const, metadata: sentMetadata(messageId, attempt, durationMs) }
   return { outboxId, guard, status: 'SENT', attempts: attempt, messageId, durationMs, events: [event] }
 }
 

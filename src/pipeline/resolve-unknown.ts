@@ -1,5 +1,4 @@
 import { decideUnknown, type UnknownDecision } from '../contracts/unknown.ts'
-import { uuidv7 } from '../contracts/uuid.ts'
 import type { Queryable } from '../db/pool.ts'
 import { type Settlement, settleAttempts } from '../db/settle.ts'
 import { forgetResolvedSends, holdUnknownSends, listDueUnknownSends, type UnknownSend } from '../db/unknown-sends.ts'
@@ -33,7 +32,6 @@ function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement 
   const { outboxId, attemptId, attempts } = send
   const base = { outboxId, guard: { unknownAttemptId: attemptId }, attempts }
   const resolved = (by: string) => ({
-    id: uuidv7(),
     type: 'RESOLVED' as const,
     metadata: { by, attemptId, attempt: attempts },
   })
@@ -64,8 +62,8 @@ function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement 
         error: NOBODY_KNOWS,
         events: [
           resolved('given-up'),
-          { id: uuidv7(), type: 'FAILED', metadata: { ...metadata, willRetry: false, reason: message } },
-          { id: uuidv7(), type: 'DLQ_MOVED', metadata: { attempts, lastError: message, lastErrorCode: code } },
+          { type: 'FAILED', metadata: { ...metadata, willRetry: false, reason: message } },
+          { type: 'DLQ_MOVED', metadata: { attempts, lastError: message, lastErrorCode: code } },
         ],
         dead: { failedAttempts: Math.max(1, attempts), reason: message, code },
         count: ['unknown_resolved', 'given-up'],

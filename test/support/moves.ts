@@ -1,7 +1,7 @@
 import { type EmailStatus, mayMove } from '../../src/contracts/states.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 
-/** Writes down every change of an e-mail's status beside the events of the same transaction. A start is told by the e-mail's own row. */
+/** Writes down every change of an e-mail's status beside the events of the same transaction. A start, and that it was sent, are told by the e-mail's own row. */
 export async function watchStatuses(db: Queryable): Promise<void> {
   await db.query(`
     create table moves (outbox_id uuid, before text, after text, transaction xid8);
@@ -10,6 +10,8 @@ export async function watchStatuses(db: Queryable): Promise<void> {
       insert into moves values (new.outbox_id, old.status, new.status, pg_current_xact_id());
       if new.status = 'PROCESSING' and new.received_at is not null and new.started_at = now() then
         insert into written values (new.outbox_id, 'STARTED', pg_current_xact_id());
+      elsif new.tells_sent and new.sent_at = now() then
+        insert into written values (new.outbox_id, 'SENT', pg_current_xact_id());
       end if;
       return null; end $$;
     create function note_event() returns trigger language plpgsql as $$ begin
