@@ -68,7 +68,9 @@ export function providersOf(
   }
 }
 
-export const sent = (): SendResult => ({ kind: 'sent', messageId: randomUUID(), events: [] })
+let messages = 0
+
+export const sent = (): SendResult => ({ kind: 'sent', messageId: `null-${++messages}`, events: [] })
 
 export async function makeCompanies(db: Database, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => uuidv7())

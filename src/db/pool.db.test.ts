@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/support/postgres.ts'
-import { type Database, DatabaseUnavailable, inTransaction, openDatabase, type Queryable } from './pool.ts'
+import { type Database, DatabaseUnavailable, inTransaction, openDatabase, type Queryable, texts } from './pool.ts'
 
 let database: { url: string; drop(): Promise<void> }
 let db: Database
@@ -39,4 +40,16 @@ test('a transaction that fails has done nothing, and one that does not leaves it
   const client = await db.pool.connect()
   expect(client.listenerCount('error')).toBeLessThan(3)
   client.release()
+})
+
+test('an array of any texts arrives as it was', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.string({ unit: fc.constantFrom('"', '\\', ',', '{', '}', ' ', 'NULL', 'é', '\n', 'a') })),
+      async any => {
+        const { rows } = await db.pool.query('select $1::text[] as any', [texts(any)])
+        expect(rows[0].any).toEqual(any)
+      },
+    ),
+  )
 })

@@ -198,6 +198,11 @@ export async function untilItIsBack<Out>(write: () => Promise<Out>, patienceMs: 
 /** An array parameter of ids or numbers, which need no quoting: the driver looks at every character of every element. */
 export const list = (plain: (string | number)[]) => `{${plain.join(',')}}`
 
+/** The same for any text. */
+export const texts = (any: string[]) => `{${any.map(quoted).join(',')}}`
+
+const quoted = (text: string) => `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`
+
 /** Lowest and highest id: lets the executor drop all other partitions before it starts. */
 export function idRange(items: { outboxId: string }[]): [string, string] {
   let [low, high] = [items[0]!.outboxId, items[0]!.outboxId]

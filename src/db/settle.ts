@@ -2,7 +2,7 @@ import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { originalData } from './dead-letters.ts'
 import { distinct, inPlaces, OF_BATCH, PLACE, WRITTEN, type Written } from './places.ts'
-import { idRange, list, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
+import { idRange, list, type Queryable, RING_AGAIN, run, texts, WAITING_AND_DUE } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
 export type Settlement = {
@@ -60,12 +60,14 @@ async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boo
       highest,
       list(numbers),
       list(kinds.map(one => keyOf(one.guard))),
-      some.map(one => one.messageId!.replaceAll('\0', '')),
+      texts(some.map(one => withoutNul(one.messageId!))),
       list(some.map(one => one.durationMs!)),
     ])
     return row!
   })
 }
+
+const withoutNul = (text: string) => (text.includes('\0') ? text.replaceAll('\0', '') : text)
 
 async function settleOthers(db: Queryable, guard: Guard, some: Settlement[]): Promise<boolean[]> {
   const input = [...idRange(some), storable(JSON.stringify(some.map(toRow)))]

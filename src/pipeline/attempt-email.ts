@@ -60,15 +60,17 @@ type Prepared = { ticket: Ticket; provider: Provider; message: OutgoingMessage; 
  * Step 3 of the line: validate → SENT_ATTEMPT → provider → settle. RECEIVED is written with SENT_ATTEMPT, or with the refusal.
  * What can be said at once is said without a promise: for nearly every e-mail only three things are waited for.
  */
-export async function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promise<void> {
+export function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promise<void> {
   const startedMs = deps.nowMs()
   const ticket = hand.content
-  if (!ticket) return deps.log.elsewhere(hand)
+  if (!ticket) return Promise.resolve(deps.log.elsewhere(hand))
+  const goOn = (unfit: Outcome | null) => {
+    if (unfit) return refuse(hand, ticket, unfit, startedMs, deps)
+    if (ticket.files === 0) return send(hand, ticket, startedMs, deps)
+    return deps.luggage.spend(ticket.fileBytes, () => send(hand, ticket, startedMs, deps))
+  }
   const finding = findUnfit(ticket, hand.companyId, deps)
-  const unfit = finding instanceof Promise ? await finding : finding
-  if (unfit) return refuse(hand, ticket, unfit, startedMs, deps)
-  if (ticket.files === 0) return send(hand, ticket, startedMs, deps)
-  await deps.luggage.spend(ticket.fileBytes, () => send(hand, ticket, startedMs, deps))
+  return finding instanceof Promise ? finding.then(goOn) : goOn(finding)
 }
 
 async function send(hand: EmailInHand, ticket: Ticket, startedMs: number, deps: AttemptDeps): Promise<void> {
@@ -160,11 +162,10 @@ function preparedWith(ticket: Ticket, provider: Provider, text: string | null, a
 async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<SendResult | null> {
   const { hands } = deps
   const handFirst = prepared.ticket.onUnknown === 'hold'
-  if (handFirst) await hands.enter()
-  else if (!(await start(hand, prepared, deps))) return null
-  else if (!hands.tryEnter()) await hands.enter()
+  if (!handFirst && !isOurs(await start(hand, prepared, deps), hand, deps)) return null
+  if (!hands.tryEnter()) await hands.enter()
   try {
-    if (handFirst && !(await start(hand, prepared, deps))) return null
+    if (handFirst && !isOurs(await start(hand, prepared, deps), hand, deps)) return null
     const { provider, message } = prepared
     const result = await provider.send(message, deps.limit())
     deps.report(provider, result.kind === 'failed' ? result.failure : null)
@@ -174,16 +175,22 @@ async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDe
   }
 }
 
-/** SENT_ATTEMPT, when the provider's rate has room. false: nothing was written. */
-async function start(hand: EmailInHand, { ticket, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
+function isOurs(started: boolean | null, hand: EmailInHand, deps: AttemptDeps): boolean {
+  if (started === false) deps.log.elsewhere(hand)
+  return started === true
+}
+
+/** SENT_ATTEMPT, when the provider's rate has room. false: somebody else's by now. null: handed back. */
+function start(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<boolean | null> {
+  const { message, provider } = prepared
   const recipients = message.to.length + message.cc.length + message.bcc.length
-  const readMs = deps.nowMs()
+  const sinceMs = deps.nowMs()
   const turn = deps.gate.closed ? null : deps.pace(provider, recipients, deps.gate.sleep)
-  if (turn ? !(await isStillWanted(turn, ticket, readMs, deps)) : deps.gate.closed) {
-    await handBack(hand, deps)
-    return false
-  }
-  const held = await deps.starts.add({
+  return turn || deps.gate.closed ? startInTurn(hand, prepared, turn, sinceMs, deps) : startNow(hand, prepared, deps)
+}
+
+function startNow(hand: EmailInHand, { ticket, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
+  return deps.starts.add({
     outboxId: hand.outboxId,
     leaseId: hand.leaseId,
     attemptId: message.attemptId,
@@ -191,16 +198,23 @@ async function start(hand: EmailInHand, { ticket, provider, message }: Prepared,
     attempt: attemptOf(ticket),
     before: ticket.attempts,
   })
-  if (!held) deps.log.elsewhere(hand)
-  return held
 }
 
 /** At a low rate the turn may be minutes away: who is told to stop does not wait for it, and a recipient may be suppressed by then. */
-async function isStillWanted(turn: Promise<void>, ticket: Ticket, readMs: number, deps: AttemptDeps): Promise<boolean> {
+async function startInTurn(
+  hand: EmailInHand,
+  prepared: Prepared,
+  turn: Promise<void> | null,
+  sinceMs: number,
+  deps: AttemptDeps,
+): Promise<boolean | null> {
+  const { ticket } = prepared
   await turn
-  if (deps.gate.closed) return false
-  const waitedLong = deps.nowMs() - readMs > LOOK_AGAIN_MS
-  return !waitedLong || ticket.resumed !== null || !(await deps.suppressedMeanwhile(ticket))
+  const waitedLong = deps.nowMs() - sinceMs > LOOK_AGAIN_MS
+  const isWanted = !deps.gate.closed && (!waitedLong || ticket.resumed || !(await deps.suppressedMeanwhile(ticket)))
+  if (isWanted) return startNow(hand, prepared, deps)
+  await handBack(hand, deps)
+  return null
 }
 
 const attemptOf = (ticket: Ticket) => (ticket.resumed ? ticket.attempts : ticket.attempts + 1)

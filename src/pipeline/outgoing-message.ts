@@ -3,35 +3,59 @@ import { uuidv7 } from '../contracts/uuid.ts'
 import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
 import type { OutgoingMessage } from '../providers/provider.ts'
 
-/** What goes to the provider; whoever was suppressed meanwhile is left out. Without a text, it is made when it is asked for. */
+/** What goes to the provider; whoever was suppressed meanwhile is left out. */
 export function toMessage(
   ticket: Ticket,
   leftOut: TicketRecipient[],
   text: string | null,
   attachments: Attachment[],
 ): OutgoingMessage {
-  const only = (kind: string) => {
-    const found: string[] = []
-    for (const one of ticket.recipients) if (one.kind === kind && !leftOut.includes(one)) found.push(addressed(one))
-    return found
+  return new Message(ticket, leftOut, text, attachments)
+}
+
+const NOBODY = Object.freeze<string[]>([]) as string[]
+const NOTHING = Object.freeze({})
+
+/** A class, because a literal with a getter takes ten times the memory, for each e-mail. */
+class Message implements OutgoingMessage {
+  readonly outboxId: string
+  readonly attemptId: string
+  readonly companyId: string
+  readonly from: string
+  readonly to: string[] = []
+  readonly cc: string[] = NOBODY
+  readonly bcc: string[] = NOBODY
+  readonly replyTo: string[]
+  readonly subject: string
+  readonly html: string | null
+  readonly headers: Record<string, string>
+  readonly tags: string[]
+  readonly attachments: Attachment[]
+  readonly #text: string | null
+
+  constructor(ticket: Ticket, leftOut: TicketRecipient[], text: string | null, attachments: Attachment[]) {
+    this.outboxId = ticket.outboxId
+    this.attemptId = ticket.resumed?.attemptId ?? uuidv7()
+    this.companyId = ticket.companyId
+    this.from = ticket.from
+    for (const one of ticket.recipients) {
+      if (leftOut.includes(one)) continue
+      if (one.kind === 'to') this.to.push(addressed(one))
+      else if (one.kind === 'cc') this.cc = [...this.cc, addressed(one)]
+      else this.bcc = [...this.bcc, addressed(one)]
+    }
+    this.replyTo = ticket.replyTo ?? NOBODY
+    this.subject = ticket.subject!
+    this.html = ticket.html
+    this.headers = ticket.headers ?? NOTHING
+    this.tags = ticket.tags
+    this.attachments = attachments
+    this.#text = text
   }
-  return {
-    outboxId: ticket.outboxId,
-    attemptId: ticket.resumed?.attemptId ?? uuidv7(),
-    companyId: ticket.companyId,
-    from: ticket.from,
-    to: only('to'),
-    cc: only('cc'),
-    bcc: only('bcc'),
-    replyTo: ticket.replyTo ?? [],
-    subject: ticket.subject!,
-    html: ticket.html,
-    get text() {
-      return text ?? textFromHtml(ticket.html!)
-    },
-    headers: ticket.headers ?? {},
-    tags: ticket.tags,
-    attachments,
+
+  /** Made of the HTML when it is asked for. */
+  get text(): string {
+    return this.#text ?? textFromHtml(this.html!)
   }
 }
 
