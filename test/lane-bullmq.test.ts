@@ -195,7 +195,8 @@ describe('a job is a doorbell without authority', () => {
 
   test('jobs removed behind our back are made again, and every e-mail is sent once', async () => {
     const { waiting } = await behindOneHand(6)
-    for (const job of await queue.getJobs(['wait'])) await job.remove()
+    // One of them may be in the worker's hands by now, which BullMQ does not let go.
+    await Promise.allSettled((await queue.getJobs(['wait'])).map(job => job.remove()))
     resend.release()
     await untilAll(waiting, 'SENT')
     expect(arrived(waiting).toSorted()).toEqual(waiting.toSorted())

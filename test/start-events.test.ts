@@ -8,6 +8,7 @@ import type { Database, Queryable } from '../src/db/pool.ts'
 import { storeProviderEvents } from '../src/db/provider-events.ts'
 import { readyDueEmails } from '../src/db/schedule.ts'
 import { type Settlement, settleAttempts } from '../src/db/settle.ts'
+import { loadTickets } from '../src/db/tickets.ts'
 import { type Outcome, toSettlement } from '../src/pipeline/outcome.ts'
 import { replayNamed } from '../src/pipeline/replay-dead-letters.ts'
 import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
@@ -27,6 +28,7 @@ cleanLine(line => {
 
 const FAILURE = { code: 'TIMEOUT', category: 'TIMEOUT_ERROR', message: 'no answer' }
 const TO = 'maria@example.com'
+const ATTACHMENT = { filename: 'a.txt', contentType: 'text/plain', contentId: null, base64: 'AAAA' }
 const SUPPRESSES_NOBODY = { ...DEFAULT_SUPPRESSION_POLICY, automatic: { HARD_BOUNCE: false, COMPLAINT: false } }
 
 async function begin(change: Partial<AttemptStart> = {}): Promise<AttemptStart> {
@@ -222,18 +224,20 @@ test('starts and answers of a crowd find their e-mails, whatever their order, an
 test('an old and a new e-mail start and end together, and their events are found, without what lies between them', async () => {
   const ids = await accept(
     db.hot,
-    Array.from({ length: 1000 }, () => draft(companyId)),
+    Array.from({ length: 1000 }, () => draft(companyId, { attachments: [ATTACHMENT] })),
   )
   const { leaseId } = await claim(db.hot, 1000)
-  await db.pool.query('analyze email_outbox, email_event_log, email_recipient_list')
+  await db.pool.query('analyze email_outbox, email_event_log, email_recipient_list, email_attachments')
   const read = (act: Parameters<typeof rowsRead>[2]) => rowsRead(db.hot, '^email_', act)
-  const starts = [ids[0]!, ids.at(-1)!].map(id => startOf(leaseId, id))
+  const ends = [ids[0]!, ids.at(-1)!]
+  expect(await read(async client => expect((await loadTickets(client, ends)).size).toBe(2))).toBeLessThan(20)
+  const starts = ends.map(id => startOf(leaseId, id))
   const begin = async (client: Queryable) => expect(await startAttempts(client, starts)).toEqual([true, true])
   expect(await read(begin)).toBeLessThan(10)
   await begin(db.hot)
   for (const outcome of [{ kind: 'retry', failure: FAILURE, delayMs: 60_000 }, SENT] satisfies Outcome[]) {
-    const ends = starts.map(start => endOf(outcome, start))
-    const end = async (client: Queryable) => expect(await settleAttempts(client, ends)).toEqual([true, true])
+    const settlements = starts.map(start => endOf(outcome, start))
+    const end = async (client: Queryable) => expect(await settleAttempts(client, settlements)).toEqual([true, true])
     expect(await read(end)).toBeLessThan(20)
   }
   const list = async (client: Queryable) => expect(await listEvents(client, ids[0]!)).toHaveLength(4)

@@ -1,3 +1,4 @@
+import { maxAttempts } from '../contracts/retry.ts'
 import { list, type Queryable, type RawRow, run, runRaw, WAITING_AND_DUE } from './pool.ts'
 import { blocks } from './suppression.ts'
 
@@ -15,7 +16,6 @@ export type Ticket = {
   outboxId: string
   companyId: string
   requestId: string
-  externalId: string | null
   recipientId: string | null
   test: boolean
   from: string
@@ -34,7 +34,6 @@ export type Ticket = {
   text: string | null
   replyTo: string[] | null
   headers: Record<string, string> | null
-  createdAt: Date
   recipients: TicketRecipient[]
   /** The recipient record it was accepted for; null when it had none, or when that is gone. */
   person: { externalId: string | null; cpfCnpjHash: string | null; email: string | null } | null
@@ -60,21 +59,36 @@ export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<M
 /** $2 and $3: the lowest and the highest id of the batch. */
 const OF_THIS_EMAIL = (table: string) => `${table}.outbox_id = o.outbox_id and ${table}.outbox_id between $2 and $3`
 
-/** What `ticketOf` reads, of `email_outbox o` beside TICKET_CONTENT. */
-export const TICKET_COLUMNS = `o.outbox_id, o.company_id, o.request_id, o.external_id, o.recipient_id, o.test, o.from_address, o.subject,
-  case when o.tags <> '{}' then to_json(o.tags) end, o.attempts, o.max_attempts, o.retry_policy, o.on_unknown, o.expires_at <= now(),
-  case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
-    'askedSeconds', extract(epoch from now() - o.started_at)::float8) end,
-  c.html, c.html_proof, c.text, to_json(c.reply_to), c.headers, extract(epoch from o.created_at)::float8 * 1000,
+/** How nearly every e-mail stands when it comes into a hand. */
+const ORDINARY: Standing = [0, maxAttempts('steps'), 'steps', 'resend', false, false, null]
+
+type Standing = [
+  attempts: number,
+  maxAttempts: number,
+  retryPolicy: Ticket['retryPolicy'],
+  onUnknown: Ticket['onUnknown'],
+  test: boolean,
+  expired: boolean,
+  resumed: Ticket['resumed'],
+]
+
+/** What `ticketOf` reads, of `email_outbox o` beside TICKET_CONTENT. The rule is not spelt out: each value is written, sent and read. */
+export const TICKET_COLUMNS = `o.outbox_id, o.company_id, o.request_id, o.from_address, o.subject, c.html, c.html_proof, c.text,
   (select json_agg(json_build_array(r.ordinal, r.kind, r.address, r.display_name, exists (
       select from suppression_list s where s.hash_key = r.address_key and ${blocks('s', 'o.company_id')})) order by r.ordinal)
    from email_recipient_list r where ${OF_THIS_EMAIL('r')} and not r.suppressed and r.address is not null),
+  case when o.attempts <> ${ORDINARY[0]} or o.max_attempts <> ${ORDINARY[1]} or o.retry_policy <> '${ORDINARY[2]}' or o.on_unknown <> '${ORDINARY[3]}'
+    or o.test or o.expires_at <= now() or o.started_at is not null
+  then json_build_array(o.attempts, o.max_attempts, o.retry_policy, o.on_unknown, o.test, o.expires_at <= now(),
+    case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
+      'askedSeconds', extract(epoch from now() - o.started_at)::float8) end) end,
+  case when o.tags <> '{}' then to_json(o.tags) end, to_json(c.reply_to), c.headers, o.recipient_id,
   case when o.recipient_id is not null then (
     select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
       'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
     from recipients p where p.recipient_id = o.recipient_id) end,
-  -- Their sizes are known without reading them.
-  case when exists (select from email_attachments a where ${OF_THIS_EMAIL('a')}) then (
+  -- Their sizes are known without reading them. Who has any is asked once, by id: all that lie in between would be read otherwise.
+  case when o.outbox_id = any(array(select a.outbox_id from email_attachments a where a.outbox_id = any($1) and a.outbox_id between $2 and $3)) then (
     select json_build_array(count(*), sum(octet_length(a.content))) from email_attachments a where ${OF_THIS_EMAIL('a')}) end`
 
 export const TICKET_CONTENT = `left join lateral (select * from email_content c where ${OF_THIS_EMAIL('c')} offset 0) c on true`
@@ -85,35 +99,36 @@ where o.outbox_id = any($1) and o.outbox_id between $2 and $3 and ${WAITING_AND_
 
 /** The columns in their order. Read here and not by the driver, which would need twice as long for each e-mail. */
 export function ticketOf(row: RawRow): Ticket {
-  const [files, fileBytes] = json<[number, number]>(row[23]) ?? [0, 0]
+  const [attempts, maxAttempts, retryPolicy, onUnknown, test, expired, resumed] = json<Standing>(row[9]) ?? ORDINARY
+  const [files, fileBytes] = json<[number, number]>(row[15]) ?? NO_FILES
   return {
     outboxId: row[0]!,
     companyId: row[1]!,
     requestId: row[2]!,
-    externalId: row[3] ?? null,
-    recipientId: row[4] ?? null,
-    test: row[5] === 't',
-    from: row[6]!,
-    subject: row[7] ?? null,
-    tags: json(row[8]) ?? [],
-    attempts: Number(row[9]),
-    maxAttempts: Number(row[10]),
-    retryPolicy: row[11] as Ticket['retryPolicy'],
-    onUnknown: row[12] as Ticket['onUnknown'],
-    expired: row[13] === 't',
-    resumed: json(row[14]),
-    html: row[15] ?? null,
-    htmlProof: row[16] ?? null,
-    text: row[17] ?? null,
-    replyTo: json(row[18]),
-    headers: json(row[19]),
-    createdAt: new Date(Number(row[20])),
-    recipients: (json<RecipientColumns[]>(row[21]) ?? []).map(recipientOf),
-    person: json(row[22]),
+    from: row[3]!,
+    subject: row[4] ?? null,
+    html: row[5] ?? null,
+    htmlProof: row[6] ?? null,
+    text: row[7] ?? null,
+    recipients: (json<RecipientColumns[]>(row[8]) ?? []).map(recipientOf),
+    attempts,
+    maxAttempts,
+    retryPolicy,
+    onUnknown,
+    test,
+    expired,
+    resumed,
+    tags: json(row[10]) ?? [],
+    replyTo: json(row[11]),
+    headers: json(row[12]),
+    recipientId: row[13] ?? null,
+    person: json(row[14]),
     files,
     fileBytes,
   }
 }
+
+const NO_FILES = [0, 0] as const
 
 type RecipientColumns = [number, TicketRecipient['kind'], string, string | null, boolean]
 

@@ -5,6 +5,7 @@ import type { HtmlProblem } from '../contracts/html-rules.ts'
 import { EMAIL_JOB_CONFIG, type EmailSendJobData, validateEmailJobData } from '../contracts/job.ts'
 import { fieldPath } from '../contracts/refusal.ts'
 import { SEND_LIMITS } from '../contracts/send-body.ts'
+import { uuidv7Time } from '../contracts/uuid.ts'
 import type { VALIDATIONS } from '../db/attempts.ts'
 import type { Ticket } from '../db/tickets.ts'
 import type { HtmlChecker } from './html-check.ts'
@@ -91,7 +92,7 @@ export function jobDataOf(ticket: Ticket): EmailSendJobData {
       email: to,
     },
     attempt: Math.min(ticket.attempts + 1, ticket.maxAttempts),
-    enqueuedAt: ticket.createdAt.toISOString(),
+    enqueuedAt: uuidv7Time(ticket.outboxId).toISOString(),
   }
 }
 
