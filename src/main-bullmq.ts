@@ -75,7 +75,7 @@ export function bullmqLane(
   return { lane, close }
 }
 
-function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: ClaimOptions) {
+function makeFeeder({ config, db, providers, log }: LaneParts, redis: Redis, claim: ClaimOptions) {
   const holder = randomUUID()
   const queue = openQueue(redis, log)
   const feeder = new Feeder({
@@ -85,6 +85,7 @@ function makeFeeder({ db, providers, log }: LaneParts, redis: Redis, claim: Clai
     electedMs: FEEDER_SECONDS * 1000,
     resign: () => resignFeeder(db.hot, holder),
     concurrency: () => totalConcurrency(db.hot, 'bullmq'),
+    ownConcurrency: config.WORKER_CONCURRENCY,
     claim: limits => dispatchFairly(db.hot, limits, claim),
     takeBack: ({ leaseId, claimed }) =>
       takeBack(

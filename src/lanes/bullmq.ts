@@ -1,10 +1,12 @@
-import { type Job, type JobJson, type Processor, Worker } from 'bullmq'
+import type { Job, Processor, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME, slimJobDataSchema } from '../contracts/job.ts'
-import { type Feeder, JOBS_PER_HAND } from './feeder.ts'
+import { CrowdWorker } from './crowd-worker.ts'
+import { type Feeder, jobsInHand } from './feeder.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { InHand, Lane } from './lane.ts'
+import { Pace } from './pace.ts'
 
 /** A worker that dies keeps its jobs locked this long; its e-mails' leases run out on their own. */
 const LOCK_MS = 15_000
@@ -36,7 +38,8 @@ export type BullmqLaneOptions<Content> = {
  */
 export class BullmqLane<Content> implements Lane {
   readonly #options: BullmqLaneOptions<Content>
-  #worker: Worker | null = null
+  #worker: CrowdWorker | null = null
+  readonly #pace = new Pace()
   #underWay = 0
   #whenNoneIs: (() => void) | null = null
   #stopping = false
@@ -47,18 +50,18 @@ export class BullmqLane<Content> implements Lane {
 
   start(): void {
     const { connection, concurrency, feeder } = this.#options
-    this.#worker ??= new ForgivingWorker(BULLMQ_QUEUE_NAME, (job => this.#run(job)) satisfies Processor, {
+    this.#worker ??= new CrowdWorker(BULLMQ_QUEUE_NAME, (job => this.#run(job)) satisfies Processor, {
       connection,
-      // Jobs in hand, not calls: the gate bounds those, and the others are being read or written meanwhile.
-      concurrency: Math.ceil(JOBS_PER_HAND * concurrency),
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
       runRetryDelay: TRY_AGAIN_MS,
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
     })
+    // Jobs in hand, not calls: the gate bounds those, and the others are being read or written meanwhile.
+    this.#worker.hands = jobsInHand(concurrency, 0)
     this.#sayOnce(this.#worker)
-    this.#worker.on('completed', job => feeder.left(job.id!))
+    this.#worker.on('completed', job => this.#completed(job.id!))
     this.#worker.on('failed', (job, error) => this.#brokeOff(job, error))
     feeder.start()
   }
@@ -75,6 +78,13 @@ export class BullmqLane<Content> implements Lane {
       if (away) log.info('The queue is in reach again')
       away = false
     })
+  }
+
+  #completed(jobId: string): void {
+    const { feeder, concurrency } = this.#options
+    this.#pace.count()
+    this.#worker!.hands = jobsInHand(concurrency, this.#pace.perMs())
+    feeder.left(jobId)
   }
 
   nudge(): void {
@@ -139,16 +149,5 @@ export class BullmqLane<Content> implements Lane {
 
   #brokeOff(job: Job | undefined, error: unknown): void {
     this.#options.log.error({ err: error, jobId: job?.id }, 'An attempt broke off; its lease will return the e-mail')
-  }
-}
-
-/** BullMQ reads a job's data before anybody can refuse it; what is no JSON would come back for ever. Empty, it is poison. */
-class ForgivingWorker extends Worker {
-  protected override createJob(stored: JobJson, jobId: string): Job {
-    try {
-      return super.createJob(stored, jobId)
-    } catch {
-      return super.createJob({ ...stored, data: 'null' }, jobId)
-    }
   }
 }

@@ -2,6 +2,7 @@ import type { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { EMAIL_JOB_CONFIG, type SlimJobData } from '../contracts/job.ts'
+import { Pace } from './pace.ts'
 import { QueueWindow } from './window.ts'
 
 /** What was claimed for the queue, under one lease of its own, and what its jobs say. */
@@ -20,6 +21,8 @@ export type FeederOptions = {
   resign: () => Promise<void>
   /** Hands there are, over all machines. */
   concurrency: () => Promise<number>
+  /** Those of this process, whose worker says what has left. */
+  ownConcurrency: number
   /** The next in the fair order, marked as dispatched. */
   claim: (limits: { size: number; left: Map<string, number>; most: number }) => Promise<Dispatch>
   /** These were not put on the queue after all. */
@@ -32,8 +35,13 @@ export type FeederOptions = {
   log: Logger
 }
 
-/** Jobs in a worker's hands for each that may be calling: the others are being read, and their starts written. */
-export const JOBS_PER_HAND = 1.5
+/**
+ * Jobs in workers' hands beside those that may be calling: what leaves in this time, because so long they are being read and their
+ * starts written. A fixed half as many again was too few at a fast provider and too many at a slow one, where whoever comes next
+ * waits behind them.
+ */
+const AHEAD_MS = 40
+const AHEAD_TIMES = 2
 /**
  * The window: jobs waiting and in hand, for each in hand. Where none waits, a worker fetches each by itself, which costs a half
  * more; a larger one would only be a second, unfair queue.
@@ -41,12 +49,19 @@ export const JOBS_PER_HAND = 1.5
 const WINDOW_TIMES = 2
 const RETURN_EVERY_MS = 1_000
 const COUNT_HANDS_EVERY_MS = 2_000
-/** How soon a full window is looked at again. */
+/** How soon a full window is asked again whether it has room. */
 const FULL_MS = 4
-/** And one that has room as far as this process can tell, whose workers say what has left. */
-const LOOK_EVERY_MS = 50
-/** Free places that are worth a claim: half as many as hands. A quarter made half as many claims again, and ran dry as often. */
-const WORTH_A_CLAIM = 1 / 2
+/**
+ * How often Redis is asked what is there. Where all hands are this process's own, it knows what has left; asked whenever the window
+ * was full, it was asked three times for each batch, which was a tenth of what the lane cost.
+ */
+const LOOK_EVERY_MS = { alone: 50, amongOthers: 10 }
+/** Free places that are worth a claim, of those in hand. Fewer made half as many claims again, and ran dry as often. */
+const WORTH_A_CLAIM = 1 / 3
+
+export function jobsInHand(hands: number, leavePerMs: number): number {
+  return hands + Math.ceil(Math.max(hands / 10, Math.min(AHEAD_TIMES * hands, leavePerMs * AHEAD_MS)))
+}
 
 /** Keeps a small window of the fair order on the queue. One process does at a time; whichever it is. */
 export class Feeder {
@@ -61,6 +76,7 @@ export class Feeder {
   #returnedMs = 0
   #countedMs = 0
   #hands = 0
+  readonly #pace = new Pace()
   #adding: Promise<void> = Promise.resolve()
   #addingFailed: unknown = null
   #full = false
@@ -88,6 +104,7 @@ export class Feeder {
   }
 
   #onLeave(): void {
+    this.#pace.count()
     this.#cappedMs = Number.NEGATIVE_INFINITY
     if (!this.#full || !this.#hasRoom()) return
     this.#full = false
@@ -138,8 +155,7 @@ export class Feeder {
     await this.#countHands()
     const nowMs = performance.now()
     const mayReturn = nowMs - this.#returnedMs > RETURN_EVERY_MS
-    if (mayReturn || this.#isCapped() || !this.#hasRoom() || nowMs - this.#window.lookedMs > LOOK_EVERY_MS)
-      await this.#window.look()
+    if (mayReturn || nowMs - this.#window.lookedMs > this.#lookEveryMs()) await this.#window.look()
     if (mayReturn) await this.#returnUndelivered(nowMs)
     this.#full = !this.#hasRoom()
     // Capped, the same claim would find nothing again, and cost a commit each time.
@@ -153,13 +169,21 @@ export class Feeder {
     return performance.now() - this.#cappedMs < this.#options.idleMs
   }
 
+  #lookEveryMs(): number {
+    return this.#hands > this.#options.ownConcurrency ? LOOK_EVERY_MS.amongOthers : LOOK_EVERY_MS.alone
+  }
+
+  #inHand(): number {
+    return jobsInHand(this.#hands, this.#pace.perMs())
+  }
+
   #room(): number {
-    return Math.ceil(WINDOW_TIMES * JOBS_PER_HAND * this.#hands) - this.#window.size
+    return WINDOW_TIMES * this.#inHand() - this.#window.size
   }
 
   #hasRoom(): boolean {
     const room = this.#room()
-    return room >= 1 && (room >= this.#hands * WORTH_A_CLAIM || this.#window.size === 0)
+    return room >= 1 && (room >= this.#inHand() * WORTH_A_CLAIM || this.#window.size === 0)
   }
 
   /** What is left of a job that is in no list is removed: BullMQ would not add another of the same name. */
@@ -184,8 +208,7 @@ export class Feeder {
    * it. Companies that have their share in hand may have room for more in a moment.
    */
   async #fill(size: number): Promise<number> {
-    // As on the direct lane, a few more than can call at once: two hands are not one for each company.
-    const { left, most } = this.#window.allowances(this.#hands + Math.ceil(this.#hands / 10))
+    const { left, most } = this.#window.allowances(this.#inHand())
     const batch = await this.#options.claim({ size, left, most })
     await this.#adding
     const failed = this.#addingFailed
