@@ -11,7 +11,7 @@ const PATIENCE_MS = 3_600_000
  * A pass reads the whole index, 25 ms for a million waiting. What it costs grows with the backlog, what it saves with the square of
  * what was claimed before it, so both are least when the one follows the root of the other.
  */
-const AFTER_ROOTS = 25
+const AFTER_ROOTS = 50
 
 /**
  * Autovacuum looks once a minute; at ten thousand e-mails a second the claim would wade through half a million dead entries

@@ -2,8 +2,8 @@ import { type Job, type JobJson, Worker } from 'bullmq'
 
 /**
  * BullMQ's worker with hands of its own. BullMQ's loop asks for one free hand after the other, and begins with none of the jobs
- * before the last hand is full: whenever the list had been empty for a moment, two hundred hands stood still for 50 ms, many
- * times a second. Here its loop (`concurrency` 1) only listens and passes on what it finds, and every hand that finds a job by asking
+ * before the last hand is full: whenever the list had been empty for a moment, two hundred hands stood still, for 50 ms
+ * at a time. Here its loop (`concurrency` 1) only listens and passes on what it finds, and every hand that finds a job by asking
  * sends two more to ask. From then on a hand gets its next job with the end of its last.
  */
 export class CrowdWorker extends Worker {
