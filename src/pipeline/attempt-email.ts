@@ -1,7 +1,5 @@
 import { hashEmail } from '../contracts/hashing.ts'
-import { maskSensitive } from '../contracts/masking.ts'
 import type { ProviderFailure } from '../contracts/provider-errors.ts'
-import { decideAfterFailure } from '../contracts/retry.ts'
 import type { AttemptStart } from '../db/attempts.ts'
 import type { Settlement } from '../db/settle.ts'
 import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
@@ -12,14 +10,12 @@ import type { OutgoingMessage, Provider, SendResult } from '../providers/provide
 import type { AttemptLog } from './attempt-log.ts'
 import type { HtmlChecker } from './html-check.ts'
 import type { ReportsOfSend } from './keep-reports.ts'
-import { type Outcome, toSettlement } from './outcome.ts'
+import { attemptOf, type Outcome, outcomeOf, toSettlement } from './outcome.ts'
 import { toMessage } from './outgoing-message.ts'
 import { type Invalid, validateEmail } from './validate-email.ts'
 
 /** After a wait as long as this for its turn, it is looked again whether a recipient was suppressed meanwhile. */
 const LOOK_AGAIN_MS = 1_000
-/** How soon a provider that recognises the attempt is asked again what became of it: each time after twice as long. */
-const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
 
 export type AttemptDeps = {
   starts: { add(start: AttemptStart): Promise<boolean> }
@@ -217,8 +213,6 @@ async function startInTurn(
   return null
 }
 
-const attemptOf = (ticket: Ticket) => (ticket.resumed ? ticket.attempts : ticket.attempts + 1)
-
 async function settle(
   hand: EmailInHand,
   { ticket, provider, message, leftOut }: Prepared,
@@ -250,31 +244,6 @@ async function settle(
   if (await deps.settlements.add(settlement)) deps.log.settled(ticket, provider.name, outcome, facts)
   else await answerLate(hand, settlement, message.attemptId, deps)
   look?.()
-}
-
-function outcomeOf(result: SendResult, ticket: Ticket, provider: Provider, deps: AttemptDeps): Outcome {
-  if (result.kind === 'sent') return { kind: 'sent', messageId: result.messageId }
-  const failure = { ...result.failure, message: maskSensitive(result.failure.message) }
-  // Asked what became of an attempt, throttling or no connection is no answer about it: it is asked again.
-  if (failure.ambiguous || (ticket.resumed && failure.retryable && !failure.openBreaker))
-    return {
-      kind: 'unknown',
-      failure,
-      graceSeconds: provider.recognisesAttempts ? askAgainSeconds(ticket) : deps.graceSeconds,
-    }
-  if (failure.openBreaker) return { kind: 'parked', failure }
-  const { maxAttempts, retryPolicy: policy } = ticket
-  const next = decideAfterFailure(
-    { retryable: failure.retryable, attempts: attemptOf(ticket), maxAttempts, policy },
-    deps.random,
-  )
-  if (next.kind === 'retry') return { kind: 'retry', failure, delayMs: next.delayMs }
-  return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure }
-}
-
-function askAgainSeconds({ resumed }: Ticket): number {
-  const { first, most } = ASK_AGAIN_SECONDS
-  return Math.min(most, Math.max(first, 2 * (resumed?.askedSeconds ?? 0)))
 }
 
 /**

@@ -1,4 +1,8 @@
+import { maskSensitive } from '../contracts/masking.ts'
+import { decideAfterFailure } from '../contracts/retry.ts'
 import type { Settlement } from '../db/settle.ts'
+import type { Ticket } from '../db/tickets.ts'
+import type { Provider, SendResult } from '../providers/provider.ts'
 
 export type FailureFacts = { code: string; category: string; message: string; originalCode?: string | null }
 
@@ -28,6 +32,42 @@ export type AttemptFacts = {
   /** The provider was asked what became of an attempt whose outcome was unknown. */
   resumed?: boolean
   leftOut?: { ordinal: number; hash: string }[]
+}
+
+/** How soon a provider that recognises the attempt is asked again what became of it: each time after twice as long. */
+const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
+
+export const attemptOf = (ticket: Ticket) => (ticket.resumed ? ticket.attempts : ticket.attempts + 1)
+
+/** What the provider's answer means for the e-mail. */
+export function outcomeOf(
+  result: SendResult,
+  ticket: Ticket,
+  provider: Provider,
+  deps: { graceSeconds: number; random: () => number },
+): Outcome {
+  if (result.kind === 'sent') return { kind: 'sent', messageId: result.messageId }
+  const failure = { ...result.failure, message: maskSensitive(result.failure.message) }
+  // Asked what became of an attempt, throttling or no connection is no answer about it: it is asked again.
+  if (failure.ambiguous || (ticket.resumed && failure.retryable && !failure.openBreaker))
+    return {
+      kind: 'unknown',
+      failure,
+      graceSeconds: provider.recognisesAttempts ? askAgainSeconds(ticket) : deps.graceSeconds,
+    }
+  if (failure.openBreaker) return { kind: 'parked', failure }
+  const { maxAttempts, retryPolicy: policy } = ticket
+  const next = decideAfterFailure(
+    { retryable: failure.retryable, attempts: attemptOf(ticket), maxAttempts, policy },
+    deps.random,
+  )
+  if (next.kind === 'retry') return { kind: 'retry', failure, delayMs: next.delayMs }
+  return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure }
+}
+
+function askAgainSeconds({ resumed }: Ticket): number {
+  const { first, most } = ASK_AGAIN_SECONDS
+  return Math.min(most, Math.max(first, 2 * (resumed?.askedSeconds ?? 0)))
 }
 
 /** How soon it is looked whether the provider is back that can tell what became of an attempt. */
