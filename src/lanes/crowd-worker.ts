@@ -9,15 +9,20 @@ import { type Job, type JobJson, Worker } from 'bullmq'
 export class CrowdWorker extends Worker {
   #hands = 1
   #busy = 0
+  /** BullMQ's loop may come with a job at any time, which needs a hand then. */
+  #listening = true
   #asked = 0
+  readonly #inHand = new Set<string>()
   #leaving = false
+  #forced = false
+  #closed: Promise<void> | null = null
   #whenFree: (() => void) | null = null
   #whenIdle: (() => void) | null = null
 
   /** Jobs in hand at once. */
   set hands(hands: number) {
     this.#hands = hands
-    if (this.#busy < hands) this.#whenFree?.()
+    this.#listenAgain()
   }
 
   /** BullMQ reads a job's data before anybody can refuse it; what is no JSON would come back for ever. Empty, it is poison. */
@@ -29,19 +34,32 @@ export class CrowdWorker extends Worker {
     }
   }
 
-  /** Called by BullMQ's loop, which goes on when a hand is free. */
+  /** Called by BullMQ's loop, which goes on when a hand is free. Closing, it waits for the loop only. */
   override async processJob(job: Job, token: string): Promise<void> {
-    void this.#work(job, token)
+    this.#listening = false
+    const work = this.#work(job, token)
+    if (this.#leaving) return work
     this.#sendToAsk(1)
-    if (this.#busy < this.#hands) return
     await new Promise<void>(resolve => {
       this.#whenFree = resolve
+      this.#listenAgain()
     })
   }
 
+  #listenAgain(): void {
+    if (!this.#whenFree || this.#busy >= this.#hands) return
+    this.#listening = true
+    this.#whenFree()
+    this.#whenFree = null
+  }
+
   #sendToAsk(hands: number): void {
-    for (let sent = 0; sent < hands && this.#busy < this.#hands && !this.#leaving; sent++)
+    for (let sent = 0; sent < hands && this.#taken() < this.#hands && !this.#leaving; sent++)
       void this.#work(null, this.#token())
+  }
+
+  #taken(): number {
+    return this.#listening ? this.#busy + 1 : this.#busy
   }
 
   #token(): string {
@@ -53,34 +71,46 @@ export class CrowdWorker extends Worker {
     try {
       let job: Job | undefined = given ?? (await this.moveToActive(token, this.opts.name))
       if (job && !given) this.#sendToAsk(2)
-      while (job) job = (await super.processJob(job, token, () => this.#mayGoOn())) ?? undefined
+      while (job && !this.#forced) job = (await super.processJob(job, token, () => this.#mayGoOn())) ?? undefined
     } catch (error) {
       this.emit('error', error as Error)
     }
     this.#busy--
-    if (this.#busy < this.#hands) this.#whenFree?.()
+    this.#listenAgain()
     if (this.#busy === 0) this.#whenIdle?.()
   }
 
   #mayGoOn(): boolean {
-    return this.#busy <= this.#hands && !this.#leaving
+    return this.#taken() <= this.#hands && !this.#leaving
   }
 
-  /** BullMQ waits for its loop only. */
-  override async close(force = false): Promise<void> {
-    this.#leaving = true
-    if (!force) {
-      await this.pause(true)
-      await this.#allIdle()
+  /** A job whose lock was lost comes again while it is still in hand: done here, it is not begun a second time. */
+  protected override async callProcessJob(job: Job, token: string, signal?: AbortSignal): Promise<unknown> {
+    const jobId = job.id!
+    if (this.#inHand.has(jobId)) return
+    this.#inHand.add(jobId)
+    try {
+      return await super.callProcessJob(job, token, signal)
+    } finally {
+      this.#inHand.delete(jobId)
     }
-    await super.close(force)
-    if (!force) await this.#allIdle()
   }
 
-  async #allIdle(): Promise<void> {
-    if (this.#busy === 0) return
-    await new Promise<void>(resolve => {
-      this.#whenIdle = resolve
-    })
+  override close(force = false): Promise<void> {
+    this.#leaving = true
+    this.#forced ||= force
+    if (force) return super.close(true)
+    this.#closed ??= this.#closeWhenIdle()
+    return this.#closed
+  }
+
+  async #closeWhenIdle(): Promise<void> {
+    await this.pause(true)
+    if (this.#busy > 0) {
+      await new Promise<void>(resolve => {
+        this.#whenIdle = resolve
+      })
+    }
+    await super.close()
   }
 }
