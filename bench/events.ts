@@ -7,6 +7,7 @@ import { type RunningGateway, startOurs } from './support/processes.ts'
 import { writeResults } from './support/results.ts'
 import { interleave, RATIO_HEAD, ROUNDS, ratioRow } from './support/rounds.ts'
 import { deliveryOf, makeSnsSigner, type SnsSigner, TOPIC } from './support/sns-load.ts'
+import { loadSteadily } from './support/steady-load.ts'
 
 const PACE = 1_000
 const PACED_SECONDS = Number(process.env.SECONDS ?? 8)
@@ -110,16 +111,25 @@ async function besideSending(
 }
 
 async function throughTheDoor(gateway: RunningGateway, db: pg.Pool, messages: string[], rate: number | null) {
-  let next = 0
   const storing = await sinceNow(db)
-  const result = await autocannon({
+  const request = {
     url: `${gateway.url}/webhooks/ses`,
-    method: 'POST',
     headers: { 'content-type': 'text/plain; charset=UTF-8', 'x-amz-sns-message-type': 'Notification' },
     connections: CONNECTIONS.http,
+  }
+  const bodyOf = (nth: number) => messages[nth % messages.length]!
+  if (rate) {
+    const load = { ...request, body: bodyOf, perSecond: rate, requests: messages.length }
+    const { tookMs, refused } = await loadSteadily(load)
+    const p99Ms = tookMs.toSorted((a, b) => a - b)[Math.floor(tookMs.length * 0.99)]!
+    return { perSecond: await storing(), p99Ms, refused }
+  }
+  let next = 0
+  const result = await autocannon({
+    ...request,
+    method: 'POST',
     amount: messages.length,
-    ...(rate && { overallRate: rate }),
-    requests: [{ setupRequest: request => ({ ...request, body: messages[next++ % messages.length]! }) }],
+    requests: [{ setupRequest: given => ({ ...given, body: bodyOf(next++) }) }],
   })
   return { perSecond: await storing(), p99Ms: result.latency.p99, refused: result.non2xx + result.errors }
 }

@@ -6,6 +6,7 @@ import { startPostgres } from './support/databases.ts'
 import { spread } from './support/measure.ts'
 import { writeResults } from './support/results.ts'
 import { ROUNDS } from './support/rounds.ts'
+import { loadSteadily } from './support/steady-load.ts'
 
 const SECONDS = Number(process.env.SECONDS ?? 8)
 const CONNECTIONS = 32
@@ -37,24 +38,23 @@ async function round(databaseUrl: string): Promise<{ mostPerSecond: number; wait
     return pattern.exec(output)!
   }
   const [, url, apiKey] = await has(/(http:\S+)\n(sk_\S+)\n/)
-  const fire = (seconds: number, overallRate?: number) =>
-    autocannon({
-      url: `${url}/v1/email/send`,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': apiKey! },
-      body: JSON.stringify(BODY),
-      connections: CONNECTIONS,
-      duration: seconds,
-      ...(overallRate && { overallRate }),
-    })
+  const request = {
+    url: `${url}/v1/email/send`,
+    headers: { 'content-type': 'application/json', 'x-api-key': apiKey! },
+    connections: CONNECTIONS,
+  }
+  const body = JSON.stringify(BODY)
+  const fire = (duration: number) => autocannon({ ...request, method: 'POST', body, duration })
+  const loadHalf = (perSecond: number, seconds: number) =>
+    loadSteadily({ ...request, body: () => body, perSecond, requests: Math.round(perSecond * seconds) })
   await fire(3)
   const most = await fire(SECONDS)
   const mostPerSecond = most.requests.total / most.duration
   // What the full load left waiting is sent before the measurement.
   await new Promise(resolve => setTimeout(resolve, 5_000))
-  await fire(2, Math.round(mostPerSecond / 2))
+  await loadHalf(mostPerSecond / 2, 2)
   child.kill('SIGUSR2')
-  await fire(SECONDS, Math.round(mostPerSecond / 2))
+  await loadHalf(mostPerSecond / 2, SECONDS)
   await new Promise(resolve => setTimeout(resolve, 500))
   child.kill('SIGTERM')
   const [, waits] = await has(/waits (\[.*\])/)
@@ -81,7 +81,7 @@ export async function benchLatency(): Promise<void> {
       1,
     )
   writeResults('latency', [
-    `From the 202 to the provider's call, one process that accepts and sends, ${CONNECTIONS} connections at half of what it takes at most (${spread(rounds.map(one => one.mostPerSecond))}/s), ${ROUNDS} rounds of ${SECONDS} s. The load generator shares the two cores.`,
+    `From the 202 to the provider's call, one process that accepts and sends, ${CONNECTIONS} connections, requests at random moments at half of the rate it takes at most (${spread(rounds.map(one => one.mostPerSecond))}/s), ${ROUNDS} rounds of ${SECONDS} s. The load generator shares the two cores.`,
     '',
     '| figure | target | measured |',
     '|---|---|---|',

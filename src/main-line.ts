@@ -5,7 +5,7 @@ import { uuidv7 } from './contracts/uuid.ts'
 import { type AttemptStart, startAttempts } from './db/attempts.ts'
 import { handBack } from './db/claim.ts'
 import { endLeases, renewLeases } from './db/leases.ts'
-import { type Database, together, untilItIsBack } from './db/pool.ts'
+import { type Database, openAhead, together, untilItIsBack } from './db/pool.ts'
 import { storeProviderEvents } from './db/provider-events.ts'
 import { readyDueEmails } from './db/schedule.ts'
 import { type Settlement, settleAttempts } from './db/settle.ts'
@@ -28,8 +28,8 @@ import { timeLimit } from './pipeline/time-limit.ts'
 
 /** Starts and settlements of concurrent attempts share commits. */
 const LINE_BATCH = { maxItems: 256, concurrency: 2 }
-/** One commit at a time: two would overtake each other, and with them the fair order. */
-const START_BATCH = { maxItems: 256, concurrency: 1 }
+/** One commit waits for the disk while the next is being written. Told in order: the fair order is that of the calls. */
+const START_BATCH = { maxItems: 256, concurrency: 2, worthAnother: 64, inOrder: true }
 /** Nobody waits for a settlement but the statement after it: at half load, those of some milliseconds cost half as much together. */
 const GATHER_MS = 8
 const GATHERED = 64
@@ -94,6 +94,8 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
     lane: config.REDIS_URL ? ('bullmq' as const) : ('direct' as const),
     concurrency: config.WORKER_CONCURRENCY,
   }
+  const { claims, tickets, starts, settlements } = db.line
+  await openAhead([starts, settlements, ...(config.REDIS_URL ? [] : [claims, tickets])])
   const alive = every(ALIVE_EVERY_MS, () => sayAlive(db.pool, worker), log)
   const alarm = every(IDLE_MS, () => wakeDue(db, () => lane.nudge()), log)
   const cleaning = every(IDLE_MS, () => vacuum.clean(), log)
@@ -127,15 +129,16 @@ function makeAttempt(
   return {
     starts: new Batcher({
       ...START_BATCH,
-      flush: (batch: AttemptStart[]) => together(batch, some => startAttempts(db.hot, some)),
+      flush: (batch: AttemptStart[]) => together(batch, some => startAttempts(db.line.starts, some)),
     }),
     settlements: new Batcher({
       ...LINE_BATCH,
       gather: { ms: GATHER_MS, enough: Math.min(GATHERED, config.WORKER_CONCURRENCY) },
       flush: (batch: Settlement[]) =>
-        untilItIsBack(() => together(batch, some => settleAttempts(db.hot, some)), SETTLE_PATIENCE_MS).finally(
-          onSettled,
-        ),
+        untilItIsBack(
+          () => together(batch, some => settleAttempts(db.line.settlements, some)),
+          SETTLE_PATIENCE_MS,
+        ).finally(onSettled),
     }),
     handBacks: new Batcher({
       ...LINE_BATCH,
@@ -187,7 +190,7 @@ function directLane(
   attempt: AttemptDeps,
 ): Lane {
   return new DirectLane<Ticket>({
-    claim: limits => claimFairly(db.hot, limits, claim),
+    claim: limits => claimFairly(db.line, limits, claim),
     work: hand => attemptEmail(hand, attempt),
     leases,
     concurrency: config.WORKER_CONCURRENCY,

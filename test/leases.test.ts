@@ -209,7 +209,13 @@ describe('an attempt that breaks off while its worker lives on', () => {
     const work = (hand: EmailInHand) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
     const leases = new HeldLeases({ renew: died, end: async () => {}, renewEveryMs: 60_000, log: silent })
     const lane = new DirectLane<Ticket>({
-      claim: limits => claimFairly(db, limits, { perTurn: 3, holder: 'test', leaseSeconds: 60, counted: () => {} }),
+      claim: limits =>
+        claimFairly({ claims: db, tickets: db }, limits, {
+          perTurn: 3,
+          holder: 'test',
+          leaseSeconds: 60,
+          counted: () => {},
+        }),
       work,
       leases,
       concurrency: 2,

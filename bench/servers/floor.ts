@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { OF_BATCH } from '../../src/db/places.ts'
+import { ofBatch } from '../../src/db/places.ts'
 import { list } from '../../src/db/pool.ts'
 import { accept, JOBS, makeCompanies, openLine, sent, WARM_UP_JOBS } from '../support/our-line.ts'
 import { answer } from '../support/reference.ts'
@@ -21,11 +21,11 @@ returning outbox_id`
 const START = `
 update email_outbox o set status = 'PROCESSING', lease_id = $4, attempts = 1, attempt_id = $4, provider = 'null', received_at = now(),
   started_at = now()
-where ${OF_BATCH}`
+where ${ofBatch('o')}`
 
 const SETTLE = `
 update email_outbox o set status = 'SENT', lease_id = null, message_id = 'm', duration_ms = 1, sent_at = now(), tells_sent = true
-where ${OF_BATCH}`
+where ${ofBatch('o')}`
 
 async function drain(client: pg.Client): Promise<void> {
   for (;;) {

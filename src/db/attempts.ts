@@ -1,4 +1,4 @@
-import { distinct, inPlaces, OF_BATCH, PLACE, WRITTEN, type Written } from './places.ts'
+import { distinct, inPlaces, ofBatch, PLACE, WRITTEN, type Written } from './places.ts'
 import { list, type Queryable, run, WAITING_AND_DUE } from './pool.ts'
 
 /** Seed 000's, in its order; the view email_events names them, too. */
@@ -50,7 +50,7 @@ with held as materialized (
   update email_outbox o set status = 'PROCESSING', lease_id = ($6::uuid[])[${KIND}], attempts = ($8::int[])[${KIND}],
     attempt_id = ($4::uuid[])[${PLACE}], provider = ($7::text[])[${KIND}],
     received_at = (select taken_at from held where lease_id = ($6::uuid[])[${KIND}]), started_at = now(), next_attempt_at = null
-  where ${OF_BATCH} and ($6::uuid[])[${KIND}] = any(array(select lease_id from held)) and o.attempts = ($9::int[])[${KIND}]
+  where ${ofBatch('o')} and ($6::uuid[])[${KIND}] = any(array(select lease_id from held)) and o.attempts = ($9::int[])[${KIND}]
     and ${WAITING_AND_DUE}
   returning ${PLACE} as place
 )

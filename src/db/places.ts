@@ -3,7 +3,8 @@
  * lets the executor drop all other partitions), and everything else is an array in the same order. A join with the batch was a
  * nested loop in every plan that could be had, a third of what the statement cost.
  */
-export const OF_BATCH = 'o.outbox_id = any($1::uuid[]) and o.outbox_id between $2 and $3'
+export const ofBatch = (table: string) =>
+  `${table}.outbox_id = any($1::uuid[]) and ${table}.outbox_id between $2 and $3`
 
 /** Of `email_outbox o`: which of the ids it has, found by halving. */
 export const PLACE = 'width_bucket(o.outbox_id, $1::uuid[])'

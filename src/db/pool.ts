@@ -2,8 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 export type Database = {
-  /** Short, prepared, batched statements of the line. */
+  /** Short, prepared, batched statements. */
   hot: pg.Pool
+  /**
+   * The same, for the four that every e-mail needs: each on connections of its own, which stay open and plan it once. Over shared
+   * ones all were planned on all, a tenth of a second after every start and every quiet minute.
+   */
+  line: { claims: pg.Pool; tickets: pg.Pool; starts: pg.Pool; settlements: pg.Pool }
   /** Reads and administration. */
   pool: pg.Pool
   /** Webhooks: a few statements over a queue that is empty at one moment and huge at the next. */
@@ -33,17 +38,22 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     keepAlive: true,
     application_name: 'email-gateway',
   })
-  const hot = new pg.Pool({
-    connectionString: url,
-    max: 8,
-    connectionTimeoutMillis: 5_000,
-    query_timeout: answerMs.hot,
-    keepAlive: true,
-    application_name: 'email-gateway-line',
-    // Their plans depend on no parameter, so planning once is enough. And a plan made while a table was small must
-    // not become a scan of a million rows before the next ANALYZE.
-    options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off',
-  })
+  const hotPool = (max: number, idle: Partial<pg.PoolConfig> = {}) =>
+    new pg.Pool({
+      ...idle,
+      connectionString: url,
+      max,
+      connectionTimeoutMillis: 5_000,
+      query_timeout: answerMs.hot,
+      keepAlive: true,
+      application_name: 'email-gateway-line',
+      // Their plans depend on no parameter, so planning once is enough. And a plan made while a table was small must
+      // not become a scan of a million rows before the next ANALYZE.
+      options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off',
+    })
+  const hot = hotPool(8)
+  const linePool = (max: number) => hotPool(max, { idleTimeoutMillis: 0 })
+  const line = { claims: linePool(1), tickets: linePool(2), starts: linePool(2), settlements: linePool(2) }
   const courier = new pg.Pool({
     connectionString: url,
     max: 4,
@@ -60,13 +70,19 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
   // An idle connection that Postgres closes must not end the process; the next query opens another. One that Postgres closes
   // while we do is no news.
   const onLost = (error: Error) => void (closing || onIdleError(error))
-  const pools = [pool, hot, courier]
+  const pools = [pool, hot, courier, ...Object.values(line)]
   for (const one of pools) one.on('error', onLost)
   const close = async () => {
     closing = true
     await Promise.all(pools.map(one => one.end()))
   }
-  return { hot, pool, courier, close }
+  return { hot, line, pool, courier, close }
+}
+
+/** Opens their connections now: the first e-mail need not wait for them. A server that is away is found when it is needed. */
+export async function openAhead(pools: pg.Pool[]): Promise<void> {
+  const opening = pools.flatMap(pool => Array.from({ length: pool.options.max }, () => pool.connect()))
+  for (const opened of await Promise.allSettled(opening)) if (opened.status === 'fulfilled') opened.value.release()
 }
 
 /** All of it or nothing. A connection whose transaction failed is not used again. */

@@ -1,5 +1,6 @@
+import { ofBatch } from './places.ts'
 import { list, type Queryable, runRaw, WAITING_AND_DUE } from './pool.ts'
-import { TICKET_COLUMNS, TICKET_CONTENT, type Ticket, ticketOf } from './tickets.ts'
+import { type Ticket, ticketParts, ticketsOf } from './tickets.ts'
 
 /**
  * What jobs brought: those that wait, are due and are not in line themselves are in hand under this lease from now on. null: not
@@ -21,8 +22,8 @@ export async function receiveDispatched(
     leaseSeconds,
     list(ended),
   ])
-  const received = new Map<string, Ticket | null>()
-  for (const row of rows) received.set(row[0]!, row.at(-1) === 't' ? ticketOf(row) : null)
+  const received: Map<string, Ticket | null> = ticketsOf(rows)
+  for (const row of rows) if (row[0] === 'elsewhere') received.set(row[1]!, null)
   return received
 }
 
@@ -32,11 +33,13 @@ with found as materialized (
     and not exists (select from email_ready r
       where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as taken
   from email_outbox o
-  where o.outbox_id = any($1) and o.outbox_id between $2 and $3 and (select set_config('synchronous_commit', 'off', true)) = 'off'
+  where ${ofBatch('o')} and (select set_config('synchronous_commit', 'off', true)) = 'off'
 ), put_lease as (
   insert into leases (lease_id, kind, holder, outbox_ids, expires_at)
   select $4, 'work', $5, array_agg(outbox_id), now() + $6 * interval '1 second' from found where taken having count(*) > 0
 ), gone as (
   delete from leases where lease_id = any($7)
 )
-select ${TICKET_COLUMNS}, o.taken from found o ${TICKET_CONTENT}`
+${ticketParts('found o where o.taken')}
+union all
+select 'elsewhere', outbox_id, ${'null, '.repeat(7)}null from found where not taken`

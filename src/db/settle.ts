@@ -1,7 +1,7 @@
 import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { originalData } from './dead-letters.ts'
-import { distinct, inPlaces, OF_BATCH, PLACE, WRITTEN, type Written } from './places.ts'
+import { distinct, inPlaces, ofBatch, PLACE, WRITTEN, type Written } from './places.ts'
 import { idRange, list, type Queryable, RING_AGAIN, run, texts, WAITING_AND_DUE } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
@@ -123,7 +123,7 @@ const SETTLE_SENT = `
 with settled as (
   update email_outbox o set status = 'SENT', lease_id = null, message_id = ($6::text[])[${PLACE}], duration_ms = ($7::int[])[${PLACE}],
     sent_at = now(), tells_sent = not ${HAS_LISTENER}, failed_at = null, error_code = null, error_category = null, failure_reason = null
-  where ${OF_BATCH} and o.lease_id = ($5::uuid[])[($4::int[])[${PLACE}]]
+  where ${ofBatch('o')} and o.lease_id = ($5::uuid[])[($4::int[])[${PLACE}]]
   returning o.outbox_id, o.company_id, o.attempts, o.attempt_id, o.tells_sent, ${PLACE} as place
 ), heard as (
   select outbox_id, company_id, attempts, place, start_event_id(now(), attempt_id, 4) as event_id from settled where not tells_sent

@@ -1,4 +1,5 @@
 import { maxAttempts } from '../contracts/retry.ts'
+import { ofBatch } from './places.ts'
 import { list, type Queryable, type RawRow, run, runRaw, WAITING_AND_DUE } from './pool.ts'
 import { blocks } from './suppression.ts'
 
@@ -44,20 +45,16 @@ export type Ticket = {
 
 /**
  * Those of the e-mails that wait and are due; any other is somebody else's by now. The range stands at every table: without it
- * the partitions of all days are opened for each batch. And "offset 0" keeps the planner from reading the whole range instead of
- * the rows: a batch of one old and one new e-mail has a hundred thousand between them.
+ * the partitions of all days are opened for each batch.
  */
 export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<Map<string, Ticket>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = [...outboxIds].sort()
-  const rows = await runRaw(db, 'load-tickets', LOAD, [list(sorted), sorted[0], sorted.at(-1)])
-  const tickets = new Map<string, Ticket>()
-  for (const row of rows) tickets.set(row[0]!, ticketOf(row))
-  return tickets
+  return ticketsOf(await runRaw(db, 'load-tickets', LOAD, [list(sorted), sorted[0], sorted.at(-1)]))
 }
 
-/** $2 and $3: the lowest and the highest id of the batch. */
-const OF_THIS_EMAIL = (table: string) => `${table}.outbox_id = o.outbox_id and ${table}.outbox_id between $2 and $3`
+const ofEmail = (table: string, email: string) =>
+  `${table}.outbox_id = ${email}.outbox_id and ${table}.outbox_id between $2 and $3`
 
 /** How nearly every e-mail stands when it comes into a hand. */
 const ORDINARY: Standing = [0, maxAttempts('steps'), 'steps', 'resend', false, false, null]
@@ -72,45 +69,64 @@ type Standing = [
   resumed: Ticket['resumed'],
 ]
 
-/** What `ticketOf` reads, of `email_outbox o` beside TICKET_CONTENT. The rule is not spelt out: each value is written, sent and read. */
-export const TICKET_COLUMNS = `o.outbox_id, o.company_id, o.request_id, o.from_address, o.subject, c.html, c.html_proof, c.text,
-  (select json_agg(json_build_array(r.ordinal, r.kind, r.address, r.display_name, exists (
-      select from suppression_list s where s.hash_key = r.address_key and ${blocks('s', 'o.company_id')})) order by r.ordinal)
-   from email_recipient_list r where ${OF_THIS_EMAIL('r')} and not r.suppressed and r.address is not null),
+/**
+ * What `ticketsOf` reads: the parts of each e-mail as rows of their own. So each table is read by one walk along its index; asked
+ * for e-mail by e-mail, the parts cost twice as much. The rule is not spelt out: each value is written, sent and read.
+ */
+export const ticketParts = (emails: string) => `
+select 'email', o.outbox_id, o.company_id::text, o.request_id::text, o.from_address, o.subject,
+  case when o.tags <> '{}' then to_json(o.tags)::text end,
   case when o.attempts <> ${ORDINARY[0]} or o.max_attempts <> ${ORDINARY[1]} or o.retry_policy <> '${ORDINARY[2]}' or o.on_unknown <> '${ORDINARY[3]}'
     or o.test or o.expires_at <= now() or o.started_at is not null
   then json_build_array(o.attempts, o.max_attempts, o.retry_policy, o.on_unknown, o.test, o.expires_at <= now(),
     case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
-      'askedSeconds', extract(epoch from now() - o.started_at)::float8) end) end,
-  case when o.tags <> '{}' then to_json(o.tags) end, to_json(c.reply_to), c.headers, o.recipient_id,
-  case when o.recipient_id is not null then (
+      'askedSeconds', extract(epoch from now() - o.started_at)::float8) end)::text end,
+  case when o.recipient_id is not null then json_build_array(o.recipient_id, (
     select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
       'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
-    from recipients p where p.recipient_id = o.recipient_id) end,
-  -- Their sizes are known without reading them. Who has any is asked once, by id: all that lie in between would be read otherwise.
-  case when o.outbox_id = any(array(select a.outbox_id from email_attachments a where a.outbox_id = any($1) and a.outbox_id between $2 and $3)) then (
-    select json_build_array(count(*), sum(octet_length(a.content))) from email_attachments a where ${OF_THIS_EMAIL('a')}) end`
+    from recipients p where p.recipient_id = o.recipient_id))::text end,
+  -- Their sizes are known without reading them.
+  case when o.outbox_id = any(array(select a.outbox_id from email_attachments a where ${ofBatch('a')})) then (
+    select json_build_array(count(*), sum(octet_length(a.content))) from email_attachments a where ${ofEmail('a', 'o')})::text end
+from ${emails}
+union all
+select 'content', c.outbox_id, c.html, c.html_proof, c.text, to_json(c.reply_to)::text, c.headers::text, null, null, null
+from email_content c where ${ofBatch('c')}
+union all
+select 'recipient', r.outbox_id, r.ordinal::text, r.kind, r.address, r.display_name,
+  case when exists (select from suppression_list s where s.hash_key = r.address_key
+    and ${blocks('s', `(select e.company_id from email_outbox e where ${ofEmail('e', 'r')})`)}) then 'suppressed' end, null, null, null
+from email_recipient_list r where ${ofBatch('r')} and not r.suppressed and r.address is not null`
 
-export const TICKET_CONTENT = `left join lateral (select * from email_content c where ${OF_THIS_EMAIL('c')} offset 0) c on true`
-
-const LOAD = `
-select ${TICKET_COLUMNS} from email_outbox o ${TICKET_CONTENT}
-where o.outbox_id = any($1) and o.outbox_id between $2 and $3 and ${WAITING_AND_DUE}`
+const LOAD = ticketParts(`email_outbox o where ${ofBatch('o')} and ${WAITING_AND_DUE}`)
 
 /** The columns in their order. Read here and not by the driver, which would need twice as long for each e-mail. */
-export function ticketOf(row: RawRow): Ticket {
-  const [attempts, maxAttempts, retryPolicy, onUnknown, test, expired, resumed] = json<Standing>(row[9]) ?? ORDINARY
-  const [files, fileBytes] = json<[number, number]>(row[15]) ?? NO_FILES
+export function ticketsOf(rows: RawRow[]): Map<string, Ticket> {
+  const tickets = new Map<string, Ticket>()
+  for (const row of rows) if (row[0] === 'email') tickets.set(row[1]!, ticketOf(row))
+  for (const row of rows) {
+    // The parts of an e-mail that waits no longer are there, too.
+    const ticket = tickets.get(row[1]!)
+    if (row[0] === 'content' && ticket) addContent(ticket, row)
+    else if (row[0] === 'recipient' && ticket) addRecipient(ticket, row)
+  }
+  return tickets
+}
+
+function ticketOf(row: RawRow): Ticket {
+  const [attempts, maxAttempts, retryPolicy, onUnknown, test, expired, resumed] = json<Standing>(row[7]) ?? ORDINARY
+  const [recipientId, person] = json<[string, Ticket['person']]>(row[8]) ?? NO_RECORD
+  const [files, fileBytes] = json<[number, number]>(row[9]) ?? NO_FILES
   return {
-    outboxId: row[0]!,
-    companyId: row[1]!,
-    requestId: row[2]!,
-    from: row[3]!,
-    subject: row[4] ?? null,
-    html: row[5] ?? null,
-    htmlProof: row[6] ?? null,
-    text: row[7] ?? null,
-    recipients: (json<RecipientColumns[]>(row[8]) ?? []).map(recipientOf),
+    outboxId: row[1]!,
+    companyId: row[2]!,
+    requestId: row[3]!,
+    from: row[4]!,
+    subject: row[5] ?? null,
+    html: null,
+    htmlProof: null,
+    text: null,
+    recipients: [],
     attempts,
     maxAttempts,
     retryPolicy,
@@ -118,27 +134,42 @@ export function ticketOf(row: RawRow): Ticket {
     test,
     expired,
     resumed,
-    tags: json(row[10]) ?? [],
-    replyTo: json(row[11]),
-    headers: json(row[12]),
-    recipientId: row[13] ?? null,
-    person: json(row[14]),
+    tags: json(row[6]) ?? [],
+    replyTo: null,
+    headers: null,
+    recipientId,
+    person,
     files,
     fileBytes,
   }
 }
 
+const NO_RECORD = [null, null] as const
 const NO_FILES = [0, 0] as const
 
-type RecipientColumns = [number, TicketRecipient['kind'], string, string | null, boolean]
+function addContent(ticket: Ticket, row: RawRow): void {
+  ticket.html = row[2] ?? null
+  ticket.htmlProof = row[3] ?? null
+  ticket.text = row[4] ?? null
+  ticket.replyTo = json(row[5])
+  ticket.headers = json(row[6])
+}
 
-const recipientOf = ([ordinal, kind, address, name, suppressed]: RecipientColumns): TicketRecipient => ({
-  ordinal,
-  kind,
-  address,
-  name,
-  suppressed,
-})
+function addRecipient(ticket: Ticket, row: RawRow): void {
+  const ordinal = Number(row[2])
+  const { recipients } = ticket
+  const one = {
+    ordinal,
+    kind: row[3] as TicketRecipient['kind'],
+    address: row[4]!,
+    name: row[5] ?? null,
+    suppressed: !!row[6],
+  }
+  // In their order as they come, but nobody has promised it.
+  const before = recipients.at(-1)
+  recipients.push(one)
+  if (before && before.ordinal > ordinal) recipients.sort((a, b) => a.ordinal - b.ordinal)
+}
 
 const json = <T>(text: string | null | undefined): T | null => (text ? JSON.parse(text) : null)
 

@@ -131,6 +131,7 @@ export class DirectLane<Content> implements Lane {
   async #runBatch({ leaseId, items, contents }: Batch<Content>): Promise<void> {
     const { leases, log } = this.#options
     leases.hold(leaseId, items.length)
+    if (this.#inHand === 0) this.#pace.begin()
     this.#inHand += items.length
     this.#unsettled += items.length
     for (const { companyId } of items) this.#own.set(companyId, (this.#own.get(companyId) ?? 0) + 1)

@@ -22,6 +22,7 @@ export class Gate {
 
   /** Enters if there is room at once. */
   tryEnter(): boolean {
+    if (this.#inside === 0) this.#pace.begin()
     if (this.#closed || this.#waiting.length > 0 || this.#inside >= this.#room()) return false
     this.#inside++
     return true

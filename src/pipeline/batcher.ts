@@ -9,6 +9,8 @@ export type BatcherOptions<In, Out> = {
   maxWeight?: number
   /** A flush beside another starts only for this much: fewer, fuller flushes until there is work for two. */
   worthAnother?: number
+  /** Flushes may overtake each other; what came of their items is told in the order the items came. */
+  inOrder?: boolean
   /** For writes nobody waits for: so long, the first of them waits for others, until there are enough. */
   gather?: { ms: number; enough: number }
 }
@@ -31,6 +33,7 @@ export class Batcher<In, Out> {
   #underWay = 0
   #scheduled = false
   #gathering: NodeJS.Timeout | null = null
+  #told: Promise<void> = Promise.resolve()
 
   constructor(options: BatcherOptions<In, Out>) {
     this.#options = options
@@ -86,17 +89,24 @@ export class Batcher<In, Out> {
 
   async #flush(batch: Waiting<In, Out>[]): Promise<void> {
     this.#underWay++
+    const written = this.#write(batch)
+    const before = this.#told
+    if (this.#options.inOrder) this.#told = written.then(() => before)
+    const outcomes = await written
+    if (this.#options.inOrder) await before
+    batch.forEach((waiting, index) => void settle(waiting, outcomes instanceof Error ? outcomes : outcomes[index]!))
+    this.#underWay--
+    if (this.#options.gather) this.#schedule()
+    else this.#startFlushes()
+  }
+
+  async #write(batch: Waiting<In, Out>[]): Promise<(Out | Error)[] | Error> {
     try {
       const outcomes = await this.#options.flush(batch.map(waiting => waiting.item))
-      if (outcomes.length !== batch.length)
-        throw new Error(`flush answered ${outcomes.length} of ${batch.length} items`)
-      batch.forEach((waiting, index) => void settle(waiting, outcomes[index]!))
+      if (outcomes.length === batch.length) return outcomes
+      return new Error(`flush answered ${outcomes.length} of ${batch.length} items`)
     } catch (error) {
-      for (const waiting of batch) waiting.reject(error)
-    } finally {
-      this.#underWay--
-      if (this.#options.gather) this.#schedule()
-      else this.#startFlushes()
+      return error as Error
     }
   }
 }

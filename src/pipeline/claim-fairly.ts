@@ -22,12 +22,12 @@ const DISPATCH_SECONDS = 30
 
 /** Step 2 of the line, direct lane: a fair batch out of Postgres, leased to this process. */
 export async function claimFairly(
-  db: Queryable,
+  db: { claims: Queryable; tickets: Queryable },
   limits: ClaimLimits,
   options: ClaimOptions,
 ): Promise<Batch<Ticket> | null> {
   const leaseId = uuidv7()
-  const items = await claimFairBatch(db, { ...options, ...limits, leaseId, kind: 'work' })
+  const items = await claimFairBatch(db.claims, { ...options, ...limits, leaseId, kind: 'work' })
   options.counted(items.length)
   if (items.length === 0) return null
   return {
@@ -35,7 +35,7 @@ export async function claimFairly(
     items,
     contents: () =>
       loadTickets(
-        db,
+        db.tickets,
         items.map(item => item.outboxId),
       ),
   }
