@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Queue, QueueKeys } from 'bullmq'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME } from './contracts/job.ts'
 import { countOne } from './db/counters.ts'
@@ -20,6 +20,8 @@ import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from './pipe
 const FEEDER_SECONDS = 5
 /** Jobs that arrive together, or while others are being received, are received together. */
 const RECEIPT_BATCH = { maxItems: 256, concurrency: 1 }
+/** And where more are sure to come, so long for them: statements of seventy e-mails instead of fifty. */
+const RECEIPT_GATHER_MS = 10
 
 /** Two connections: the worker's blocks, and waits for a Redis that is away; the feeder's says so and tries again. */
 export function bullmqLane(
@@ -32,7 +34,7 @@ export function bullmqLane(
   const { config, db, log } = parts
   const onError = (error: Error) => log.debug({ err: error }, 'Redis is out of reach')
   const blocking = new CrowdRedis(redisUrl, { maxRetriesPerRequest: null }).on('error', onError)
-  const quick = new Redis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: 5_000 })
+  const quick = new CrowdRedis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: 5_000 })
   quick.on('error', onError)
   const feeder = makeFeeder(parts, quick, claim)
   checkRedisSettings(redisUrl)
@@ -40,10 +42,16 @@ export function bullmqLane(
     .catch(error => log.error({ err: error }, 'Redis cannot be reached; mail is accepted and waits in Postgres'))
   const receipts = new Batcher({
     ...RECEIPT_BATCH,
+    gather: {
+      ms: RECEIPT_GATHER_MS,
+      get enough(): number {
+        return lane.worthReceiving
+      },
+    },
     flush: async (outboxIds: string[]) => {
       const ended = leases.takeEnded()
       try {
-        const received = await receiveJobs(db.hot, outboxIds, ended, claim)
+        const received = await receiveJobs(db.line.tickets, outboxIds, ended, claim)
         const taken = received.filter(one => one.kind === 'taken')
         if (taken[0]) leases.hold(taken[0].leaseId, taken.length)
         return received
@@ -53,7 +61,7 @@ export function bullmqLane(
       }
     },
   })
-  const lane = new BullmqLane<Ticket>({
+  const lane: BullmqLane<Ticket> = new BullmqLane<Ticket>({
     connection: blocking,
     concurrency: config.WORKER_CONCURRENCY,
     feeder: feeder.feeder,
@@ -86,7 +94,7 @@ function makeFeeder({ config, db, providers, log }: LaneParts, redis: Redis, cla
     resign: () => resignFeeder(db.hot, holder),
     concurrency: () => totalConcurrency(db.hot, 'bullmq'),
     ownConcurrency: config.WORKER_CONCURRENCY,
-    claim: limits => dispatchFairly(db.hot, limits, claim),
+    claim: limits => dispatchFairly({ claims: db.line.claims, facts: db.hot }, limits, claim),
     takeBack: ({ leaseId, claimed }) =>
       takeBack(
         db.hot,

@@ -1,4 +1,6 @@
-import { iso, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
+import type { SlimJobData } from '../contracts/job.ts'
+import { ofBatch } from './places.ts'
+import { iso, list, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
 
 /**
  * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A
@@ -21,20 +23,29 @@ export async function resignFeeder(db: Queryable, holder: string): Promise<void>
   ])
 }
 
-export type JobFacts = { outboxId: string; companyId: string; requestId: string; attempt: number; enqueuedAt: string }
-
-/** What a job says, in the order of the ids. */
-export async function loadJobFacts(db: Queryable, outboxIds: string[]): Promise<JobFacts[]> {
-  const sorted = [...outboxIds].sort()
-  return run<JobFacts>(
+/** What the jobs of these e-mails say, in their order. One text for each fact: a hundred rows are dearer to write and to read. */
+export async function loadJobs(
+  db: Queryable,
+  emails: { outboxId: string; companyId: string }[],
+): Promise<SlimJobData[]> {
+  const sorted = emails.map(one => one.outboxId).sort()
+  const [row] = await run<{ found: string; requests: string[]; attempts: string; now: string }>(
     db,
-    'load-job-facts',
-    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
-       least(o.attempts + 1, o.max_attempts) as attempt, (select ${iso('now()')}) as "enqueuedAt"
-     from unnest($1::uuid[]) with ordinality as i(id, place) join email_outbox o on o.outbox_id = i.id
-     where o.outbox_id between $2 and $3 order by i.place`,
-    [outboxIds, sorted[0], sorted.at(-1)],
+    'load-jobs',
+    `select coalesce(string_agg(o.outbox_id::text, ','), '') as found, json_agg(o.request_id) as requests,
+       coalesce(string_agg(least(o.attempts + 1, o.max_attempts)::text, ','), '') as attempts, ${iso('now()')} as now
+     from email_outbox o where ${ofBatch('o')}`,
+    [list(sorted), sorted[0], sorted.at(-1)],
   )
+  const { found, requests, attempts, now: enqueuedAt } = row!
+  const attemptOf = attempts.split(',')
+  const places = new Map(found.split(',').map((outboxId, place) => [outboxId, place]))
+  return emails.flatMap(({ outboxId, companyId }) => {
+    const place = places.get(outboxId)
+    if (place === undefined) return []
+    const requestId = requests[place]!
+    return { outboxId, companyId, requestId, htmlRef: outboxId, attempt: Number(attemptOf[place]), enqueuedAt }
+  })
 }
 
 /**

@@ -14,6 +14,9 @@ const STALLED_CHECK_MS = 10_000
 /** After Redis was away. BullMQ's own fifteen seconds would be the longest part of every outage. */
 const TRY_AGAIN_MS = 1_000
 
+/** Of the jobs in hand. The others are being started, or on their way from Redis, and come together again. */
+const RECEIVED_TOGETHER = 1 / 3
+
 /** taken: leased to us. elsewhere: sent, cancelled, or in another's hands by now. missing: there is no such e-mail. */
 export type Receipt<Content> =
   | { kind: 'taken'; leaseId: string; content: Content }
@@ -85,6 +88,11 @@ export class BullmqLane<Content> implements Lane {
     this.#pace.count()
     this.#worker!.hands = jobsInHand(concurrency, this.#pace.perMs())
     feeder.left(jobId)
+  }
+
+  /** So many jobs are received together where others are sure to come; a job that comes alone waits for nobody. */
+  get worthReceiving(): number {
+    return this.#worker?.isFull ? this.#worker.hands * RECEIVED_TOGETHER : 1
   }
 
   nudge(): void {

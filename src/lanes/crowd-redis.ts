@@ -1,4 +1,6 @@
-import { Redis } from 'ioredis'
+import { Command, Redis } from 'ioredis'
+
+type DefinedScript = { Command?: { prototype: object } }
 
 /**
  * Writes once for all that is said in a turn of the event loop. Jobs end in crowds, as they were started, and a write for each
@@ -14,4 +16,33 @@ export class CrowdRedis extends Redis {
     }
     return super.sendCommand(...said)
   }
+
+  /** BullMQ's scripts; the command of each is a class of its own. */
+  override defineCommand(...[name, definition]: Parameters<Redis['defineCommand']>): void {
+    super.defineCommand(name, definition)
+    const { Command: ofScript } = (this.scriptsSet as Record<string, DefinedScript>)[name] ?? {}
+    if (ofScript) Object.setPrototypeOf(ofScript.prototype, PlainlyWritten.prototype)
+  }
 }
+
+/** ioredis measures each argument three times and writes each by itself: 8.9 µs for the end of a job, 2.8 so. */
+export class PlainlyWritten extends Command {
+  override toWritable(): Buffer {
+    let head = `*${this.args.length + 1}\r\n${bulk(this.name)}`
+    const parts: (string | Buffer)[] = []
+    for (const arg of this.args as (string | Buffer)[]) {
+      if (typeof arg === 'string') head += bulk(arg)
+      else {
+        parts.push(`${head}$${arg.length}\r\n`, arg)
+        head = '\r\n'
+      }
+    }
+    parts.push(head)
+    const written = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0))
+    let at = 0
+    for (const part of parts) at += typeof part === 'string' ? written.write(part, at) : part.copy(written, at)
+    return written
+  }
+}
+
+const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`

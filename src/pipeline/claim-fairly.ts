@@ -1,6 +1,6 @@
 import { uuidv7 } from '../contracts/uuid.ts'
 import { claimFairBatch, handBack } from '../db/claim.ts'
-import { loadJobFacts } from '../db/dispatch.ts'
+import { loadJobs } from '../db/dispatch.ts'
 import { endLeases } from '../db/leases.ts'
 import type { Queryable } from '../db/pool.ts'
 import { receiveDispatched } from '../db/receipts.ts'
@@ -43,13 +43,13 @@ export async function claimFairly(
 
 /** Step 2 of the line, BullMQ lane, at the feeder: a fair batch out of Postgres, as jobs for the queue. */
 export async function dispatchFairly(
-  db: Queryable,
+  db: { claims: Queryable; facts: Queryable },
   limits: Omit<ClaimLimits, 'ended'>,
   options: ClaimOptions,
 ): Promise<Dispatch> {
   const leaseId = uuidv7()
   const leaseSeconds = DISPATCH_SECONDS
-  const claimed = await claimFairBatch(db, {
+  const claimed = await claimFairBatch(db.claims, {
     ...options,
     ...limits,
     leaseSeconds,
@@ -58,14 +58,7 @@ export async function dispatchFairly(
     ended: [],
   })
   options.counted(claimed.length)
-  const jobs = async () => {
-    const facts = await loadJobFacts(
-      db,
-      claimed.map(one => one.outboxId),
-    )
-    return facts.map(fact => ({ ...fact, htmlRef: fact.outboxId }))
-  }
-  return { leaseId, claimed, jobs }
+  return { leaseId, claimed, jobs: () => loadJobs(db.facts, claimed) }
 }
 
 /** The queue would not take them: as if they had never been claimed. */
