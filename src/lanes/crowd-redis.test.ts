@@ -5,10 +5,10 @@ import { CrowdRedis, PlainlyWritten } from './crowd-redis.ts'
 const redis = new CrowdRedis({ lazyConnect: true })
 afterAll(() => redis.disconnect())
 
-const ARGUMENTS: [what: string, args: (string | number | Buffer)[]][] = [
+const ARGUMENTS: [what: string, args: ConstructorParameters<typeof Command>[1] & object][] = [
   ['nothing', []],
   ['text of one, two, three and four bytes a character', ['plain', 'não', '€', '💌', '']],
-  ['numbers', [14, 0, -1, 1.5]],
+  ['numbers, a list and nothing at all', [14, 0, -1, 1.5, ['in', 2, 'list'], null as never, undefined as never]],
   ['bytes, also none', [Buffer.from([0, 255, 13, 10]), Buffer.alloc(0), 'between', Buffer.from('ü')]],
 ]
 

@@ -21,12 +21,22 @@ export class CrowdRedis extends Redis {
   override defineCommand(...[name, definition]: Parameters<Redis['defineCommand']>): void {
     super.defineCommand(name, definition)
     const { Command: ofScript } = (this.scriptsSet as Record<string, DefinedScript>)[name] ?? {}
-    if (ofScript) Object.setPrototypeOf(ofScript.prototype, PlainlyWritten.prototype)
+    if (!ofScript) return
+    Object.setPrototypeOf(ofScript, PlainlyWritten)
+    Object.setPrototypeOf(ofScript.prototype, PlainlyWritten.prototype)
   }
 }
 
-/** ioredis measures each argument three times and writes each by itself: 8.9 µs for the end of a job, 2.8 so. */
+/**
+ * ioredis flattens the arguments by a built-in that is slow, measures each three times and writes each by itself: 11.3 µs for the end
+ * of a job, 3.2 so.
+ */
 export class PlainlyWritten extends Command {
+  constructor(...[name, args = [], options, callback]: ConstructorParameters<typeof Command>) {
+    super(name, [], options, callback)
+    this.args = textsOf(args)
+  }
+
   override toWritable(): Buffer {
     let head = `*${this.args.length + 1}\r\n${bulk(this.name)}`
     const parts: (string | Buffer)[] = []
@@ -43,6 +53,15 @@ export class PlainlyWritten extends Command {
     for (const part of parts) at += typeof part === 'string' ? written.write(part, at) : part.copy(written, at)
     return written
   }
+}
+
+function textsOf(args: unknown[], texts: (string | Buffer)[] = []): (string | Buffer)[] {
+  for (const arg of args) {
+    if (typeof arg === 'string' || arg instanceof Buffer) texts.push(arg)
+    else if (Array.isArray(arg)) textsOf(arg, texts)
+    else texts.push(String(arg ?? ''))
+  }
+  return texts
 }
 
 const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`
