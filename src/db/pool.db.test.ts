@@ -2,15 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/support/postgres.ts'
-import {
-  type Database,
-  DatabaseUnavailable,
-  inTransaction,
-  openAhead,
-  openDatabase,
-  type Queryable,
-  texts,
-} from './pool.ts'
+import { type Database, DatabaseUnavailable, inTransaction, openDatabase, type Queryable, texts } from './pool.ts'
 
 let database: { url: string; drop(): Promise<void> }
 let db: Database
@@ -60,19 +52,4 @@ test('an array of any texts arrives as it was', async () => {
       },
     ),
   )
-})
-
-test('connections opened ahead are there before anybody asks, and none too many', async () => {
-  const { starts } = db.line
-  await openAhead([starts])
-  expect([starts.totalCount, starts.idleCount]).toEqual([2, 2])
-  await openAhead([starts])
-  expect(starts.totalCount).toBe(2)
-})
-
-test('a server that is away when they are opened ahead is no failure: it is found when it is needed', async () => {
-  const away = openDatabase('postgres://nobody:x@127.0.0.1:1/none', () => {})
-  await openAhead(Object.values(away.line))
-  expect(away.line.claims.totalCount).toBe(0)
-  await away.close()
 })
