@@ -5,8 +5,9 @@ import { uuidv7 } from './contracts/uuid.ts'
 import { type AttemptStart, startAttempts } from './db/attempts.ts'
 import { handBack } from './db/claim.ts'
 import { endLeases, renewLeases } from './db/leases.ts'
-import { type Database, openAhead, together, untilItIsBack } from './db/pool.ts'
+import { type Database, together, untilItIsBack } from './db/pool.ts'
 import { storeProviderEvents } from './db/provider-events.ts'
+import { rehearse } from './db/rehearsal.ts'
 import { readyDueEmails } from './db/schedule.ts'
 import { type Settlement, settleAttempts } from './db/settle.ts'
 import { isSuppressedMeanwhile, loadAttachments, type Ticket } from './db/tickets.ts'
@@ -94,8 +95,7 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
     lane: config.REDIS_URL ? ('bullmq' as const) : ('direct' as const),
     concurrency: config.WORKER_CONCURRENCY,
   }
-  const { claims, tickets, starts, settlements } = db.line
-  await openAhead([starts, settlements, ...(config.REDIS_URL ? [] : [claims, tickets])])
+  await rehearse(db.line, config.REDIS_URL ? ['starts', 'settlements'] : ['claims', 'tickets', 'starts', 'settlements'])
   const alive = every(ALIVE_EVERY_MS, () => sayAlive(db.pool, worker), log)
   const alarm = every(IDLE_MS, () => wakeDue(db, () => lane.nudge()), log)
   const cleaning = every(IDLE_MS, () => vacuum.clean(), log)

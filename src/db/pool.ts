@@ -79,12 +79,6 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
   return { hot, line, pool, courier, close }
 }
 
-/** Opens their connections now: the first e-mail need not wait for them. A server that is away is found when it is needed. */
-export async function openAhead(pools: pg.Pool[]): Promise<void> {
-  const opening = pools.flatMap(pool => Array.from({ length: pool.options.max }, () => pool.connect()))
-  for (const opened of await Promise.allSettled(opening)) if (opened.status === 'fulfilled') opened.value.release()
-}
-
 /** All of it or nothing. A connection whose transaction failed is not used again. */
 export async function inTransaction<Out>(pool: pg.Pool, act: (tx: Queryable) => Promise<Out>): Promise<Out> {
   const client = await connect(pool)
