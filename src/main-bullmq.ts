@@ -20,8 +20,8 @@ import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from './pipe
 const FEEDER_SECONDS = 5
 /** Jobs that arrive together, or while others are being received, are received together. */
 const RECEIPT_BATCH = { maxItems: 256, concurrency: 1 }
-/** And where more are sure to come, so long for them: statements of seventy e-mails instead of fifty. */
-const RECEIPT_GATHER_MS = 10
+/** And in a crowd, those of so many milliseconds: each statement, with the start that follows it, costs as much as ten e-mails in it. */
+const RECEIPT_GATHER_MS = 12
 
 /** Two connections: the worker's blocks, and waits for a Redis that is away; the feeder's says so and tries again. */
 export function bullmqLane(
@@ -45,7 +45,7 @@ export function bullmqLane(
     gather: {
       ms: RECEIPT_GATHER_MS,
       get enough(): number {
-        return lane.worthReceiving
+        return lane.expected(RECEIPT_GATHER_MS)
       },
     },
     flush: async (outboxIds: string[]) => {

@@ -14,9 +14,6 @@ const STALLED_CHECK_MS = 10_000
 /** After Redis was away. BullMQ's own fifteen seconds would be the longest part of every outage. */
 const TRY_AGAIN_MS = 1_000
 
-/** Of the jobs in hand. The others are being started, or on their way from Redis, and come together again. */
-const RECEIVED_TOGETHER = 1 / 3
-
 /** taken: leased to us. elsewhere: sent, cancelled, or in another's hands by now. missing: there is no such e-mail. */
 export type Receipt<Content> =
   | { kind: 'taken'; leaseId: string; content: Content }
@@ -90,9 +87,9 @@ export class BullmqLane<Content> implements Lane {
     feeder.left(jobId)
   }
 
-  /** So many jobs are received together where others are sure to come; a job that comes alone waits for nobody. */
-  get worthReceiving(): number {
-    return this.#worker?.isFull ? this.#worker.hands * RECEIVED_TOGETHER : 1
+  /** How many jobs come in this time, as things go: a job that comes alone waits for nobody. */
+  expected(ms: number): number {
+    return this.#pace.perMs() * ms
   }
 
   nudge(): void {

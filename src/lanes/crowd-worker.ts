@@ -19,19 +19,10 @@ export class CrowdWorker extends Worker {
   #whenFree: (() => void) | null = null
   #whenIdle: (() => void) | null = null
 
-  get hands(): number {
-    return this.#hands
-  }
-
   /** Jobs in hand at once. */
   set hands(hands: number) {
     this.#hands = hands
     this.#listenAgain()
-  }
-
-  /** Every hand has a job: there may be more behind them. */
-  get isFull(): boolean {
-    return this.#taken() >= this.#hands
   }
 
   /** BullMQ reads a job's data before anybody can refuse it; what is no JSON would come back for ever. Empty, it is poison. */
