@@ -52,10 +52,10 @@ const COUNT_HANDS_EVERY_MS = 2_000
 /** How soon a full window is asked again whether it has room. */
 const FULL_MS = 4
 /**
- * How often Redis is asked what is there. Where all hands are this process's own, it knows what has left; asked whenever the window
- * was full, it was asked three times for each batch, which was a tenth of what the lane cost.
+ * How often Redis is asked what is there. Where all hands are this process's own, it knows what has left, and learns so only what
+ * others took away; asked whenever the window was full, it was asked three times for each batch, which was a tenth of what the lane cost.
  */
-const LOOK_EVERY_MS = { alone: 50, amongOthers: 10 }
+const LOOK_EVERY_MS = { alone: 200, amongOthers: 10 }
 /** Free places that are worth a claim, of those in hand. Fewer made half as many claims again, and ran dry as often. */
 const WORTH_A_CLAIM = 1 / 3
 
