@@ -2,6 +2,7 @@ import { hash, randomFillSync } from 'node:crypto'
 
 const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+const DIGITS = new TextEncoder().encode('0123456789abcdef')
 const COUNTER_LIMIT = 0x1000
 const ID_BYTES = 10
 const POOL_BYTES = ID_BYTES * 512
@@ -16,14 +17,18 @@ export function createUuidv7(): (nowMs?: number) => string {
   let used = POOL_BYTES
   let lastMs = -1
   let counter = 0
-  let prefix = ''
+  // Written into one buffer and read as one text: joined of its parts, an id is a tree of strings, kept as long as the id is.
+  const text = Buffer.from(uuidv7Floor(new Date(0)))
 
-  const hex = (at: number): string => HEX[pool[at]!]!
+  function put(place: number, byte: number): void {
+    text[place] = DIGITS[byte >> 4]!
+    text[place + 1] = DIGITS[byte & 15]!
+  }
 
   function startMillisecond(ms: number, randomHigh: number, randomLow: number): void {
     lastMs = ms
     counter = ((randomHigh & 0x07) << 8) | randomLow
-    prefix = timePrefix(ms)
+    text.write(timePrefix(ms), 'latin1')
   }
 
   return function uuidv7(nowMs = Date.now()) {
@@ -39,10 +44,12 @@ export function createUuidv7(): (nowMs?: number) => string {
     if (ms > lastMs) startMillisecond(ms, pool[at + 8]!, pool[at + 9]!)
     else if (++counter === COUNTER_LIMIT) startMillisecond(lastMs + 1, pool[at + 8]!, pool[at + 9]!)
 
-    const variant = HEX[(pool[at]! & 0x3f) | 0x80]!
-    const counterHex = HEX[counter >> 4]! + HEX[counter & 15]!.charAt(1)
-    const tail = hex(at + 2) + hex(at + 3) + hex(at + 4) + hex(at + 5) + hex(at + 6) + hex(at + 7)
-    return `${prefix}7${counterHex}-${variant}${hex(at + 1)}-${tail}`
+    text[15] = DIGITS[counter >> 8]!
+    put(16, counter & 0xff)
+    put(19, (pool[at]! & 0x3f) | 0x80)
+    put(21, pool[at + 1]!)
+    for (let nth = 0; nth < 6; nth++) put(24 + 2 * nth, pool[at + 2 + nth]!)
+    return text.toString('latin1')
   }
 }
 

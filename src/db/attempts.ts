@@ -22,7 +22,7 @@ export type AttemptStart = {
  */
 export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
   return inPlaces(starts, async (some, [ids, lowest, highest]) => {
-    const { kinds, numbers } = distinct(some, kindOf)
+    const { kinds, numbers } = distinct(some, isSameKind)
     const [row] = await run<Written>(db, 'start-attempts', START, [
       list(ids),
       lowest,
@@ -39,7 +39,11 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
 }
 
 /** What those that start together nearly always have in common. */
-const kindOf = ({ leaseId, provider, attempt, before }: AttemptStart) => `${leaseId} ${attempt} ${before} ${provider}`
+const isSameKind = (one: AttemptStart, other: AttemptStart) =>
+  one.leaseId === other.leaseId &&
+  one.provider === other.provider &&
+  one.attempt === other.attempt &&
+  one.before === other.before
 
 const KIND = `($5::int[])[${PLACE}]`
 

@@ -38,13 +38,16 @@ export async function inPlaces<Item extends { outboxId: string }>(
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
 /** What many have in common is sent once, and for each of them a number. */
-export function distinct<Item>(items: Item[], keyOf: (item: Item) => string): { kinds: Item[]; numbers: number[] } {
+export function distinct<Item>(
+  items: Item[],
+  isSame: (one: Item, other: Item) => boolean,
+): { kinds: Item[]; numbers: number[] } {
   const kinds: Item[] = []
-  const known = new Map<string, number>()
+  let number = 0
   const numbers = items.map(item => {
-    const key = keyOf(item)
-    const number = known.get(key) ?? kinds.push(item)
-    known.set(key, number)
+    // Nearly always that of its neighbour.
+    if (number === 0 || !isSame(kinds[number - 1]!, item)) number = kinds.findIndex(kind => isSame(kind, item)) + 1
+    if (number === 0) number = kinds.push(item)
     return number
   })
   return { kinds, numbers }

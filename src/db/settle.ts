@@ -53,7 +53,7 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
 
 async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   return inPlaces(settlements, async (some, [ids, lowest, highest]) => {
-    const { kinds, numbers } = distinct(some, one => keyOf(one.guard))
+    const { kinds, numbers } = distinct(some, (one, other) => keyOf(one.guard) === keyOf(other.guard))
     const [row] = await run<Written>(db, 'settle-sent', SETTLE_SENT, [
       list(ids),
       lowest,
