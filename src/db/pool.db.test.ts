@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -52,4 +53,11 @@ test('an array of any texts arrives as it was', async () => {
       },
     ),
   )
+})
+
+test('the pools open as many connections at most as docs/sending.md says', () => {
+  const pools = [db.pool, db.hot, db.courier, ...Object.values(db.line)]
+  const most = pools.reduce((sum, pool) => sum + pool.options.max, 0)
+  const said = readFileSync(new URL('../../docs/sending.md', import.meta.url), 'utf8')
+  expect(said).toContain(`(${most} in its pools and one that listens)`)
 })
