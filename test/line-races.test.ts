@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Queryable } from '../src/db/pool.ts'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { inTransaction, type Queryable } from '../src/db/pool.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { accept, CLEAN_LINE, claim, draft, forgotten, makeDue, start, storyOf, typesOf } from './support/line.ts'
@@ -115,6 +115,25 @@ test('postponing and falling due at the same moment, 100 times: it starts now or
     }
   }
   expect(await forgotten(db)).toEqual([])
+})
+
+test('cancelled in the moment in which it wakes: the bell that it could not see rings, and nothing is started', async () => {
+  const outboxId = await later()
+  await makeDue(db, [outboxId])
+  let cancelling: ReturnType<typeof cancel> | undefined
+  await inTransaction(quiet.db.pool, async tx => {
+    expect(await readyDueEmails(tx)).toBe(1)
+    cancelling = cancel(outboxId)
+    await vi.waitFor(async () => {
+      const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      expect((await db.query(waiting)).rowCount).toBe(1)
+    })
+  })
+  expect(await cancelling).toBe('done')
+  const lease = await claim(db, 10)
+  expect(lease.claimed.map(one => one.outboxId)).toEqual([outboxId])
+  expect(await start(db, lease)).toEqual([])
+  expect((await storyOf(db, outboxId)).email.status).toBe('CANCELLED')
 })
 
 test('postponing what a worker has claimed, 100 times: its start is refused, or the postponing is', async () => {
