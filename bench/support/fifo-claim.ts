@@ -4,7 +4,7 @@ import type { Claim } from './claim-cost.ts'
 
 /**
  * Reference of the claim: first in, first out, as every Postgres queue does it. A table as wide as email_ready, under the
- * same vacuum settings, and one lease per batch as in leases. It knows no companies and no state of the e-mail.
+ * same vacuum settings, and one lease per batch, stored as in leases. It knows no companies and no state of the e-mail.
  */
 const TABLES = `
 drop table if exists fifo_ready, fifo_leases;
@@ -22,7 +22,8 @@ create table fifo_leases (
   outbox_ids uuid[] not null,
   taken_at   timestamptz not null default now(),
   expires_at timestamptz not null
-)`
+) with (toast_tuple_target = 8160);
+alter table fifo_leases alter column outbox_ids set storage external`
 
 /** Ids in the order of time, as the product makes them, the companies taking turns. */
 export async function fillFifo(db: pg.Pool | pg.ClientBase, backlog: number, companies: number): Promise<void> {
