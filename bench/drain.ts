@@ -9,10 +9,10 @@ const SUSTAINED_JOBS = 150_000
 const SUSTAINED_ROUNDS = Math.min(3, ROUNDS)
 /** A tenth of the others' speed: as many jobs would take ten times as long, and say no more. */
 const SEED_JOBS = 5_000
-/** Done before, by each process, and not counted: a worker that runs for months has its code compiled. */
+/** Done before, by the same worker, and not counted: one that runs for months has its code compiled. */
 const warmUpJobs = (jobs: number) => String(Math.min(JOBS, jobs))
 
-const HOW = `Concurrency 100, ten companies, a provider that costs nothing in our process, Redis with AOF everysec, embedded Postgres with fsync and synchronous_commit on, log level warn. Each process has drained as many before, and at most ${JOBS}, uncounted.`
+const HOW = `Concurrency 100, ten companies, a provider that costs nothing in our process, Redis with AOF everysec, embedded Postgres with fsync and synchronous_commit on, log level warn. Worker and line are running, and have drained as many before, and at most ${JOBS}, uncounted; what they drain waits in a paused queue, or of paused companies, and is measured from its release.`
 
 type Parts = { postgres: BenchPostgres; redisUrl: string }
 

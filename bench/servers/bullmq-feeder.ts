@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { assertEmpty, CONCURRENCY, connectRedis, drain, makeWorker, openQueue, slimJob } from '../support/bullmq.ts'
+import {
+  assertEmpty,
+  CONCURRENCY,
+  completed,
+  connectRedis,
+  openQueue,
+  slimJob,
+  startWorker,
+} from '../support/bullmq.ts'
 import { answer, orders } from '../support/reference.ts'
 
 /**
@@ -17,10 +25,10 @@ const ROOM_WORTH_A_CALL = WINDOW / 8
 const { redisUrl, jobs, warmUpJobs } = orders()
 const queue = openQueue(connectRedis(redisUrl))
 await queue.waitUntilReady()
+const worker = await startWorker(redisUrl, async () => {})
 
 async function measure(count: number): Promise<number> {
   const backlog = Array.from({ length: count }, () => randomUUID())
-  const worker = await makeWorker(redisUrl, async () => {})
   let fed = 0
   let inWindow = 0
   function feed(): void {
@@ -32,13 +40,14 @@ async function measure(count: number): Promise<number> {
     // A refused call ends the process: the measurement would never end.
     void queue.addBulk(ids.map(slimJob))
   }
-  const drained = drain(worker, count, () => {
+  const done = completed(worker, count, () => {
     inWindow--
     feed()
   })
+  const startedMs = performance.now()
   feed()
-  const ms = await drained
-  await worker.close()
+  await done
+  const ms = performance.now() - startedMs
   await assertEmpty(queue)
   return ms
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { assertEmpty, connectRedis, drain, fillQueue, makeWorker, openQueue, slimJob } from '../support/bullmq.ts'
+import { connectRedis, drain, fillQueue, openQueue, slimJob, startWorker } from '../support/bullmq.ts'
 import { answer, orders } from '../support/reference.ts'
 
 /**
@@ -10,14 +10,8 @@ import { answer, orders } from '../support/reference.ts'
 const { redisUrl, jobs, warmUpJobs } = orders()
 const queue = openQueue(connectRedis(redisUrl))
 
-async function measure(count: number): Promise<number> {
-  await fillQueue(queue, count, () => slimJob(randomUUID()))
-  const worker = await makeWorker(redisUrl, async () => {})
-  const ms = await drain(worker, count)
-  await worker.close()
-  await assertEmpty(queue)
-  return ms
-}
+const worker = await startWorker(redisUrl, async () => {})
+const measure = (count: number) => drain(queue, worker, count, () => fillQueue(queue, count, () => slimJob(randomUUID())))
 
 await measure(warmUpJobs)
 answer({ jobs, ms: await measure(jobs) })

@@ -3,7 +3,7 @@ import type { Job } from 'bullmq'
 import pg from 'pg'
 import { type EmailSendJobData, type EmailSendJobResult, validateEmailJobData } from '../../src/contracts/job.ts'
 import { BODY } from '../accept.ts'
-import { assertEmpty, connectRedis, drain, fillQueue, makeWorker, openQueue } from '../support/bullmq.ts'
+import { connectRedis, drain, fillQueue, openQueue, startWorker } from '../support/bullmq.ts'
 import { answer, orders } from '../support/reference.ts'
 import { makeSeedEmails, SEED_SUBJECT, seedJob } from '../support/seed-job.ts'
 import * as sql from '../support/seed-statements.ts'
@@ -92,18 +92,16 @@ async function together(...statements: sql.Statement[]): Promise<void> {
   }
 }
 
-async function measure(count: number): Promise<number> {
-  const emails = makeSeedEmails(count)
-  await fillSeedTables(pool, emails, { subject: SEED_SUBJECT, html: BODY.html })
-  await fillQueue(queue, count, place => seedJob(emails[place]!))
-  const worker = await makeWorker(redisUrl, processEmailJob)
-  const ms = await drain(worker, count)
-  await worker.close()
-  await assertEmpty(queue)
-  return ms
-}
-
 await makeSeedTables(pool)
+const worker = await startWorker(redisUrl, processEmailJob)
+
+const measure = (count: number) =>
+  drain(queue, worker, count, async () => {
+    const emails = makeSeedEmails(count)
+    await fillSeedTables(pool, emails, { subject: SEED_SUBJECT, html: BODY.html })
+    await fillQueue(queue, count, place => seedJob(emails[place]!))
+  })
+
 await measure(warmUpJobs)
 answer({ jobs, ms: await measure(jobs) })
 process.exit(0)

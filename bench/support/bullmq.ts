@@ -26,13 +26,9 @@ export function openQueue(connection: Redis): Queue {
   return new Queue(BULLMQ_QUEUE_NAME, { connection })
 }
 
-/** Made, connected, and not yet running, so that the measurement begins with the work. */
-export async function makeWorker(url: string, work: (job: Job) => Promise<unknown>): Promise<Worker> {
-  const worker = new Worker(BULLMQ_QUEUE_NAME, work, {
-    connection: connectRedis(url),
-    concurrency: CONCURRENCY,
-    autorun: false,
-  })
+/** Connected and running: what is measured is work, by a worker that has worked before. */
+export async function startWorker(url: string, work: (job: Job) => Promise<unknown>): Promise<Worker> {
+  const worker = new Worker(BULLMQ_QUEUE_NAME, work, { connection: connectRedis(url), concurrency: CONCURRENCY })
   await worker.waitUntilReady()
   return worker
 }
@@ -61,20 +57,32 @@ export async function fillQueue(queue: Queue, jobs: number, jobOf: (place: numbe
   }
 }
 
-/** Milliseconds from the worker's start to the last completed job; a job that fails ends the measurement. */
-export function drain(worker: Worker, jobs: number, onCompleted: () => void = () => {}): Promise<number> {
+/** Until so many jobs are completed; one that fails ends the measurement. */
+export function completed(worker: Worker, jobs: number, onCompleted: () => void = () => {}): Promise<void> {
   let left = jobs
-  const startedMs = performance.now()
   return new Promise((resolve, reject) => {
-    worker.on('completed', () => {
+    const count = () => {
       left--
-      if (left === 0) resolve(performance.now() - startedMs)
-      else onCompleted()
-    })
-    worker.on('failed', (_job, error) => reject(error))
-    worker.on('error', reject)
-    worker.run().catch(reject)
+      if (left > 0) return onCompleted()
+      worker.off('completed', count).off('failed', failed).off('error', reject)
+      resolve()
+    }
+    const failed = (_job: unknown, error: Error) => reject(error)
+    worker.on('completed', count).on('failed', failed).on('error', reject)
   })
+}
+
+/** Fills a queue that is paused, and measures from its release to the last completed job. Milliseconds. */
+export async function drain(queue: Queue, worker: Worker, jobs: number, fill: () => Promise<void>): Promise<number> {
+  await queue.pause()
+  await fill()
+  const done = completed(worker, jobs)
+  const startedMs = performance.now()
+  await queue.resume()
+  await done
+  const ms = performance.now() - startedMs
+  await assertEmpty(queue)
+  return ms
 }
 
 /** A queue that is not empty afterwards was not drained by us alone. */
