@@ -11,7 +11,8 @@ const { redisUrl, jobs, warmUpJobs } = orders()
 const queue = openQueue(connectRedis(redisUrl))
 
 const worker = await startWorker(redisUrl, async () => {})
-const measure = (count: number) => drain(queue, worker, count, () => fillQueue(queue, count, () => slimJob(randomUUID())))
+const measure = (count: number) =>
+  drain(queue, worker, count, () => fillQueue(queue, count, () => slimJob(randomUUID())))
 
 await measure(warmUpJobs)
 answer({ jobs, ms: await measure(jobs) })
