@@ -265,7 +265,10 @@ test('the window learns of jobs that another feeder put there, and of none that 
     },
     onLeave: () => places++,
   })
-  window.put([ours!, leaving!].map(outboxId => ({ outboxId, companyId: uuidv7() })))
+  window.put(
+    uuidv7(),
+    [ours!, leaving!].map(outboxId => ({ outboxId, companyId: uuidv7() })),
+  )
   for (const id of [ours!, leaving!, stranger!, 'not-one-of-ours']) await add(id, dataOf(id))
   window.arrived()
   const looking = window.look()
@@ -277,6 +280,39 @@ test('the window learns of jobs that another feeder put there, and of none that 
   await redis.flushall()
   await window.look()
   expect([window.size, places]).toEqual([0, 4])
+})
+
+describe('a dispatch', () => {
+  const NEVER_OLD = `
+    create function never_old() returns trigger language plpgsql as 'begin new.taken_at = ''infinity''; return new; end';
+    create trigger never_old before insert on leases for each row when (new.kind = 'dispatch') execute function never_old()`
+
+  test('of which everything is received ends with a claim, and nobody has to look through it', async () => {
+    await api.db.pool.query(NEVER_OLD)
+    try {
+      resend.release()
+      await work()
+      await untilAll(await put(60), 'SENT')
+      await until(
+        () => rows(api, `select from leases where kind = 'dispatch'`),
+        left => left.length === 0,
+      )
+    } finally {
+      await api.db.pool.query('drop trigger never_old on leases; drop function never_old')
+    }
+  })
+
+  test('is open until the last of its jobs is received; one that is received twice counts once', () => {
+    const [first, second, lone] = many(3, () => ({ outboxId: uuidv7(), companyId: uuidv7() }))
+    const window = new QueueWindow({ queue, redis, companiesOf: async () => new Map(), onLeave: () => {} })
+    window.put('pair', [first!, second!])
+    window.put('lone', [lone!])
+    for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.received(id)
+    expect(window.takeDelivered()).toEqual(['lone'])
+    window.left(second!.outboxId)
+    window.received(second!.outboxId)
+    expect(window.takeDelivered(), 'gone before it was received: it is found by its age').toEqual([])
+  })
 })
 
 /** A lane whose e-mails need no Postgres; its leases are called after them. */
@@ -292,7 +328,7 @@ function bareLane(work: BullmqLaneOptions<null>['work']) {
   const lane = new BullmqLane<null>({
     connection,
     concurrency: 2,
-    feeder: { start() {}, nudge() {}, left() {}, stop: async () => {} } as unknown as Feeder,
+    feeder: { start() {}, nudge() {}, received() {}, left() {}, stop: async () => {} } as unknown as Feeder,
     async receive(outboxId) {
       leases.hold(`of ${outboxId}`, 1)
       return { kind: 'taken', leaseId: `of ${outboxId}`, content: null }

@@ -135,11 +135,12 @@ export class BullmqLane<Content> implements Lane {
   async #process(job: Job, release: () => void): Promise<void> {
     // Dropped; nobody took its e-mail, so the next feeder finds it without a job.
     if (this.#stopping) return
-    const { receive, work, leases, poison } = this.#options
+    const { receive, work, leases, poison, feeder } = this.#options
     const told = slimJobDataSchema.safeParse(job.data)
     if (!told.success || told.data.outboxId !== job.id) return poison({ jobId: job.id, reason: 'garbled' })
     const { outboxId, companyId } = told.data
     const receipt = await receive(outboxId)
+    feeder.received(outboxId)
     if (receipt.kind === 'missing') return poison({ jobId: job.id, reason: 'no-such-email' })
     if (receipt.kind === 'elsewhere') return
     const { leaseId, content } = receipt

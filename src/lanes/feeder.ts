@@ -2,6 +2,7 @@ import type { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { EMAIL_JOB_CONFIG, type SlimJobData } from '../contracts/job.ts'
+import type { ClaimLimits } from './direct.ts'
 import { Pace } from './pace.ts'
 import { QueueWindow } from './window.ts'
 
@@ -24,7 +25,7 @@ export type FeederOptions = {
   /** Those of this process, whose worker says what has left. */
   ownConcurrency: number
   /** The next in the fair order, marked as dispatched. */
-  claim: (limits: { size: number; left: Map<string, number>; most: number }) => Promise<Dispatch>
+  claim: (limits: ClaimLimits) => Promise<Dispatch>
   /** These were not put on the queue after all. */
   takeBack: (dispatch: Dispatch) => Promise<void>
   /** E-mails whose job is gone go back into the line. */
@@ -96,6 +97,11 @@ export class Feeder {
     this.#nudged = true
     this.#cappedMs = Number.NEGATIVE_INFINITY
     this.#wake?.()
+  }
+
+  /** A worker of this process has learnt from Postgres what is to become of that e-mail. */
+  received(outboxId: string): void {
+    this.#window.received(outboxId)
   }
 
   /** A worker of this process is done with that job. */
@@ -209,7 +215,8 @@ export class Feeder {
    */
   async #fill(size: number): Promise<number> {
     const { left, most } = this.#window.allowances(this.#inHand())
-    const batch = await this.#options.claim({ size, left, most })
+    // Lost with a claim that fails, they are found by their age.
+    const batch = await this.#options.claim({ size, ended: this.#window.takeDelivered(), left, most })
     await this.#adding
     const failed = this.#addingFailed
     this.#addingFailed = null
@@ -223,7 +230,7 @@ export class Feeder {
 
   async #add(batch: Dispatch): Promise<void> {
     const opts = { attempts: 1, removeOnComplete: true, removeOnFail: true }
-    this.#window.put(batch.claimed)
+    this.#window.put(batch.leaseId, batch.claimed)
     try {
       const jobs = await batch.jobs()
       await this.#options.queue.addBulk(

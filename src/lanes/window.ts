@@ -14,17 +14,21 @@ export type WindowOptions = {
 /** A job that is there for longer than this belongs to a slow recipient. */
 const SLOW_MS = 1_000
 
+/** Jobs that were put on the queue together, under one lease; `open`: those that no worker of this process has received. */
+type Dispatched = { leaseId: string; open: number }
+
 /**
  * Without a company: a job that is not one of ours. A worker drops it; until then it takes its place in the window.
- * `look`: the last one that found it there.
+ * `look`: the last one that found it there. Without a dispatch: it is received, or another feeder put it there.
  */
-type QueuedJob = { companyId: string | null; sinceMs: number; look: number }
+type QueuedJob = { companyId: string | null; sinceMs: number; look: number; dispatch: Dispatched | null }
 
 /** What is on the queue, waiting or in a worker's hands, and on its way there. */
 export class QueueWindow {
   readonly #options: WindowOptions
   readonly #jobs = new Map<string, QueuedJob>()
   #onTheWay: string[] = []
+  #delivered: string[] = []
   readonly #leftMeanwhile = new Set<string>()
   #look = 0
   #lookedMs = Number.NEGATIVE_INFINITY
@@ -51,10 +55,25 @@ export class QueueWindow {
   }
 
   /** These are being put on the queue, until `arrived`. */
-  put(jobs: { outboxId: string; companyId: string }[]): void {
+  put(leaseId: string, jobs: { outboxId: string; companyId: string }[]): void {
     const sinceMs = performance.now()
+    const dispatch = { leaseId, open: jobs.length }
     this.#onTheWay = jobs.map(job => job.outboxId)
-    for (const { outboxId, companyId } of jobs) this.#jobs.set(outboxId, { companyId, sinceMs, look: this.#look })
+    for (const { outboxId, companyId } of jobs)
+      this.#jobs.set(outboxId, { companyId, sinceMs, look: this.#look, dispatch })
+  }
+
+  /** A worker of this process has it in hand, under a lease of its own, or was told that it is not to be sent. */
+  received(outboxId: string): void {
+    const job = this.#jobs.get(outboxId)
+    if (!job?.dispatch) return
+    if (--job.dispatch.open === 0) this.#delivered.push(job.dispatch.leaseId)
+    job.dispatch = null
+  }
+
+  /** The leases of dispatches of which nothing is open: ended by the next claim, they need not be looked through. */
+  takeDelivered(): string[] {
+    return this.#delivered.splice(0)
   }
 
   arrived(): void {
@@ -101,7 +120,8 @@ export class QueueWindow {
   async #learn(strangers: string[], look: number): Promise<void> {
     const companies = await this.#options.companiesOf(strangers.filter(isUuid))
     const sinceMs = performance.now()
-    for (const id of strangers) this.#jobs.set(id, { companyId: companies.get(id) ?? null, sinceMs, look })
+    for (const id of strangers)
+      this.#jobs.set(id, { companyId: companies.get(id) ?? null, sinceMs, look, dispatch: null })
   }
 
   /** How many more may come: of companies that have some here, and of any other. */

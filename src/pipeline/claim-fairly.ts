@@ -44,7 +44,7 @@ export async function claimFairly(
 /** Step 2 of the line, BullMQ lane, at the feeder: a fair batch out of Postgres, as jobs for the queue. */
 export async function dispatchFairly(
   db: { claims: Queryable; facts: Queryable },
-  limits: Omit<ClaimLimits, 'ended'>,
+  limits: ClaimLimits,
   options: ClaimOptions,
 ): Promise<Dispatch> {
   const leaseId = uuidv7()
@@ -55,7 +55,6 @@ export async function dispatchFairly(
     leaseSeconds,
     leaseId,
     kind: 'dispatch',
-    ended: [],
   })
   options.counted(claimed.length)
   return { leaseId, claimed, jobs: () => loadJobs(db.facts, claimed) }
