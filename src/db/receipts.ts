@@ -1,6 +1,6 @@
 import { ofBatch } from './places.ts'
 import { list, type Queryable, runRaw, WAITING_AND_DUE } from './pool.ts'
-import { type Ticket, ticketParts, ticketsOf } from './tickets.ts'
+import { TICKET_COLUMNS, type Ticket, ticketParts, ticketsOf } from './tickets.ts'
 
 /**
  * What jobs brought: those that wait, are due and are not in line themselves are in hand under this lease from now on. null: not
@@ -29,7 +29,7 @@ export async function receiveDispatched(
 
 const RECEIVE = `
 with found as materialized (
-  select o.*, ${WAITING_AND_DUE}
+  select ${TICKET_COLUMNS}, ${WAITING_AND_DUE}
     and not exists (select from email_ready r
       where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as taken
   from email_outbox o

@@ -69,6 +69,10 @@ type Standing = [
   resumed: Ticket['resumed'],
 ]
 
+/** Of `email_outbox o`, what `ticketParts` asks for. */
+export const TICKET_COLUMNS = `o.outbox_id, o.company_id, o.request_id, o.from_address, o.subject, o.tags, o.attempts, o.max_attempts,
+  o.retry_policy, o.on_unknown, o.test, o.expires_at, o.started_at, o.attempt_id, o.provider, o.recipient_id`
+
 /**
  * What `ticketsOf` reads: the parts of each e-mail as rows of their own. So each table is read by one walk along its index; asked
  * for e-mail by e-mail, the parts cost twice as much. The rule is not spelt out: each value is written, sent and read.
