@@ -2,7 +2,7 @@ import { Command } from 'ioredis'
 import { afterAll, expect, test } from 'vitest'
 import { CrowdRedis, PlainlyWritten } from './crowd-redis.ts'
 
-const redis = new CrowdRedis({ lazyConnect: true })
+const redis = new CrowdRedis('redis://127.0.0.1', { lazyConnect: true })
 afterAll(() => redis.disconnect())
 
 const ARGUMENTS: [what: string, args: ConstructorParameters<typeof Command>[1] & object][] = [

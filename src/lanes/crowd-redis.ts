@@ -1,6 +1,8 @@
-import { Command, Redis } from 'ioredis'
+import { Command, Redis, type RedisOptions } from 'ioredis'
+import { RedisFrames } from './redis-frames.ts'
 
 type DefinedScript = { Command?: { prototype: object } }
+type Encoded = { replyEncoding: string | null }
 
 /**
  * Writes once for all that is said in a turn of the event loop. Jobs end in crowds, as they were started, and a write for each
@@ -8,6 +10,26 @@ type DefinedScript = { Command?: { prototype: object } }
  * answer back until the last one of the turn is there.
  */
 export class CrowdRedis extends Redis {
+  constructor(url: string, options: Omit<RedisOptions, 'replyMapping'>) {
+    super(url, options)
+    this.on('connect', () => this.#readScripts())
+  }
+
+  /** What scripts answer is read here; everything else, and every error, by the listener that ioredis has put there. */
+  #readScripts(): void {
+    const { stream } = this
+    const [theirs] = stream.listeners('data') as ((bytes: Buffer) => void)[]
+    if (!theirs) return
+    const frames = new RedisFrames(({ value, bytes }) => {
+      const command = this.commandQueue.peekFront()?.command
+      if (value !== undefined && command instanceof PlainlyWritten && command.wantsText) {
+        this.commandQueue.shift()
+        command.answer(value)
+      } else theirs.call(stream, bytes)
+    }, theirs.bind(stream))
+    stream.off('data', theirs).prependListener('data', bytes => frames.write(bytes))
+  }
+
   override sendCommand(...said: Parameters<Redis['sendCommand']>): unknown {
     const { stream } = this
     if (stream?.writable && stream.writableCorked === 0) {
@@ -35,6 +57,16 @@ export class PlainlyWritten extends Command {
   constructor(...[name, args = [], options, callback]: ConstructorParameters<typeof Command>) {
     super(name, [], options, callback)
     this.args = textsOf(args)
+  }
+
+  get wantsText(): boolean {
+    return (this as unknown as Encoded).replyEncoding === 'utf8'
+  }
+
+  /** In text already: ioredis would look at each part of it for bytes. */
+  answer(value: unknown): void {
+    ;(this as unknown as Encoded).replyEncoding = null
+    this.resolve(value)
   }
 
   override toWritable(): Buffer {
