@@ -5,7 +5,12 @@ import { typesOf } from '../support/line.ts'
 import { startSesGateway } from '../support/ses-gateway.ts'
 
 const STARTED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
-const RETRIED = ['QUEUED', ...STARTED, 'RETRY_SCHEDULED', ...STARTED, 'SENT']
+const retried = (times: number) => [
+  'QUEUED',
+  ...Array.from({ length: times }, () => [...STARTED, 'RETRY_SCHEDULED']).flat(),
+  ...STARTED,
+  'SENT',
+]
 const RESENT = ['QUEUED', ...STARTED, 'UNKNOWN', 'RESOLVED', ...STARTED, 'SENT']
 
 describe.concurrent('when Amazon SES does not answer, or answers without words', () => {
@@ -41,7 +46,11 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
     const back = await startFakeSes({ port })
     context.onTestFinished(() => back.close())
     await ses.makeDue([id])
-    expect(typesOf(await ses.reaches(id, ['SENT']))).toEqual(RETRIED)
+    // Once more by itself, where this machine was slower than its retry.
+    const types = typesOf(await ses.reaches(id, ['SENT']))
+    const failed = types.filter(type => type === 'RETRY_SCHEDULED').length
+    expect(failed).toBeGreaterThan(0)
+    expect(types).toEqual(retried(failed))
     expect(back.accepted).toHaveLength(1)
   })
 
@@ -83,7 +92,7 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
         attempts: 1,
       })
       await ses.makeDue([id])
-      expect(typesOf(await ses.reaches(id, ['SENT']))).toEqual(RETRIED)
+      expect(typesOf(await ses.reaches(id, ['SENT']))).toEqual(retried(1))
       expect(ses.fake.accepted).toHaveLength(1)
     },
   )
