@@ -34,7 +34,10 @@ async function round(databaseUrl: string): Promise<{ mostPerSecond: number; wait
     output += chunk
   })
   const has = async (pattern: RegExp) => {
-    while (!pattern.test(output)) await new Promise(resolve => setTimeout(resolve, 50))
+    while (!pattern.test(output)) {
+      if (child.stdout.readableEnded) throw new Error(`The gateway ended without a word of ${pattern}`)
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
     return pattern.exec(output)!
   }
   const [, url, apiKey] = await has(/(http:\S+)\n(sk_\S+)\n/)

@@ -30,9 +30,12 @@ export async function loadSteadily(load: SteadyLoad): Promise<{ tookMs: number[]
     Array.from({ length: load.connections }, () => open(hostname, Number(port), answered => finish(answered))),
   )
   let done = () => {}
-  const allAnswered = new Promise<void>(resolve => {
+  const allAnswered = new Promise<void>((resolve, reject) => {
     done = resolve
+    for (const { socket } of free) socket.once('close', () => reject(new Error('The server closed a connection')))
   })
+  // Looked at when all requests are made.
+  allAnswered.catch(() => {})
 
   function finish({ connection, status, request }: { connection: Connection; status: number; request: Request }): void {
     tookMs.push(performance.now() - request.dueMs)
@@ -48,7 +51,8 @@ export async function loadSteadily(load: SteadyLoad): Promise<{ tookMs: number[]
     dueMs += (-Math.log(1 - Math.random()) * 1000) / load.perSecond
     while (performance.now() < dueMs) await new Promise(resolve => setTimeout(resolve, 1))
     const request = { bytes: bytesOf(load.body(nth)), dueMs }
-    const connection = free.pop()
+    // In turns: one that rests for seconds is closed by the server.
+    const connection = free.shift()
     if (connection) connection.send(request)
     else waiting.push(request)
   }
