@@ -78,3 +78,15 @@ test('what is large and comes in pieces is handed on as it comes, and all that f
   expect(frames.map(frame => frame.value)).toEqual([1])
   expect(String(rest)).toBe(`${large}:2\r\n`)
 })
+
+test('lists in lists without end are handed on, and use up nothing', () => {
+  const endless = '*1\r\n'.repeat(60_000)
+  const { frames, rest } = readIn(Buffer.from(`:1\r\n${endless}`), [])
+  expect(frames.map(frame => frame.value)).toEqual([1])
+  expect(String(rest)).toBe(endless)
+})
+
+test('lists one after the other are not deep', () => {
+  const list = Array.from({ length: 100 }, () => [[[1]], []])
+  expect(readIn(Buffer.from(said(list)), []).frames[0]!.value).toEqual(list)
+})

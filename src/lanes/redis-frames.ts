@@ -4,6 +4,8 @@ const BULKS = [33, 61]
 const [SETS, MAP] = [[126, 62], 37]
 /** More than this is not begun anew with every piece that arrives. */
 const MOST_KEPT = 256 * 1024
+/** Lists in lists in lists: BullMQ's have three. Whatever is at the other end, it must not use up our stack. */
+const DEEPEST = 32
 
 export type Frame = {
   /** What it says, in texts, numbers, nulls and lists of them; undefined: an error or a kind that is not read here. */
@@ -23,6 +25,7 @@ export class RedisFrames {
   #gaveUp = false
   #data: Buffer = Buffer.alloc(0)
   #at = 0
+  #depth = 0
   #isPlain = true
 
   constructor(onFrame: (frame: Frame) => void, onRest: (bytes: Buffer) => void) {
@@ -41,6 +44,7 @@ export class RedisFrames {
     let from = 0
     while (from < data.length) {
       this.#at = from
+      this.#depth = 0
       this.#isPlain = true
       const value = this.#read()
       const end = this.#at
@@ -52,7 +56,7 @@ export class RedisFrames {
   }
 
   #keep(begun: Buffer): void {
-    if (begun.length <= MOST_KEPT) {
+    if (begun.length <= MOST_KEPT && this.#depth <= DEEPEST) {
       this.#kept = begun
       return
     }
@@ -112,12 +116,15 @@ export class RedisFrames {
   #list(times: number): unknown[] | null {
     const length = this.#length() * times
     if (this.#at < 0 || length < 0) return null
+    if (++this.#depth > DEEPEST) this.#at = -1
     const list: unknown[] = []
     for (let place = 0; place < length; place++) {
       if (this.#at >= this.#data.length) this.#at = -1
       if (this.#at < 0) return null
       list.push(this.#read())
     }
+    // Where it broke off, it stays as deep as it was.
+    if (this.#at >= 0) this.#depth--
     return list
   }
 }
