@@ -70,6 +70,37 @@ test('an old and a new e-mail are read together without what lies between them',
   expect(read).toBeLessThan(20)
 })
 
+/** Rows of this table that so many claims read, one after the other, all of them full. */
+const readByClaims = (table: string, count: number) =>
+  rowsRead(gateway.db.hot, `^${table}$`, async client => {
+    for (let nth = 0; nth < count; nth++) expect((await claim(client, 30)).claimed).toHaveLength(30)
+  })
+
+test('while all companies have mail, nobody is looked for', async () => {
+  await db.query('truncate companies cascade')
+  const ids = await companies(10)
+  await accept(
+    db,
+    ids.flatMap(id => Array.from({ length: 12 }, () => draft(id))),
+  )
+  const walk = await readByClaims('email_ready', 1)
+  const byTheList = (await readByClaims('email_ready', 4)) - walk
+  expect(byTheList, 'one row less for each company').toBeLessThanOrEqual(3 * (walk - 10))
+})
+
+test('where most companies have no mail, the list of companies is not gone through again and again', async () => {
+  await db.query('truncate companies cascade')
+  const ids = await companies(120)
+  await accept(
+    db,
+    ids.filter((_, nth) => nth % 4 === 0).flatMap(id => Array.from({ length: 12 }, () => draft(id))),
+  )
+  const walk = await readByClaims('companies', 1)
+  const byTheList = (await readByClaims('companies', 10)) - 10 * walk
+  expect(byTheList, 'tried once').toBeGreaterThan(0)
+  expect(byTheList, 'and not in each of the ten').toBeLessThan(4 * walk)
+})
+
 test('a claim that finds nothing writes nothing', async () => {
   const wrote = await inTransaction(gateway.db.hot, async tx => {
     expect((await claim(tx, 100)).claimed).toEqual([])
