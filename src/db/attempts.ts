@@ -1,5 +1,5 @@
 import { distinct, inPlaces, ofBatch, PLACE, WRITTEN, type Written } from './places.ts'
-import { list, type Queryable, run, WAITING_AND_DUE } from './pool.ts'
+import { list, type Queryable, run, uuids, WAITING_AND_DUE } from './pool.ts'
 
 /** Seed 000's, in its order; the view email_events names them, too. */
 export const VALIDATIONS = ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] as const
@@ -24,10 +24,10 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
   return inPlaces(starts, async (some, [ids, lowest, highest]) => {
     const { kinds, numbers } = distinct(some, isSameKind)
     const [row] = await run<Written>(db, 'start-attempts', START, [
-      list(ids),
+      uuids(ids),
       lowest,
       highest,
-      list(some.map(start => start.attemptId)),
+      uuids(some.map(start => start.attemptId)),
       list(numbers),
       list(kinds.map(start => start.leaseId)),
       kinds.map(start => start.provider),

@@ -208,6 +208,36 @@ export async function untilItIsBack<Out>(write: () => Promise<Out>, patienceMs: 
 /** An array parameter of ids or numbers, which need no quoting: the driver looks at every character of every element. */
 export const list = (plain: (string | number)[]) => `{${plain.join(',')}}`
 
+const UUID_TYPE = 2950
+const UUID_BYTES = 16
+/** Where the digits of a canonical id stand, two for each byte. */
+const PAIRS = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
+const ARRAY_HEADER_BYTES = 20
+const DIGIT_VALUES = new Int8Array(256).fill(-1)
+for (const [value, digit] of [...'0123456789abcdef'].entries()) {
+  DIGIT_VALUES[digit.charCodeAt(0)] = value
+  DIGIT_VALUES[digit.toUpperCase().charCodeAt(0)] = value
+}
+
+/** An array parameter of uuids as Postgres keeps them: reading their digits is a fifth of what a batch's statement costs it. */
+export function uuids(ids: string[]): Buffer {
+  const array = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + ids.length * (4 + UUID_BYTES))
+  // One dimension, no nulls, the type, how many, and the first is number one.
+  for (const [place, field] of [1, 0, UUID_TYPE, ids.length, 1].entries()) array.writeInt32BE(field, place * 4)
+  let at = ARRAY_HEADER_BYTES
+  for (const id of ids) {
+    at = array.writeInt32BE(UUID_BYTES, at)
+    let digits = 0
+    for (const pair of PAIRS) {
+      const byte = (DIGIT_VALUES[id.charCodeAt(pair)]! << 4) | DIGIT_VALUES[id.charCodeAt(pair + 1)]!
+      digits |= byte
+      array[at++] = byte
+    }
+    if (digits < 0 || id.length !== 36) throw new Error(`Not an id: ${id}`)
+  }
+  return array
+}
+
 /** The same for any text. */
 export const texts = (any: string[]) => `{${any.map(quoted).join(',')}}`
 

@@ -2,7 +2,7 @@ import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { originalData } from './dead-letters.ts'
 import { distinct, inPlaces, ofBatch, PLACE, WRITTEN, type Written } from './places.ts'
-import { idRange, list, type Queryable, RING_AGAIN, run, texts, WAITING_AND_DUE } from './pool.ts'
+import { idRange, list, type Queryable, RING_AGAIN, run, texts, uuids, WAITING_AND_DUE } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
 export type Settlement = {
@@ -55,7 +55,7 @@ async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boo
   return inPlaces(settlements, async (some, [ids, lowest, highest]) => {
     const { kinds, numbers } = distinct(some, (one, other) => keyOf(one.guard) === keyOf(other.guard))
     const [row] = await run<Written>(db, 'settle-sent', SETTLE_SENT, [
-      list(ids),
+      uuids(ids),
       lowest,
       highest,
       list(numbers),

@@ -1,6 +1,6 @@
 import { maxAttempts } from '../contracts/retry.ts'
 import { ofBatch } from './places.ts'
-import { list, type Queryable, type RawRow, run, runRaw, WAITING_AND_DUE } from './pool.ts'
+import { type Queryable, type RawRow, run, runRaw, uuids, WAITING_AND_DUE } from './pool.ts'
 import { blocks } from './suppression.ts'
 
 export type TicketRecipient = {
@@ -50,7 +50,7 @@ export type Ticket = {
 export async function loadTickets(db: Queryable, outboxIds: string[]): Promise<Map<string, Ticket>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = [...outboxIds].sort()
-  return ticketsOf(await runRaw(db, 'load-tickets', LOAD, [list(sorted), sorted[0], sorted.at(-1)]))
+  return ticketsOf(await runRaw(db, 'load-tickets', LOAD, [uuids(sorted), sorted[0], sorted.at(-1)]))
 }
 
 const ofEmail = (table: string, email: string) =>

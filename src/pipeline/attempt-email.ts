@@ -69,21 +69,45 @@ export function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promise<void
   return finding instanceof Promise ? finding.then(goOn) : goOn(finding)
 }
 
+/**
+ * Some start before a hand is free to call, so that many share a commit. Lost in between, an e-mail is in doubt for nothing: where
+ * doubt means that it is held, the hand comes first. All in one function: each that is waited for costs as much as what it does.
+ */
 async function send(hand: EmailInHand, ticket: Ticket, startedMs: number, deps: AttemptDeps): Promise<void> {
-  if (deps.gate.closed) return handBack(hand, deps)
+  const { gate, hands } = deps
+  if (gate.closed) return handBack(hand, deps)
   const preparing = prepare(ticket, deps)
   const prepared = preparing instanceof Promise ? await preparing : preparing
   if (!prepared && ticket.resumed)
     return refuse(hand, ticket, { kind: 'unasked', provider: ticket.resumed.provider }, startedMs, deps)
-  if (!prepared || !(deps.gate.tryEnter() || (await deps.gate.enter()))) return handBack(hand, deps)
+  if (!prepared || !(gate.tryEnter() || (await gate.enter()))) return handBack(hand, deps)
+
+  const { provider, message } = prepared
   let result: SendResult | null = null
+  let calls = false
   try {
-    result = await trySending(hand, prepared, deps)
+    if (ticket.onUnknown === 'hold') calls = hands.tryEnter() || (await hands.enter())
+    if (isOurs(await start(hand, prepared, deps), hand, deps)) {
+      calls ||= hands.tryEnter() || (await hands.enter())
+      result = await provider.send(message, deps.limit())
+      deps.report(provider, result.kind === 'failed' ? result.failure : null)
+    }
   } finally {
-    deps.gate.leave()
+    if (calls) hands.leave()
+    gate.leave()
     hand.release()
   }
-  if (result) await settle(hand, prepared, result, startedMs, deps)
+  if (!result) return
+
+  // Before it is settled: a worker that is lost in between must not take with it what only it has heard.
+  const look =
+    result.kind === 'sent' && result.events.length > 0
+      ? await deps.keepReports({ provider: provider.name, message, messageId: result.messageId, events: result.events })
+      : null
+  const { outcome, facts, settlement } = endOf(hand, prepared, result, startedMs, deps)
+  if (await deps.settlements.add(settlement)) deps.log.settled(ticket, provider.name, outcome, facts)
+  else await answerLate(hand, settlement, message.attemptId, deps)
+  look?.()
 }
 
 /** What ends the e-mail without a call. */
@@ -151,26 +175,6 @@ function preparedWith(ticket: Ticket, provider: Provider, text: string | null, a
   return { ticket, provider, message: toMessage(ticket, leftOut, text, attachments), leftOut }
 }
 
-/**
- * null: it was not ours to send any more, or is handed back; nothing has left. Some start before a hand is free to call, so that
- * many share a commit. Lost in between, an e-mail is in doubt for nothing: where doubt means that it is held, it does not.
- */
-async function trySending(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<SendResult | null> {
-  const { hands } = deps
-  const handFirst = prepared.ticket.onUnknown === 'hold'
-  if (!handFirst && !isOurs(await start(hand, prepared, deps), hand, deps)) return null
-  if (!hands.tryEnter()) await hands.enter()
-  try {
-    if (handFirst && !isOurs(await start(hand, prepared, deps), hand, deps)) return null
-    const { provider, message } = prepared
-    const result = await provider.send(message, deps.limit())
-    deps.report(provider, result.kind === 'failed' ? result.failure : null)
-    return result
-  } finally {
-    hands.leave()
-  }
-}
-
 function isOurs(started: boolean | null, hand: EmailInHand, deps: AttemptDeps): boolean {
   if (started === false) deps.log.elsewhere(hand)
   return started === true
@@ -213,18 +217,13 @@ async function startInTurn(
   return null
 }
 
-async function settle(
+function endOf(
   hand: EmailInHand,
   { ticket, provider, message, leftOut }: Prepared,
   result: SendResult,
   startedMs: number,
   deps: AttemptDeps,
-): Promise<void> {
-  // Before it is settled: a worker that is lost in between must not take with it what only it has heard.
-  const look =
-    result.kind === 'sent' && result.events.length > 0
-      ? await deps.keepReports({ provider: provider.name, message, messageId: result.messageId, events: result.events })
-      : null
+) {
   const outcome = outcomeOf(result, ticket, provider, deps)
   // As one literal: spread into one another, the parts cost a quarter of an attempt.
   const facts = {
@@ -240,10 +239,7 @@ async function settle(
     provider: provider.name,
     leftOut: leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
   }
-  const settlement = toSettlement(outcome, facts)
-  if (await deps.settlements.add(settlement)) deps.log.settled(ticket, provider.name, outcome, facts)
-  else await answerLate(hand, settlement, message.attemptId, deps)
-  look?.()
+  return { outcome, facts, settlement: toSettlement(outcome, facts) }
 }
 
 /**
