@@ -1,4 +1,4 @@
-import { distinct, inPlaces, ofBatch, PLACE, WRITTEN, type Written } from './places.ts'
+import { distinct, inPlaces, ofBatch, placeOf, WRITTEN, type Written } from './places.ts'
 import { list, type Queryable, run, uuids, WAITING_AND_DUE } from './pool.ts'
 
 /** Seed 000's, in its order; the view email_events names them, too. */
@@ -23,17 +23,20 @@ export type AttemptStart = {
 export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
   return inPlaces(starts, async (some, [ids, lowest, highest]) => {
     const { kinds, numbers } = distinct(some, isSameKind)
-    const [row] = await run<Written>(db, 'start-attempts', START, [
+    const facts = [
       uuids(ids),
       lowest,
       highest,
       uuids(some.map(start => start.attemptId)),
-      list(numbers),
       list(kinds.map(start => start.leaseId)),
       kinds.map(start => start.provider),
       list(kinds.map(start => start.attempt)),
       list(kinds.map(start => start.before)),
-    ])
+    ]
+    const [row] =
+      kinds.length === 1
+        ? await run<Written>(db, 'start-alike', START_ALIKE, facts)
+        : await run<Written>(db, 'start-attempts', START, [...facts, list(numbers)])
     return row!
   })
 }
@@ -45,17 +48,20 @@ const isSameKind = (one: AttemptStart, other: AttemptStart) =>
   one.attempt === other.attempt &&
   one.before === other.before
 
-const KIND = `($5::int[])[${PLACE}]`
-
-const START = `
+/** kind: which of the kinds an e-mail is. */
+const startStatement = (kind: string) => `
 with held as materialized (
-  select lease_id, taken_at from leases where lease_id = any($6::uuid[]) for key share
+  select lease_id, taken_at from leases where lease_id = any($5::uuid[]) for key share
 ), started as (
-  update email_outbox o set status = 'PROCESSING', lease_id = ($6::uuid[])[${KIND}], attempts = ($8::int[])[${KIND}],
-    attempt_id = ($4::uuid[])[${PLACE}], provider = ($7::text[])[${KIND}],
-    received_at = (select taken_at from held where lease_id = ($6::uuid[])[${KIND}]), started_at = now(), next_attempt_at = null
-  where ${ofBatch('o')} and ($6::uuid[])[${KIND}] = any(array(select lease_id from held)) and o.attempts = ($9::int[])[${KIND}]
+  update email_outbox o set status = 'PROCESSING', lease_id = ($5::uuid[])[${kind}], attempts = ($7::int[])[${kind}],
+    attempt_id = ($4::uuid[])[${placeOf('o')}], provider = ($6::text[])[${kind}],
+    received_at = (select taken_at from held where lease_id = ($5::uuid[])[${kind}]), started_at = now(), next_attempt_at = null
+  where ${ofBatch('o')} and ($5::uuid[])[${kind}] = any(array(select lease_id from held)) and o.attempts = ($8::int[])[${kind}]
     and ${WAITING_AND_DUE}
-  returning ${PLACE} as place
+  returning o.outbox_id
 )
 ${WRITTEN('started')}`
+
+const START = startStatement(`($9::int[])[${placeOf('o')}]`)
+/** Five of six: finding the place of each e-mail for every fact was a tenth of the statement. */
+const START_ALIKE = startStatement('1')

@@ -6,15 +6,16 @@
 export const ofBatch = (table: string) =>
   `${table}.outbox_id = any($1::uuid[]) and ${table}.outbox_id between $2 and $3`
 
-/** Of `email_outbox o`: which of the ids it has, found by halving. */
-export const PLACE = 'width_bucket(o.outbox_id, $1::uuid[])'
+/** Which of the ids a row has, found by halving. */
+export const placeOf = (row: string) => `width_bucket(${row}.outbox_id, $1::uuid[])`
 
 /** The places of what was written; null: all of it. */
 export type Written = { places: number[] | null }
 
-/** Of `written`, which has a column `place`. */
+/** Of `written`, which has a column `outbox_id`. The places are looked for only where something is missing. */
 export const WRITTEN = (written: string) =>
-  `select case when count(*) < cardinality($1::uuid[]) then (select coalesce(json_agg(place), '[]') from ${written}) end as places from ${written}`
+  `select case when count(*) < cardinality($1::uuid[]) then (select coalesce(json_agg(${placeOf('w')}), '[]') from ${written} w) end as places
+   from ${written}`
 
 /** Items of one e-mail are written one after the other: it has one place in a batch. Answers which were written. */
 export async function inPlaces<Item extends { outboxId: string }>(

@@ -1,27 +1,44 @@
 import { uuidv7 } from '../contracts/uuid.ts'
 import { startAttempts } from './attempts.ts'
 import { claimFairBatch } from './claim.ts'
-import type { Database } from './pool.ts'
+import type { Database, Queryable } from './pool.ts'
 import { settleAttempts } from './settle.ts'
 import { loadTickets } from './tickets.ts'
 
 type Statement = keyof Database['line']
 
 /**
- * An e-mail that does not exist goes through the line's statements, on all of their connections: these are open and those are
+ * E-mails that do not exist go through the line's statements, on all of their connections: these are open and those are
  * planned when the first one comes, which would wait for both, 50 ms. A server that is away is found when it is needed.
  */
 export async function rehearse(line: Database['line'], statements: Statement[]): Promise<void> {
-  const { claims, tickets, starts, settlements } = line
-  const [outboxId, leaseId, attemptId] = [uuidv7(), uuidv7(), uuidv7()]
-  const acts: Record<Statement, () => Promise<unknown>> = {
-    claims: () => claimFairBatch(claims, { ...OF_NOBODY, leaseId }),
-    tickets: () => loadTickets(tickets, [outboxId]),
-    starts: () => startAttempts(starts, [{ outboxId, leaseId, attemptId, provider: '', attempt: 1, before: 0 }]),
-    settlements: () => settleAttempts(settlements, [{ ...AS_SENT, outboxId, guard: { leaseId } }]),
+  // Alike in everything, and not: these are two statements.
+  const [one, other] = [uuidv7(), uuidv7()].map(outboxId => ({ outboxId, leaseId: uuidv7(), attemptId: uuidv7() }))
+  const mixes = [[one!], [one!, other!]]
+  const acts: Record<Statement, (db: Queryable) => Promise<unknown>> = {
+    claims: db => claimFairBatch(db, { ...OF_NOBODY, leaseId: one!.leaseId }),
+    tickets: db => loadTickets(db, [one!.outboxId]),
+    starts: async db => {
+      for (const mix of mixes)
+        await startAttempts(
+          db,
+          mix.map(ids => ({ ...ids, provider: '', attempt: 1, before: 0 })),
+        )
+    },
+    settlements: async db => {
+      for (const mix of mixes)
+        await settleAttempts(
+          db,
+          mix.map(({ outboxId, leaseId }) => ({ ...AS_SENT, outboxId, guard: { leaseId } })),
+        )
+    },
+  }
+  const onConnection = async (statement: Statement) => {
+    const client = await line[statement].connect()
+    await acts[statement](client).finally(() => client.release())
   }
   await Promise.allSettled(
-    statements.flatMap(statement => Array.from({ length: line[statement].options.max }, acts[statement])),
+    statements.flatMap(statement => Array.from({ length: line[statement].options.max }, () => onConnection(statement))),
   )
 }
 

@@ -1,7 +1,7 @@
 import type { EmailEventType, EmailStatus } from '../contracts/states.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { originalData } from './dead-letters.ts'
-import { distinct, inPlaces, ofBatch, PLACE, WRITTEN, type Written } from './places.ts'
+import { distinct, inPlaces, ofBatch, placeOf, WRITTEN, type Written } from './places.ts'
 import { idRange, list, type Queryable, RING_AGAIN, run, texts, uuids, WAITING_AND_DUE } from './pool.ts'
 import { tellCompanies } from './webhook-queue.ts'
 
@@ -54,15 +54,18 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
 async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   return inPlaces(settlements, async (some, [ids, lowest, highest]) => {
     const { kinds, numbers } = distinct(some, (one, other) => keyOf(one.guard) === keyOf(other.guard))
-    const [row] = await run<Written>(db, 'settle-sent', SETTLE_SENT, [
+    const facts = [
       uuids(ids),
       lowest,
       highest,
-      list(numbers),
       list(kinds.map(one => keyOf(one.guard))),
       texts(some.map(one => withoutNul(one.messageId!))),
       list(some.map(one => one.durationMs!)),
-    ])
+    ]
+    const [row] =
+      kinds.length === 1
+        ? await run<Written>(db, 'settle-sent-alike', SETTLE_SENT_ALIKE, facts)
+        : await run<Written>(db, 'settle-sent', SETTLE_SENT, [...facts, list(numbers)])
     return row!
   })
 }
@@ -119,20 +122,24 @@ const HAS_LISTENER = `(exists (select from webhook_endpoints where disabled_at i
  * the e-mail's row, which tells them from now on, and that it was sent, and that its recipients were: with `tells_sent`, the view
  * email_events makes SENT of it, and nothing else is written.
  */
-const SETTLE_SENT = `
+const settleSentStatement = (kind: string) => `
 with settled as (
-  update email_outbox o set status = 'SENT', lease_id = null, message_id = ($6::text[])[${PLACE}], duration_ms = ($7::int[])[${PLACE}],
+  update email_outbox o set status = 'SENT', lease_id = null, message_id = ($5::text[])[${placeOf('o')}], duration_ms = ($6::int[])[${placeOf('o')}],
     sent_at = now(), tells_sent = not ${HAS_LISTENER}, failed_at = null, error_code = null, error_category = null, failure_reason = null
-  where ${ofBatch('o')} and o.lease_id = ($5::uuid[])[($4::int[])[${PLACE}]]
-  returning o.outbox_id, o.company_id, o.attempts, o.attempt_id, o.tells_sent, ${PLACE} as place
+  where ${ofBatch('o')} and o.lease_id = ($4::uuid[])[${kind}]
+  returning o.outbox_id, o.company_id, o.attempts, o.attempt_id, o.tells_sent
 ), heard as (
-  select outbox_id, company_id, attempts, place, start_event_id(now(), attempt_id, 4) as event_id from settled where not tells_sent
+  select s.outbox_id, s.company_id, s.attempts, ${placeOf('s')} as place, start_event_id(now(), s.attempt_id, 4) as event_id
+  from settled s where not s.tells_sent
 ), put_events as (
   insert into email_event_log (outbox_id, event_id, type, metadata)
-  select outbox_id, event_id, 'SENT', jsonb_build_object('messageId', ($6::text[])[place], 'attempt', attempts, 'durationMs', ($7::int[])[place])
+  select outbox_id, event_id, 'SENT', jsonb_build_object('messageId', ($5::text[])[place], 'attempt', attempts, 'durationMs', ($6::int[])[place])
   from heard
 ), ${tellCompanies(`select company_id, outbox_id, event_id, 'email.sent' as type from heard`)}
 ${WRITTEN('settled')}`
+
+const SETTLE_SENT = settleSentStatement(`($7::int[])[${placeOf('o')}]`)
+const SETTLE_SENT_ALIKE = settleSentStatement('1')
 
 const GUARDS: Record<Guard, string> = {
   lease: 'o.lease_id = i.guard',
