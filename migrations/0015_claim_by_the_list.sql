@@ -100,7 +100,7 @@ begin
       from circle c cross join lateral (
         select e.ctid as spot, e.outbox_id, row_number() over () as nth from (
           select e.ctid, e.outbox_id from email_ready e where e.company_id = c.company_id order by e.priority, e.outbox_id
-          limit least(c.room - c.ahead, rounds * c.take) offset c.ahead) e) own
+          limit least(c.room - c.ahead, rounds * c.take, p_size) offset c.ahead) e) own
       where c.room > c.ahead
       order by ((own.nth - 1) / c.take << 40) + (c.place << 20) + own.nth
       limit p_size

@@ -21,18 +21,18 @@ afterAll(async () => {
 })
 
 test.each([
-  ["status = 'LOST'", 'known_status'],
-  ['priority = 0', 'known_priority'],
-  ['priority = 11', 'known_priority'],
-  ["retry_policy = 'never'", 'known_policy'],
-  ["on_unknown = 'hope'", 'known_decision'],
-  ['max_attempts = 0', 'countable'],
-  ['max_attempts = 21', 'countable'],
+  ["status = 'LOST'", 'email_outbox_status_check'],
+  ['priority = 0', 'email_outbox_priority_check'],
+  ['priority = 11', 'email_outbox_priority_check'],
+  ["retry_policy = 'never'", 'email_outbox_retry_policy_check'],
+  ["on_unknown = 'hope'", 'email_outbox_on_unknown_check'],
+  ['max_attempts = 0', 'email_outbox_max_attempts_check'],
+  ['max_attempts = 21', 'email_outbox_max_attempts_check'],
   ['attempts = -1', 'email_outbox_attempts_check'],
   ["status = 'PROCESSING'", 'worked_on_under_a_lease'],
   ['sent_at = now()', 'sent_has_a_message_id'],
   ['failed_at = now()', 'failure_has_a_reason'],
 ])('whoever writes it, an e-mail with %s is refused', async (change, rule) => {
   const written = db.pool.query(`update email_outbox set ${change} where outbox_id = $1`, [outboxId])
-  await expect(written).rejects.toThrow(new RegExp(rule))
+  await expect(written).rejects.toThrow(rule)
 })

@@ -74,6 +74,7 @@ test('what is no id is refused before it is sent', () => {
     `${id}0`,
     id.replace('e', 'g'),
     id.replace('a', 'ä'),
+    id.replace('a', 'ā'),
     id.replaceAll('-', ''),
   ])
     expect(() => uuids([id, not]), not).toThrow('Not an id')

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { accept, draft } from '../../test/support/line.ts'
 import { createTestDatabase } from '../../test/support/postgres.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
-import { type Database, openDatabase } from './pool.ts'
+import { type Database, inTransaction, openDatabase } from './pool.ts'
 import { rehearse } from './rehearsal.ts'
 
 const ALL = ['claims', 'tickets', 'starts', 'settlements'] as const
@@ -52,6 +53,26 @@ test('nothing is taken, and nothing is written', async () => {
   await rehearse(db.line, [...ALL])
   expect((await everything()).rows).toEqual(before)
   expect(before).toMatchObject([{ ready: [outboxId], leases: '0' }])
+})
+
+test('a connection that is lost in the middle does not end the process', async () => {
+  const lost = openDatabase(database.url, () => {})
+  const sockets: Socket[] = []
+  lost.line.starts.on('connect', client =>
+    sockets.push((client as unknown as { connection: { stream: Socket } }).connection.stream),
+  )
+  await inTransaction(db.pool, async tx => {
+    await tx.query('lock table leases in access exclusive mode')
+    const rehearsed = rehearse(lost.line, ['starts'])
+    await vi.waitFor(async () => {
+      expect((await db.pool.query('select from pg_locks where not granted')).rowCount).toBe(sockets.length)
+      expect(sockets.length).toBeGreaterThan(0)
+    })
+    for (const socket of sockets) socket.destroy(new Error('read ECONNRESET'))
+    await rehearsed
+  })
+  expect((await lost.line.starts.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  await lost.close()
 })
 
 test('a server that is away is no failure yet', async () => {

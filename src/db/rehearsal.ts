@@ -1,7 +1,7 @@
 import { uuidv7 } from '../contracts/uuid.ts'
 import { startAttempts } from './attempts.ts'
 import { claimFairBatch } from './claim.ts'
-import type { Database, Queryable } from './pool.ts'
+import { type Database, type Queryable, withConnection } from './pool.ts'
 import { settleAttempts } from './settle.ts'
 import { loadTickets } from './tickets.ts'
 
@@ -33,10 +33,7 @@ export async function rehearse(line: Database['line'], statements: Statement[]):
         )
     },
   }
-  const onConnection = async (statement: Statement) => {
-    const client = await line[statement].connect()
-    await acts[statement](client).finally(() => client.release())
-  }
+  const onConnection = (statement: Statement) => withConnection(line[statement], acts[statement])
   await Promise.allSettled(
     statements.flatMap(statement => Array.from({ length: line[statement].options.max }, () => onConnection(statement))),
   )
