@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
+import { uuidv7 } from '../src/contracts/uuid.ts'
 import { returnUndelivered } from '../src/db/dispatch.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
@@ -23,6 +24,7 @@ import {
   expireLeases,
   makeDue,
   receive,
+  start,
   storyOf,
   typesOf,
   worker,
@@ -170,6 +172,27 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     expect(next!.content).toMatchObject({ attempts: 2, resumed: null })
   })
 })
+
+test.each(['first', 'second'])(
+  'two workers that had the same e-mails in hand and die together leave in doubt what the %s had started',
+  async which => {
+    const ids = await accept(
+      db,
+      Array.from({ length: 9 }, () => draft(companyId)),
+    )
+    // A job that was delivered again, since its worker did not answer any more.
+    const first = await claim(db, 9)
+    const second = { ...first, leaseId: uuidv7() }
+    await db.query(
+      `insert into leases (lease_id, kind, holder, outbox_ids, expires_at)
+     select $1, kind, 'another', outbox_ids, expires_at from leases where lease_id = $2`,
+      [second.leaseId, first.leaseId],
+    )
+    expect((await start(db, which === 'first' ? first : second)).toSorted()).toEqual(ids)
+    expect(await takeBack()).toEqual({ ...NOTHING, unknown: 9 })
+    for (const id of ids) expect(await statusOf(id)).toBe('UNKNOWN')
+  },
+)
 
 describe('an e-mail that ends its worker every time', () => {
   test('five times before SENT_ATTEMPT: it ends in the DLQ with a reason, unsent, with its five attempts', async () => {

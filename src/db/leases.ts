@@ -40,7 +40,8 @@ export async function returnExpiredLeases(
        select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, had.kind,
          o.lease_id is not null or (o.started_at is not null and had.kind = 'work') as started
        from had join email_outbox o on o.outbox_id = had.outbox_id
-       where o.lease_id = had.lease_id
+       -- Under any of them: delivered again, an e-mail was in two workers' hands, and one of them had started it.
+       where o.lease_id in (select lease_id from gone)
          -- In line, it is in nobody's hands: settled or handed back under this lease. One that was settled while we waited for
          -- its lock has its place in line by a commit that we do not see; it was no waiting one when we looked.
          or (had.waited and ${WAITING_AND_DUE}
