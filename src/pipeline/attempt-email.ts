@@ -71,7 +71,7 @@ export function attemptEmail(hand: EmailInHand, deps: AttemptDeps): Promise<void
 
 /**
  * Some start before a hand is free to call, so that many share a commit. Lost in between, an e-mail is in doubt for nothing: where
- * doubt means that it is held, the hand comes first. All in one function: each that is waited for costs as much as what it does.
+ * doubt means that it is held, the hand comes first. All in one function: one for each step that is waited for cost a tenth of an attempt more.
  */
 async function send(hand: EmailInHand, ticket: Ticket, startedMs: number, deps: AttemptDeps): Promise<void> {
   const { gate, hands } = deps
