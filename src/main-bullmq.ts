@@ -9,7 +9,7 @@ import type { Ticket } from './db/tickets.ts'
 import { totalConcurrency } from './db/workers.ts'
 import { BullmqLane } from './lanes/bullmq.ts'
 import { CrowdRedis } from './lanes/crowd-redis.ts'
-import { Feeder } from './lanes/feeder.ts'
+import { type FedQueue, Feeder } from './lanes/feeder.ts'
 import type { HeldLeases } from './lanes/held-leases.ts'
 import { checkRedisSettings, sentenceOf } from './lanes/redis-settings.ts'
 import { IDLE_MS, type LaneParts } from './main-line.ts'
@@ -111,7 +111,7 @@ function makeFeeder({ config, db, providers, log }: LaneParts, redis: Redis, cla
 }
 
 /** A queue whose first question to Redis failed stays broken for ever, so that one is thrown away and another one made. */
-function openQueue(redis: Redis, log: Logger): Pick<Queue, 'toKey' | 'addBulk' | 'close'> {
+function openQueue(redis: Redis, log: Logger): FedQueue & { close(): Promise<void> } {
   const keys = new QueueKeys()
   let open: Queue | null = null
 
@@ -131,7 +131,7 @@ function openQueue(redis: Redis, log: Logger): Pick<Queue, 'toKey' | 'addBulk' |
 
   return {
     toKey: type => keys.toKey(BULLMQ_QUEUE_NAME, type),
-    addBulk: async jobs => (await ready()).addBulk(jobs),
+    addJobs: async jobs => (await ready()).getBackend().addJobs(jobs),
     close: async () => void (await open?.close()),
   }
 }

@@ -38,6 +38,8 @@ type Crowd = {
   errors: Error[]
   /** From now on jobs end when they begin. */
   letGo: () => void
+  /** Those in hand break off. */
+  fail: (error: Error) => void
 }
 
 /** A worker whose jobs stay in hand until the test lets them go. */
@@ -45,6 +47,7 @@ async function crowd(hands: number, options: Partial<WorkerOptions> = {}): Promi
   const connection = new CrowdRedis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 20 })
   connection.on('error', () => {})
   const inHand = new Map<string, () => void>()
+  const failing = new Set<(error: Error) => void>()
   const begun: string[] = []
   const errors: Error[] = []
   let most = 0
@@ -52,11 +55,23 @@ async function crowd(hands: number, options: Partial<WorkerOptions> = {}): Promi
   async function hold(job: Job): Promise<void> {
     begun.push(job.id!)
     const place = `${job.id}#${begun.length}`
-    const ended = free ? Promise.resolve() : new Promise<void>(resolve => void inHand.set(place, resolve))
+    const ended = free
+      ? Promise.resolve()
+      : new Promise<void>((resolve, reject) => {
+          inHand.set(place, resolve)
+          failing.add(reject)
+        })
     if (free) inHand.set(place, () => {})
     most = Math.max(most, inHand.size)
-    await ended
-    inHand.delete(place)
+    try {
+      await ended
+    } finally {
+      inHand.delete(place)
+    }
+  }
+  const fail = (error: Error) => {
+    for (const reject of failing) reject(error)
+    failing.clear()
   }
   const letGo = () => {
     free = true
@@ -77,7 +92,7 @@ async function crowd(hands: number, options: Partial<WorkerOptions> = {}): Promi
     connection.disconnect()
   })
   await worker.waitUntilReady()
-  return { worker, connection, inHand, begun, most: () => most, errors, letGo }
+  return { worker, connection, inHand, begun, most: () => most, errors, letGo, fail }
 }
 
 const put = (count: number) =>
@@ -200,6 +215,45 @@ describe('trouble', () => {
     await untilEmpty()
     expect(new Set(one.begun).size).toBe(120)
     expect([one.most() <= 5, one.worker.isRunning()]).toEqual([true, true])
+  })
+
+  test('a job that fails is told, is gone, and its hand takes the next one', async () => {
+    const failed: [string, string][] = []
+    const one = await crowd(1)
+    one.worker.on('failed', (job, error) => failed.push([job!.id!, error.message]))
+    const [first, second] = await put(2)
+    await untilInHand(one, 1)
+    one.fail(new Error('broke off'))
+    await untilBegun(one, 2)
+    expect([failed, one.begun]).toEqual([[[first!.id, 'broke off']], [first!.id, second!.id]])
+    one.letGo()
+    await untilEmpty()
+    expect([await counts(), one.errors]).toEqual([NOTHING, []])
+  })
+
+  test('a job that stalled too often for BullMQ is run all the same: what it is worth, the database says', async () => {
+    const [job] = await put(1)
+    await redis.hset(queue.toKey(job!.id!), 'defa', 'job stalled more than allowable limit')
+    const one = await crowd(1)
+    one.letGo()
+    await untilEmpty()
+    expect([one.begun, one.errors]).toEqual([[job!.id], []])
+  })
+
+  test('a job that is gone when it ends is told as an error, and the hands go on', async () => {
+    const one = await crowd(2)
+    await put(2)
+    await untilInHand(one, 2)
+    await redis.flushall()
+    one.letGo()
+    await until(
+      async () => one.errors.length,
+      length => length === 2,
+    )
+    expect(one.errors.every(error => /Missing key/.test(error.message))).toBe(true)
+    await put(20)
+    await untilEmpty()
+    expect(one.begun.length).toBe(22)
   })
 
   test('a job that is no JSON comes out empty, and is gone afterwards', async () => {

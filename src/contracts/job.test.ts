@@ -5,7 +5,6 @@ import {
   type EmailSendJobOptions,
   type EmailSendJobResult,
   emailSendJobDataSchema,
-  slimJobDataSchema,
   validateEmailJobData,
 } from './job.ts'
 import { EMAIL_JOB_RETRY_CONFIG, RETRY_POLICIES } from './retry.ts'
@@ -138,11 +137,6 @@ describe('the recipient', () => {
       expect(validateEmailJobData(withRecipient(identifier)).recipient).toMatchObject(identifier)
     },
   )
-})
-
-test('what travels through Redis holds identifiers and nothing about the person', () => {
-  const slim = slimJobDataSchema.parse({ ...job, attempt: 2 })
-  expect(Object.keys(slim)).toEqual(['outboxId', 'companyId', 'requestId', 'htmlRef', 'attempt', 'enqueuedAt'])
 })
 
 test('the options and results that the seeds show have these types', () => {

@@ -97,13 +97,14 @@ export type EmailSendJobResult =
     }
 
 /** What travels through Redis: identifiers only; the worker reads the rest (decision 11). */
-export const slimJobDataSchema = z.object({
-  outboxId: z.guid(),
-  companyId: z.guid(),
-  requestId: z.string().min(1),
-  htmlRef: z.string().min(1),
-  attempt: z.int().min(1),
-  enqueuedAt: instant,
-})
+export type SlimJobData = {
+  outboxId: string
+  companyId: string
+  requestId: string
+  htmlRef: string
+  attempt: number
+  enqueuedAt: string
+}
 
-export type SlimJobData = z.infer<typeof slimJobDataSchema>
+/** How each of them travels: tried once, and gone whatever came of it. */
+export const SLIM_JOB_OPTIONS = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const

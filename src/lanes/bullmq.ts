@@ -1,7 +1,8 @@
 import type { Job, Processor, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
-import { BULLMQ_QUEUE_NAME, slimJobDataSchema } from '../contracts/job.ts'
+import { BULLMQ_QUEUE_NAME, type SlimJobData } from '../contracts/job.ts'
+import { isUuid } from '../contracts/uuid.ts'
 import { CrowdWorker } from './crowd-worker.ts'
 import { type Feeder, jobsInHand } from './feeder.ts'
 import type { HeldLeases } from './held-leases.ts'
@@ -26,7 +27,7 @@ export type BullmqLaneOptions<Content> = {
   concurrency: number
   feeder: Feeder
   receive: (outboxId: string) => Promise<Receipt<Content>>
-  work: (item: InHand<Content>) => Promise<void>
+  work: (item: Omit<InHand<Content>, 'companyId'>) => Promise<void>
   leases: HeldLeases
   poison: (facts: { jobId: string | undefined; reason: string }) => void
   log: Logger
@@ -136,9 +137,8 @@ export class BullmqLane<Content> implements Lane {
     // Dropped; nobody took its e-mail, so the next feeder finds it without a job.
     if (this.#stopping) return
     const { receive, work, leases, poison, feeder } = this.#options
-    const told = slimJobDataSchema.safeParse(job.data)
-    if (!told.success || told.data.outboxId !== job.id) return poison({ jobId: job.id, reason: 'garbled' })
-    const { outboxId, companyId } = told.data
+    const outboxId = outboxIdOf(job)
+    if (!outboxId) return poison({ jobId: job.id, reason: 'garbled' })
     const receipt = await receive(outboxId)
     feeder.received(outboxId)
     if (receipt.kind === 'missing') return poison({ jobId: job.id, reason: 'no-such-email' })
@@ -146,7 +146,7 @@ export class BullmqLane<Content> implements Lane {
     const { leaseId, content } = receipt
     let settled = false
     try {
-      await work({ outboxId, companyId, leaseId, content, release })
+      await work({ outboxId, leaseId, content, release })
       settled = true
     } finally {
       leases.done(leaseId, settled)
@@ -156,4 +156,9 @@ export class BullmqLane<Content> implements Lane {
   #brokeOff(job: Job | undefined, error: unknown): void {
     this.#options.log.error({ err: error, jobId: job?.id }, 'An attempt broke off; its lease will return the e-mail')
   }
+}
+
+/** All that a job is asked for. What else it says is for people who look at the queue, and could be wrong. */
+function outboxIdOf({ id, data }: Job<Partial<SlimJobData> | null>): string | null {
+  return id && id === data?.outboxId && isUuid(id) ? id : null
 }

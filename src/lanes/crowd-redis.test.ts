@@ -17,6 +17,27 @@ test.each(ARGUMENTS)('a command of %s is written byte by byte as ioredis writes 
   expect(new PlainlyWritten('evalsha', [...args]).toWritable()).toEqual(theirs)
 })
 
+test('what commands begin with is remembered, and each is still written as ioredis writes it', () => {
+  const commands: ConstructorParameters<typeof Command>[1][] = [
+    ['sha', 3, 'wait', 'active', 'job-1', 'é', Buffer.from([1])],
+    ['sha', 3, 'wait', 'active', 'job-2', 'é', Buffer.from([2])],
+    ['sha', 3, 'wait', 'active', 'job-2', 'é', Buffer.from([2])],
+    ['sha', 3, 'wait', 'active', Buffer.from('job-3'), 'é'],
+    ['sha', 3, 'wait'],
+    ['sha', 3, 'wait', 'active', 'job-4'],
+    ['sha', 2, 'elsewhere'],
+    ['other', 3, 'wait', 'active'],
+    ['other', 3, 'wait', 'active', 'more'],
+    [Buffer.from('sha'), 'bytes'],
+    [Buffer.from('sha'), 'bytes'],
+  ]
+  for (const name of ['evalsha', 'eval', 'evalsha'])
+    for (const args of [...commands, ...commands.toReversed()]) {
+      const theirs = Buffer.from(new Command(name, [...args!]).toWritable({}))
+      expect(String(new PlainlyWritten(name, [...args!]).toWritable())).toBe(String(theirs))
+    }
+})
+
 test('scripts are written so: whole the first time, by their name afterwards', () => {
   redis.defineCommand('told', { lua: 'return ARGV[1]', numberOfKeys: 1 })
   const { told } = redis.scriptsSet as Record<string, { sha: string; Command: typeof Command }>

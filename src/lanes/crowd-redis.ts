@@ -51,7 +51,7 @@ export class CrowdRedis extends Redis {
 
 /**
  * ioredis flattens the arguments by a built-in that is slow, measures each three times and writes each by itself: 11.3 µs for the end
- * of a job, 3.2 so.
+ * of a job. Here all texts are written at once, those that every command of the script begins with as the bytes of the last time.
  */
 export class PlainlyWritten extends Command {
   constructor(...[name, args = [], options, callback]: ConstructorParameters<typeof Command>) {
@@ -70,21 +70,43 @@ export class PlainlyWritten extends Command {
   }
 
   override toWritable(): Buffer {
-    let head = `*${this.args.length + 1}\r\n${bulk(this.name)}`
-    const parts: (string | Buffer)[] = []
-    for (const arg of this.args as (string | Buffer)[]) {
-      if (typeof arg === 'string') head += bulk(arg)
+    const args = this.args as (string | Buffer)[]
+    const { told, bytes } = beginningOf(this.name, args)
+    const parts: (string | Buffer)[] = [`*${args.length + 1}\r\n`, bytes]
+    let text = ''
+    for (let place = told.length; place < args.length; place++) {
+      const arg = args[place]!
+      if (typeof arg === 'string') text += bulk(arg)
       else {
-        parts.push(`${head}$${arg.length}\r\n`, arg)
-        head = '\r\n'
+        parts.push(`${text}$${arg.length}\r\n`, arg)
+        text = '\r\n'
       }
     }
-    parts.push(head)
+    parts.push(text)
     const written = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0))
     let at = 0
     for (const part of parts) at += typeof part === 'string' ? written.write(part, at) : part.copy(written, at)
     return written
   }
+}
+
+/** What a script's commands begin with: its name and the keys of the queue, which are the same each time. */
+type Beginning = { name: string; told: (string | Buffer)[]; bytes: Buffer }
+
+const beginnings = new Map<unknown, Beginning>()
+
+/** The first command of a script is taken for its beginning; each that differs leaves what they have in common. */
+function beginningOf(name: string, args: (string | Buffer)[]): Beginning {
+  const script = args[0]
+  const known = beginnings.get(script)
+  const before = known?.name === name ? known.told : args
+  let same = 0
+  while (same < before.length && before[same] === args[same] && typeof args[same] === 'string') same++
+  if (before === known?.told && same === before.length) return known
+  const told = args.slice(0, same)
+  const beginning = { name, told, bytes: Buffer.from(bulk(name) + (told as string[]).map(bulk).join('')) }
+  if (same > 0) beginnings.set(script, beginning)
+  return beginning
 }
 
 function textsOf(args: unknown[], texts: (string | Buffer)[] = []): (string | Buffer)[] {

@@ -1,7 +1,7 @@
-import type { Queue } from 'bullmq'
+import type { JobJson } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
-import { EMAIL_JOB_CONFIG, type SlimJobData } from '../contracts/job.ts'
+import { EMAIL_JOB_CONFIG, SLIM_JOB_OPTIONS, type SlimJobData } from '../contracts/job.ts'
 import type { ClaimLimits } from './direct.ts'
 import { Pace } from './pace.ts'
 import { QueueWindow } from './window.ts'
@@ -13,8 +13,14 @@ export type Dispatch = {
   jobs: () => Promise<SlimJobData[]>
 }
 
+/** BullMQ's queue, as far as it is needed here. `addJobs`: its `addBulk` would make a `Job` of each before, a tenth of what they cost. */
+export type FedQueue = {
+  toKey(type: string): string
+  addJobs(jobs: { jobId: string; job: JobJson }[]): Promise<unknown>
+}
+
 export type FeederOptions = {
-  queue: Pick<Queue, 'toKey' | 'addBulk'>
+  queue: FedQueue
   redis: Redis
   /** Answers whether this process is the feeder for the next `electedMs`. */
   elect: () => Promise<boolean>
@@ -229,13 +235,11 @@ export class Feeder {
   }
 
   async #add(batch: Dispatch): Promise<void> {
-    const opts = { attempts: 1, removeOnComplete: true, removeOnFail: true }
     this.#window.put(batch.leaseId, batch.claimed)
     try {
       const jobs = await batch.jobs()
-      await this.#options.queue.addBulk(
-        jobs.map(data => ({ name: EMAIL_JOB_CONFIG.QUEUE_NAME, data, opts: { ...opts, jobId: data.outboxId } })),
-      )
+      const timestamp = Date.now()
+      await this.#options.queue.addJobs(jobs.map(data => ({ jobId: data.outboxId, job: jobOf(data, timestamp) })))
     } catch (error) {
       this.#addingFailed = error
       await this.#options.takeBack(batch).catch(() => {})
@@ -256,5 +260,21 @@ export class Feeder {
       }
       this.#wake = ms > FULL_MS || this.#full ? done : null
     })
+  }
+}
+
+function jobOf(data: SlimJobData, timestamp: number): JobJson {
+  return {
+    id: data.outboxId,
+    name: EMAIL_JOB_CONFIG.QUEUE_NAME,
+    data: JSON.stringify(data),
+    opts: SLIM_JOB_OPTIONS,
+    timestamp,
+    progress: 0,
+    attemptsMade: 0,
+    attemptsStarted: 0,
+    stalledCounter: 0,
+    failedReason: '',
+    returnvalue: '',
   }
 }
