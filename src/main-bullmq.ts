@@ -34,7 +34,8 @@ export function bullmqLane(
   const { config, db, log } = parts
   const onError = (error: Error) => log.debug({ err: error }, 'Redis is out of reach')
   const blocking = new CrowdRedis(redisUrl, { maxRetriesPerRequest: null }).on('error', onError)
-  const quick = new CrowdRedis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: 5_000 })
+  // Not `commandTimeout`: a timer for each of the crowd's commands.
+  const quick = new CrowdRedis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, socketTimeout: 5_000 })
   quick.on('error', onError)
   const feeder = makeFeeder(parts, quick, claim)
   checkRedisSettings(redisUrl)

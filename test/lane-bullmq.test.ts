@@ -217,6 +217,19 @@ describe('a job is a doorbell without authority', () => {
   })
 })
 
+test('a Redis that hangs for longer than it is waited for delays mail, and loses and doubles none', async () => {
+  resend.release()
+  await work()
+  const before = await put(5)
+  await untilAll(before, 'SENT')
+  await redis.call('CLIENT', 'PAUSE', '7000', 'ALL')
+  const ids = await put(20)
+  await sleep(6_000)
+  expect(arrived(ids)).toEqual([])
+  await untilAll(ids, 'SENT')
+  expect(arrived(ids).toSorted()).toEqual(ids.toSorted())
+})
+
 describe('the feeder', () => {
   const holder = async () => (await rows(api, 'select holder from feeder'))[0].holder
 

@@ -1,6 +1,6 @@
 import type { SlimJobData } from '../contracts/job.ts'
 import { ofBatch } from './places.ts'
-import { iso, list, type Queryable, RING_AGAIN, run, WAITING_AND_DUE } from './pool.ts'
+import { iso, type Queryable, RING_AGAIN, run, uuids, WAITING_AND_DUE } from './pool.ts'
 
 /**
  * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A
@@ -35,7 +35,7 @@ export async function loadJobs(
     `select coalesce(string_agg(o.outbox_id::text, ','), '') as found, json_agg(o.request_id) as requests,
        coalesce(string_agg(least(o.attempts + 1, o.max_attempts)::text, ','), '') as attempts, ${iso('now()')} as now
      from email_outbox o where ${ofBatch('o')}`,
-    [list(sorted), sorted[0], sorted.at(-1)],
+    [uuids(sorted), sorted[0], sorted.at(-1)],
   )
   const { found, requests, attempts, now: enqueuedAt } = row!
   const attemptOf = attempts.split(',')

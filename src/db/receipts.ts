@@ -1,5 +1,5 @@
 import { ofBatch } from './places.ts'
-import { list, type Queryable, runRaw, WAITING_AND_DUE } from './pool.ts'
+import { type Queryable, runRaw, uuids, WAITING_AND_DUE } from './pool.ts'
 import { TICKET_COLUMNS, type Ticket, ticketParts, ticketsOf } from './tickets.ts'
 
 /**
@@ -14,13 +14,13 @@ export async function receiveDispatched(
   const { leaseId, holder, leaseSeconds, outboxIds, ended } = lease
   const sorted = outboxIds.toSorted()
   const rows = await runRaw(db, 'receive-dispatched', RECEIVE, [
-    list(sorted),
+    uuids(sorted),
     sorted[0],
     sorted.at(-1),
     leaseId,
     holder,
     leaseSeconds,
-    list(ended),
+    uuids(ended),
   ])
   const received: Map<string, Ticket | null> = ticketsOf(rows)
   for (const row of rows) if (row[0] === 'elsewhere') received.set(row[1]!, null)

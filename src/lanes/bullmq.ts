@@ -117,23 +117,27 @@ export class BullmqLane<Content> implements Lane {
 
   /** The job is done when the provider has answered: what is left is to write the outcome, under the lease, which needs no job. */
   #run(job: Job): Promise<void> {
-    return new Promise((resolve, reject) => {
-      let released = false
-      const release = () => {
-        released = true
-        resolve()
-      }
-      this.#underWay++
-      this.#process(job, release)
-        .catch(error => (released ? this.#brokeOff(job, error) : reject(error)))
-        .then(() => {
-          resolve()
-          if (--this.#underWay === 0) this.#whenNoneIs?.()
-        })
-    })
+    return new Promise((resolve, reject) => void this.#process(job, { release: resolve, fail: reject }))
   }
 
-  async #process(job: Job, release: () => void): Promise<void> {
+  async #process(job: Job, end: { release: () => void; fail: (error: unknown) => void }): Promise<void> {
+    this.#underWay++
+    let released = false
+    const release = () => {
+      released = true
+      end.release()
+    }
+    try {
+      await this.#bring(job, release)
+    } catch (error) {
+      if (released) this.#brokeOff(job, error)
+      else end.fail(error)
+    }
+    end.release()
+    if (--this.#underWay === 0) this.#whenNoneIs?.()
+  }
+
+  async #bring(job: Job, release: () => void): Promise<void> {
     // Dropped; nobody took its e-mail, so the next feeder finds it without a job.
     if (this.#stopping) return
     const { receive, work, leases, poison, feeder } = this.#options
