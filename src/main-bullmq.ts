@@ -21,7 +21,7 @@ const FEEDER_SECONDS = 5
 /** Jobs that arrive together, or while others are being received, are received together. */
 const RECEIPT_BATCH = { maxItems: 256, concurrency: 1 }
 /** And in a crowd, those of so many milliseconds: each statement, with the start that follows it, costs as much as ten e-mails in it. */
-const RECEIPT_GATHER_MS = 12
+const RECEIPT_GATHER_MS = 16
 
 /** Two connections: the worker's blocks, and waits for a Redis that is away; the feeder's says so and tries again. */
 export function bullmqLane(
