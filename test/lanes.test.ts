@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readSettings } from '../src/config.ts'
 import { ringBell } from '../src/db/bell.ts'
 import { pauseCompany, resumeCompany, updateCompany } from '../src/db/companies.ts'
+import { takeUpStrays } from '../src/db/strays.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from './support/holding-resend.ts'
 import { accept, type DraftChange, draft, forgotten, makeDue, storyOf, typesOf } from './support/line.ts'
@@ -91,7 +92,11 @@ describe.each([
       const companies = await Promise.all(many(4, () => gateway.company()))
       const ids = await Promise.all(many(120, index => sendOk(gateway, companies[index % 4]!)))
       await until(
-        () => rows(gateway, `select from email_outbox where status <> 'SENT'`),
+        async () => {
+          // Wherever they are, somebody has them.
+          expect(await takeUpStrays(gateway.db.pool, 0)).toEqual({ processing: 0, waiting: 0, unknown: 0 })
+          return rows(gateway, `select from email_outbox where status <> 'SENT'`)
+        },
         open => open.length === 0,
       )
       const inbox = await rows(gateway, 'select outbox_id from capture_inbox')

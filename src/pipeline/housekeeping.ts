@@ -9,6 +9,7 @@ import type { Queryable } from '../db/pool.ts'
 import { purgeProviderEvents } from '../db/provider-events.ts'
 import { purgeReputation } from '../db/reputation.ts'
 import { forgetOldHours } from '../db/send-requests.ts'
+import { takeUpStrays } from '../db/strays.ts'
 import { expireSuppressions } from '../db/suppression-ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhook-deliveries.ts'
 import { resolveUnknownSends } from './resolve-unknown.ts'
@@ -22,11 +23,16 @@ export type HousekeepingOptions = {
   nudge: () => void
 }
 
-type Chore = { name: string; everyMs: number; run: (db: Queryable, options: HousekeepingOptions) => Promise<unknown> }
+type Chore = {
+  name: string
+  everyMs: number
+  run: (db: Queryable, options: HousekeepingOptions, log: Logger) => Promise<unknown>
+}
 
 const CHORES: Chore[] = [
   { name: 'return-expired-leases', everyMs: 5_000, run: returnLeases },
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
+  { name: 'take-up-strays', everyMs: 3_600_000, run: lookForStrays },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
@@ -49,6 +55,12 @@ async function resolveUnknown(db: Queryable, { recognising, nudge }: Housekeepin
   if ((await resolveUnknownSends(db, recognising)) > 0) nudge()
 }
 
+async function lookForStrays(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
+  const strays = await takeUpStrays(db, graceSeconds)
+  if (strays.processing + strays.waiting + strays.unknown > 0)
+    log.error(strays, 'E-mails were in nobody’s hands and are taken up again; this should not happen: please report it')
+}
+
 const PURGE_BITE = 5_000
 
 async function purgeEvents(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<void> {
@@ -59,7 +71,9 @@ async function purgeEvents(db: Queryable, { retentionDays }: HousekeepingOptions
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => void {
   const timers = CHORES.map(({ name, everyMs, run }) =>
     setInterval(() => {
-      run(db, options).catch(error => log.warn({ err: error, chore: name }, 'Housekeeping failed; it is tried again'))
+      run(db, options, log).catch(error =>
+        log.warn({ err: error, chore: name }, 'Housekeeping failed; it is tried again'),
+      )
     }, everyMs),
   )
   return () => timers.forEach(timer => void clearInterval(timer))
