@@ -217,7 +217,7 @@ describe('a job is a doorbell without authority', () => {
   })
 })
 
-test('a Redis that hangs for longer than it is waited for delays mail, and loses and doubles none', async () => {
+test('a Redis that hangs is given up and called anew; mail is delayed, and none lost or doubled', async () => {
   resend.release()
   await work()
   const before = await put(5)
@@ -228,6 +228,8 @@ test('a Redis that hangs for longer than it is waited for delays mail, and loses
   expect(arrived(ids)).toEqual([])
   await untilAll(ids, 'SENT')
   expect(arrived(ids).toSorted()).toEqual(ids.toSorted())
+  const ages = [...String(await redis.client('LIST')).matchAll(/ age=(\d+)/g)].map(([, seconds]) => Number(seconds))
+  expect(Math.min(...ages)).toBeLessThan(5)
 })
 
 describe('the feeder', () => {

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
+import { uuidv7Floor } from '../src/contracts/uuid.ts'
 import { listCounters } from '../src/db/counters.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
@@ -95,11 +96,43 @@ test('whatever is where it belongs is left alone', async () => {
   expect(await counted()).toEqual([])
 })
 
-test('mail older than it is looked for is not read', async () => {
-  await acceptOne()
-  await start(db, await claim(db, 1))
+test('a row that says nothing of an attempt harms nobody but itself', async () => {
+  const [broken, inDoubt, stray] = [await acceptOne(), await acceptOne(), await acceptOne()]
+  await start(db, await claim(db, 3))
   await db.query('delete from leases')
-  expect(await takeUpStrays(db, 0, 0)).toEqual(NONE)
+  await db.query('update email_outbox set attempt_id = null where outbox_id = $1', [broken])
+  await db.query(
+    `update email_outbox set attempt_id = null, status = 'UNKNOWN', lease_id = null where outbox_id = $1`,
+    [inDoubt],
+  )
   expect(await takeUpStrays(db, 0)).toEqual({ ...NONE, processing: 1 })
-  await returnExpiredLeases(db, OPTIONS)
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
+  expect(await statusOf(stray)).toBe('UNKNOWN')
+  await db.query('delete from email_outbox where outbox_id = any($1)', [[broken, inDoubt]])
+})
+
+test('several who look at once take each up, and none fails', async () => {
+  await accept(
+    db,
+    Array.from({ length: 60 }, () => draft(companyId)),
+  )
+  await start(db, await claim(db, 20))
+  await start(db, await claim(db, 20))
+  await db.query('delete from leases')
+  await db.query('delete from email_ready')
+  await Promise.all(Array.from({ length: 4 }, () => takeUpStrays(db, 0)))
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 40, undelivered: 20 })
+})
+
+test('mail is looked through hour by hour, and what is older is not read', async () => {
+  const hoursAgo = (hours: number) => uuidv7Floor(new Date(Date.now() - hours * 3_600_000))
+  await accept(
+    db,
+    [0.5, 1.5, 20.5].map(hours => draft(companyId, { outboxId: hoursAgo(hours) })),
+  )
+  await db.query('delete from email_ready')
+  expect(await takeUpStrays(db, 0, 1)).toEqual({ ...NONE, waiting: 1 })
+  expect(await takeUpStrays(db, 0, 20)).toEqual({ ...NONE, waiting: 1 })
+  expect(await takeUpStrays(db, 0)).toEqual({ ...NONE, waiting: 1 })
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 3 })
 })
