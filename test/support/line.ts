@@ -224,10 +224,10 @@ export type Story = {
 export async function storyOf(db: Queryable, outboxId: string): Promise<Story> {
   const of = async (table: string, order = 'outbox_id') =>
     (await db.query(`select * from ${table} where outbox_id = $1 order by ${order}`, [outboxId])).rows
-  // The e-mail first: what was written together with its status is then there to be read.
+  // The e-mail first, and its events next: what was written together with its status, or with an event, is then there to be read.
   const [email] = await of('email_outbox')
-  const [events, recipients, [dead], inbox] = await Promise.all([
-    of('email_events', 'created_at, event_id'),
+  const events = await of('email_events', 'created_at, event_id')
+  const [recipients, [dead], inbox] = await Promise.all([
     of('email_recipients', 'ordinal'),
     of('dead_letters'),
     of('capture_inbox', 'captured_at'),
