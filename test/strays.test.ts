@@ -30,6 +30,13 @@ cleanLine(line => {
 beforeEach(() => db.query(`delete from counters where name = 'stray_emails'`))
 
 const acceptOne = async (change: DraftChange = {}) => (await accept(db, [draft(companyId, change)]))[0]!
+/** How many of each kind. */
+async function takenUp(hours?: number): Promise<typeof NONE> {
+  const counts = { ...NONE }
+  for (const { status } of await takeUpStrays(db, 0, hours))
+    counts[status === 'PROCESSING' ? 'processing' : status === 'UNKNOWN' ? 'unknown' : 'waiting']++
+  return counts
+}
 const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
 const counted = async () => (await listCounters(db)).filter(one => one.name === 'stray_emails')
 
@@ -37,8 +44,8 @@ test('an e-mail at work under a lease that is gone is in doubt, as if its worker
   const outboxId = await acceptOne()
   await start(db, await claim(db, 1))
   await db.query('delete from leases')
-  expect(await takeUpStrays(db, 0)).toEqual({ ...NONE, processing: 1 })
-  expect(await takeUpStrays(db, 0)).toEqual(NONE)
+  expect(await takeUpStrays(db, 0)).toEqual([{ outboxId, status: 'PROCESSING' }])
+  expect(await takenUp()).toEqual(NONE)
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
   expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
   await workOff(db)
@@ -52,9 +59,9 @@ test('an e-mail that is due and in no line goes back into it, without an attempt
   await expireLeases(db)
   await returnExpiredLeases(db, OPTIONS)
   await db.query('delete from email_ready')
-  expect(await takeUpStrays(db, 0)).toEqual({ ...NONE, waiting: 2 })
+  expect(await takenUp()).toEqual({ ...NONE, waiting: 2 })
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 2 })
-  expect(await takeUpStrays(db, 0)).toEqual(NONE)
+  expect(await takenUp()).toEqual(NONE)
   await workOff(db)
   expect([await statusOf(fresh), await statusOf(again)]).toEqual(['SENT', 'SENT'])
   expect((await storyOf(db, fresh)).email.attempts + (await storyOf(db, again)).email.attempts).toBe(3)
@@ -66,7 +73,7 @@ test('an e-mail in doubt for which nobody waits is resolved', async () => {
   await expireLeases(db)
   await returnExpiredLeases(db, OPTIONS)
   await db.query('delete from unknown_sends')
-  expect(await takeUpStrays(db, 0)).toEqual({ ...NONE, unknown: 1 })
+  expect(await takenUp()).toEqual({ ...NONE, unknown: 1 })
   expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
   await workOff(db)
   expect(typesOf(await storyOf(db, outboxId)).at(-1)).toBe('SENT')
@@ -92,7 +99,7 @@ test('whatever is where it belongs is left alone', async () => {
     { status: 'SENT', count: 1 },
     { status: 'UNKNOWN', count: 1 },
   ])
-  expect(await takeUpStrays(db, 0)).toEqual(NONE)
+  expect(await takenUp()).toEqual(NONE)
   expect(await counted()).toEqual([])
 })
 
@@ -105,7 +112,7 @@ test('a row that says nothing of an attempt harms nobody but itself', async () =
     `update email_outbox set attempt_id = null, status = 'UNKNOWN', lease_id = null where outbox_id = $1`,
     [inDoubt],
   )
-  expect(await takeUpStrays(db, 0)).toEqual({ ...NONE, processing: 1 })
+  expect(await takenUp()).toEqual({ ...NONE, processing: 1 })
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
   expect(await statusOf(stray)).toBe('UNKNOWN')
   await db.query('delete from email_outbox where outbox_id = any($1)', [[broken, inDoubt]])
@@ -131,8 +138,8 @@ test('mail is looked through hour by hour, and what is older is not read', async
     [0.5, 1.5, 20.5].map(hours => draft(companyId, { outboxId: hoursAgo(hours) })),
   )
   await db.query('delete from email_ready')
-  expect(await takeUpStrays(db, 0, 1)).toEqual({ ...NONE, waiting: 1 })
-  expect(await takeUpStrays(db, 0, 20)).toEqual({ ...NONE, waiting: 1 })
-  expect(await takeUpStrays(db, 0)).toEqual({ ...NONE, waiting: 1 })
+  expect(await takenUp(1)).toEqual({ ...NONE, waiting: 1 })
+  expect(await takenUp(20)).toEqual({ ...NONE, waiting: 1 })
+  expect(await takenUp()).toEqual({ ...NONE, waiting: 1 })
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 3 })
 })

@@ -1,6 +1,6 @@
 import { type Queryable, run, WAITING_AND_DUE } from './pool.ts'
 
-export type Strays = { processing: number; waiting: number; unknown: number }
+export type Stray = { outboxId: string; status: string }
 
 /** So many hours of e-mails are looked through, an hour at a time: none of the statements holds its snapshot for long. */
 const HOURS = 48
@@ -11,13 +11,11 @@ const HOURS = 48
  * ever. They get a lease that is over, or a day of judgement, so that what dead workers leave behind is done with them as well.
  * Reads every e-mail of those days: for once an hour.
  */
-export async function takeUpStrays(db: Queryable, graceSeconds: number, hours = HOURS): Promise<Strays> {
-  const sum: Strays = { processing: 0, waiting: 0, unknown: 0 }
-  for (let hour = 0; hour < hours; hour++) {
-    const [found] = await run<Strays>(db, 'take-up-strays', TAKE_UP, [graceSeconds, hour])
-    for (const [kind, count] of Object.entries(found!)) sum[kind as keyof Strays] += count
-  }
-  return sum
+export async function takeUpStrays(db: Queryable, graceSeconds: number, hours = HOURS): Promise<Stray[]> {
+  const strays: Stray[] = []
+  for (let hour = 0; hour < hours; hour++)
+    strays.push(...(await run<Stray>(db, 'take-up-strays', TAKE_UP, [graceSeconds, hour])))
+  return strays
 }
 
 /** Without an attempt and its provider there is nothing that could be asked: such a row is left to whoever made it. */
@@ -55,5 +53,4 @@ with stray as materialized (
   select 'stray_emails', status, count(*) from stray group by status order by status
   on conflict (name, label) do update set value = c.value + excluded.value
 )
-select count(*) filter (where status = 'PROCESSING')::int as processing, count(*) filter (where status = 'UNKNOWN')::int as unknown,
-  count(*) filter (where status not in ('PROCESSING', 'UNKNOWN'))::int as waiting from stray`
+select outbox_id as "outboxId", status from stray`

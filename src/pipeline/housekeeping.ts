@@ -55,10 +55,14 @@ async function resolveUnknown(db: Queryable, { recognising, nudge }: Housekeepin
   if ((await resolveUnknownSends(db, recognising)) > 0) nudge()
 }
 
+/** In the log; `email explain` tells more of each. */
+const STRAYS_NAMED = 20
+
 async function lookForStrays(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
   const strays = await takeUpStrays(db, graceSeconds)
-  if (strays.processing + strays.waiting + strays.unknown > 0)
-    log.error(strays, 'E-mails were in nobody’s hands and are taken up again; this should not happen: please report it')
+  if (strays.length === 0) return
+  const facts = { count: strays.length, strays: strays.slice(0, STRAYS_NAMED) }
+  log.error(facts, 'E-mails were in nobody’s hands and are taken up again; this should not happen: please report it')
 }
 
 const PURGE_BITE = 5_000
