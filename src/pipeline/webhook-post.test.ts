@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type FakeServer, readBody, serve } from '../../test/support/fake-http.ts'
@@ -69,6 +70,56 @@ describe('a receiver that', () => {
       response.socket!.end(`HTTP/1.1 200 OK\r\n${'x-more: and more\r\n'.repeat(10_000)}\r\n`)
     })
     expect(await poster().post(url, {}, '{}')).toMatchObject({ status: null, error: 'HPE_HEADER_OVERFLOW' })
+  })
+
+  test.each(['Connection: Upgrade\r\nUpgrade: websocket\r\n', ''])(
+    'switches protocols (%j) has not taken it, and loses its connection',
+    async headers => {
+      let closed: Promise<unknown> | undefined
+      const { url } = await receiver(response => {
+        closed = once(response.socket!.resume(), 'close')
+        response.socket!.write(`HTTP/1.1 101 Switching Protocols\r\n${headers}\r\n`)
+      })
+      // No patience is needed: the answer itself ends it.
+      const posted = await poster(60_000).post(url, {}, '{}')
+      expect(posted).toMatchObject({ status: 101, error: 'UPGRADE_NOT_SUPPORTED' })
+      await closed
+    },
+  )
+
+  test('sends interim answers without end is given up after some of them', async () => {
+    const { url } = await receiver(response => {
+      const storm = () => {
+        while (!response.socket?.destroyed && response.socket?.write('HTTP/1.1 102 Processing\r\n\r\n'));
+      }
+      response.socket!.on('drain', storm)
+      storm()
+    })
+    expect(await poster(60_000).post(url, {}, '{}')).toMatchObject({ status: null, error: 'TOO_MANY_INTERIM_ANSWERS' })
+  })
+
+  test('says 100 and 103 first is read to its answer', async () => {
+    const { url } = await receiver(response => {
+      response.writeContinue()
+      response.writeEarlyHints({ link: '</style.css>; rel=preload' })
+      response.writeHead(204).end()
+    })
+    expect(await poster(60_000).post(url, {}, '{}')).toMatchObject({ status: 204, error: null })
+  })
+
+  test('sends its headers byte by byte is given up in time', async () => {
+    const { url } = await receiver(response => {
+      const { socket } = response
+      socket!.write('HTTP/1.1 200 OK\r\nx-slow: ')
+      const dripping = setInterval(() => socket!.write('x'), 20)
+      socket!.on('close', () => clearInterval(dripping))
+    })
+    expect(await poster().post(url, {}, '{}')).toMatchObject({ status: null, error: 'TIMEOUT' })
+  })
+
+  test('closes without a word has not taken it', async () => {
+    const { url } = await receiver(response => response.socket!.end())
+    expect(await poster(60_000).post(url, {}, '{}')).toMatchObject({ status: null, error: 'ECONNRESET' })
   })
 
   test('closes in the middle of its answer has not taken it', async () => {

@@ -1,10 +1,4 @@
-import {
-  type ClientRequest,
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from 'node:http'
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { parseRetryAfter, type WebhookAnswer } from '../contracts/webhook-schedule.ts'
@@ -20,6 +14,8 @@ const KEPT_CONNECTIONS = 512
 const REMEMBERED_URLS = 5_000
 const MAX_ANSWER_BYTES = 64 * 1024
 const KEPT_ANSWER_BYTES = 1024
+/** 100, 102 and 103 may come before the answer; a receiver that sends nothing else keeps us busy. */
+const MAX_INTERIM_ANSWERS = 10
 
 export type PosterOptions = {
   resolve: ResolveName
@@ -30,6 +26,7 @@ export type PosterOptions = {
 }
 
 export type Posted = WebhookAnswer & { answer: string; durationMs: number }
+type Answered = Omit<Posted, 'durationMs'>
 export type Post = (url: string, headers: Record<string, string>, body: string) => Promise<Posted>
 
 type AllowedTarget = { refused: null; start: typeof httpRequest; options: RequestOptions; hostHeader: string }
@@ -95,15 +92,44 @@ export function makePoster({ resolve, allowPrivate, timeoutMs = TIMEOUT_MS, ca }
     body: string,
     deadline: Deadline,
   ) {
-    return new Promise<Omit<Posted, 'durationMs'> | 'stale'>(done => {
+    return new Promise<Answered | 'stale'>(done => {
       const length = Buffer.byteLength(body)
       const request = start({ ...options, headers: { ...headers, host: hostHeader, 'content-length': length } })
-      deadline.onOver = () => request.destroy(Object.assign(new Error('timeout'), { code: 'TIMEOUT' }))
-      request.on('response', response => readAnswer(request, response, done))
+      const reading = new AnswerReader()
+      // Whatever comes first decides; what comes after it changes nothing.
+      const giveUp = (error: string) => {
+        done(reading.answered(error))
+        request.destroy()
+      }
+      deadline.onOver = () => giveUp('TIMEOUT')
+      request.on('response', response => {
+        reading.start(response)
+        // Without an Upgrade header a 101 is an answer like any other, and one of no meaning.
+        if (response.statusCode === 101) return giveUp('UPGRADE_NOT_SUPPORTED')
+        response.on('data', (chunk: Buffer) => {
+          if (reading.add(chunk)) return
+          // Its status has decided; the rest is not read, and the connection is of no more use.
+          done(reading.answered(null))
+          request.destroy()
+        })
+        response.on('end', () => done(reading.answered(null)))
+        response.on('error', (error: NodeJS.ErrnoException) => giveUp(errorText(error)))
+      })
+      request.on('upgrade', (response, socket) => {
+        socket.destroy()
+        reading.start(response)
+        giveUp('UPGRADE_NOT_SUPPORTED')
+      })
+      let interim = 0
+      request.on('information', () => {
+        if (++interim > MAX_INTERIM_ANSWERS) giveUp('TOO_MANY_INTERIM_ANSWERS')
+      })
       request.on('error', (error: NodeJS.ErrnoException) => {
         const stale = request.reusedSocket && !deadline.over && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')
-        done(stale ? 'stale' : noAnswer(errorText(error)))
+        done(stale ? 'stale' : reading.answered(errorText(error)))
       })
+      // Comes after all of the above; of use when none of them came.
+      request.on('close', () => done(reading.answered('ECONNRESET')))
       if (deadline.over) deadline.onOver()
       request.end(body)
     })
@@ -116,33 +142,34 @@ export function makePoster({ resolve, allowPrivate, timeoutMs = TIMEOUT_MS, ca }
   return { post, close }
 }
 
-function readAnswer(
-  request: ClientRequest,
-  response: IncomingMessage,
-  done: (posted: Omit<Posted, 'durationMs'>) => void,
-): void {
-  const kept: Buffer[] = []
-  let bytes = 0
-  const answered = (error: string | null) =>
-    done({
-      status: response.statusCode ?? null,
+/** What was read of an answer so far, and of it the little that is kept. */
+class AnswerReader {
+  readonly #kept: Buffer[] = []
+  #bytes = 0
+  #response: Pick<IncomingMessage, 'statusCode' | 'headers'> | null = null
+
+  start(response: IncomingMessage): void {
+    this.#response = response
+  }
+
+  /** False when enough was read. */
+  add(chunk: Buffer): boolean {
+    if (this.#bytes < KEPT_ANSWER_BYTES) this.#kept.push(chunk)
+    this.#bytes += chunk.length
+    return this.#bytes < MAX_ANSWER_BYTES
+  }
+
+  answered(error: string | null): Answered {
+    return {
+      status: this.#response?.statusCode ?? null,
       error,
-      retryAfterMs: parseRetryAfter(response.headers['retry-after'], new Date()),
-      answer: Buffer.concat(kept).subarray(0, KEPT_ANSWER_BYTES).toString(),
-    })
-  response.on('data', (chunk: Buffer) => {
-    if (bytes < KEPT_ANSWER_BYTES) kept.push(chunk)
-    bytes += chunk.length
-    if (bytes < MAX_ANSWER_BYTES) return
-    // Its status has decided; the rest is not read, and the connection is of no more use.
-    answered(null)
-    request.destroy()
-  })
-  response.on('end', () => answered(null))
-  response.on('error', (error: NodeJS.ErrnoException) => answered(errorText(error)))
+      retryAfterMs: parseRetryAfter(this.#response?.headers['retry-after'], new Date()),
+      answer: Buffer.concat(this.#kept).subarray(0, KEPT_ANSWER_BYTES).toString(),
+    }
+  }
 }
 
-const noAnswer = (error: string) => ({ status: null, error, retryAfterMs: null, answer: '' })
+const noAnswer = (error: string): Answered => ({ status: null, error, retryAfterMs: null, answer: '' })
 
 function errorText(error: NodeJS.ErrnoException): string {
   if (error instanceof ForbiddenAddress) return `${error.code}: ${error.message}`
