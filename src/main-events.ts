@@ -7,6 +7,7 @@ import type { ProviderEventDeps } from './http/routes-provider-events.ts'
 import { regionOfArn } from './http/sns.ts'
 import { certificateSource, fetchedCertificates, pinnedCertificates } from './http/sns-certificates.ts'
 import { Batcher } from './pipeline/batcher.ts'
+import { periodically } from './pipeline/periodic.ts'
 import { Tally } from './pipeline/tally.ts'
 
 /** A hundred reports share a commit; one weighs more for each 16 KB of it. */
@@ -24,8 +25,8 @@ export function makeEventsDoor(config: Config, db: Database, onReported: () => v
       counts.map(([label, value]) => ({ name: 'provider_events_refused', label, value })),
     ),
   )
-  const flush = () => refusals.flush().catch(error => log.debug({ err: error }, 'Could not write the refusals yet'))
-  const timer = setInterval(() => void flush(), TALLY_MS).unref()
+  const notWritten = (error: unknown) => log.debug({ err: error }, 'Could not write the refusals yet')
+  const stopFlushing = periodically(TALLY_MS, () => refusals.flush(), notWritten)
   const inbox = new Batcher<IncomingEvent, boolean>({
     ...INBOX_BATCH,
     flush: batch => together(batch, some => storeProviderEvents(db.hot, some)),
@@ -40,8 +41,8 @@ export function makeEventsDoor(config: Config, db: Database, onReported: () => v
       resendSecrets: config.RESEND_WEBHOOK_SECRET ?? [],
     },
     async close() {
-      clearInterval(timer)
-      await flush()
+      stopFlushing()
+      await refusals.flush().catch(notWritten)
     },
   }
 }

@@ -4,6 +4,7 @@ import type { Database } from './db/pool.ts'
 import { addToReputation } from './db/reputation.ts'
 import { judgeCompanies } from './pipeline/company-standing.ts'
 import { feedbackLoop } from './pipeline/feedback-loop.ts'
+import { periodically } from './pipeline/periodic.ts'
 import { recordFeedback } from './pipeline/record-feedback.ts'
 import { Tally } from './pipeline/tally.ts'
 
@@ -32,24 +33,19 @@ export function makeFeedback(config: Config, db: Database, log: Logger): Feedbac
   }
   const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
   const loop = feedbackLoop(() => recordFeedback(deps), judge, log)
-  const guarded = (act: () => Promise<unknown>, what: string) => () =>
-    void act().catch(error => log.warn({ err: error }, what))
-  const timers: NodeJS.Timeout[] = []
+  const stops: (() => void)[] = []
+  const every = (ms: number, act: () => Promise<unknown>, what: string) =>
+    void stops.push(periodically(ms, act, error => log.warn({ err: error }, what)))
   return {
     nudge: () => loop.nudge(),
     sent: (companyId, recipients) => tally.count(companyId, recipients),
     start() {
       loop.start()
-      timers.push(
-        setInterval(
-          guarded(() => tally.flush(), 'Could not write what was sent; it is tried again'),
-          TALLY_MS,
-        ),
-      )
-      timers.push(setInterval(guarded(judge, 'Could not judge the companies; it is tried again'), JUDGE_MS))
+      every(TALLY_MS, () => tally.flush(), 'Could not write what was sent; it is tried again')
+      every(JUDGE_MS, judge, 'Could not judge the companies; it is tried again')
     },
     async stop() {
-      for (const timer of timers) clearInterval(timer)
+      for (const stop of stops) stop()
       await loop.stop()
       await tally.flush().catch(() => {})
     },

@@ -14,6 +14,7 @@ import {
 import type { Ticket } from './db/tickets.ts'
 import type { AttemptDeps } from './pipeline/attempt-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
+import { periodically } from './pipeline/periodic.ts'
 import { Breakers } from './providers/breaker.ts'
 import { captureProvider } from './providers/capture.ts'
 import type { Provider } from './providers/provider.ts'
@@ -50,15 +51,14 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
   const names = inOrder.map(provider => provider.name)
   const breakers = new Breakers(inOrder, breakerStore(db, names), nudge, log)
   const rates = new Map<string, number | null>()
-  const timers: NodeJS.Timeout[] = []
+  const stops: (() => void)[] = []
 
   async function refresh(): Promise<void> {
     for (const row of await listProviders(db.hot, names)) rates.set(row.name, row.ratePerSecond)
     await breakers.refresh()
   }
   const learn = () => learnQuotas(inOrder, db, breakers, log).then(refresh)
-  const guarded = (act: () => Promise<void>, what: string) => () =>
-    void act().catch(error => log.warn({ err: error }, what))
+  const failed = (what: string) => (error: unknown) => log.warn({ err: error }, what)
 
   return {
     // A test key's mail never leaves the gateway. An unknown outcome is asked about where it arose.
@@ -73,13 +73,13 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
     async start() {
       await knowProviders(db.pool, names)
       await refresh()
-      timers.push(setInterval(guarded(refresh, 'Could not read the state of the providers'), REFRESH_MS))
-      const asked = guarded(learn, 'Could not ask the providers for their quota')
-      timers.push(setInterval(asked, LEARN_EVERY_MS))
-      asked()
+      stops.push(periodically(REFRESH_MS, refresh, failed('Could not read the state of the providers')))
+      const notLearnt = failed('Could not ask the providers for their quota')
+      stops.push(periodically(LEARN_EVERY_MS, learn, notLearnt))
+      void learn().catch(notLearnt)
     },
     async stop() {
-      for (const timer of timers) clearInterval(timer)
+      for (const stop of stops) stop()
       await breakers.settled()
       await Promise.all(inOrder.map(provider => provider.close()))
     },

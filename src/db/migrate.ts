@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { applySettings, UNLIMITED } from './session-settings.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations')
 /** One migration at a time, whichever process came first. */
@@ -17,6 +18,8 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
+    // A migration may rewrite a table, and another process's may be waited for.
+    await applySettings(client, UNLIMITED)
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
     return await applyPending(client, await readMigrations())
   } finally {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/support/postgres.ts'
 import {
@@ -9,9 +10,11 @@ import {
   inTransaction,
   openDatabase,
   type Queryable,
+  run,
   texts,
   uuids,
 } from './pool.ts'
+import { applySettings } from './session-settings.ts'
 
 let database: { url: string; drop(): Promise<void> }
 let db: Database
@@ -97,4 +100,42 @@ test('the pools open as many connections at most as docs/sending.md says', () =>
   const most = pools.reduce((sum, pool) => sum + pool.options.max, 0)
   const said = readFileSync(new URL('../../docs/sending.md', import.meta.url), 'utf8')
   expect(said).toContain(`(${most} in its pools and one that listens)`)
+})
+
+test('every connection is without JIT, and the server ends a statement before the client stops waiting for it', async () => {
+  const settings = `select current_setting('jit') as jit, current_setting('plan_cache_mode') as plans, current_setting('enable_seqscan') as scans,
+    current_setting('enable_hashjoin') as hashes, extract(epoch from current_setting('statement_timeout')::interval)::float8 as seconds`
+  const of = async (pool: pg.Pool) => (await pool.query(settings)).rows[0]
+  expect(await of(db.pool)).toEqual({ jit: 'off', plans: 'auto', scans: 'on', hashes: 'on', seconds: 54 })
+  const forced = { jit: 'off', plans: 'force_generic_plan', scans: 'off', seconds: 27 }
+  for (const pool of [db.hot, ...Object.values(db.line)]) expect(await of(pool)).toEqual({ ...forced, hashes: 'on' })
+  expect(await of(db.courier)).toEqual({ ...forced, hashes: 'off' })
+})
+
+test('a statement that takes too long is ended on the server, and the database counts as unavailable', async () => {
+  const impatient = openDatabase(database.url, () => {}, { hot: 500, pool: 500 })
+  try {
+    await expect(run(impatient.hot, 'slow', 'select pg_sleep(60)', [])).rejects.toBeInstanceOf(DatabaseUnavailable)
+    const { rows } = await db.pool.query(
+      `select query from pg_stat_activity where datname = current_database() and state = 'active' and query like 'select pg_sleep%'`,
+    )
+    expect(rows).toEqual([])
+  } finally {
+    await impatient.close()
+  }
+})
+
+test('no connection needs start-up options, which connection poolers refuse', () => {
+  for (const pool of [db.pool, db.hot, db.courier, ...Object.values(db.line)])
+    expect(pool.options.options).toBeUndefined()
+})
+
+test('a connection whose settings are refused is not used', async () => {
+  const pool = new pg.Pool({
+    connectionString: database.url,
+    onConnect: client => applySettings(client, { no_such_setting_here: '1' }),
+  })
+  await expect(pool.query('select 1')).rejects.toThrow('no_such_setting_here')
+  expect(pool.totalCount).toBe(0)
+  await pool.end()
 })

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { applySettings, limitedTo, type SessionSettings } from './session-settings.ts'
 
 export type Database = {
   /** Short, prepared, batched statements. */
@@ -30,41 +31,17 @@ export class DatabaseUnavailable extends Error {
 const ANSWER_MS = { hot: 30_000, pool: 60_000 }
 
 export function openDatabase(url: string, onIdleError: (error: Error) => void, answerMs = ANSWER_MS): Database {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: 8,
-    connectionTimeoutMillis: 5_000,
-    query_timeout: answerMs.pool,
-    keepAlive: true,
-    application_name: 'email-gateway',
-  })
+  const pool = openPool(url, { name: 'email-gateway', max: 8, answerMs: answerMs.pool })
   const hotPool = (max: number, idle: Partial<pg.PoolConfig> = {}) =>
-    new pg.Pool({
-      ...idle,
-      connectionString: url,
-      max,
-      connectionTimeoutMillis: 5_000,
-      query_timeout: answerMs.hot,
-      keepAlive: true,
-      application_name: 'email-gateway-line',
-      // Their plans depend on no parameter, so planning once is enough. And a plan made while a table was small must
-      // not become a scan of a million rows before the next ANALYZE.
-      options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off',
-    })
+    openPool(url, { name: 'email-gateway-line', max, answerMs: answerMs.hot, settings: LINE_SETTINGS, idle })
   const hot = hotPool(8)
   const linePool = (max: number) => hotPool(max, { idleTimeoutMillis: 0 })
   const line = { claims: linePool(1), tickets: linePool(2), starts: linePool(2), settlements: linePool(2) }
-  const courier = new pg.Pool({
-    connectionString: url,
+  const courier = openPool(url, {
+    name: 'email-gateway-courier',
     max: 4,
-    connectionTimeoutMillis: 5_000,
-    query_timeout: answerMs.hot,
-    keepAlive: true,
-    application_name: 'email-gateway-courier',
-    // Rows are found by their keys, one by one: any other plan reads a table whole, whose size is not known beforehand.
-    options: `-c plan_cache_mode=force_generic_plan ${['seqscan', 'bitmapscan', 'mergejoin', 'hashjoin', 'memoize']
-      .map(kind => `-c enable_${kind}=off`)
-      .join(' ')}`,
+    answerMs: answerMs.hot,
+    settings: COURIER_SETTINGS,
   })
   let closing = false
   // An idle connection that Postgres closes must not end the process; the next query opens another. One that Postgres closes
@@ -77,6 +54,43 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     await Promise.all(pools.map(one => one.end()))
   }
   return { hot, line, pool, courier, close }
+}
+
+/**
+ * Their plans depend on no parameter, so planning once is enough. And a plan made while a table was small must not become a scan
+ * of a million rows before the next ANALYZE.
+ */
+const LINE_SETTINGS: SessionSettings = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' }
+
+/** Rows are found by their keys, one by one: any other plan reads a table whole, whose size is not known beforehand. */
+const COURIER_SETTINGS: SessionSettings = {
+  ...LINE_SETTINGS,
+  enable_bitmapscan: 'off',
+  enable_mergejoin: 'off',
+  enable_hashjoin: 'off',
+  enable_memoize: 'off',
+}
+
+type PoolOptions = {
+  name: string
+  max: number
+  answerMs: number
+  settings?: SessionSettings
+  idle?: Partial<pg.PoolConfig>
+}
+
+function openPool(url: string, { name, max, answerMs, settings, idle }: PoolOptions): pg.Pool {
+  return new pg.Pool({
+    ...idle,
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: 5_000,
+    query_timeout: answerMs,
+    keepAlive: true,
+    application_name: name,
+    // Awaited by the pool; a connection whose settings cannot be applied is closed and its user gets the error.
+    onConnect: client => applySettings(client, { ...limitedTo(answerMs), ...settings }),
+  })
 }
 
 /** All of it or nothing. */
@@ -151,10 +165,10 @@ async function rowsOf<Row>(answer: Promise<{ rows: Row[] }>): Promise<Row[]> {
   }
 }
 
-/** Connection classes of SQLSTATE (08, 57P), too many connections, or an error of the socket itself. */
+/** Connection classes of SQLSTATE (08, 57P), a statement that the server ended (57014), too many connections, or an error of the socket itself. */
 export function isLostConnection(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
-  if (code && /^(08|57P|53[0-9]{3}|25P0[34]|25006)/.test(code)) return true
+  if (code && /^(08|57P|57014|53[0-9]{3}|25P0[34]|25006)/.test(code)) return true
   if (code && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET)/.test(code)) return true
   return /Connection terminated|connection timeout|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error/i.test(
     message ?? '',

@@ -12,6 +12,7 @@ import { forgetOldHours } from '../db/send-requests.ts'
 import { takeUpStrays } from '../db/strays.ts'
 import { expireSuppressions } from '../db/suppression-ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhook-deliveries.ts'
+import { periodically } from './periodic.ts'
 import { resolveUnknownSends } from './resolve-unknown.ts'
 
 export type HousekeepingOptions = {
@@ -71,14 +72,14 @@ async function purgeEvents(db: Queryable, { retentionDays }: HousekeepingOptions
   while ((await purgeProviderEvents(db, retentionDays.providerEvents, PURGE_BITE)) === PURGE_BITE);
 }
 
-/** What keeps the line clean while it works. Each chore is safe to run in several processes at once. */
+/** What keeps the line clean while it works. Each chore is safe to run in several processes at once, and runs once at a time in each. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => void {
-  const timers = CHORES.map(({ name, everyMs, run }) =>
-    setInterval(() => {
-      run(db, options, log).catch(error =>
-        log.warn({ err: error, chore: name }, 'Housekeeping failed; it is tried again'),
-      )
-    }, everyMs),
+  const stops = CHORES.map(({ name, everyMs, run }) =>
+    periodically(
+      everyMs,
+      () => run(db, options, log),
+      error => log.warn({ err: error, chore: name }, 'Housekeeping failed; it is tried again'),
+    ),
   )
-  return () => timers.forEach(timer => void clearInterval(timer))
+  return () => stops.forEach(stop => void stop())
 }

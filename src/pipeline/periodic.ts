@@ -1,0 +1,24 @@
+/**
+ * Runs a task every so often, and never twice at once: a run that takes longer than the interval is not joined by another. On a
+ * slow database, copies of the same statement would otherwise pile up and make it slower still.
+ */
+export function periodically(
+  everyMs: number,
+  task: () => Promise<unknown>,
+  onError: (error: unknown) => void,
+): () => void {
+  let running = false
+  const tick = async () => {
+    if (running) return
+    running = true
+    try {
+      await task()
+    } catch (error) {
+      onError(error)
+    } finally {
+      running = false
+    }
+  }
+  const timer = setInterval(() => void tick(), everyMs)
+  return () => clearInterval(timer)
+}
