@@ -23,6 +23,13 @@ const RECEIPT_BATCH = { maxItems: 256, concurrency: 1 }
 /** And in a crowd, those of so many milliseconds: each statement, with the start that follows it, costs as much as ten e-mails in it. */
 const RECEIPT_GATHER_MS = 16
 
+/**
+ * A connection that receives nothing for so long while it waits for an answer is dead, whatever TCP says: a peer that loses its
+ * power or a firewall that forgets a connection closes nothing. BullMQ's blocking command is answered after 5 s, never later than 10.
+ */
+const WORKER_SOCKET_TIMEOUT_MS = 15_000
+const FEEDER_SOCKET_TIMEOUT_MS = 5_000
+
 /** Two connections: the worker's blocks, and waits for a Redis that is away; the feeder's says so and tries again. */
 export function bullmqLane(
   parts: LaneParts,
@@ -33,9 +40,16 @@ export function bullmqLane(
 ) {
   const { config, db, log } = parts
   const onError = (error: Error) => log.debug({ err: error }, 'Redis is out of reach')
-  const blocking = new CrowdRedis(redisUrl, { maxRetriesPerRequest: null }).on('error', onError)
+  const blocking = new CrowdRedis(redisUrl, {
+    maxRetriesPerRequest: null,
+    socketTimeout: WORKER_SOCKET_TIMEOUT_MS,
+  }).on('error', onError)
   // Not `commandTimeout`: a timer for each of the crowd's commands.
-  const quick = new CrowdRedis(redisUrl, { maxRetriesPerRequest: 0, enableOfflineQueue: false, socketTimeout: 5_000 })
+  const quick = new CrowdRedis(redisUrl, {
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    socketTimeout: FEEDER_SOCKET_TIMEOUT_MS,
+  })
   quick.on('error', onError)
   const feeder = makeFeeder(parts, quick, claim)
   checkRedisSettings(redisUrl)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Job, Processor, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
@@ -12,6 +13,8 @@ import { Pace } from './pace.ts'
 /** A worker that dies keeps its jobs locked this long; its e-mails' leases run out on their own. */
 const LOCK_MS = 15_000
 const STALLED_CHECK_MS = 10_000
+/** How long jobs may take to be ended in Redis when the worker stops; those that are not are found stalled by another worker. */
+const CLOSE_MS = 5_000
 /** After Redis was away. BullMQ's own fifteen seconds would be the longest part of every outage. */
 const TRY_AGAIN_MS = 1_000
 
@@ -101,9 +104,12 @@ export class BullmqLane<Content> implements Lane {
     const { feeder, connection, leases } = this.#options
     this.#stopping = true
     await feeder.stop()
-    if (connection.status === 'ready') await this.#worker?.close()
+    // Not where Redis is away: it would wait for it to come back. What is under way needs only Postgres and the provider.
+    const closed = connection.status === 'ready' ? this.#worker?.close() : undefined
     await this.#nothingUnderWay()
-    // Not before, where Redis is away: it would wait for it to come back. What is under way needs only Postgres and the provider.
+    // A connection that died silently counts as ready: what waits for its answers must not keep the process.
+    await Promise.race([closed, sleep(CLOSE_MS, null, { ref: false })])
+    connection.disconnect()
     await this.#worker?.close(true)
     await leases.stop()
   }
