@@ -68,7 +68,7 @@ export async function startTcpProxy(targetUrl: string, defaultPort = 0): Promise
     },
     blackHole(on) {
       // What was lost in between is lost: those connections stay silent.
-      if (on) each(pair => void (pair.dropping = true))
+      if (on) for (const pair of pairs) pair.dropping = true
       droppingAll = on
     },
     slow(ms) {
