@@ -250,7 +250,9 @@ describe('dlq purge', () => {
     const { companyId, name } = await company()
     const [first, ...others] = await makeDead(db.pool, companyId, 1_003)
     const mine = ['dlq', 'purge', '--company', name]
-    expect(await cli.fails(2, ...mine)).toMatch(/^1003 entries would be purged for good; say --yes to do it\.\n\ndlq /)
+    expect(await cli.fails(2, ...mine)).toMatch(
+      /^1003 entries would be purged for good; say --yes to do it\.\n\nemail-gateway dlq /,
+    )
     expect(await cli.fails(2, ...mine, '--limit', '2', '--json')).toMatch(/^2 entries/)
     expect(await cli.json(...mine, '--yes', '--limit', '1')).toEqual({ purged: 1 })
     expect(await findDeadLetter(db.pool, first!)).toBeNull()
@@ -334,7 +336,7 @@ describe.concurrent('called wrongly, dlq shows its usage and exits 2', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^[^\n]+\.\n\ndlq list/),
+      stderr: expect.stringMatching(/^[^\n]+[.?]\n\nemail-gateway dlq list/),
     })
   })
 

@@ -1,15 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import { hashPassword } from '../contracts/password.ts'
 import { listAdministrators, putAdministrator, removeAdministrator } from '../db/administrators.ts'
-import { type Answer, type Command, CommandFailed, type Opened, required, UsageError, withStorage } from './command.ts'
+import {
+  type Answer,
+  actionOf,
+  type Command,
+  CommandFailed,
+  type Opened,
+  required,
+  UsageError,
+  withStorage,
+} from './command.ts'
 
 export const adminCommand: Command = {
-  usage: 'admin add NAME | list | remove NAME    administrators of the web UI (add again = new password)',
+  summary: 'add, list and remove administrators',
+  usage: [
+    ['admin add NAME', 'make an administrator; the password is shown only once. Added again: a new password'],
+    ['admin list', 'all administrators'],
+    ['admin remove NAME', 'end an administrator'],
+  ],
   words: 2,
   options: {},
   run({ words: [action, name] }) {
-    const act = ACTIONS[action as keyof typeof ACTIONS]
-    if (!act) throw new UsageError('admin needs add, list or remove')
+    const act = actionOf(ACTIONS, action, 'admin')
     return withStorage(opened => act(opened, name))
   },
 }

@@ -1,26 +1,38 @@
-import { type ParseArgsConfig, parseArgs } from 'node:util'
 import type { Logger } from 'pino'
 import { type Config, loadConfig } from '../config.ts'
 import { openStorage, type Storage } from '../main-storage.ts'
 import { makeLog } from '../telemetry/log.ts'
+import { didYouMean } from './nearest.ts'
 
 /** The command was called wrongly: exit code 2, with the usage. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** The command could not do it: exit code 1, one sentence. */
+/** The command could not do it: exit code 1, one sentence, and with `--json` the code. */
 export class CommandFailed extends Error {
   override name = 'CommandFailed'
+  readonly code: string
+  constructor(message: string, code = 'FAILED') {
+    super(message)
+    this.code = code
+  }
 }
 
 /** What a command answers: a value for `--json`, and lines for people. exitCode 1: done in part, and the answer says which. */
 export type Answer = { json: unknown; lines: string[]; exitCode?: number }
 
-export type Options = NonNullable<ParseArgsConfig['options']>
+/** `value` is the word that help shows for it, as in `--limit N`. */
+export type OptionSpec = { type: 'string'; value: string; help: string } | { type: 'boolean'; help: string }
+export type Options = Record<string, OptionSpec>
 
 export type Command = {
-  usage: string
+  /** Its line in the list of all commands. */
+  summary: string
+  /** Every way to call it, without the program's name, and what it does. */
+  usage: [form: string, what: string][]
+  /** Sentences below the options. */
+  notes?: string[]
   /** How many words may follow the command's name. */
   words: number
   options: Options
@@ -32,19 +44,13 @@ export type Input = {
   values: Record<string, string | boolean | undefined>
 }
 
-export function readInput(argv: string[], { options, words }: Command): Input & { json: boolean } {
-  try {
-    const { positionals, values } = parseArgs({
-      args: argv,
-      options: { ...options, json: { type: 'boolean' } },
-      allowPositionals: true,
-      strict: true,
-    })
-    if (positionals.length > words) throw new Error(`"${positionals[words]}" is one word too many`)
-    return { words: positionals, values: values as Input['values'], json: values.json === true }
-  } catch (error) {
-    throw new UsageError((error as Error).message)
-  }
+/** The action that the first word names. */
+export function actionOf<Action>(actions: Record<string, Action>, given: string | undefined, command: string): Action {
+  const names = Object.keys(actions)
+  if (given !== undefined && Object.hasOwn(actions, given)) return actions[given]!
+  const choice = names.length === 1 ? names[0] : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
+  if (given === undefined) throw new UsageError(`${command} needs ${choice}`)
+  throw new UsageError(`${command} needs ${choice}, not "${given}"${didYouMean(given, names)}`)
 }
 
 export function text(values: Input['values'], name: string): string | undefined {

@@ -6,6 +6,7 @@ import { registerCompany } from '../db/registration.ts'
 import { BY_REPUTATION, pauseByHand, resumeByHand } from '../pipeline/company-standing.ts'
 import {
   type Answer,
+  actionOf,
   type Command,
   CommandFailed,
   type Input,
@@ -17,19 +18,28 @@ import {
 } from './command.ts'
 
 export const companyCommand: Command = {
-  usage: `company create NAME | list | update ID|NAME | pause ID|NAME [--reason TEXT] | resume ID|NAME [--reason TEXT]
-        [--weight N] [--rate N|none] [--retry-policy ${RETRY_POLICY_NAMES.join('|')}|none] [--from-domains a.com,b.com]`,
+  summary: 'create, list, update, pause and resume companies',
+  usage: [
+    ['company create NAME [OPTIONS]', 'make a company and its first API key, which is shown only once'],
+    ['company list', 'all companies with their settings'],
+    ['company update ID|NAME [OPTIONS]', 'change what is named and nothing else'],
+    ['company pause ID|NAME [--reason TEXT]', 'keep its mail waiting'],
+    ['company resume ID|NAME [--reason TEXT]', 'send its mail again'],
+  ],
   words: 2,
   options: {
-    weight: { type: 'string' },
-    rate: { type: 'string' },
-    'retry-policy': { type: 'string' },
-    'from-domains': { type: 'string' },
-    reason: { type: 'string' },
+    weight: { type: 'string', value: 'N', help: 'its share beside other companies, 1 to 100 (1)' },
+    rate: { type: 'string', value: 'N|none', help: 'the requests per second that it may make' },
+    'retry-policy': {
+      type: 'string',
+      value: `${RETRY_POLICY_NAMES.join('|')}|none`,
+      help: 'when it is tried again; none: as RETRY_POLICY says',
+    },
+    'from-domains': { type: 'string', value: 'A.COM,B.COM', help: 'the domains that it may send from' },
+    reason: { type: 'string', value: 'TEXT', help: 'of pause and resume; kept in the audit' },
   },
   run({ words: [action, name], values }) {
-    const act = ACTIONS[action as keyof typeof ACTIONS]
-    if (!act) throw new UsageError('company needs create, list, update, pause or resume')
+    const act = actionOf(ACTIONS, action, 'company')
     return withStorage(opened => act(opened, name, values))
   },
 }

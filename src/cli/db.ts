@@ -1,11 +1,16 @@
-import { type Command, UsageError, withStorage } from './command.ts'
+import { type Answer, actionOf, type Command, type Opened, withStorage } from './command.ts'
 
 export const dbCommand: Command = {
-  usage: 'db url    the connection string, also of the embedded database',
+  summary: 'the connection string of the database',
+  usage: [['db url', 'the connection string, also of the embedded database']],
   words: 1,
   options: {},
   run({ words: [action] }) {
-    if (action !== 'url') throw new UsageError('db needs url')
-    return withStorage(async ({ url }) => ({ json: { url }, lines: [url] }))
+    const act = actionOf(ACTIONS, action, 'db')
+    return withStorage(act)
   },
+}
+
+const ACTIONS: Record<'url', (opened: Opened) => Promise<Answer>> = {
+  url: async ({ url }) => ({ json: { url }, lines: [url] }),
 }

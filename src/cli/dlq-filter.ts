@@ -8,10 +8,18 @@ import {
   readClock,
 } from '../db/dead-letters.ts'
 import type { Database } from '../db/pool.ts'
-import { type Input, text, UsageError } from './command.ts'
+import { type Input, type OptionSpec, text, UsageError } from './command.ts'
 import { known } from './company.ts'
 
 export const FILTERS = ['company', 'code', 'status', 'since', 'until'] as const
+
+export const FILTER_OPTIONS: Record<(typeof FILTERS)[number], OptionSpec> = {
+  company: { type: 'string', value: 'ID|NAME', help: 'of this company' },
+  code: { type: 'string', value: 'CODE', help: 'with this error code' },
+  status: { type: 'string', value: DEAD_STATUSES.join('|'), help: 'whose e-mail has this status' },
+  since: { type: 'string', value: 'TIME|2h|7d', help: 'dead since that time, or for less than that long' },
+  until: { type: 'string', value: 'TIME|2h|7d', help: 'dead before that time, or for longer than that' },
+}
 
 type Moment = { agoMs: number } | { at: string }
 

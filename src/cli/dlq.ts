@@ -1,17 +1,11 @@
 import { isUuid } from '../contracts/uuid.ts'
-import {
-  countDeadLetters,
-  DEAD_STATUSES,
-  findDeadLetter,
-  listDeadLetters,
-  OUTCOME_UNKNOWN,
-  readClock,
-} from '../db/dead-letters.ts'
+import { countDeadLetters, findDeadLetter, listDeadLetters, OUTCOME_UNKNOWN, readClock } from '../db/dead-letters.ts'
 import { purgeDeadLetters } from '../db/dead-letters-purge.ts'
 import type { NamedReplay } from '../db/dead-letters-replay.ts'
 import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../pipeline/replay-dead-letters.ts'
 import {
   type Answer,
+  actionOf,
   type Command,
   CommandFailed,
   type Input,
@@ -22,25 +16,44 @@ import {
   withStorage,
 } from './command.ts'
 import { everyDeadLetter, exportToFile } from './dlq-export.ts'
-import { askedFilter, cursorOf, cursorText, FILTERS, filterOf, isFiltered, limitOf } from './dlq-filter.ts'
+import {
+  askedFilter,
+  cursorOf,
+  cursorText,
+  FILTER_OPTIONS,
+  FILTERS,
+  filterOf,
+  isFiltered,
+  limitOf,
+} from './dlq-filter.ts'
 import { entryLines, pageLines } from './dlq-lines.ts'
 import { progressOn } from './progress.ts'
 import { asJson, writeTo } from './stream-out.ts'
 
 export const dlqCommand: Command = {
-  usage: `dlq list [--after CURSOR] | show ID | replay ID… | replay --all | export [--out FILE] | purge --all --yes
-        list, replay, export and purge take [--company ID|NAME] [--code CODE] [--status ${DEAD_STATUSES.join('|')}]
-        [--since TIME|2h|7d] [--until TIME|2h|7d] [--limit N]; with one of them but --limit, --all is not needed;
-        replay takes what may have been sent already by its ID or with --code ${OUTCOME_UNKNOWN} only`,
+  summary: 'list, show, replay, export and purge dead letters',
+  usage: [
+    ['dlq list [FILTER] [--limit N] [--after CURSOR]', 'newest first'],
+    ['dlq show ID', 'one dead letter with its history'],
+    ['dlq replay ID…', 'start these e-mails afresh, with all their attempts and another 24 hours'],
+    ['dlq replay FILTER | --all [--limit N]', 'the same for all that match'],
+    ['dlq export [FILTER] [--limit N] [--out FILE]', 'as JSON, one a line (with --json and without --out: one array)'],
+    ['dlq purge FILTER | --all --yes [--limit N]', 'delete them for good; the e-mails stay and cannot be replayed'],
+  ],
   words: Number.POSITIVE_INFINITY,
   options: {
-    ...Object.fromEntries([...FILTERS, 'limit', 'after', 'out'].map(name => [name, { type: 'string' as const }])),
-    all: { type: 'boolean' },
-    yes: { type: 'boolean' },
+    ...FILTER_OPTIONS,
+    all: { type: 'boolean', help: 'without a filter: all of them' },
+    limit: { type: 'string', value: 'N', help: 'at most so many; list has pages of 50' },
+    after: { type: 'string', value: 'CURSOR', help: 'the next page of list' },
+    out: { type: 'string', value: 'FILE', help: 'of export: a file, made readable by its owner alone' },
+    yes: { type: 'boolean', help: 'of purge: really do it' },
   },
+  notes: [
+    `FILTER is one or more of ${FILTERS.map(name => `--${name}`).join(', ')}. What may have been sent already is replayed by its ID or with --code ${OUTCOME_UNKNOWN} only.`,
+  ],
   run({ words: [action, ...ids], values }) {
-    const act = ACTIONS[action as keyof typeof ACTIONS]
-    if (!act) throw new UsageError('dlq needs list, show, replay, export or purge')
+    const act = actionOf<Action>(ACTIONS, action, 'dlq')
     refuseOptions(values, act.options)
     if (ids.length > act.ids) throw new UsageError(`"${ids[act.ids]}" is one word too many`)
     const wrong = ids.find(id => !isUuid(id))

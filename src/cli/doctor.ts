@@ -14,7 +14,10 @@ const DLQ_ALERT = 10_000
 
 /** Looks at everything the gateway leans on, and says what is wrong and what to do about it. */
 export const doctorCommand: Command = {
-  usage: 'doctor    check settings, database, Redis, workers and providers',
+  summary: 'check settings, database, Redis, workers and providers',
+  usage: [
+    ['doctor', 'check settings, database, Redis, workers, providers and backlog; exit code 1 when something is broken'],
+  ],
   words: 0,
   options: {},
   run: () =>

@@ -3,15 +3,28 @@ import { isUuid } from '../contracts/uuid.ts'
 import { findEmail, listEvents } from '../db/emails.ts'
 import { cancelEmail } from '../db/schedule.ts'
 import { findWhereabouts } from '../db/whereabouts.ts'
-import { type Answer, type Command, CommandFailed, type Opened, required, UsageError, withStorage } from './command.ts'
+import {
+  type Answer,
+  actionOf,
+  type Command,
+  CommandFailed,
+  type Opened,
+  required,
+  UsageError,
+  withStorage,
+} from './command.ts'
 
 export const emailCommand: Command = {
-  usage: 'email show ID | explain ID | cancel ID',
+  summary: 'show, explain and cancel e-mails',
+  usage: [
+    ['email show ID', 'an e-mail and its events'],
+    ['email explain ID', 'where it is, why, and what happens next'],
+    ['email cancel ID', 'cancel what has not started'],
+  ],
   words: 2,
   options: {},
   run({ words: [action, given] }) {
-    const act = ACTIONS[action as keyof typeof ACTIONS]
-    if (!act) throw new UsageError('email needs show, explain or cancel')
+    const act = actionOf(ACTIONS, action, 'email')
     const outboxId = required(given, 'ID')
     if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of the answer, a UUID')
     return withStorage(opened => act(opened, outboxId))

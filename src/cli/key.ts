@@ -3,6 +3,7 @@ import { listKeys, revokeKey } from '../db/api-keys.ts'
 import { createKey } from '../db/registration.ts'
 import {
   type Answer,
+  actionOf,
   type Command,
   CommandFailed,
   type Input,
@@ -15,17 +16,21 @@ import {
 import { known } from './company.ts'
 
 export const keyCommand: Command = {
-  usage: `key create --company ID|NAME [--test] [--scopes ${SCOPES.join(',')}] [--name TEXT] | list [--company ID|NAME] | revoke KEY_ID`,
+  summary: 'create, list and revoke API keys',
+  usage: [
+    ['key create --company ID|NAME [OPTIONS]', 'make an API key, which is shown only once'],
+    ['key list [--company ID|NAME]', 'all keys, without their secrets'],
+    ['key revoke KEY_ID', 'end a key; every gateway refuses it within a second'],
+  ],
   words: 2,
   options: {
-    company: { type: 'string' },
-    test: { type: 'boolean' },
-    scopes: { type: 'string' },
-    name: { type: 'string' },
+    company: { type: 'string', value: 'ID|NAME', help: 'whose key' },
+    test: { type: 'boolean', help: 'a key whose mail never leaves the gateway' },
+    scopes: { type: 'string', value: SCOPES.join(','), help: 'what it may do (everything)' },
+    name: { type: 'string', value: 'TEXT', help: 'what it is for' },
   },
   run({ words: [action, keyId], values }) {
-    const act = ACTIONS[action as keyof typeof ACTIONS]
-    if (!act) throw new UsageError('key needs create, list or revoke')
+    const act = actionOf(ACTIONS, action, 'key')
     return withStorage(opened => act(opened, values, keyId))
   },
 }

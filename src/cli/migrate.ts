@@ -1,7 +1,8 @@
 import { type Command, withStorage } from './command.ts'
 
 export const migrateCommand: Command = {
-  usage: 'migrate    bring the database to this version (start does it too)',
+  summary: 'bring the database to this version',
+  usage: [['migrate', 'bring the database to this version (start does it, too)']],
   words: 0,
   options: {},
   run: () =>

@@ -3,13 +3,21 @@ import { type Command, text } from './command.ts'
 const TEXT_OPTIONS = ['to', 'from', 'subject', 'html', 'text', 'externalId', 'scheduledAt'] as const
 
 export const sendCommand: Command = {
-  usage:
-    'send --to ADDRESS --subject TEXT (--html HTML | --text TEXT) [--from ADDRESS] [--company ID|NAME (demo)] [--test]',
+  summary: 'accept one e-mail, as the API does',
+  usage: [
+    ['send --to ADDRESS --subject TEXT (--html HTML | --text TEXT) [OPTIONS]', 'accept one e-mail, as the API does'],
+  ],
   words: 0,
   options: {
-    company: { type: 'string' },
-    test: { type: 'boolean' },
-    ...Object.fromEntries(TEXT_OPTIONS.map(name => [name, { type: 'string' as const }])),
+    to: { type: 'string', value: 'ADDRESS', help: 'the recipient' },
+    from: { type: 'string', value: 'ADDRESS', help: 'the sender (EMAIL_FROM)' },
+    subject: { type: 'string', value: 'TEXT', help: 'the subject' },
+    html: { type: 'string', value: 'HTML', help: 'the content' },
+    text: { type: 'string', value: 'TEXT', help: 'the content without HTML, or beside it' },
+    externalId: { type: 'string', value: 'TEXT', help: 'an id of your own' },
+    scheduledAt: { type: 'string', value: 'TIME', help: 'not before this time, such as 2026-11-15T10:00:00Z' },
+    company: { type: 'string', value: 'ID|NAME', help: 'whose e-mail (demo)' },
+    test: { type: 'boolean', help: 'as with a test key: it never leaves the gateway' },
   },
   run: async ({ values }) => {
     // The parser of HTML and the rules of the door take a quarter of a start: no other command needs them.

@@ -14,9 +14,12 @@ import { type Command, CommandFailed, text, UsageError } from './command.ts'
 const DRAIN_MS = 35_000
 
 export const startCommand: Command = {
-  usage: 'start [--role api|worker|all]    run the gateway',
+  summary: 'run the gateway',
+  usage: [['start [--role api|worker|all]', 'run the gateway until SIGTERM or Ctrl-C']],
   words: 0,
-  options: { role: { type: 'string' } },
+  options: {
+    role: { type: 'string', value: 'api|worker|all', help: 'accept e-mails, send them, or both (the default)' },
+  },
   async run({ values }) {
     const role = (text(values, 'role') ?? 'all') as Role
     if (!ROLES.includes(role)) throw new UsageError('--role must be api, worker or all')

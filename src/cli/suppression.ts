@@ -13,6 +13,7 @@ import { removeSuppression } from '../db/suppression-ends.ts'
 import { findEntries, listAudit } from '../db/suppression-reads.ts'
 import {
   type Answer,
+  actionOf,
   type Command,
   CommandFailed,
   type Input,
@@ -29,19 +30,26 @@ import { asCsv, everySuppression } from './suppression-export.ts'
 import { type ImportSummary, importSuppressions } from './suppression-import.ts'
 
 export const suppressionCommand: Command = {
-  usage: `suppression check ADDRESS|HASH | add ADDRESS|HASH --justification TEXT [--reason ${SUPPRESSION_REASONS.join('|')}] [--days N]
-        remove ADDRESS|HASH --justification TEXT | import FILE --justification TEXT [--strict] | export [--out FILE] [--reason REASON]
-        all take [--company ID|NAME] (the list of one company instead of the global one); add, remove and import take [--by NAME]`,
+  summary: 'check, add, remove, import and export suppressed addresses',
+  usage: [
+    ['suppression check ADDRESS|HASH', 'whether it is suppressed, why, until when, and its history'],
+    ['suppression add ADDRESS|HASH --justification TEXT [OPTIONS]', 'put an address on the list'],
+    ['suppression remove ADDRESS|HASH --justification TEXT [--by NAME]', 'take it off; complaints cannot be removed'],
+    ['suppression import FILE --justification TEXT [--strict] [--by NAME]', 'add the lines of a CSV file'],
+    ['suppression export [--out FILE] [--reason REASON]', 'as CSV (with --json and without --out: one array)'],
+  ],
   words: 2,
   options: {
-    ...Object.fromEntries(
-      ['company', 'justification', 'reason', 'days', 'by', 'out'].map(name => [name, { type: 'string' as const }]),
-    ),
-    strict: { type: 'boolean' },
+    company: { type: 'string', value: 'ID|NAME', help: 'the list of one company instead of the global one' },
+    justification: { type: 'string', value: 'TEXT', help: 'why; kept in the audit' },
+    reason: { type: 'string', value: SUPPRESSION_REASONS.join('|'), help: 'the reason to add, or to export only' },
+    days: { type: 'string', value: 'N', help: 'of add: how long; 0 is for ever (as the reason says)' },
+    by: { type: 'string', value: 'NAME', help: 'who; kept in the audit (cli: and the name of the user)' },
+    out: { type: 'string', value: 'FILE', help: 'of export: a file, made readable by its owner alone' },
+    strict: { type: 'boolean', help: 'of import: one bad line, and nothing is imported' },
   },
   run({ words: [action, word], values }) {
-    const act = ACTIONS[action as keyof typeof ACTIONS]
-    if (!act) throw new UsageError('suppression needs check, add, remove, import or export')
+    const act = actionOf<Action>(ACTIONS, action, 'suppression')
     const stray = Object.keys(values).find(name => !['json', 'company', ...act.options].includes(name))
     if (stray) throw new UsageError(`--${stray} has no meaning here`)
     const use = act.prepare(values, word)

@@ -35,6 +35,10 @@ export async function testCli(): Promise<TestCli> {
     },
     async fails(expected, ...args) {
       const { code, stdout, stderr } = await runGateway(args, { env })
+      if (args.includes('--json')) {
+        expect({ args, code, stderr }).toEqual({ args, code: expected, stderr: '' })
+        return `${JSON.parse(stdout).error.message}\n`
+      }
       expect({ args, code, stdout }).toEqual({ args, code: expected, stdout: '' })
       expect(stderr).not.toMatch(/\n\s+at /)
       return stderr

@@ -1,0 +1,34 @@
+import { parseArgs } from 'node:util'
+import { type Command, type Input, UsageError } from './command.ts'
+import { didYouMean } from './nearest.ts'
+
+/** Taken by every command. */
+const EVERYWHERE = { json: { type: 'boolean' } } as const
+
+export function readInput(argv: string[], command: Command): Input {
+  const options = { ...command.options, ...EVERYWHERE }
+  refuseUnknown(argv, options)
+  try {
+    const { positionals, values } = parseArgs({ args: argv, options, allowPositionals: true, strict: true })
+    const surplus = positionals[command.words]
+    if (surplus !== undefined) throw new Error(`"${surplus}" is one word too many`)
+    return { words: positionals, values: values as Input['values'] }
+  } catch (error) {
+    const [sentence] = (error as Error).message.split('\n')
+    throw new UsageError(sentence!.replace(/\.$/, ''))
+  }
+}
+
+/** Whether a flag for everything, such as --json, was given to this command and not to a program behind `--`. */
+export function hasFlag(argv: string[], ...flags: string[]): boolean {
+  const end = argv.indexOf('--')
+  return (end < 0 ? argv : argv.slice(0, end)).some(word => flags.includes(word))
+}
+
+function refuseUnknown(argv: string[], options: Record<string, { type: 'string' | 'boolean' }>): void {
+  const { tokens } = parseArgs({ args: argv, options, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind !== 'option' || Object.hasOwn(options, token.name)) continue
+    throw new UsageError(`There is no option ${token.rawName}${didYouMean(token.name, Object.keys(options), '--')}`)
+  }
+}

@@ -1,0 +1,32 @@
+import { ConfigError } from '../config.ts'
+import { type Answer, CommandFailed, UsageError } from './command.ts'
+import { sentenceFor } from './errors.ts'
+
+/** Everything a command prints goes through here, for people or, with `--json`, for programs. */
+export function printAnswer(answer: Answer, json: boolean): number {
+  console.log(json ? JSON.stringify(answer.json) : answer.lines.join('\n'))
+  return answer.exitCode ?? 0
+}
+
+/** Answers the exit code. `usage` is for people who called it wrongly. */
+export function printFailure(error: unknown, json: boolean, usage: string): number {
+  const { code, message, exitCode } = failureOf(error)
+  if (json) console.log(JSON.stringify({ error: { code, message } }))
+  else if (code !== BUG) console.error(exitCode === 2 ? `${message}\n\n${usage}` : message)
+  // Only what nobody foresaw brings its stack.
+  if (code === BUG) console.error(error)
+  return exitCode
+}
+
+const BUG = 'INTERNAL_ERROR'
+
+function failureOf(error: unknown): { code: string; message: string; exitCode: 1 | 2 } {
+  if (error instanceof UsageError) return { code: 'USAGE', message: sentence(error.message), exitCode: 2 }
+  if (error instanceof CommandFailed) return { code: error.code, message: error.message, exitCode: 1 }
+  if (error instanceof ConfigError) return { code: 'BAD_SETTING', message: error.message, exitCode: 1 }
+  const known = sentenceFor(error)
+  if (known !== null) return { code: 'UNAVAILABLE', message: known, exitCode: 1 }
+  return { code: BUG, message: error instanceof Error ? error.message : String(error), exitCode: 1 }
+}
+
+const sentence = (text: string) => (/[.?!]$/.test(text) ? text : `${text}.`)
