@@ -35,7 +35,7 @@ afterAll(() => gateway.stop())
 const rowsRead = (tables: string, act: (db: pg.PoolClient) => Promise<unknown>) =>
   rowsReadBy(gateway.db.courier, tables, act)
 
-const claim = (db: pg.PoolClient, steps: number, healthy = steps) =>
+const claim = (db: pg.PoolClient, steps: number, healthy = steps, companies: Record<string, number> = {}) =>
   claimDeliveries(db, {
     holder: HOLDER,
     holdSeconds: 15,
@@ -44,6 +44,7 @@ const claim = (db: pg.PoolClient, steps: number, healthy = steps) =>
     room: new Map(),
     inFlight: [],
     most: { healthy, suspect: 8 },
+    companyRoom: { healthy: { companies, others: healthy }, suspect: { companies: {}, others: 8 } },
   })
 
 test.each(['never counted', 'counted'])(
@@ -63,6 +64,26 @@ test('a claim looks at no more deliveries than it has places for, however many w
     expect((await claim(db, 50)).deliveries).toHaveLength(50)
   })
   expect(read).toBeLessThanOrEqual(50)
+})
+
+test('a company that has its share gets no more, and others are served meanwhile', async () => {
+  const other = await gateway.company()
+  const client = await gateway.db.courier.connect()
+  try {
+    await client.query('begin')
+    expect((await claim(client, 50, 40, { [company.companyId]: 0 })).deliveries).toHaveLength(0)
+    for (const table of ['webhook_endpoints', 'webhook_deliveries'])
+      await client.query(
+        `update ${table} set company_id = $1 where endpoint_id in (select endpoint_id from webhook_state order by 1 limit 10)`,
+        [other.companyId],
+      )
+    const served = (await claim(client, 50, 40, { [company.companyId]: 7 })).deliveries
+    expect(served.filter(one => one.companyId === company.companyId)).toHaveLength(7)
+    expect(served.filter(one => one.companyId === other.companyId)).toHaveLength(10)
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
 })
 
 test('the report of one attempt reads the state of its endpoint alone', async () => {

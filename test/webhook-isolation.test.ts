@@ -73,6 +73,37 @@ test('endpoints that hang or fail, with thousands waiting, neither take the plac
   await gateway.call(company, 'DELETE', `/v1/webhooks/${ids['hang-2']}`)
 })
 
+test('a company with hundreds of endpoints that hang leaves slots to others', async () => {
+  const greedy = await gateway.company()
+  await gateway.db.pool.query(
+    `with w as (
+       insert into webhook_endpoints (endpoint_id, company_id, url, event_types, secret_cipher)
+       select gen_random_uuid(), $1, $2 || '/greedy', '{email.sent}', (select secret_cipher from webhook_endpoints limit 1)
+       from generate_series(1, 600) returning endpoint_id
+     ), s as (
+       insert into webhook_state (endpoint_id) select endpoint_id from w
+     ), d as (
+       insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, data)
+       select endpoint_id, uuid_v7_now(), $1, 'webhook.test', '{}' from w returning *
+     )
+     insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from d`,
+    [greedy.companyId, receiver.url],
+  )
+  receiver.answer('/greedy', () => {})
+  await receiver.got('/greedy', 128)
+  const { id } = await register(gateway, company, `${receiver.url}/beside-greedy`)
+  await pile(id, 50)
+  await until(
+    () => waiting([id]),
+    count => count === 0,
+  )
+  expect(receiver.at('/beside-greedy')).toHaveLength(50)
+  await gateway.db.pool.query(
+    `delete from webhook_ready where endpoint_id in (select endpoint_id from webhook_endpoints where company_id = $1)`,
+    [greedy.companyId],
+  )
+})
+
 test('several processes deliver each webhook once, at most eight at a time to one endpoint', async () => {
   const paths = Array.from({ length: 5 }, (_, n) => `/shared-${n}`)
   const atOnce = new Map(paths.map(path => [path, { now: 0, most: 0 }]))

@@ -15,7 +15,12 @@ export type WebhookClaim = {
   inFlight: string[]
   /** How many in all: to endpoints that answer, and to those whose last attempt failed. */
   most: { healthy: number; suspect: number }
+  /** Of them, to endpoints of one company. */
+  companyRoom: { healthy: CompanyRoom; suspect: CompanyRoom }
 }
+
+/** How many more deliveries each of these companies may have, and how many any other. */
+export type CompanyRoom = { companies: Record<string, number>; others: number }
 
 export type ClaimedDelivery = Omit<WebhookFacts, 'email'> & {
   endpointId: string
@@ -57,6 +62,8 @@ export async function claimDeliveries(db: Queryable, claim: WebhookClaim): Promi
     claim.inFlight,
     claim.most.healthy,
     claim.most.suspect,
+    JSON.stringify(claim.companyRoom.healthy),
+    JSON.stringify(claim.companyRoom.suspect),
   ])
   const { last, behind } = rows[0]!
   const deliveries = rows.filter(row => row.deliveryId !== null)
@@ -92,11 +99,14 @@ with recursive walk as (
   -- No more of each than are likely to be taken: looking at one costs as much as taking it.
   select ours.endpoint_id, ours.failures, ours.failures > 0 as suspect, w.url, w.secret_cipher,
     case when w.previous_until > now() then w.previous_cipher end as previous_cipher,
-    case when ours.failures > 0 then 1 else least(ours.room, 1 + ($7::int - 1) / (count(*) over ())::int) end as room
+    case when ours.failures > 0 then 1 else least(ours.room, 1 + ($7::int - 1) / (count(*) over ())::int) end as room, company.room as company_room
   from ours cross join lateral (select * from webhook_endpoints w where w.endpoint_id = ours.endpoint_id offset 0) w
-  where ours.room > 0 and (ours.failures = 0 or $8::int > 0) and w.disabled_at is null
+  cross join lateral (
+    select coalesce(given -> 'companies' -> w.company_id::text, given -> 'others')::int as room
+    from (select case when ours.failures > 0 then $10::jsonb else $9::jsonb end as given) g) company
+  where ours.room > 0 and company.room > 0 and w.disabled_at is null
 ), seen as materialized (
-  select open.suspect, open.failures, open.url, open.secret_cipher, open.previous_cipher, d.*
+  select open.suspect, open.failures, open.url, open.secret_cipher, open.previous_cipher, open.company_room, d.*
   from open cross join lateral (
     select d.*, before.due_at as before_due
     from (select r.sequence, r.delivery_id from webhook_ready r
@@ -116,8 +126,11 @@ with recursive walk as (
   select postpone_webhook(endpoint_id, delivery_id, before_due + interval '10 milliseconds') from seen where before_due is not null
 ), nearest as (
   select *, row_number() over (partition by endpoint_id order by sequence) as nth from seen where before_due is null
+), of_company as (
+  select *, row_number() over (partition by company_id, suspect order by nth, random()) as company_nth from nearest
 ), shared as (
-  select *, row_number() over (partition by suspect order by nth, random()) as place from nearest
+  -- The first of each company, then the second of each.
+  select *, row_number() over (partition by suspect order by company_nth, random()) as place from of_company where company_nth <= company_room
 ), taken as (
   select * from shared where place <= case when suspect then $8::int else $7::int end
 ), last as (

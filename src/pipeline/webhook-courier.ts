@@ -133,6 +133,7 @@ export class Courier {
       room: this.#pace.room(),
       inFlight: this.#pace.inFlight,
       most,
+      companyRoom: this.#pace.companyRoom(),
     })
     const busy = walk.deliveries.length >= WORTH_A_CLAIM
     this.#claimAtMs = performance.now() + (busy ? CLAIM_EVERY_MS.busy : CLAIM_EVERY_MS.idle)

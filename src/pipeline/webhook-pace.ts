@@ -1,9 +1,10 @@
 import { type AttemptVerdict, webhookCooldownMs } from '../contracts/webhook-schedule.ts'
-import type { ClaimedDelivery } from '../db/webhook-claim.ts'
+import type { ClaimedDelivery, CompanyRoom } from '../db/webhook-claim.ts'
 import type { EndpointReport } from '../db/webhook-settle.ts'
 
 /** In flight in this process. Those whose last attempt failed share the second, so they never take the others' places. */
 const MOST = { healthy: 512, suspect: 64 }
+const MOST_PER_COMPANY = { healthy: 128, suspect: 16 }
 /** In flight to one endpoint; reached by doubling from one, since nobody knows yet whether it answers. */
 const MOST_PER_ENDPOINT = 8
 /** Endpoints whose pace is remembered. */
@@ -77,6 +78,20 @@ export class WebhookPace {
     return { healthy: MOST.healthy - (this.#inFlight.size - suspect), suspect: MOST.suspect - suspect }
   }
 
+  /** How many more each company may have. */
+  companyRoom(): { healthy: CompanyRoom; suspect: CompanyRoom } {
+    const held = { healthy: new Map<string, number>(), suspect: new Map<string, number>() }
+    for (const { companyId, failures } of this.#inFlight.values()) {
+      const own = failures > 0 ? held.suspect : held.healthy
+      own.set(companyId, (own.get(companyId) ?? 0) + 1)
+    }
+    const left = this.left()
+    return {
+      healthy: roomBeside(held.healthy, left.healthy, MOST_PER_COMPANY.healthy),
+      suspect: roomBeside(held.suspect, left.suspect, MOST_PER_COMPANY.suspect),
+    }
+  }
+
   #endpoint(endpointId: string): Endpoint {
     const known = this.#endpoints.get(endpointId)
     if (known) return known
@@ -84,4 +99,16 @@ export class WebhookPace {
     this.#endpoints.set(endpointId, fresh)
     return fresh
   }
+}
+
+/**
+ * A company never holds more than it leaves free, nor more than `most`: n companies whose endpoints hang hold an n+1st of all
+ * each, and one that comes now finds as many. The last ones go to companies that have none.
+ */
+function roomBeside(held: Map<string, number>, left: number, most: number): CompanyRoom {
+  const own = [...held].map(([companyId, count]) => {
+    const more = Math.min(most - count, Math.floor((left - count) / 2))
+    return [companyId, Math.max(0, more)] as const
+  })
+  return { companies: Object.fromEntries(own), others: Math.min(most, Math.ceil(left / 2)) }
 }
