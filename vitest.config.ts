@@ -6,6 +6,18 @@ const fullFaults = process.env.FAULTS === 'full'
 /** The default leaves one core to others, which of two is half. Two files on each core make tests fail that count time. */
 const maxWorkers = Math.max(2, availableParallelism() - 1)
 
+const wholeOnStock = process.env.STOCK === 'full'
+
+const databaseTests = {
+  include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
+  exclude: ['test/faults/**'],
+}
+
+/** What depends most on the server's settings: accept, claim, lanes, leases, feedback, webhooks. */
+const STOCK_FILES = ['accept', 'accept-statement', 'fair-claim', 'lanes', 'leases', 'feedback-events', 'webhooks'].map(
+  name => `test/${name}.test.ts`,
+)
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/closing-line.ts'],
@@ -25,11 +37,25 @@ export default defineConfig({
         // each file: that is a sixth of all the time. No test replaces a module.
         test: {
           name: 'database',
-          include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
-          exclude: ['test/faults/**'],
+          ...databaseTests,
           maxWorkers,
           isolate: false,
           globalSetup: ['./test/support/postgres.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        // The distribution's Postgres with its default settings, as operators run it: `npm run test:stock` runs all of the
+        // project above there, except for what is about the embedded server.
+        test: {
+          name: 'stock',
+          ...(wholeOnStock
+            ? { ...databaseTests, exclude: [...databaseTests.exclude, 'src/db/embedded/**'] }
+            : { include: ['src/db/pool.db.test.ts', ...STOCK_FILES] }),
+          maxWorkers,
+          isolate: false,
+          globalSetup: ['./test/support/stock-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

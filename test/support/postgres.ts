@@ -84,7 +84,8 @@ async function copy(from: string, to: string): Promise<void> {
   if (code !== 0) throw new Error(`cp: ${output}`)
 }
 
-async function makeTemplate(admin: string): Promise<void> {
+/** For the tests to clone. */
+export async function makeTemplate(admin: string): Promise<void> {
   await execute(admin, `create database ${TEMPLATE}`)
   await migrate(databaseUrl(admin, TEMPLATE))
   await execute(admin, `alter database ${TEMPLATE} with is_template true allow_connections false`)
@@ -110,7 +111,7 @@ export async function makeTestFolder(): Promise<string> {
 }
 
 /** A run that was killed leaves its servers and its folders behind. */
-async function removeLeftovers(): Promise<void> {
+export async function removeLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(FOLDER) || isAlive(Number(name.slice(FOLDER.length).split('-')[0]))) continue
     const dataDir = join(tmpdir(), name)
