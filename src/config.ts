@@ -184,6 +184,14 @@ export function hushAwsSdk(env: NodeJS.ProcessEnv = process.env): void {
   env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
 }
 
+/** Of a program that is started from here. */
+export function childEnvironment(
+  more: Record<string, string>,
+  env: NodeJS.ProcessEnv = process.env,
+): NodeJS.ProcessEnv {
+  return { ...env, ...more }
+}
+
 /** What the chosen providers cannot do without. */
 function requireProviderSettings(settings: Settings): void {
   const needed: [entry: string, name: keyof Settings][] = [

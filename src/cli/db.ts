@@ -1,16 +1,26 @@
-import { type Answer, actionOf, type Command, type Opened, withStorage } from './command.ts'
+import { type Answer, actionOf, type Command, type Opened, UsageError, withStorage } from './command.ts'
+import { openShell } from './db-shell.ts'
 
 export const dbCommand: Command = {
-  summary: 'the connection string of the database',
-  usage: [['db url', 'the connection string, also of the embedded database']],
-  words: 1,
+  summary: 'a shell on the database, or its connection string',
+  usage: [
+    [
+      'db shell [-- PSQL_ARGUMENTS]',
+      'psql on the database, also on the embedded one, without its password in the list of processes',
+    ],
+    ['db url', 'the connection string, with the password'],
+  ],
+  words: Number.POSITIVE_INFINITY,
   options: {},
-  run({ words: [action] }) {
+  run({ words: [action, ...args], values }) {
     const act = actionOf(ACTIONS, action, 'db')
-    return withStorage(act)
+    if (act === ACTIONS.shell && values.json === true) throw new UsageError('--json has no meaning here')
+    if (act === ACTIONS.url && args.length > 0) throw new UsageError(`"${args[0]}" is one word too many`)
+    return withStorage(opened => act(opened, args))
   },
 }
 
-const ACTIONS: Record<'url', (opened: Opened) => Promise<Answer>> = {
+const ACTIONS: Record<'shell' | 'url', (opened: Opened, args: string[]) => Promise<Answer>> = {
+  shell: ({ url }, args) => openShell(url, args),
   url: async ({ url }) => ({ json: { url }, lines: [url] }),
 }

@@ -4,7 +4,8 @@ import { sentenceFor } from './errors.ts'
 
 /** Everything a command prints goes through here, for people or, with `--json`, for programs. */
 export function printAnswer(answer: Answer, json: boolean): number {
-  console.log(json ? JSON.stringify(answer.json) : answer.lines.join('\n'))
+  if (json) console.log(JSON.stringify(answer.json))
+  else if (answer.lines.length > 0) console.log(answer.lines.join('\n'))
   return answer.exitCode ?? 0
 }
 
