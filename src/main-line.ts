@@ -50,7 +50,13 @@ const MEGABYTE = 1024 * 1024
 const LUGGAGE = { smallBytes: MEGABYTE, small: 32 * MEGABYTE, large: 64 * MEGABYTE }
 const ALIVE_EVERY_MS = 5_000
 
-export type Line = { nudge(): void; start(): Promise<void>; stop(): Promise<void> }
+export type Line = {
+  nudge(): void
+  /** Makes this process known as a worker. */
+  prepare(): Promise<void>
+  start(): void
+  stop(): Promise<void>
+}
 
 export type LaneParts = {
   config: Config
@@ -101,8 +107,8 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
   const cleaning = every(IDLE_MS, () => vacuum.clean(), log)
   return {
     nudge: () => lane.nudge(),
-    async start() {
-      await sayAlive(db.pool, worker)
+    prepare: () => sayAlive(db.pool, worker),
+    start() {
       alive.start()
       alarm.start()
       cleaning.start()

@@ -21,11 +21,14 @@ import { Batcher } from './pipeline/batcher.ts'
 import { RequestCounts } from './pipeline/count-requests.ts'
 import { startHousekeeping } from './pipeline/housekeeping.ts'
 import { HtmlChecker } from './pipeline/html-check.ts'
+import { within } from './pipeline/within.ts'
 
 export const VERSION = '0.1.0'
 
 /** How long a request under way may take once we are told to stop. */
 const REQUEST_GRACE_MS = 5_000
+/** How long a start that failed waits for what it had begun. */
+const UNDO_MS = 10_000
 /** How often the workers of other processes are woken at most. */
 const RING_MS = 10
 
@@ -42,7 +45,7 @@ export async function startGateway(
   const { db } = storage
   const html = new HtmlChecker(config.hashPepper)
   const ringer = randomUUID()
-  const sending = role === 'api' ? null : await makeSending(config, storage, html, ringer, log, providersOf)
+  let sending: Sending | null = null
   const bells: Record<Bell, () => void> = {
     email_ready: makeBell(db, 'email_ready', ringer, () => sending?.nudge(), log),
     webhook_ready: makeBell(db, 'webhook_ready', ringer, () => sending?.wakeCourier(), log),
@@ -54,12 +57,15 @@ export async function startGateway(
     await html.close()
   }
   try {
-    // The step that fails most often comes first: a taken port.
+    // Everything that can fail comes before the port is open: whoever is answered 202 meets a gateway that works.
+    if (role !== 'api') sending = await makeSending(config, storage, html, ringer, log, providersOf)
+    await sending?.prepare()
     if (role !== 'worker') api = await startApi(config, db, html, bells, () => sending?.reported(), log)
-    await sending?.start()
+    sending?.start()
   } catch (error) {
-    // Nothing is left behind: neither a door without a line, nor a connection that keeps the process.
-    await stop().catch(failed => log.warn({ err: failed }, 'Could not stop what had been started'))
+    // Nothing is left behind: neither an open port, nor a connection that keeps the process.
+    const failed = (problem: unknown) => log.warn({ err: problem }, 'Could not stop what had been started')
+    await within(UNDO_MS, stop().catch(failed))
     throw error
   }
   return { url: api?.url ?? '', stop }
@@ -84,7 +90,10 @@ type Sending = {
   nudge(): void
   reported(): void
   wakeCourier(): void
-  start(): Promise<void>
+  /** All that needs the database. Takes no mail yet. */
+  prepare(): Promise<void>
+  /** Cannot fail. */
+  start(): void
   stop(): Promise<void>
 }
 
@@ -113,14 +122,17 @@ async function makeSending(
     nudge,
     reported,
     wakeCourier,
-    async start() {
+    async prepare() {
       await providers.start()
       if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
+      await line.prepare()
+    },
+    start() {
       stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, retentionDays, nudge }, log))
       const rings = { email_ready: nudge, webhook_ready: wakeCourier }
       stops.push(hearBells(url, ringer, rings, error => log.debug({ err: error }, 'The bell was lost')))
       courier.start()
-      await line.start()
+      line.start()
       feedback.start()
     },
     async stop() {

@@ -8,7 +8,8 @@ let hanging = false
 const ours = await openLine(() => (hanging ? new Promise(() => {}) : Promise.resolve(sent())))
 const redis = connectRedis(process.env.REDIS_URL!)
 const companies = await makeCompanies(ours.db, 10)
-await ours.line.start()
+await ours.line.prepare()
+ours.line.start()
 
 // What a lane leaves in Redis for ever (its scripts, its event stream) is there before the first reading.
 await accept(ours.db, companies, 5_000)

@@ -20,7 +20,8 @@ const { db, line } = await openLine(async () => {
   return sent()
 })
 const companies = await makeCompanies(db, COMPANIES)
-await line.start()
+await line.prepare()
+line.start()
 
 /** Milliseconds from the release of so many e-mails until `end` says that they are settled. */
 async function measure(count: number, end: () => Promise<unknown>): Promise<number> {

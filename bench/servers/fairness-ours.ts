@@ -37,7 +37,8 @@ async function sendWhile(goOn: () => boolean): Promise<number[]> {
   return waits.splice(0)
 }
 
-await line.start()
+await line.prepare()
+line.start()
 await accept(db, [loud!], 5_000)
 while (others < 5_000) await sleep(20)
 

@@ -7,11 +7,19 @@ import { listCompanies } from '../db/companies.ts'
 import { registerCompany } from '../db/registration.ts'
 import type { Gateway } from '../main.ts'
 import { openStorage, type Storage } from '../main-storage.ts'
+import { within } from '../pipeline/within.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
+import { type StopWatch, watchForStop } from './stop-watch.ts'
 
-/** A little more than the longest attempt. */
+/** What is under way may finish in this time: a little more than the longest attempt. */
 const DRAIN_MS = 35_000
+/** A start that is broken off has nothing under way, but an embedded server that is just starting is to be stopped, too. */
+const BREAK_OFF_MS = { embedded: 30_000, given: 5_000 }
+/** An embedded server writes all it has in memory to the disk before it ends. */
+const CLOSE_MS = { embedded: 130_000, given: 10_000 }
+/** For the last log lines, once everything is closed. */
+const EXIT_MS = 2_000
 
 export const startCommand: Command = {
   summary: 'run the gateway',
@@ -25,47 +33,64 @@ export const startCommand: Command = {
     if (!ROLES.includes(role)) throw new UsageError('--role must be api, worker or all')
     const config = loadConfig()
     const log = makeLog({ level: config.LOG_LEVEL, pretty: process.stdout.isTTY === true })
-    const signal = untilSignal(log)
-    let onLost: (error: Error) => void = () => {}
-    const lost = new Promise<Error>(resolve => {
-      onLost = resolve
-    })
-    const storage = await openStorage(config, { use: 'gateway', say: line => log.info(line), onLost, log })
-    let finished = false
+    const stop = watchForStop(log)
+    const started: Started = {}
+    const starting = start(config, role, log, stop, started)
     try {
-      log.info(`Database: ${storage.where}`)
-      log.info(
-        `Provider: ${told(config.EMAIL_PROVIDER)}; lane: ${config.REDIS_URL ? 'bullmq' : 'direct'}; role: ${role}`,
-      )
-      // Loaded here: every other command starts in half the time without it.
-      const { startGateway } = await import('../main.ts')
-      const gateway = await startGateway(config, storage, role, log)
-      if (gateway.url)
-        log.info(
-          `API at ${gateway.url}, documentation at ${gateway.url}/docs, captured e-mails at ${gateway.url}/admin/inbox`,
-        )
-      else log.info('Sending the e-mails of this database')
-      for (const line of await firstStart(config, storage, gateway.url)) console.log(line)
-      const reason = await Promise.race([signal, lost])
-      finished = await drain(gateway, log)
-      if (reason) throw new CommandFailed(`The embedded database is lost: ${reason.message}`)
+      const reason = await Promise.race([stop.reason, starting.then(() => stop.reason)])
+      if (reason.kind === 'failed') throw reason.error
     } finally {
-      await storage.close()
+      const breakOffMs = BREAK_OFF_MS[config.DATABASE_URL ? 'given' : 'embedded']
+      await within(breakOffMs, starting).catch(() => {})
+      await stopAll(started, log)
+      // A connection that is still being waited for must not keep the process.
+      setTimeout(() => process.exit(), EXIT_MS).unref()
     }
     log.info('Stopped')
-    // A connection that is still being waited for must not keep the process.
-    if (!finished) process.exit(0)
     return null
   },
+}
+
+/** What there is to stop, also when the start is broken off or fails half-way. */
+type Started = { storage?: Storage; gateway?: Gateway }
+
+/** The steps of a start, in order. A stop that is asked for meanwhile ends it after the step it is at. */
+async function start(config: Config, role: Role, log: Logger, stop: StopWatch, started: Started): Promise<void> {
+  const onLost = (error: Error) => stop.fail(new CommandFailed(`The embedded database is lost: ${error.message}`))
+  const storage = await openStorage(config, { use: 'gateway', say: line => log.info(line), onLost, log })
+  started.storage = storage
+  log.info(`Database: ${storage.where}`)
+  log.info(`Provider: ${told(config.EMAIL_PROVIDER)}; lane: ${config.REDIS_URL ? 'bullmq' : 'direct'}; role: ${role}`)
+  if (stop.now()) return
+  // Shown before the port is open: a start that fails after this would otherwise have made a key that nobody knows.
+  const first = await prepareFirstUse(config, storage)
+  for (const line of secretLines(config, first)) console.log(line)
+  if (stop.now()) return
+  // Loaded here: every other command starts in half the time without it.
+  const { startGateway } = await import('../main.ts')
+  const gateway = await startGateway(config, storage, role, log)
+  started.gateway = gateway
+  if (gateway.url)
+    log.info(
+      `API at ${gateway.url}, documentation at ${gateway.url}/docs, captured e-mails at ${gateway.url}/admin/inbox`,
+    )
+  else log.info('Sending the e-mails of this database')
+  for (const line of firstCurl(gateway.url, first)) console.log(line)
 }
 
 const told = (providers: string[]) =>
   providers.includes('capture') ? 'capture (a local inbox, nothing leaves this machine)' : providers.join(', then ')
 
-/** What a newcomer needs, made and shown once. */
-async function firstStart(config: Config, storage: Storage, url: string): Promise<string[]> {
+/** Made by the very first start only; null where it exists already. */
+type FirstUse = { apiKey: string | null; password: string | null }
+
+async function prepareFirstUse(config: Config, storage: Storage): Promise<FirstUse> {
   const password = await ensureAdministrator(config, storage)
-  const apiKey = await ensureDemoCompany(config, storage)
+  return { password, apiKey: await ensureDemoCompany(config, storage) }
+}
+
+/** What a newcomer needs, shown once. */
+function secretLines(config: Config, { apiKey, password }: FirstUse): string[] {
   if (!apiKey && !password) return []
   return [
     '',
@@ -73,17 +98,21 @@ async function firstStart(config: Config, storage: Storage, url: string): Promis
     '',
     ...(apiKey ? ['  Company         demo', `  API key         ${apiKey}`] : []),
     ...(password ? [`  Administrator   ${config.ADMIN_USER}`, `  Password        ${password}`] : []),
-    ...(apiKey && url ? ['', '  Send your first e-mail:', '', ...firstCurl(url, apiKey)] : []),
     '',
   ]
 }
 
-function firstCurl(url: string, apiKey: string): string[] {
+function firstCurl(url: string, { apiKey }: FirstUse): string[] {
+  if (!apiKey || !url) return []
   return [
+    '',
+    '  Send your first e-mail:',
+    '',
     `curl -sS ${url}/v1/email/send -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' \\`,
     `  -d '{"to":"maria@example.com","subject":"Hello","html":"<p>It works.</p>"}'`,
     '',
     `  and look at it: ${url}/admin/inbox`,
+    '',
   ]
 }
 
@@ -108,25 +137,9 @@ async function ensureDemoCompany(config: Config, storage: Storage): Promise<stri
   return apiKey
 }
 
-function untilSignal(log: Logger): Promise<null> {
-  return new Promise(resolve => {
-    const onSignal = (signal: NodeJS.Signals) => {
-      log.info(`${signal}: finishing what is under way; a second signal ends at once`)
-      process.on('SIGTERM', () => process.exit(1)).on('SIGINT', () => process.exit(1))
-      resolve(null)
-    }
-    process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
-  })
-}
-
-/** Answers whether everything ended in time. */
-async function drain(gateway: Gateway, log: Logger): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<'late'>(resolve => {
-    timer = setTimeout(() => resolve('late'), DRAIN_MS)
-  })
-  const ended = await Promise.race([gateway.stop(), deadline])
-  clearTimeout(timer)
-  if (ended === 'late') log.warn('Not everything finished in time; its leases will return it')
-  return ended !== 'late'
+async function stopAll({ gateway, storage }: Started, log: Logger): Promise<void> {
+  const failed = (error: unknown) => log.warn({ err: error }, 'Not everything could be stopped')
+  if (gateway && !(await within(DRAIN_MS, gateway.stop().catch(failed))))
+    log.warn('Not everything finished in time; its leases will return it')
+  if (storage) await within(CLOSE_MS[storage.alone ? 'embedded' : 'given'], storage.close().catch(failed))
 }

@@ -16,6 +16,8 @@ type Migration = { version: number; name: string; path: string }
 /** Brings the database to this code's version. Forward only; each file is one transaction. */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: databaseUrl })
+  // A connection that is lost between two statements is an event; the next statement fails and says so.
+  client.on('error', () => {})
   await client.connect()
   try {
     // A migration may rewrite a table, and another process's may be waited for.
