@@ -200,5 +200,19 @@ function toUnit(request: AcceptRequest, drafts: Draft[], refusals: Map<number, R
   ]
   if (!idempotency) return { drafts, strict, idempotency: null, refusedBefore }
   const fingerprint = createHmac('sha256', deps.pepper).update(canonicalJson(idempotency.writtenBody)).digest('hex')
-  return { drafts, strict, idempotency: { key: idempotency.key, fingerprint }, refusedBefore }
+  return {
+    drafts,
+    strict,
+    idempotency: { key: storedKey(idempotency.key, request.caller, deps), fingerprint },
+    refusedBefore,
+  }
+}
+
+/**
+ * A key stands for a request of its company in its mode: a test e-mail must not answer for a live one. Hashed with the pepper,
+ * since callers make keys of order numbers and addresses.
+ */
+function storedKey(key: string, { companyId, test }: Caller, { pepper }: AcceptDeps): string {
+  const scope = `idempotency ${test ? 'test' : 'live'} ${companyId}`
+  return createHmac('sha256', pepper).update(`${scope} ${key}`).digest('base64url')
 }
