@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { uuidv7 } from './contracts/uuid.ts'
-import { type AttemptStart, startAttempts } from './db/attempts.ts'
+import type { AttemptStart } from './db/attempts.ts'
 import { handBack } from './db/claim.ts'
 import { endLeases, renewLeases } from './db/leases.ts'
 import { type Database, together, untilItIsBack } from './db/pool.ts'
@@ -25,6 +25,7 @@ import { Batcher } from './pipeline/batcher.ts'
 import { type ClaimOptions, claimFairly } from './pipeline/claim-fairly.ts'
 import type { HtmlChecker } from './pipeline/html-check.ts'
 import { type ReportsOfSend, reportsOf } from './pipeline/keep-reports.ts'
+import { commitStarts } from './pipeline/start-attempts.ts'
 import { timeLimit } from './pipeline/time-limit.ts'
 
 /** Starts and settlements of concurrent attempts share commits. */
@@ -38,8 +39,12 @@ const GATHERED = 64
 const STARTED_AHEAD_MS = 14
 /** Seed 000: the call really ends after 30 seconds. */
 const PROVIDER_TIMEOUT_MS = 30_000
-/** How long a provider's answer is kept while Postgres is away: dropped, it would become UNKNOWN, and perhaps a duplicate. */
-const SETTLE_PATIENCE_MS = 60_000
+/**
+ * How long a provider's answer, or a start that may be committed, is kept while Postgres is away: dropped, it would become UNKNOWN,
+ * and perhaps a duplicate. A failover takes minutes; a process that is told to stop is not waited for that long.
+ */
+const OUTAGE_PATIENCE_MS = 300_000
+const STOPPING_PATIENCE_MS = 60_000
 /** The line looks for mail this often when nobody calls, and for mail whose time has come. */
 export const IDLE_MS = 250
 /**
@@ -132,19 +137,19 @@ function makeAttempt(
   gate: Gate,
 ): AttemptDeps {
   const told = attemptLog(log)
+  const patienceMs = () => (gate.closed ? STOPPING_PATIENCE_MS : OUTAGE_PATIENCE_MS)
   return {
     starts: new Batcher({
       ...START_BATCH,
-      flush: (batch: AttemptStart[]) => together(batch, some => startAttempts(db.line.starts, some)),
+      flush: (batch: AttemptStart[]) => commitStarts(db.line.starts, batch, patienceMs),
     }),
     settlements: new Batcher({
       ...LINE_BATCH,
       gather: { ms: GATHER_MS, enough: Math.min(GATHERED, config.WORKER_CONCURRENCY) },
       flush: (batch: Settlement[]) =>
-        untilItIsBack(
-          () => together(batch, some => settleAttempts(db.line.settlements, some)),
-          SETTLE_PATIENCE_MS,
-        ).finally(onSettled),
+        untilItIsBack(() => together(batch, some => settleAttempts(db.line.settlements, some)), patienceMs).finally(
+          onSettled,
+        ),
     }),
     handBacks: new Batcher({
       ...LINE_BATCH,
@@ -163,7 +168,7 @@ function makeAttempt(
     attachments: outboxId => loadAttachments(db.pool, outboxId),
     luggage: makeLuggage(),
     html,
-    keepReports: sent => keepReports(db, sent, reported),
+    keepReports: sent => keepReports(db, sent, reported, patienceMs),
     graceSeconds: config.UNKNOWN_GRACE_SECONDS,
     limit: timeLimit(PROVIDER_TIMEOUT_MS),
     random: Math.random,
@@ -179,8 +184,13 @@ function makeAttempt(
   }
 }
 
-async function keepReports(db: Database, sent: ReportsOfSend, reported: () => void): Promise<() => void> {
-  await untilItIsBack(() => storeProviderEvents(db.hot, reportsOf(sent)), SETTLE_PATIENCE_MS)
+async function keepReports(
+  db: Database,
+  sent: ReportsOfSend,
+  reported: () => void,
+  patienceMs: () => number,
+): Promise<() => void> {
+  await untilItIsBack(() => storeProviderEvents(db.hot, reportsOf(sent)), patienceMs)
   return reported
 }
 

@@ -33,3 +33,8 @@ export async function readHealth(db: Queryable): Promise<Health> {
   )
   return row!
 }
+
+/** Fails when the database does not answer. */
+export async function ping(db: Queryable): Promise<void> {
+  await run(db, 'ping', 'select 1', [])
+}

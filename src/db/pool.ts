@@ -214,13 +214,14 @@ export async function together<In, Out>(items: In[], write: (items: In[]) => Pro
 const BACK_CHECK_MS = 200
 
 /** For what is known here and nowhere else: tries again until the database is back, for so long. `write` must bear repetition. */
-export async function untilItIsBack<Out>(write: () => Promise<Out>, patienceMs: number): Promise<Out> {
-  const deadlineMs = performance.now() + patienceMs
+export async function untilItIsBack<Out>(write: () => Promise<Out>, patienceMs: number | (() => number)): Promise<Out> {
+  const beganMs = performance.now()
+  const isOver = () => performance.now() - beganMs > (typeof patienceMs === 'number' ? patienceMs : patienceMs())
   for (;;) {
     try {
       return await write()
     } catch (error) {
-      if (!(error instanceof DatabaseUnavailable) || performance.now() > deadlineMs) throw error
+      if (!(error instanceof DatabaseUnavailable) || isOver()) throw error
       await sleep(BACK_CHECK_MS)
     }
   }

@@ -9,18 +9,26 @@ export type HeldLeasesOptions = {
 
 /** A lease left behind would take a later try of its e-mails for one of a lost worker. */
 const LONELY_MS = 250
+/** After a renewal failed. A database that is back must hear of this process before others take its leases for those of a dead one. */
+const RENEW_AGAIN_MS = 500
 
 /** The leases of this process: renewed while there is work under them, ended when all of it is settled. */
 export class HeldLeases {
   readonly #options: HeldLeasesOptions
   readonly #open = new Map<string, { items: number; unsettled: boolean }>()
   #ended: string[] = []
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
+  #stopped = false
   #lonely: NodeJS.Timeout | null = null
 
   constructor(options: HeldLeasesOptions) {
     this.#options = options
-    this.#timer = setInterval(() => void this.#renew(), options.renewEveryMs)
+    this.#renewIn(options.renewEveryMs)
+  }
+
+  #renewIn(ms: number): void {
+    if (this.#stopped) return
+    this.#timer = setTimeout(() => void this.#renew(), ms)
     this.#timer.unref()
   }
 
@@ -70,17 +78,21 @@ export class HeldLeases {
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#stopped = true
+    clearTimeout(this.#timer)
     if (this.#lonely) clearTimeout(this.#lonely)
     await this.endNow()
   }
 
   async #renew(): Promise<void> {
-    if (this.#open.size === 0) return
+    const { renew, renewEveryMs, log } = this.#options
+    let nextMs = renewEveryMs
     try {
-      await this.#options.renew([...this.#open.keys()])
+      if (this.#open.size > 0) await renew([...this.#open.keys()])
     } catch (error) {
-      this.#options.log.warn({ err: error }, 'Could not renew leases; trying again')
+      log.warn({ err: error }, 'Could not renew leases; trying again')
+      nextMs = Math.min(RENEW_AGAIN_MS, renewEveryMs)
     }
+    this.#renewIn(nextMs)
   }
 }

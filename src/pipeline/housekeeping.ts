@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
 import { purgeOldPayloads } from '../db/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/expiry.ts'
+import { ping } from '../db/health.ts'
 import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
 import { returnExpiredLeases } from '../db/leases.ts'
 import { ensurePartitions } from '../db/partitions.ts'
@@ -27,11 +28,14 @@ export type HousekeepingOptions = {
 type Chore = {
   name: string
   everyMs: number
+  /** After a failure, one round is left out once the database is back. */
+  waitsAfterFailure?: boolean
   run: (db: Queryable, options: HousekeepingOptions, log: Logger) => Promise<unknown>
 }
 
 const CHORES: Chore[] = [
-  { name: 'return-expired-leases', everyMs: 5_000, run: returnLeases },
+  // While the database was away, living workers could not renew their leases either: they do it first.
+  { name: 'return-expired-leases', everyMs: 5_000, waitsAfterFailure: true, run: returnLeases },
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
   { name: 'take-up-strays', everyMs: 3_600_000, run: lookForStrays },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
@@ -74,12 +78,22 @@ async function purgeEvents(db: Queryable, { retentionDays }: HousekeepingOptions
 
 /** What keeps the line clean while it works. Each chore is safe to run in several processes at once, and runs once at a time in each. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => void {
-  const stops = CHORES.map(({ name, everyMs, run }) =>
+  const stops = CHORES.map(({ name, everyMs, waitsAfterFailure, run }) =>
     periodically(
       everyMs,
-      () => run(db, options, log),
+      waitsAfterFailure ? waitingAfterFailure(db, () => run(db, options, log)) : () => run(db, options, log),
       error => log.warn({ err: error, chore: name }, 'Housekeeping failed; it is tried again'),
     ),
   )
   return () => stops.forEach(stop => void stop())
+}
+
+export function waitingAfterFailure(db: Queryable, run: () => Promise<unknown>): () => Promise<unknown> {
+  let failed = false
+  return async () => {
+    const wait = failed
+    failed = true
+    await (wait ? ping(db) : run())
+    failed = false
+  }
 }

@@ -42,6 +42,7 @@ describe.concurrent(`Postgres killed with SIGKILL ${KILLS} times under load`, ()
       const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
       expect(broken).toEqual([])
       expect(figures.duplicates, 'the workers live and know the answers').toBe(0)
+      expect(figures.unknown, 'the workers live and know whom they called').toBe(0)
       expect(scene.refused.length, 'requests that met no database').toBeGreaterThan(0)
       for (const answer of scene.refused) {
         expect(answer.status, answer.text).toBe(503)
@@ -51,7 +52,7 @@ describe.concurrent(`Postgres killed with SIGKILL ${KILLS} times under load`, ()
       report({
         done: `${KILLS} kills of the postmaster and its children, ${scene.accepted.size} e-mails, half of them hold`,
         checked:
-          '503 as problem+json meanwhile; every 202 is there and ends; no duplicate: the workers keep the answers meanwhile',
+          '503 as problem+json meanwhile; every 202 is there and ends; no duplicate and no UNKNOWN: the workers keep the answers meanwhile and know whom they called',
         figures: {
           ...figures,
           'answers 503': scene.refused.length,
