@@ -179,6 +179,52 @@ export function suppressionPolicy(settings: Settings): SuppressionPolicy {
   }
 }
 
+/** What others may read of this process's settings: everything that decides where mail goes, and nothing that opens a door. */
+const RECORDED = [
+  'HOST',
+  'PORT',
+  'PUBLIC_URL',
+  'EMAIL_PROVIDER',
+  'EMAIL_FROM',
+  'AWS_REGION',
+  'AWS_ENDPOINT_URL_SESV2',
+  'SES_CONFIGURATION_SET',
+  'SNS_TOPIC_ARNS',
+  'SNS_REGIONS',
+  'RESEND_BASE_URL',
+  'SEND_RATE_PER_SECOND',
+  'WORKER_CONCURRENCY',
+  'MAX_JOBS_PER_TENANT_BATCH',
+  'LEASE_SECONDS',
+  'UNKNOWN_GRACE_SECONDS',
+  'RETRY_POLICY',
+  'SUPPRESSION_SCOPE',
+  'WEBHOOK_ALLOW_PRIVATE',
+] as const satisfies (keyof Settings)[]
+
+export type RecordedSettings = Partial<Pick<Settings, (typeof RECORDED)[number]>> & {
+  /** Only where they lead, without user, password and options. */
+  SMTP_URL?: string
+  REDIS_URL?: string
+  /** Only that it is set. */
+  RESEND_WEBHOOK_SECRET?: boolean
+}
+
+/** A named list, not all but some: a secret that is added to the settings later stays out by itself. */
+export function recordedSettings(settings: Settings): RecordedSettings {
+  return {
+    ...Object.fromEntries(RECORDED.filter(name => settings[name] !== undefined).map(name => [name, settings[name]])),
+    ...(settings.SMTP_URL && { SMTP_URL: withoutSecrets(settings.SMTP_URL) }),
+    ...(settings.REDIS_URL && { REDIS_URL: withoutSecrets(settings.REDIS_URL) }),
+    ...(settings.RESEND_WEBHOOK_SECRET && { RESEND_WEBHOOK_SECRET: true }),
+  }
+}
+
+function withoutSecrets(url: string): string {
+  const { protocol, host, pathname } = new URL(url)
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
+}
+
 /** That later versions of the SDK will ask for Node 22 is for whoever raises its version, not for whoever runs this one. */
 export function hushAwsSdk(env: NodeJS.ProcessEnv = process.env): void {
   env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'

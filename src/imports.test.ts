@@ -18,6 +18,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'main-storage.ts': ['config.ts', 'db'],
   'main-accept.ts': ['config.ts', 'contracts', 'db', 'pipeline'],
   'main-providers.ts': ['config.ts', 'contracts', 'telemetry', 'db', 'providers', 'pipeline'],
+  'main-process.ts': ['config.ts', 'main-providers.ts', 'contracts', 'db', 'pipeline'],
   'main-bullmq.ts': ['main-line.ts', 'contracts', 'db', 'lanes', 'pipeline'],
   'main-line.ts': [
     'config.ts',
@@ -51,6 +52,8 @@ const MAY_IMPORT: Record<string, string[]> = {
     'config.ts',
     'main.ts',
     'main-accept.ts',
+    'main-process.ts',
+    'main-providers.ts',
     'main-storage.ts',
     'contracts',
     'telemetry',

@@ -32,7 +32,7 @@ export type SpawnedGateway = {
 }
 
 type Environment = { env?: Record<string, string>; cwd?: string }
-type GatewayOptions = Environment & { role?: Role }
+type GatewayOptions = Environment & { role?: Role; args?: string[] }
 
 const children = new Set<ChildProcess>()
 const dataDirs = new Set<string>()
@@ -98,8 +98,9 @@ export async function spawnGateway(options: GatewayOptions = {}): Promise<Spawne
 }
 
 /** Starts the gateway and does not wait: for those that are to be killed, or to refuse. */
-export function launchGateway({ env, cwd, role }: GatewayOptions = {}) {
-  return watched(launch(['start', ...(role ? ['--role', role] : [])], { ...(env && { env }), ...(cwd && { cwd }) }))
+export function launchGateway({ env, cwd, role, args = [] }: GatewayOptions = {}) {
+  const words = ['start', ...(role ? ['--role', role] : []), ...args]
+  return watched(launch(words, { ...(env && { env }), ...(cwd && { cwd }) }))
 }
 
 /** A shell script that goes on until its group is told to stop. */

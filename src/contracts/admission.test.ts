@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { explainDenial } from './admission.ts'
+
+const DIFFERING = [{ process: 'worker gw1:17', providers: ['smtp'] }]
+
+test('capture on a database whose mail is for a real provider is refused, with the setting and the step that allows it', () => {
+  const denial = explainDenial(['capture'], { recorded: ['ses', 'resend'], differing: [] }, false)
+  expect(denial.kind).toBe('refused')
+  expect(denial.reason).toMatch(
+    /^EMAIL_PROVIDER is capture here .* for ses,resend: .*EMAIL_PROVIDER=ses,resend.*--allow-capture/,
+  )
+})
+
+test('capture that was allowed waits for the processes that really send', () => {
+  const denial = explainDenial(['capture'], { recorded: ['smtp'], differing: DIFFERING }, true)
+  expect(denial).toEqual({
+    kind: 'wait',
+    reason:
+      'EMAIL_PROVIDER is capture here and smtp at worker gw1:17: this process takes no mail until those that differ are stopped.',
+  })
+})
+
+test('another provider waits, and names every process that differs', () => {
+  const differing = [...DIFFERING, { process: 'api gw2:18', providers: ['smtp', 'ses'] }]
+  expect(explainDenial(['ses'], { recorded: ['smtp'], differing }, false)).toMatchObject({
+    kind: 'wait',
+    reason: expect.stringContaining('smtp at worker gw1:17, smtp,ses at api gw2:18'),
+  })
+})
+
+test('a process that was killed is waited for although nobody can be named', () => {
+  const denial = explainDenial(['ses'], { recorded: ['smtp'], differing: [] }, false)
+  expect(denial).toMatchObject({ kind: 'wait', reason: expect.stringContaining('smtp at a process that ended') })
+})
