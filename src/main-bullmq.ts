@@ -11,7 +11,7 @@ import { BullmqLane } from './lanes/bullmq.ts'
 import { CrowdRedis } from './lanes/crowd-redis.ts'
 import { type FedQueue, Feeder } from './lanes/feeder.ts'
 import type { HeldLeases } from './lanes/held-leases.ts'
-import { checkRedisSettings, sentenceOf } from './lanes/redis-settings.ts'
+import { checkRedisSettings, sentenceOf, WITHOUT_ITS_CHECKS } from './lanes/redis-settings.ts'
 import { IDLE_MS, type LaneParts } from './main-line.ts'
 import { type AttemptDeps, attemptEmail } from './pipeline/attempt-email.ts'
 import { Batcher } from './pipeline/batcher.ts'
@@ -132,7 +132,7 @@ function openQueue(redis: Redis, log: Logger): FedQueue & { close(): Promise<voi
 
   async function ready(): Promise<Queue> {
     if (open) return open
-    const made = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true })
+    const made = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true, ...WITHOUT_ITS_CHECKS })
     made.on('error', error => log.debug({ err: error }, 'The queue is out of reach'))
     try {
       await made.waitUntilReady()

@@ -9,6 +9,7 @@ import { type Feeder, jobsInHand } from './feeder.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { InHand, Lane } from './lane.ts'
 import { Pace } from './pace.ts'
+import { WITHOUT_ITS_CHECKS } from './redis-settings.ts'
 
 /** A worker that dies keeps its jobs locked this long; its e-mails' leases run out on their own. */
 const LOCK_MS = 15_000
@@ -56,6 +57,7 @@ export class BullmqLane<Content> implements Lane {
     const { connection, concurrency, feeder } = this.#options
     this.#worker ??= new CrowdWorker(BULLMQ_QUEUE_NAME, (job => this.#run(job)) satisfies Processor, {
       connection,
+      ...WITHOUT_ITS_CHECKS,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
       runRetryDelay: TRY_AGAIN_MS,

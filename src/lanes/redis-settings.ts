@@ -9,6 +9,15 @@ const WANTED: [setting: string, wanted: string][] = [
   ['maxmemory-policy', 'noeviction'],
 ]
 
+/** What BullMQ needs for all that is used of it. It works from version 5 on, and recommends this one. */
+const OLDEST = '6.2.0'
+
+/**
+ * For every queue and worker of BullMQ, which would write its own findings to the console at each connection, between the lines of
+ * the log. The same is checked here, once.
+ */
+export const WITHOUT_ITS_CHECKS = { skipVersionCheck: true } as const
+
 /** Settings that differ from what they should be; found null: this Redis does not tell (managed ones often refuse CONFIG). */
 export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promise<RedisFinding[]> {
   const redis = new Redis(url, {
@@ -28,6 +37,9 @@ export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promis
       throw reason ?? error
     })
     const findings: RedisFinding[] = []
+    const version = await versionOf(redis)
+    if (version !== null && isOlder(version, OLDEST))
+      findings.push({ setting: 'version', wanted: OLDEST, found: version })
     for (const [setting, wanted] of WANTED) {
       const found = await settingOf(redis, setting)
       if (found !== wanted) findings.push({ setting, wanted, found })
@@ -47,7 +59,17 @@ async function settingOf(redis: Redis, setting: string): Promise<string | null> 
   }
 }
 
+async function versionOf(redis: Redis): Promise<string | null> {
+  const info = await redis.info('server').catch(() => '')
+  return /^redis_version:(\d+(?:\.\d+)*)/m.exec(info)?.[1] ?? null
+}
+
+export function isOlder(version: string, than: string): boolean {
+  return version.localeCompare(than, 'en', { numeric: true }) < 0
+}
+
 export function sentenceOf({ setting, wanted, found }: RedisFinding): string {
+  if (setting === 'version') return `Redis is version ${found}, should be ${wanted} or newer`
   if (found === null) return `Redis does not tell its ${setting}; make sure that it is ${wanted}`
   return `Redis has ${setting} ${found}, should be ${wanted}: redis-cli CONFIG SET ${setting} ${wanted}, and the same in redis.conf`
 }

@@ -120,7 +120,7 @@ export class Courier {
 
   /** One claim and its start. Answers whether the walk over the endpoints goes on. */
   async #round(): Promise<boolean> {
-    await sleep(this.#claimAtMs - performance.now())
+    await sleep(Math.max(0, this.#claimAtMs - performance.now()))
     this.#woken = false
     const most = this.#pace.left()
     if (most.healthy < WORTH_A_CLAIM) return false
