@@ -11,8 +11,12 @@ export interface ErrorRule {
   readonly code: string
   readonly category: ErrorCategory
   readonly retryable: boolean
-  /** The provider, not the e-mail, is at fault: its breaker opens, the mail waits and spends no attempt (decision 13). */
-  readonly effect?: 'open-breaker'
+  /**
+   * What the answer means for the provider. In each case the e-mail has not failed: it waits and spends no attempt.
+   * open-breaker: quota, pause or credentials, the provider is parked at once. slow-down: it limits the send rate.
+   * no-connection: no connection could be made, so nothing left; a few in a row park the provider.
+   */
+  readonly effect?: 'open-breaker' | 'slow-down' | 'no-connection'
   /** The provider may have accepted the e-mail all the same (decision 33). */
   readonly ambiguous?: true
 }
@@ -20,6 +24,8 @@ export interface ErrorRule {
 const BEHAVIOURS = {
   final: { retryable: false },
   retry: { retryable: true },
+  'retry-slower': { retryable: true, effect: 'slow-down' },
+  'retry-unconnected': { retryable: true, effect: 'no-connection' },
   'final-parked': { retryable: false, effect: 'open-breaker' },
   'retry-parked': { retryable: true, effect: 'open-breaker' },
   'final-ambiguous': { retryable: false, ambiguous: true },

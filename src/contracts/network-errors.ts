@@ -1,24 +1,27 @@
 import { type ErrorRow, errorRule, type Refinement, rulesBySaying } from './error-rules.ts'
 
+/** `error.code` of an answer that was longer than is read. */
+export const ANSWER_TOO_LARGE = 'ERR_ANSWER_TOO_LARGE'
+
 /**
- * `error.code` of Node, undici and nodemailer, and `error.name` of aborted calls. Only those that cannot have reached the
- * provider are plain retries; whatever broke after the connection stood is ambiguous (decision 33).
+ * `error.code` of Node, undici and nodemailer, and `error.name` of aborted calls. Where no connection was
+ * made, nothing can have left; whatever broke after the connection stood is ambiguous (decision 33).
  */
 export const NETWORK_ERRORS: readonly ErrorRow[] = [
-  ['ECONNREFUSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['ENOTFOUND', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['EAI_AGAIN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['EDNS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['EHOSTUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['EHOSTDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['ENETUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['ENETDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['EADDRNOTAVAIL', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['EMFILE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['EPROXY', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['UND_ERR_CLOSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
-  ['UND_ERR_PRX_TLS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'],
+  ['ECONNREFUSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['ENOTFOUND', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EAI_AGAIN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EDNS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EHOSTUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EHOSTDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['ENETUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['ENETDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EADDRNOTAVAIL', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EMFILE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EPROXY', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['UND_ERR_CLOSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['UND_ERR_PRX_TLS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
 
   ['ECONNRESET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['ECONNABORTED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
@@ -33,6 +36,9 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['ESOCKET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EPROTOCOL', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EMESSAGE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+
+  // Ours: the provider did answer, but nobody knows what.
+  [ANSWER_TOO_LARGE, '*_ANSWER_TOO_LARGE', 'TRANSIENT_ERROR', 'retry-ambiguous'],
 
   ['ETIMEDOUT', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
   ['ESOCKETTIMEDOUT', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
@@ -75,7 +81,7 @@ export const NETWORK_REFINEMENTS: readonly Refinement[] = [
     said: ['TimeoutError', 'ETIMEDOUT', 'ECONNRESET'],
     message:
       /^connect |establish(?:ing)? a connection|connection timeout|greeting never received|before secure TLS connection/i,
-    rule: errorRule('NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry'),
+    rule: errorRule('NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'),
   },
 ]
 

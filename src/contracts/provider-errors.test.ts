@@ -63,9 +63,10 @@ describe('quota, pause and credentials', () => {
 
 describe('the connection', () => {
   test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])(
-    'was never made: %s is a plain retry',
+    'was never made: %s, and nothing has left',
     code => {
-      expect(network(code)).toMatchObject({ code: 'NETWORK_ERROR', retryable: true, ambiguous: false })
+      const expected = { code: 'NETWORK_ERROR', retryable: true, unconnected: true, ambiguous: false }
+      expect(network(code)).toMatchObject(expected)
     },
   )
 
@@ -78,7 +79,7 @@ describe('the connection', () => {
     'TimeoutError',
     'AbortError',
   ])('may have carried the e-mail: %s is ambiguous', code => {
-    expect(network(code)).toMatchObject({ retryable: true, ambiguous: true })
+    expect(network(code)).toMatchObject({ retryable: true, unconnected: false, ambiguous: true })
   })
 
   test.each([
@@ -87,7 +88,7 @@ describe('the connection', () => {
     ['TimeoutError', 'Socket timed out without establishing a connection within 5000 ms'],
     ['ECONNRESET', 'Client network socket disconnected before secure TLS connection was established'],
   ])('was never made, says the message: %s %s', (code, message) => {
-    expect(network(code, message)).toMatchObject({ retryable: true, ambiguous: false })
+    expect(network(code, message)).toMatchObject({ retryable: true, unconnected: true, ambiguous: false })
   })
 
   test('a timeout carries the name of its provider', () => {
@@ -101,7 +102,46 @@ describe('the connection', () => {
   })
 })
 
+describe('a limit of the send rate', () => {
+  test.each([
+    'Throttling MaxSendRateExceeded TooManyRequestsException ThrottlingException RequestThrottled SlowDown',
+    'rate_limit_exceeded',
+  ])('is told by %s', names => {
+    for (const name of names.split(' '))
+      expect(ses(name), name).toMatchObject({ throttled: true, retryable: true, openBreaker: false, ambiguous: false })
+  })
+
+  test('is told by a 429 without a name, and by an SMTP server that means all mail', () => {
+    expect(classifyProviderError({ provider: 'resend', statusCode: 429 }).throttled).toBe(true)
+    const said = (message: string) => classifyProviderError({ provider: 'smtp', message })
+    expect(said('454 Throttling failure: Maximum sending rate exceeded').throttled).toBe(true)
+    expect(said('421 4.7.28 rate limited').throttled).toBe(true)
+    expect(said('450 4.7.28 too much mail for this domain'), 'one recipient’s').toMatchObject({
+      throttled: false,
+      deferred: true,
+    })
+  })
+
+  test('is not a spent daily quota', () => {
+    expect(ses('Throttling', 'Daily message quota exceeded.').throttled).toBe(false)
+    expect(ses('daily_quota_exceeded').throttled).toBe(false)
+  })
+})
+
 describe('SMTP', () => {
+  test.each(['421 busy', '450 4.2.0 greylisted', '451 4.7.1 try later', '452 4.2.2 full'])(
+    '%s is deferred',
+    message => {
+      expect(classifyProviderError({ provider: 'smtp', message })).toMatchObject({ deferred: true, retryable: true })
+    },
+  )
+
+  test('a refusal for good, and an answer over HTTP, are not', () => {
+    expect(classifyProviderError({ provider: 'smtp', message: '550 5.1.1 unknown' }).deferred).toBe(false)
+    expect(ses('ServiceUnavailable').deferred).toBe(false)
+    expect(network('ECONNREFUSED').deferred).toBe(false)
+  })
+
   test('the reply of the server says more than the code of the library', () => {
     const failure = classifyProviderError({
       provider: 'smtp',
@@ -145,13 +185,28 @@ describe('the unknown', () => {
     [429, 'SES_RATE_LIMITED', true],
     [408, 'SES_TIMEOUT', true],
   ])('status %i is %s, retryable: %s', (statusCode, code, retryable) => {
-    const failure = classifyProviderError({ provider: 'ses', name: 'NewException', statusCode })
+    const failure = classifyProviderError({ provider: 'ses', name: 'NewException', statusCode, ownForm: true })
     expect(failure).toMatchObject({ code, retryable, originalCode: 'NewException', ambiguous: false })
   })
 
-  test('status 401 is the credentials, and 504 may have been accepted', () => {
+  test.each([408, 500, 502, 503, 504, 520])(
+    'status %i that is not in the provider’s own form may come from a proxy that had passed the message on',
+    statusCode => {
+      const said = (ownForm: boolean, name?: string) =>
+        classifyProviderError({ provider: 'resend', statusCode, ownForm, name })
+      expect(said(false)).toMatchObject({ retryable: true, ambiguous: true })
+      expect(said(false, 'application_error'), 'a name proves nothing').toMatchObject({ ambiguous: true })
+      expect(said(true)).toMatchObject({ retryable: true, ambiguous: false })
+      expect(said(true, 'application_error')).toMatchObject({ retryable: true, ambiguous: false })
+    },
+  )
+
+  test('status 401 is the credentials, and a refusal stays one, whoever says it', () => {
     expect(classifyProviderError({ provider: 'resend', statusCode: 401 }).openBreaker).toBe(true)
-    expect(classifyProviderError({ provider: 'resend', statusCode: 504 }).ambiguous).toBe(true)
+    expect(classifyProviderError({ provider: 'resend', statusCode: 422, ownForm: false })).toMatchObject({
+      retryable: false,
+      ambiguous: false,
+    })
   })
 
   test('nothing known is transient, and not proof that nothing left', () => {
@@ -160,6 +215,9 @@ describe('the unknown', () => {
       category: 'TRANSIENT_ERROR',
       retryable: true,
       openBreaker: false,
+      throttled: false,
+      unconnected: false,
+      deferred: false,
       ambiguous: true,
       originalCode: null,
       message: 'SES_UNKNOWN_ERROR',

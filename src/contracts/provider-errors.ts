@@ -14,6 +14,8 @@ export interface ProviderError {
   name?: string | undefined
   /** HTTP. */
   statusCode?: number | undefined
+  /** The answer had the form of the provider's own errors, so it does not come from something in between. */
+  ownForm?: boolean | undefined
   smtpCode?: number | undefined
   enhancedStatus?: string | undefined
   /** `error.code` of Node, undici or nodemailer. */
@@ -26,6 +28,12 @@ export interface ProviderFailure {
   category: ErrorCategory
   retryable: boolean
   openBreaker: boolean
+  /** The provider limits the send rate. */
+  throttled: boolean
+  /** No connection could be made: nothing has left. */
+  unconnected: boolean
+  /** An SMTP server says that it may work later (4xx), as with greylisting. */
+  deferred: boolean
   ambiguous: boolean
   originalCode: string | null
   /** Masked, never blank. */
@@ -46,6 +54,9 @@ export function classifyProviderError(error: ProviderError): ProviderFailure {
     category: rule.category,
     retryable: rule.retryable,
     openBreaker: rule.effect === 'open-breaker',
+    throttled: rule.effect === 'slow-down',
+    unconnected: rule.effect === 'no-connection',
+    deferred: found.isReply && rule.retryable && !rule.effect,
     ambiguous: rule.ambiguous === true,
     originalCode: found.originalCode,
     message: maskSensitive(storable(error.message ?? '')) || (found.originalCode ?? code),
@@ -59,6 +70,8 @@ function storable(message: string): string {
 
 interface Found {
   said: string
+  /** An SMTP server said it. */
+  isReply: boolean
   originalCode: string | null
   rule: ErrorRule
 }
@@ -72,16 +85,20 @@ function findRule(error: ProviderError): Found {
   if (replyRule) {
     return {
       said: reply.code ?? '',
+      isReply: true,
       originalCode: [reply.code, reply.enhanced].filter(Boolean).join(' '),
       rule: replyRule,
     }
   }
-  for (const said of [networkCode, name]) {
+  // A name in an answer that a proxy may have made up is no evidence.
+  const isDoubtful = error.ownForm === false && saysNothing(statusCode)
+  for (const said of isDoubtful ? [networkCode] : [networkCode, name]) {
     const rule = ruleForName(said)
-    if (rule) return { said, originalCode: said, rule }
+    if (rule) return { said, isReply: false, originalCode: said, rule }
   }
   const originalCode = networkCode || name || (statusCode ? String(statusCode) : null)
-  return { said: '', originalCode, rule: ruleForHttpStatus(statusCode) ?? UNKNOWN_ERROR }
+  const rule = ruleForHttpStatus(statusCode, error.ownForm) ?? UNKNOWN_ERROR
+  return { said: '', isReply: false, originalCode, rule }
 }
 
 /** Libraries give the reply code and leave the enhanced status, sometimes both, in the text. */
@@ -103,20 +120,26 @@ export function ruleForName(name: string): ErrorRule | undefined {
   return SES_RULES.get(bare) ?? RESEND_RULES.get(bare) ?? NETWORK_RULES.get(bare)
 }
 
-/** An answer without a name we know: the provider's trouble passes, its refusal stays. */
-export function ruleForHttpStatus(statusCode: number): ErrorRule | undefined {
+/**
+ * An answer without a name we know: the provider's trouble passes, its refusal stays. A 408 or 5xx that is not in the provider's
+ * own form may come from a proxy that had passed the message on: it says nothing about the outcome.
+ */
+export function ruleForHttpStatus(statusCode: number, ownForm = false): ErrorRule | undefined {
   const known = HTTP_STATUS_RULES.get(String(statusCode))
-  if (known) return known
-  if (statusCode >= 500) return errorRule(`*_HTTP_${statusCode}`, 'TRANSIENT_ERROR', 'retry')
+  if (known) return known.ambiguous && ownForm ? errorRule(known.code, known.category, 'retry') : known
+  if (statusCode >= 500)
+    return errorRule(`*_HTTP_${statusCode}`, 'TRANSIENT_ERROR', ownForm ? 'retry' : 'retry-ambiguous')
   if (statusCode >= 400) return errorRule(`*_HTTP_${statusCode}`, 'PERMANENT_ERROR', 'final')
   return undefined
 }
 
+const saysNothing = (statusCode: number) => statusCode === 408 || statusCode >= 500
+
 /** HTTP answers without a name we know. */
 export const HTTP_STATUS_ERRORS: readonly ErrorRow[] = [
   ['401', '*_UNAUTHORIZED', 'CONFIGURATION_ERROR', 'final-parked'],
-  ['408', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry'],
-  ['429', '*_RATE_LIMITED', 'QUOTA_ERROR', 'retry'],
+  ['408', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+  ['429', '*_RATE_LIMITED', 'QUOTA_ERROR', 'retry-slower'],
   ['504', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
 ]
 

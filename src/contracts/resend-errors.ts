@@ -19,7 +19,7 @@ export const RESEND_ERRORS: readonly ErrorRow[] = [
   ['missing_required_field', 'RESEND_MISSING_REQUIRED_FIELD', 'VALIDATION_ERROR', 'final'],
   ['monthly_quota_exceeded', 'RESEND_MONTHLY_QUOTA_EXCEEDED', 'QUOTA_ERROR', 'retry-parked'],
   ['daily_quota_exceeded', 'RESEND_DAILY_QUOTA_EXCEEDED', 'QUOTA_ERROR', 'retry-parked'],
-  ['rate_limit_exceeded', 'RESEND_RATE_LIMIT_EXCEEDED', 'QUOTA_ERROR', 'retry'],
+  ['rate_limit_exceeded', 'RESEND_RATE_LIMIT_EXCEEDED', 'QUOTA_ERROR', 'retry-slower'],
   ['security_error', 'RESEND_SECURITY_ERROR', 'PERMANENT_ERROR', 'final'],
   ['application_error', 'RESEND_APPLICATION_ERROR', 'TRANSIENT_ERROR', 'retry'],
   ['internal_server_error', 'RESEND_INTERNAL_SERVER_ERROR', 'TRANSIENT_ERROR', 'retry'],

@@ -66,7 +66,10 @@ export const SMTP_ENHANCED_STATUSES: readonly ErrorRow[] = [
   ['5.7.27', 'SMTP_SENDER_NOT_AUTHENTICATED', 'CONFIGURATION_ERROR', 'final'],
 ]
 
-/** Amazon's SMTP interface answers 454 to a spent quota as well. */
+/**
+ * Amazon's SMTP interface answers 454 to a spent quota as well. Only a server that closes the session (421) speaks of all mail;
+ * 4.7.28 behind another code is about one recipient's domain, which must not slow down everybody.
+ */
 export const SMTP_REFINEMENTS: readonly Refinement[] = [
   {
     said: ['454'],
@@ -76,7 +79,12 @@ export const SMTP_REFINEMENTS: readonly Refinement[] = [
   {
     said: ['454'],
     message: /throttling|sending rate/i,
-    rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry'),
+    rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
+  },
+  {
+    said: ['421'],
+    message: /\b4\.7\.28\b|rate limit|too many (?:messages|e-?mails)/i,
+    rule: errorRule('SMTP_RATE_LIMITED', 'QUOTA_ERROR', 'retry-slower'),
   },
 ]
 

@@ -1,4 +1,6 @@
+import { ANSWER_TOO_LARGE } from '../contracts/network-errors.ts'
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors.ts'
+import { answerTooLarge, MAX_ANSWER_BYTES } from './answer.ts'
 import type { OutgoingMessage, Provider, SendResult } from './provider.ts'
 import { providerTags } from './tags.ts'
 import { describeThrown, timedOut } from './thrown.ts'
@@ -6,7 +8,6 @@ import { describeThrown, timedOut } from './thrown.ts'
 export type ResendOptions = { apiKey: string; baseUrl?: string }
 
 const BASE_URL = 'https://api.resend.com'
-const ANSWER_BYTES = 64 * 1024
 
 /** fetch instead of the official SDK, which takes no signal: a call that cannot be ended keeps its lease for nothing. */
 export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): Provider {
@@ -18,7 +19,7 @@ export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): P
     // fetch's connections belong to the process, and idle ones do not hold it.
     close: async () => {},
     async send(message, signal) {
-      if (signal.aborted) return { kind: 'failed', failure: timedOut('resend', false) }
+      if (signal.aborted) return { kind: 'failed', failure: timedOut('resend', 'unsent') }
       try {
         const response = await fetch(endpoint, {
           method: 'POST',
@@ -29,7 +30,7 @@ export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): P
         })
         return await resultOf(response)
       } catch (error) {
-        return { kind: 'failed', failure: signal.aborted ? timedOut('resend', true) : toFailure(error) }
+        return { kind: 'failed', failure: signal.aborted ? timedOut('resend', 'left') : toFailure(error) }
       }
     },
   }
@@ -65,12 +66,18 @@ function toAttachment({ filename, contentType, contentId, base64 }: OutgoingMess
 
 async function resultOf(response: Response): Promise<SendResult> {
   const { ok, status: statusCode } = response
-  // A refusal is one by its status already, whatever becomes of its text.
-  const text = ok ? await readAnswer(response) : await readAnswer(response).catch(() => '')
-  const { id, name, message } = parseAnswer(text)
+  // A refusal is one by its status already, where its text was cut off.
+  const text = await readAnswer(response).catch(error => {
+    if (ok || error.code === ANSWER_TOO_LARGE) throw error
+    return ''
+  })
+  const { id, name, message, ownForm } = parseAnswer(text)
   if (ok && id) return { kind: 'sent', messageId: id, events: [] }
   const said = message ?? (ok ? 'Answer without an id' : text)
-  return { kind: 'failed', failure: classifyProviderError({ provider: 'resend', name, statusCode, message: said }) }
+  return {
+    kind: 'failed',
+    failure: classifyProviderError({ provider: 'resend', name, statusCode, ownForm, message: said }),
+  }
 }
 
 function toFailure(error: unknown): ProviderFailure {
@@ -84,17 +91,20 @@ async function readAnswer(response: Response): Promise<string> {
     chunks.push(chunk)
     bytes += chunk.length
     // Leaving the loop cancels the rest.
-    if (bytes > ANSWER_BYTES) break
+    if (bytes > MAX_ANSWER_BYTES) throw answerTooLarge()
   }
-  return Buffer.concat(chunks).toString('utf8', 0, ANSWER_BYTES)
+  return Buffer.concat(chunks).toString()
 }
 
-type Answer = { id?: string | undefined; name?: string | undefined; message?: string | undefined }
+/** ownForm: `{ statusCode, name, message }`, as all errors of Resend are. */
+type Answer = { id?: string; name?: string; message?: string; ownForm?: boolean }
 
 function parseAnswer(text: string): Answer {
   try {
-    const { id, name, message } = Object(JSON.parse(text)) as Record<string, unknown>
-    return { id: wordsIn(id), name: wordsIn(name), message: wordsIn(message) }
+    const answer = Object(JSON.parse(text)) as Record<string, unknown>
+    const [id, name, message] = [wordsIn(answer.id), wordsIn(answer.name), wordsIn(answer.message)]
+    const ownForm = typeof answer.statusCode === 'number' && !!name && !!message
+    return { ...(id && { id }), ...(name && { name }), ...(message && { message }), ownForm }
   } catch {
     return {}
   }

@@ -1,12 +1,15 @@
+import { Readable } from 'node:stream'
 import {
   GetAccountCommand,
   type GetAccountCommandOutput,
   SESv2Client,
   type SESv2ClientConfig,
+  SESv2ServiceException,
   SendEmailCommand,
 } from '@aws-sdk/client-sesv2'
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors.ts'
 import { keepAliveAgents } from './agents.ts'
+import { limitAnswer } from './answer.ts'
 import type { OutgoingMessage, Provider, ProviderQuota, SendResult } from './provider.ts'
 import { toSesRequest } from './ses-request.ts'
 import { describeThrown, orAborted, timedOut } from './thrown.ts'
@@ -34,6 +37,7 @@ const REQUEST_MS = 60_000
 
 export function sesProvider(options: SesOptions): Provider {
   const client = new SESv2Client(clientConfig(options))
+  limitAnswers(client)
   return {
     name: options.name,
     recognisesAttempts: false,
@@ -62,19 +66,39 @@ function clientConfig(options: SesOptions): SESv2ClientConfig {
   }
 }
 
+/** Next to the wire, before the SDK collects the body. */
+function limitAnswers(client: SESv2Client): void {
+  client.middlewareStack.add(
+    next => async args => {
+      const result = await next(args)
+      const response = result.response as SesResponse
+      if (response.body instanceof Readable) response.body = limitAnswer(response.body)
+      return result
+    },
+    { step: 'deserialize', priority: 'low', name: 'limitAnswers' },
+  )
+}
+
+/** As much of the SDK's HttpResponse as is looked at. */
+type SesResponse = { headers?: Record<string, string>; body?: unknown }
+
 async function sendOnce(
   client: SESv2Client,
   message: OutgoingMessage,
   configurationSet: string | null,
   signal: AbortSignal,
 ): Promise<SendResult> {
+  if (signal.aborted) return { kind: 'failed', failure: timedOut('ses', 'unsent') }
   const command = new SendEmailCommand(await toSesRequest(message, configurationSet))
   // Until the last step of the SDK nothing has left: it may still be asking for credentials.
   let mayHaveLeft = false
+  let headers: SesResponse['headers']
   command.middlewareStack.add(
-    next => args => {
+    next => async args => {
       mayHaveLeft = !signal.aborted
-      return next(args)
+      const result = await next(args)
+      headers = (result.response as SesResponse).headers
+      return result
     },
     { step: 'deserialize', priority: 'low', name: 'noteHandover' },
   )
@@ -86,13 +110,23 @@ async function sendOnce(
       failure: classifyProviderError({ provider: 'ses', message: 'Answer without a message id' }),
     }
   } catch (error) {
-    return { kind: 'failed', failure: signal.aborted ? timedOut('ses', mayHaveLeft) : toFailure(error) }
+    return {
+      kind: 'failed',
+      failure: signal.aborted ? timedOut('ses', mayHaveLeft ? 'left' : 'unconnected') : toFailure(error, headers),
+    }
   }
 }
 
-function toFailure(error: unknown): ProviderFailure {
-  const { $metadata } = error as { $metadata?: { httpStatusCode?: number } }
-  return classifyProviderError({ provider: 'ses', statusCode: $metadata?.httpStatusCode, ...describeThrown(error) })
+function toFailure(error: unknown, headers: SesResponse['headers'] = {}): ProviderFailure {
+  const { $metadata, __type } = error as { $metadata?: { httpStatusCode?: number }; __type?: string }
+  return classifyProviderError({
+    provider: 'ses',
+    statusCode: $metadata?.httpStatusCode,
+    ...describeThrown(error),
+    // Of an error that was answered, `code` is whatever the body has under that name, and the SDK makes up a missing type.
+    ...(error instanceof SESv2ServiceException && { networkCode: undefined }),
+    ownForm: headers['x-amzn-errortype'] !== undefined || __type !== undefined,
+  })
 }
 
 export function toQuota(account: GetAccountCommandOutput): ProviderQuota {

@@ -24,14 +24,14 @@ export class SmtpPool {
     try {
       if (this.#closed) throw Object.assign(new Error('The provider is closed'), { code: 'ECONNECTION' })
       const kept = this.#takeIdle()
-      if (!kept) return await this.#run(await SmtpSession.open(this.#settings, signal), work, signal)
+      if (!kept) return await this.#run(await this.#open(progress, signal), work, signal)
       try {
         return await this.#run(kept, work, signal)
       } catch (error) {
         if (progress.bodyBegun || signal.aborted || !isHangUp(error as SmtpError)) throw error
       }
       // The server had hung up on an idle session: nobody has seen the message, and nobody has refused it.
-      return await this.#run(await SmtpSession.open(this.#settings, signal), work, signal)
+      return await this.#run(await this.#open(progress, signal), work, signal)
     } finally {
       this.#giveSlot()
     }
@@ -42,6 +42,13 @@ export class SmtpPool {
     for (const session of this.#busy) session.close()
     const idle = [...this.#idle.keys()]
     await Promise.all(idle.map(session => this.#dismiss(session)))
+  }
+
+  async #open(progress: SmtpProgress, signal: AbortSignal): Promise<SmtpSession> {
+    progress.opening = true
+    const session = await SmtpSession.open(this.#settings, signal)
+    progress.opening = false
+    return session
   }
 
   async #run<T>(session: SmtpSession, work: (session: SmtpSession) => Promise<T>, signal: AbortSignal): Promise<T> {

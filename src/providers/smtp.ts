@@ -3,6 +3,7 @@ import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import type { SMTPConnectionSendInfo } from 'nodemailer/lib/smtp-connection'
 import { maskSensitive } from '../contracts/masking.ts'
 import { classifyProviderError, type ProviderFailure, ruleForName } from '../contracts/provider-errors.ts'
+import { MAX_ANSWER_BYTES } from './answer.ts'
 import { bareAddress, composeMime, messageIdOf } from './mime.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
 import { SmtpPool } from './smtp-pool.ts'
@@ -43,6 +44,7 @@ export function smtpSettings(url: string): SmtpSettings {
     greetingTimeout: CONNECT_MS,
     dnsTimeout: CONNECT_MS,
     socketTimeout: SILENCE_MS,
+    maxResponseSize: MAX_ANSWER_BYTES,
     ...(auth && remote && !given.secure && { requireTLS: true }),
     ...given,
     ...(auth && { auth: { ...auth, credentials: { user: auth.user, pass: auth.pass } } }),
@@ -57,13 +59,14 @@ async function sendOnce(pool: SmtpPool, message: OutgoingMessage, signal: AbortS
   const mime = await composeMime(message)
   const recipients = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
   const envelope = { from: bareAddress(message.from), to: [...new Set(recipients)], size: mime.length }
-  const progress: SmtpProgress = { bodyBegun: false, dotSent: false }
+  const progress: SmtpProgress = { opening: false, bodyBegun: false, dotSent: false }
   try {
     const info = await pool.use(session => session.send(envelope, mime, progress), progress, signal)
     return { kind: 'sent', messageId: messageIdOf(message), events: refusedRecipients(info) }
   } catch (error) {
-    const { dotSent } = progress
-    return { kind: 'failed', failure: signal.aborted ? timedOut('smtp', dotSent) : toFailure(error, dotSent) }
+    const { opening, dotSent } = progress
+    const when = opening ? 'unconnected' : dotSent ? 'left' : 'unsent'
+    return { kind: 'failed', failure: signal.aborted ? timedOut('smtp', when) : toFailure(error, progress) }
   }
 }
 
@@ -80,8 +83,11 @@ function refusedRecipients({ rejectedErrors = [] }: SMTPConnectionSendInfo): Pro
   }))
 }
 
-/** A reply settles the matter. Without one it is open from the final dot on, and not before. */
-function toFailure(error: unknown, dotSent: boolean): ProviderFailure {
+/**
+ * A reply settles the matter. Without one it is open from the final dot on, and not before. Where no session could be opened, not
+ * even a reply is about the e-mail: an overloaded server, or one that blocks this machine, refuses everything.
+ */
+function toFailure(error: unknown, { opening, dotSent }: SmtpProgress): ProviderFailure {
   const { code, originalCode, response, responseCode, message } = error as SmtpError
   const tooLarge = code === 'EMESSAGE' && !responseCode && /size larger than allowed/.test(message)
   const failure = classifyProviderError({
@@ -92,7 +98,9 @@ function toFailure(error: unknown, dotSent: boolean): ProviderFailure {
     networkCode: originalCode && ruleForName(originalCode) ? originalCode : code,
     message: response ?? message,
   })
-  return { ...failure, ambiguous: dotSent && (!responseCode || failure.ambiguous) }
+  if (opening && !failure.openBreaker && !failure.throttled)
+    return { ...failure, retryable: true, unconnected: true, deferred: false, ambiguous: false }
+  return { ...failure, unconnected: false, ambiguous: dotSent && (!responseCode || failure.ambiguous) }
 }
 
 /** As the server would say it, had it been asked (RFC 3463). */

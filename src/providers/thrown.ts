@@ -32,10 +32,15 @@ function chainOf(error: unknown): Witness[] {
   return chain
 }
 
-/** The call was ended by its signal. Whether the message had left by then is for the caller to say. */
-export function timedOut(provider: ProviderName, mayHaveLeft: boolean): ProviderFailure {
+/**
+ * The call was ended by its signal. How far it had come is for the caller to say: the message may have left, there was not
+ * even a connection (nor the credentials for one), or neither is the case.
+ */
+export function timedOut(provider: ProviderName, when: 'left' | 'unconnected' | 'unsent'): ProviderFailure {
+  const mayHaveLeft = when === 'left'
   const message = mayHaveLeft ? 'No answer within the time limit' : 'Not handed over within the time limit'
-  return { ...classifyProviderError({ provider, name: 'AbortError', message }), ambiguous: mayHaveLeft }
+  const failure = classifyProviderError({ provider, name: 'AbortError', message })
+  return { ...failure, ambiguous: mayHaveLeft, unconnected: when === 'unconnected' }
 }
 
 /** Rejects as soon as the signal is aborted, also where the work does not listen to it. */

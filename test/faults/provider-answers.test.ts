@@ -119,6 +119,19 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
     })
   })
 
+  test('a 503 of a proxy behind which SES took the message: a held e-mail is not sent again', async context => {
+    const { report } = fault(context, 'A proxy answers 503 after SES took the message')
+    const ses = await startSesGateway(context)
+    const answer = { kind: 'text', status: 503, body: '<html>Service Unavailable</html>', accepted: true } as const
+    ses.fake.control({ rules: [{ match: { localPart: 'held' }, next: 1, answer }] })
+    const held = await ses.send('held', { onUnknown: 'hold' })
+    const told = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+    expect(typesOf(told)).toEqual(['QUEUED', ...STARTED, 'UNKNOWN'])
+    await ses.reaches(await ses.send('healthy'), ['SENT'])
+    expect(ses.fake.accepted.filter(one => one.outboxId === held)).toHaveLength(1)
+    report({ done: 'one held e-mail', checked: 'UNKNOWN, accepted once', figures: {} })
+  })
+
   const parking = rowsThat('final-parked', 'retry-parked')
   test.for(edition(oneOfEach(parking), parking))(
     '%s → %s: the provider is parked, mail waits and spends no attempt',

@@ -30,6 +30,9 @@ describe('an answer of Resend', () => {
       category,
       retryable,
       openBreaker: effect === 'open-breaker',
+      throttled: effect === 'slow-down',
+      unconnected: false,
+      deferred: false,
       ambiguous: ambiguous === true,
       originalCode: name,
       message: name,
@@ -47,14 +50,23 @@ describe('an answer of Resend', () => {
   })
 
   test.each([
-    [502, '<html>Bad gateway</html>', { code: 'RESEND_HTTP_502', retryable: true, ambiguous: false }],
-    [429, '', { code: 'RESEND_RATE_LIMITED', retryable: true, ambiguous: false }],
+    [502, '<html>Bad gateway</html>', { code: 'RESEND_HTTP_502', retryable: true, ambiguous: true }],
+    [408, '', { code: 'RESEND_TIMEOUT', retryable: true, ambiguous: true }],
+    [500, '{"message":"oops"}', { code: 'RESEND_HTTP_500', retryable: true, ambiguous: true }],
+    [503, '{"statusCode":503,"name":"new","message":"oops"}', { code: 'RESEND_HTTP_503', ambiguous: false }],
+    [429, '', { code: 'RESEND_RATE_LIMITED', throttled: true, ambiguous: false }],
     [401, 'null', { code: 'RESEND_UNAUTHORIZED', openBreaker: true, ambiguous: false }],
     [504, '[]', { code: 'RESEND_TIMEOUT', retryable: true, ambiguous: true }],
     [418, '{"name":7}', { code: 'RESEND_HTTP_418', retryable: false, ambiguous: false }],
     [200, 'not JSON', { code: 'RESEND_UNKNOWN_ERROR', retryable: true, ambiguous: true }],
     [200, '{"id":""}', { code: 'RESEND_UNKNOWN_ERROR', retryable: true, ambiguous: true }],
-    [500, `{"name":"application_error","message":"${'x'.repeat(200_000)}"}`, { code: 'RESEND_HTTP_500' }],
+    [
+      500,
+      `{"statusCode":500,"name":"application_error","message":"${'x'.repeat(200_000)}"}`,
+      { code: 'RESEND_APPLICATION_ERROR', ambiguous: false },
+    ],
+    [200, `{"id":"x","more":"${'x'.repeat(2_000_000)}"}`, { code: 'RESEND_ANSWER_TOO_LARGE', ambiguous: true }],
+    [422, 'x'.repeat(2_000_000), { code: 'RESEND_ANSWER_TOO_LARGE', ambiguous: true }],
   ])('%s with the body %s', async (status, body, expected) => {
     fake.control({ default: { kind: 'text', status, body } })
     const failure = failureOf(await resend.send(message(), patient()))
@@ -71,7 +83,7 @@ describe('an answer of Resend', () => {
     await new Promise(resolve => endless.once('listening', resolve))
     const { port } = endless.address() as AddressInfo
     const patientless = resendProvider({ apiKey: 're_test', baseUrl: `http://127.0.0.1:${port}` })
-    expect(failureOf(await patientless.send(message(), patient())).code).toBe('RESEND_HTTP_500')
+    expect(failureOf(await patientless.send(message(), patient())).code).toBe('RESEND_ANSWER_TOO_LARGE')
     await new Promise(resolve => endless.close(resolve))
   })
 

@@ -29,6 +29,9 @@ describe('an answer of SES', () => {
       category,
       retryable,
       openBreaker: effect === 'open-breaker',
+      throttled: effect === 'slow-down',
+      unconnected: false,
+      deferred: false,
       ambiguous: ambiguous === true,
       originalCode: name,
       message: name,
@@ -48,10 +51,46 @@ describe('an answer of SES', () => {
     expect(failureOf(await ses.send(message(), patient())).code).toBe(row.rule.code)
   })
 
-  test.each([500, 502, 503, 429])('%s without a name is the provider’s trouble, after one request', async status => {
-    fake.control({ default: { kind: 'text', status, body: '<html>Bad gateway</html>' } })
+  test.each([408, 500, 502, 503, 504])(
+    '%s that is not in the form of SES may come from a proxy behind which SES took the message',
+    async status => {
+      for (const body of ['<html>Bad gateway</html>', '', '{"message":"oops"}', '{"code":"InternalFailure"}']) {
+        fake.control({ reset: true, default: { kind: 'text', status, body, accepted: true } })
+        const failure = failureOf(await ses.send(message(), patient()))
+        expect(failure, body).toMatchObject({ retryable: true, ambiguous: true })
+        expect(fake.stats.requests).toBe(1)
+      }
+    },
+  )
+
+  test.each([
+    [500, 'InternalFailure'],
+    [503, 'ServiceUnavailable'],
+    [500, 'SomethingNew'],
+    [504, 'SomethingNew'],
+  ])('%s in the form of SES, %s, was not accepted', async (status, name) => {
+    fake.control({ default: { kind: 'error', status, name } })
     expect(failureOf(await ses.send(message(), patient()))).toMatchObject({ retryable: true, ambiguous: false })
-    expect(fake.stats.requests).toBe(1)
+    const body = JSON.stringify({ __type: `com.amazonaws.sesv2#${name}`, message: 'oops' })
+    fake.control({ default: { kind: 'text', status, body, contentType: 'application/x-amz-json-1.0' } })
+    expect(failureOf(await ses.send(message(), patient()))).toMatchObject({ retryable: true, ambiguous: false })
+  })
+
+  test('429 without a name limits the rate, whoever says it', async () => {
+    fake.control({ default: { kind: 'text', status: 429, body: 'slow down' } })
+    expect(failureOf(await ses.send(message(), patient()))).toMatchObject({ throttled: true, ambiguous: false })
+  })
+
+  test.each([200, 400, 500])('%s of ten megabytes is not read to its end, and its outcome is unknown', async status => {
+    const body = JSON.stringify({ MessageId: 'x', __type: 'MessageRejected', message: 'x'.repeat(10_000_000) })
+    fake.control({ default: { kind: 'text', status, body, contentType: 'application/json', accepted: true } })
+    expect(failureOf(await ses.send(message(), patient()))).toMatchObject({
+      code: 'SES_ANSWER_TOO_LARGE',
+      retryable: true,
+      ambiguous: true,
+    })
+    fake.control({ reset: true })
+    expect((await ses.send(message(), patient())).kind, 'the next call works').toBe('sent')
   })
 
   test.each(['', 'not JSON', '{}'])('200 with the body "%s" may be an acceptance', async body => {

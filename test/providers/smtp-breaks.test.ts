@@ -9,7 +9,7 @@ describe('a connection that breaks', () => {
   /** More than the sockets of both sides hold, so that its end cannot have left. */
   const large = () => message({ attachments: [file({ base64: Buffer.alloc(24 * 1024 * 1024).toString('base64') })] })
 
-  const breaking = async (at: BreakAt, how: 'drop' | 'hang', mail = message(), signal = patient()) => {
+  const breaking = async (at: BreakAt, how: 'drop' | 'hang' | 'flood', mail = message(), signal = patient()) => {
     const relay = await startBreakingSmtp(at, how)
     const smtp = smtpProvider({ url: `smtp://127.0.0.1:${relay.port}` })
     const failure = failureOf(await smtp.send(mail, signal))
@@ -24,9 +24,20 @@ describe('a connection that breaks', () => {
     expect(await breaking(at, 'drop')).toMatchObject({
       code: 'NETWORK_ERROR',
       retryable: true,
+      unconnected: ['connect', 'ehlo'].includes(at),
       ambiguous: false,
       connections: 1,
     })
+  })
+
+  test.each([
+    ['connect', { unconnected: true, ambiguous: false }],
+    ['rcpt', { unconnected: false, ambiguous: false }],
+    ['dot', { unconnected: false, ambiguous: true }],
+  ] as const)('by a reply without end at %s: it is not kept in memory', async (at, expected) => {
+    const failure = await breaking(at, 'flood')
+    expect(failure).toMatchObject({ retryable: true, ...expected })
+    expect(failure.message).toMatch(/exceeds maximum allowed size/)
   })
 
   test('in the middle of a long message carried nothing', async () => {
@@ -44,7 +55,11 @@ describe('a connection that breaks', () => {
   test.each(['connect', 'ehlo', 'mail', 'rcpt', 'data'] as const)(
     'by falling silent at %s is given up with the signal, and carried nothing',
     async at => {
-      expect(await breaking(at, 'hang', message(), soon())).toMatchObject({ code: 'SMTP_TIMEOUT', ambiguous: false })
+      expect(await breaking(at, 'hang', message(), soon())).toMatchObject({
+        code: 'SMTP_TIMEOUT',
+        unconnected: ['connect', 'ehlo'].includes(at),
+        ambiguous: false,
+      })
     },
   )
 

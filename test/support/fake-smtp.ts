@@ -80,11 +80,15 @@ export type BreakingSmtp = {
 }
 
 /**
- * Speaks just enough SMTP to come to one point, and there drops the connection or falls silent; `first` takes that many
+ * Speaks just enough SMTP to come to one point, and there drops the connection, falls silent or begins a reply without end; `first` takes that many
  * messages on each connection before. `body`: with the message on its way and, when it is large, far from its end.
  * `dot`: with the message complete.
  */
-export async function startBreakingSmtp(at: BreakAt, how: 'drop' | 'hang', { first = 0 } = {}): Promise<BreakingSmtp> {
+export async function startBreakingSmtp(
+  at: BreakAt,
+  how: 'drop' | 'hang' | 'flood',
+  { first = 0 } = {},
+): Promise<BreakingSmtp> {
   const sockets = new Set<Socket>()
   let connections = 0
   let broken = 0
@@ -97,6 +101,7 @@ export async function startBreakingSmtp(at: BreakAt, how: 'drop' | 'hang', { fir
       broken++
       socket.removeAllListeners('data')
       if (how === 'drop') socket.destroy()
+      else if (how === 'flood') flood(socket)
       else socket.pause()
     }
     converse(socket, at, { first, breakOff, accept: () => accepted++ })
@@ -117,6 +122,15 @@ export async function startBreakingSmtp(at: BreakAt, how: 'drop' | 'hang', { fir
         for (const socket of sockets) socket.destroy()
       }),
   }
+}
+
+function flood(socket: Socket): void {
+  socket.write('250 ')
+  const more = () => {
+    while (!socket.destroyed && socket.write('x'.repeat(65_536)));
+  }
+  socket.on('drain', more)
+  more()
 }
 
 const REPLIES: Record<string, string> = {
