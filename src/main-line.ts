@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import { uuidv7 } from './contracts/uuid.ts'
 import type { AttemptStart } from './db/attempts.ts'
 import { handBack } from './db/claim.ts'
+import { listLinkSchemes } from './db/companies.ts'
 import { endLeases, renewLeases } from './db/leases.ts'
 import { type Database, together, untilItIsBack } from './db/pool.ts'
 import { storeProviderEvents } from './db/provider-events.ts'
@@ -168,6 +169,7 @@ function makeAttempt(
     attachments: outboxId => loadAttachments(db.pool, outboxId),
     luggage: makeLuggage(),
     html,
+    linkSchemesOf: companyId => listLinkSchemes(db.pool, companyId),
     keepReports: sent => keepReports(db, sent, reported, patienceMs),
     graceSeconds: config.UNKNOWN_GRACE_SECONDS,
     limit: timeLimit(PROVIDER_TIMEOUT_MS),

@@ -81,6 +81,10 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
     expect(await lines('company', 'update', first.companyId, '--rate', 'none')).toContain('acme.example')
     const second = await json('company', 'update', 'acme', '--retry-policy', 'none', '--from-domains', '')
     expect(second).toMatchObject({ weight: 5, ratePerSecond: null, retryPolicy: null, fromDomains: [] })
+    const linked = await json('company', 'update', 'acme', '--link-schemes', 'MyApp://,myapp-test,myapp')
+    expect(linked).toMatchObject({ weight: 5, linkSchemes: ['myapp', 'myapp-test'] })
+    expect(await lines('company', 'update', 'acme', '--weight', '5')).toContain('links myapp myapp-test')
+    expect(await json('company', 'update', 'acme', '--link-schemes', 'none')).toMatchObject({ linkSchemes: [] })
   })
 
   test.sequential('key create makes live and test keys with the scopes asked for, and key list keeps the secret', async () => {
@@ -267,6 +271,9 @@ describe.concurrent('called wrongly, a command shows its usage and exits 2', () 
     ['company create two words'],
     ['company create b --weight heavy'],
     ['company create b --from-domains nonsense'],
+    ['company create b --link-schemes javascript'],
+    ['company update acme --link-schemes myapp,ms-word'],
+    ['company update acme --link-schemes my_app'],
     ['company create b --colour blue'],
     ['key create'],
     ['key create --company acme --scopes everything'],

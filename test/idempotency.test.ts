@@ -331,7 +331,14 @@ describe('a crash between the commit and the answer', () => {
     const body = mail({ recipient: { cpfCnpj: '52998224725' } })
     const committed = await acceptEmails(
       {
-        caller: { keyId: company.keyId, companyId: company.companyId, test: false, fromDomains: [], retryPolicy: null },
+        caller: {
+          keyId: company.keyId,
+          companyId: company.companyId,
+          test: false,
+          fromDomains: [],
+          linkSchemes: [],
+          retryPolicy: null,
+        },
         requestId: 'the-one-that-died',
         members: [{ index: 0, body: sendBodySchema.parse(body) }],
         strict: true,

@@ -1,4 +1,5 @@
 import { domainToASCII } from 'node:url'
+import { MAX_LINK_SCHEMES, parseLinkScheme } from '../contracts/html-link-schemes.ts'
 import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
 import { type Company, type CompanyChange, findCompany, listCompanies, updateCompany } from '../db/companies.ts'
 import type { Database } from '../db/pool.ts'
@@ -36,6 +37,11 @@ export const companyCommand: Command = {
       help: 'when it is tried again; none: as RETRY_POLICY says',
     },
     'from-domains': { type: 'string', value: 'A.COM,B.COM', help: 'the domains that it may send from' },
+    'link-schemes': {
+      type: 'string',
+      value: 'MYAPP|none',
+      help: 'URL schemes of its own apps that its e-mails may link to',
+    },
     reason: { type: 'string', value: 'TEXT', help: 'of pause and resume; kept in the audit' },
   },
   run({ words: [action, name], values }) {
@@ -107,6 +113,7 @@ function describe(company: Company): string {
     `rate ${company.ratePerSecond === null ? 'unlimited' : `${company.ratePerSecond}/s`}`,
     `retry ${company.retryPolicy ?? 'default'}`,
     `from ${company.fromDomains.join(' ') || 'EMAIL_FROM only'}`,
+    ...(company.linkSchemes.length > 0 ? [`links ${company.linkSchemes.join(' ')}`] : []),
     ...(company.pausedAt ? [`PAUSED: ${company.pauseReason}`] : []),
   ]
   return `${company.companyId}  ${company.name}  (${facts.join(', ')})`
@@ -114,13 +121,18 @@ function describe(company: Company): string {
 
 function changeOf(values: Input['values']): CompanyChange {
   const change: CompanyChange = {}
-  const [weight, rate, policy, domains] = ['weight', 'rate', 'retry-policy', 'from-domains'].map(name =>
-    text(values, name),
-  )
+  const [weight, rate, policy, domains, schemes] = [
+    'weight',
+    'rate',
+    'retry-policy',
+    'from-domains',
+    'link-schemes',
+  ].map(name => text(values, name))
   if (weight !== undefined) change.weight = number(weight, '--weight', 1, 100)
   if (rate !== undefined) change.ratePerSecond = rate === 'none' ? null : number(rate, '--rate', 0.01, 1_000_000)
   if (policy !== undefined) change.retryPolicy = policy === 'none' ? null : retryPolicy(policy)
   if (domains !== undefined) change.fromDomains = domains.split(',').filter(Boolean).map(domain)
+  if (schemes !== undefined) change.linkSchemes = schemes === 'none' ? [] : linkSchemes(schemes)
   return change
 }
 
@@ -134,6 +146,20 @@ function retryPolicy(given: string): RetryPolicyName {
   if (!RETRY_POLICY_NAMES.includes(given as RetryPolicyName))
     throw new UsageError(`--retry-policy must be ${RETRY_POLICY_NAMES.join(', ')} or none`)
   return given as RetryPolicyName
+}
+
+function linkSchemes(given: string): string[] {
+  const schemes = given
+    .split(',')
+    .filter(Boolean)
+    .map(text => {
+      const parsed = parseLinkScheme(text)
+      if (!parsed.ok) throw new UsageError(`--link-schemes: "${text}" ${parsed.problem}`)
+      return parsed.scheme
+    })
+  const distinct = [...new Set(schemes)]
+  if (distinct.length > MAX_LINK_SCHEMES) throw new UsageError(`--link-schemes: at most ${MAX_LINK_SCHEMES}`)
+  return distinct
 }
 
 function domain(given: string): string {

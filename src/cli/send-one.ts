@@ -38,6 +38,7 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
         companyId: company.companyId,
         test,
         fromDomains: company.fromDomains,
+        linkSchemes: company.linkSchemes,
         retryPolicy: company.retryPolicy,
       },
       requestId: randomUUID(),

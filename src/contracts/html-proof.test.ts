@@ -27,5 +27,5 @@ test('the version of the rules was raised with their last change', () => {
   expect(
     { version: HTML_RULES_VERSION, digest: rulesDigest() },
     'The HTML rules changed: raise HTML_RULES_VERSION if another verdict is possible, and write the digest here',
-  ).toEqual({ version: 1, digest: '1c4342a71dee89d9' })
+  ).toEqual({ version: 2, digest: 'e9240651702ff477' })
 })

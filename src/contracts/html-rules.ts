@@ -1,6 +1,7 @@
 import { serialize } from 'parse5'
 import { checkCss } from './css-rules.ts'
-import { type HtmlCode, hidesCode, type Report } from './html-attributes.ts'
+import { type HtmlCode, hidesCode, type Inspection } from './html-attributes.ts'
+import { declaresOtherCharset, xmlHasOtherCharset } from './html-charset.ts'
 import {
   BoundedParser,
   type CommentToken,
@@ -12,7 +13,7 @@ import {
   rawTextOf,
   type TagToken,
 } from './html-parse.ts'
-import { inspectTag } from './html-tags.ts'
+import { inspectTag, refuseCharset } from './html-tags.ts'
 
 export type HtmlProblem = { code: HtmlCode; message: string }
 
@@ -34,54 +35,67 @@ const TAG_LIKE = /<[a-z!/?]/i
 /** Browsers since 2025 keep these inside <select>, parse5 drops them: the two would read the rest differently. */
 const AMBIGUOUS_IN_SELECT: ReadonlySet<string> = new Set([...RAW_TEXT_TAGS, 'svg', 'math'])
 
+/** `linkSchemes`: those of the company's own apps. */
+export type HtmlAllowances = { linkSchemes?: readonly string[] }
+
 /** What must not leave the gateway, one problem per code; empty when the HTML only shows things. */
-export function checkHtml(html: string): HtmlProblem[] {
+export function checkHtml(html: string, { linkSchemes = [] }: HtmlAllowances = {}): HtmlProblem[] {
   if (html.includes('\0')) return [{ code: 'HTML_NUL', message: 'NUL characters are not allowed' }]
   const found = new Map<HtmlCode, string>()
-  const report: Report = (code, message) => {
-    if (!found.has(code)) found.set(code, message)
+  const inspection: Inspection = {
+    report: (code, message) => {
+      if (!found.has(code)) found.set(code, message)
+    },
+    linkSchemes: new Set(linkSchemes),
   }
-  inspectWithinLimits(html, report)
+  inspectCharset(html, inspection)
+  inspectWithinLimits(html, inspection)
   // Outlook takes the conditional comments for part of the page, which may join what they separate.
-  if (found.size === 0 && CONDITIONAL.test(html)) inspectWithinLimits(html.replace(CONDITIONAL_MARKERS, ''), report)
+  if (found.size === 0 && CONDITIONAL.test(html)) inspectWithinLimits(html.replace(CONDITIONAL_MARKERS, ''), inspection)
   return Array.from(found, ([code, message]) => ({ code, message }))
 }
 
-function inspectWithinLimits(html: string, report: Report): void {
+function inspectCharset(html: string, inspection: Inspection): void {
+  // It starts the other character sets of ISO-2022, in which what follows is read.
+  if (html.includes('\x1b')) inspection.report('HTML_CHARSET', 'the character ESC is not allowed')
+  if (declaresOtherCharset(html)) refuseCharset(inspection)
+}
+
+function inspectWithinLimits(html: string, inspection: Inspection): void {
   try {
-    inspectAsEveryReader(html, { nodes: 0 }, report, 0)
+    inspectAsEveryReader(html, { nodes: 0 }, inspection, 0)
   } catch (error) {
     if (!(error instanceof HtmlLimitReached)) throw error
-    if (error.limit === 'depth') report('HTML_TOO_DEEP', 'elements are nested too deeply')
-    else report('HTML_TOO_COMPLEX', 'there are too many elements, comments or attributes')
+    if (error.limit === 'depth') inspection.report('HTML_TOO_DEEP', 'elements are nested too deeply')
+    else inspection.report('HTML_TOO_COMPLEX', 'there are too many elements, comments or attributes')
   }
 }
 
 /** With scripts a browser takes <noscript> for text, without them for markup; nothing else depends on the flag. */
-function inspectAsEveryReader(html: string, budget: HtmlBudget, report: Report, nesting: number): void {
-  const scripted = inspectView(html, true, budget, report, nesting)
-  if (scripted.sawNoscript) inspectView(html, false, budget, report, nesting)
+function inspectAsEveryReader(html: string, budget: HtmlBudget, inspection: Inspection, nesting: number): void {
+  const scripted = inspectView(html, true, budget, inspection, nesting)
+  if (scripted.sawNoscript) inspectView(html, false, budget, inspection, nesting)
 }
 
 function inspectView(
   html: string,
   scripting: boolean,
   budget: HtmlBudget,
-  report: Report,
+  inspection: Inspection,
   nesting: number,
 ): RuleParser {
-  const parser = new RuleParser(scripting, budget, report)
+  const parser = new RuleParser(scripting, budget, inspection)
   const document = parser.read(html)
   parser.inspectRawText()
   if (parser.conditionals.length > 0 && nesting === MAX_CONDITIONAL_NESTING) throw new HtmlLimitReached('nodes')
-  for (const inner of parser.conditionals) inspectAsEveryReader(inner, budget, report, nesting + 1)
-  if (parser.sawForeignContent) readAgain(serialize(document, { scriptingEnabled: scripting }), scripting, report)
+  for (const inner of parser.conditionals) inspectAsEveryReader(inner, budget, inspection, nesting + 1)
+  if (parser.sawForeignContent) readAgain(serialize(document, { scriptingEnabled: scripting }), scripting, inspection)
   return parser
 }
 
 /** A sanitiser between us and the reader parses, writes, and lets the browser parse again. */
-function readAgain(html: string, scripting: boolean, report: Report): void {
-  const parser = new RuleParser(scripting, { nodes: 0 }, report)
+function readAgain(html: string, scripting: boolean, inspection: Inspection): void {
+  const parser = new RuleParser(scripting, { nodes: 0 }, inspection)
   parser.read(html)
   parser.inspectRawText()
 }
@@ -90,15 +104,15 @@ class RuleParser extends BoundedParser {
   conditionals: string[] = []
   sawForeignContent = false
   sawNoscript = false
-  private report: Report
+  private inspection: Inspection
   private styles: HtmlElement[] = []
   private rawInForeign: HtmlElement[] = []
   private openForeign = 0
   private openSelects = 0
 
-  constructor(scripting: boolean, budget: HtmlBudget, report: Report) {
+  constructor(scripting: boolean, budget: HtmlBudget, inspection: Inspection) {
     super(scripting, budget)
-    this.report = report
+    this.inspection = inspection
   }
 
   override read(html: string): HtmlDocument {
@@ -106,9 +120,9 @@ class RuleParser extends BoundedParser {
   }
 
   override onStartTag(token: TagToken): void {
-    inspectTag(token, this.openForeign > 0, this.report)
+    inspectTag(token, this.openForeign > 0, this.inspection)
     if (this.openSelects > 0 && AMBIGUOUS_IN_SELECT.has(token.tagName)) {
-      this.report('HTML_FORBIDDEN_ELEMENT', `<${token.tagName}> inside <select> is not allowed`)
+      this.inspection.report('HTML_FORBIDDEN_ELEMENT', `<${token.tagName}> inside <select> is not allowed`)
     }
     if (token.tagName === 'noscript') this.sawNoscript = true
     super.onStartTag(token)
@@ -117,9 +131,11 @@ class RuleParser extends BoundedParser {
   override onComment(token: CommentToken): void {
     const { data } = token
     if (CONDITIONAL_COMMENT.test(data)) this.conditionals.push(innerHtmlOf(data))
-    else if (PROCESSING.test(data)) this.report('HTML_FORBIDDEN_ELEMENT', 'processing instructions are not allowed')
+    else if (xmlHasOtherCharset(data)) refuseCharset(this.inspection)
+    else if (PROCESSING.test(data))
+      this.inspection.report('HTML_FORBIDDEN_ELEMENT', 'processing instructions are not allowed')
     if (this.openForeign > 0 && RAW_TEXT_END.test(data)) {
-      this.report('HTML_HIDDEN_MARKUP', 'a comment in SVG or MathML hides markup')
+      this.inspection.report('HTML_HIDDEN_MARKUP', 'a comment in SVG or MathML hides markup')
     }
     super.onComment(token)
   }
@@ -146,13 +162,13 @@ class RuleParser extends BoundedParser {
   inspectRawText(): void {
     for (const style of this.styles) {
       const css = rawTextOf(style)
-      if (hidesCode(css)) this.report('HTML_HIDDEN_MARKUP', '<style> hides markup')
+      if (hidesCode(css)) this.inspection.report('HTML_HIDDEN_MARKUP', '<style> hides markup')
       const reason = checkCss(css)
-      if (reason !== null) this.report('HTML_CSS', `<style> with ${reason} is not allowed`)
+      if (reason !== null) this.inspection.report('HTML_CSS', `<style> with ${reason} is not allowed`)
     }
     for (const element of this.rawInForeign) {
       if (TAG_LIKE.test(rawTextOf(element))) {
-        this.report('HTML_HIDDEN_MARKUP', `<${element.tagName}> in SVG or MathML hides markup`)
+        this.inspection.report('HTML_HIDDEN_MARKUP', `<${element.tagName}> in SVG or MathML hides markup`)
       }
     }
   }

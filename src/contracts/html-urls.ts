@@ -1,34 +1,42 @@
-/** Schemes that run code, or that reach for the reader's machine. Everything else (whatsapp:, cid:, tel:) is welcome. */
-const EXECUTABLE_SCHEMES = ['javascript', 'vbscript', 'livescript', 'mocha', 'jscript', 'vbs']
+import { isLinkScheme } from './html-link-schemes.ts'
 
-const REFUSED_SCHEMES: ReadonlySet<string> = new Set([
-  ...EXECUTABLE_SCHEMES,
-  ...['blob', 'file', 'filesystem', 'view-source', 'jar', 'wyciwyg', 'chrome', 'resource', 'feed', 'pcast'],
-  ...['mhtml', 'ms-its', 'ms-itss', 'its', 'mk', 'res', 'hcp', 'shell', 'ms-msdt', 'search-ms'],
-])
-
-const EXECUTABLE: ReadonlySet<string> = new Set(EXECUTABLE_SCHEMES)
+/** What makes a value dangerous even where no URL belongs. */
+const EXECUTABLE: ReadonlySet<string> = new Set('javascript vbscript livescript mocha jscript vbs'.split(' '))
 
 const SCHEME = /^[a-z][a-z0-9+.-]*$/i
 const INVISIBLE = /[\p{C}\p{Z}\p{M}\ufffd]/gu
 const FULL_WIDTH = /[\uff01-\uff5e]/g
-const RASTER_IMAGE = /^image\/(?:png|gif|jpe?g|webp)[;,]/i
-const STYLESHEET_RESOURCE =
-  /^(?:image\/[a-z0-9.+-]+|font\/[a-z0-9.+-]+|application\/(?:x-)?(?:font|vnd\.ms-font)[a-z0-9.+-]*|application\/octet-stream)[;,]/i
+const RASTER_IMAGE = /^image\/(?:a?png|gif|p?jpe?g|webp|avif|bmp)[;,]/
+const FONT =
+  /^(?:font\/[a-z0-9.+-]+|application\/(?:x-)?(?:font|vnd\.ms-font)[a-z0-9.+-]*|application\/octet-stream)[;,]/
+
+/**
+ * Outlook takes `\\host\share` and `//host/share` alike for a file on that host, and sends it the reader's login. An e-mail has
+ * no page that `//host` could be relative to.
+ */
+const NETWORK_PATH = /^[\\/]{2}/
 
 export type DataUrls = 'none' | 'raster' | 'stylesheet'
 
-/** True when a link or resource may point here. */
-export function isHarmlessUrl(value: string, dataUrls: DataUrls): boolean {
+const NO_SCHEMES: ReadonlySet<string> = new Set()
+
+/** True when a link or resource may point here. `ofCompany`: the schemes of its own apps, which count for links. */
+export function isHarmlessUrl(value: string, dataUrls: DataUrls, ofCompany = NO_SCHEMES): boolean {
   const scheme = schemeOf(value)
-  if (scheme === null || scheme === 'https' || scheme === 'http') return true
+  if (scheme === 'https' || scheme === 'http') return true
+  if (scheme === null) return !isNetworkPath(value)
   if (scheme === 'data') return isHarmlessData(value, dataUrls)
-  return !REFUSED_SCHEMES.has(scheme)
+  return isLinkScheme(scheme, dataUrls === 'none' ? ofCompany : NO_SCHEMES)
 }
 
-export function startsExecutableUrl(value: string): boolean {
+/** For values that need not be a URL. */
+export function reachesOut(value: string): boolean {
   const scheme = schemeOf(value)
-  return scheme !== null && EXECUTABLE.has(scheme)
+  return scheme === null ? isNetworkPath(value) : EXECUTABLE.has(scheme)
+}
+
+function isNetworkPath(value: string): boolean {
+  return NETWORK_PATH.test(value) || NETWORK_PATH.test(forgivingReading(value))
 }
 
 /**
@@ -57,5 +65,5 @@ function isHarmlessData(value: string, dataUrls: DataUrls): boolean {
   if (dataUrls === 'none') return false
   const start = value.indexOf(':') + 1
   const mediaType = forgivingReading(value.slice(start, start + 200))
-  return (dataUrls === 'raster' ? RASTER_IMAGE : STYLESHEET_RESOURCE).test(mediaType)
+  return RASTER_IMAGE.test(mediaType) || (dataUrls === 'stylesheet' && FONT.test(mediaType))
 }

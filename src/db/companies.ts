@@ -5,6 +5,8 @@ export type Company = {
   companyId: string
   name: string
   fromDomains: string[]
+  /** Of its own apps, in lower case. */
+  linkSchemes: string[]
   weight: number
   ratePerSecond: number | null
   retryPolicy: RetryPolicyName | null
@@ -15,11 +17,13 @@ export type Company = {
   createdAt: Date
 }
 
-const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", weight, rate_per_second as "ratePerSecond",
+const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", link_schemes as "linkSchemes", weight, rate_per_second as "ratePerSecond",
   retry_policy as "retryPolicy", paused_at as "pausedAt", pause_reason as "pauseReason",
   paused_by as "pausedBy", created_at as "createdAt"`
 
-export type CompanyChange = Partial<Pick<Company, 'fromDomains' | 'weight' | 'ratePerSecond' | 'retryPolicy'>>
+export type CompanyChange = Partial<
+  Pick<Company, 'fromDomains' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy'>
+>
 
 export async function insertCompany(
   db: Queryable,
@@ -28,8 +32,8 @@ export async function insertCompany(
   const [row] = await run<Company>(
     db,
     'insert-company',
-    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy)
-     values ($1, $2, $3, $4, $5, $6) returning ${COLUMNS}`,
+    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes)
+     values ($1, $2, $3, $4, $5, $6, $7) returning ${COLUMNS}`,
     [
       company.companyId,
       company.name,
@@ -37,6 +41,7 @@ export async function insertCompany(
       company.weight ?? 1,
       company.ratePerSecond ?? null,
       company.retryPolicy ?? null,
+      company.linkSchemes ?? [],
     ],
   )
   return row!
@@ -57,6 +62,17 @@ export async function findCompany(db: Queryable, idOrName: string): Promise<Comp
   return row ?? null
 }
 
+/** What a company may link to beside the schemes that everybody may use. */
+export async function listLinkSchemes(db: Queryable, companyId: string): Promise<string[]> {
+  const [row] = await run<{ linkSchemes: string[] }>(
+    db,
+    'list-link-schemes',
+    `select link_schemes as "linkSchemes" from companies where company_id = $1`,
+    [companyId],
+  )
+  return row?.linkSchemes ?? []
+}
+
 /** A field that is undefined stays as it is; null removes the limit or the policy. */
 export async function updateCompany(db: Queryable, companyId: string, change: CompanyChange): Promise<void> {
   await run(
@@ -65,7 +81,8 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
     `update companies set updated_at = now(),
        from_domains = coalesce($2, from_domains), weight = coalesce($3, weight),
        rate_per_second = case when $4 then $5 else rate_per_second end,
-       retry_policy = case when $6 then $7 else retry_policy end
+       retry_policy = case when $6 then $7 else retry_policy end,
+       link_schemes = coalesce($8, link_schemes)
      where company_id = $1`,
     [
       companyId,
@@ -75,6 +92,7 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
       change.ratePerSecond ?? null,
       change.retryPolicy !== undefined,
       change.retryPolicy ?? null,
+      change.linkSchemes ?? null,
     ],
   )
 }

@@ -116,6 +116,7 @@ function toAccept(
       companyId: key.companyId,
       test: key.mode === 'test',
       fromDomains: key.fromDomains,
+      linkSchemes: key.linkSchemes,
       retryPolicy: key.retryPolicy,
     },
     requestId: request.id,

@@ -18,6 +18,7 @@ export type Caller = {
   companyId: string
   test: boolean
   fromDomains: readonly string[]
+  linkSchemes: readonly string[]
   retryPolicy: RetryPolicyName | null
 }
 
@@ -73,8 +74,9 @@ function countVerdicts(companyId: string, { verdicts }: UnitAnswer, deps: Accept
 async function draftAll(request: AcceptRequest, deps: AcceptDeps) {
   const drafts: Draft[] = []
   const refusals = new Map<number, Refusal>()
+  const allowances = { linkSchemes: request.caller.linkSchemes }
   for (const { index, body } of request.members) {
-    const found = body.html === undefined ? [] : deps.html.check(body.html)
+    const found = body.html === undefined ? [] : deps.html.check(body.html, allowances)
     const problems = found instanceof Promise ? await found : found
     const refusal = refuse(body, problems, request.caller, deps)
     if (refusal) refusals.set(index, refusal)

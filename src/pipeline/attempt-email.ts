@@ -12,7 +12,7 @@ import type { HtmlChecker } from './html-check.ts'
 import type { ReportsOfSend } from './keep-reports.ts'
 import { attemptOf, type Outcome, outcomeOf, toSettlement } from './outcome.ts'
 import { toMessage } from './outgoing-message.ts'
-import { type Invalid, validateEmail } from './validate-email.ts'
+import { type Invalid, type LinkSchemesOf, validateEmail } from './validate-email.ts'
 
 /** After a wait as long as this for its turn, it is looked again whether a recipient was suppressed meanwhile. */
 const LOOK_AGAIN_MS = 1_000
@@ -37,6 +37,7 @@ export type AttemptDeps = {
   /** Bounds the bytes of attachments that are in memory at once. */
   luggage: Pick<Budget, 'spend'>
   html: HtmlChecker
+  linkSchemesOf: LinkSchemesOf
   /** Stores what the provider said about single recipients; answers how to have it looked at. */
   keepReports: (sent: ReportsOfSend) => Promise<() => void>
   graceSeconds: number
@@ -121,7 +122,7 @@ function findUnfit(ticket: Ticket, companyId: string, deps: AttemptDeps): Outcom
     if (to.length > 0 && to.every(one => one.suppressed))
       return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
   }
-  const invalid = validateEmail(ticket, companyId, deps.html)
+  const invalid = validateEmail(ticket, companyId, deps.html, deps.linkSchemesOf)
   return invalid instanceof Promise ? invalid.then(failed) : failed(invalid)
 }
 

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { htmlProof } from '../contracts/html-proof.ts'
-import { checkHtml, type HtmlProblem } from '../contracts/html-rules.ts'
+import { checkHtml, type HtmlAllowances, type HtmlProblem } from '../contracts/html-rules.ts'
 import { textFromHtml } from '../contracts/text-from-html.ts'
 
 /** Up to here parsing costs less than a millisecond; above, the event loop belongs to the other callers. */
@@ -18,6 +18,7 @@ const GIVEN_UP: Answer = { problems: [TOO_SLOW], text: '' }
 type Job = {
   id: number
   html: string
+  allowances: HtmlAllowances
   task: keyof Answer
   resolve: (answer: Answer) => void
   deadline?: NodeJS.Timeout
@@ -47,9 +48,9 @@ export class HtmlChecker {
     return proof !== null && proof === this.prove(html)
   }
 
-  check(html: string): HtmlProblem[] | Promise<HtmlProblem[]> {
-    if (!this.takesTime(html)) return checkHtml(html)
-    return this.#ask('problems', html).then(answer => answer.problems!)
+  check(html: string, allowances: HtmlAllowances = {}): HtmlProblem[] | Promise<HtmlProblem[]> {
+    if (!this.takesTime(html)) return checkHtml(html, allowances)
+    return this.#ask('problems', html, allowances).then(answer => answer.problems!)
   }
 
   /** Too much to be parsed in passing. */
@@ -67,9 +68,9 @@ export class HtmlChecker {
     await worker?.terminate()
   }
 
-  #ask(task: Job['task'], html: string): Promise<Answer> {
+  #ask(task: Job['task'], html: string, allowances: HtmlAllowances = {}): Promise<Answer> {
     return new Promise(resolve => {
-      this.#waiting.push({ id: ++this.#lastId, html, task, resolve })
+      this.#waiting.push({ id: ++this.#lastId, html, allowances, task, resolve })
       this.#next()
     })
   }
@@ -80,7 +81,7 @@ export class HtmlChecker {
     if (!job) return
     this.#running = job
     job.deadline = setTimeout(() => this.#giveUp(job), DEADLINE_MS)
-    this.#thread().postMessage({ id: job.id, html: job.html, task: job.task })
+    this.#thread().postMessage({ id: job.id, html: job.html, allowances: job.allowances, task: job.task })
   }
 
   #finish(id: number, answer: Answer): void {

@@ -1,3 +1,4 @@
+import { mayBeInline } from '../contracts/attachment-types.ts'
 import { textFromHtml } from '../contracts/text-from-html.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
@@ -49,7 +50,7 @@ class Message implements OutgoingMessage {
     this.html = ticket.html
     this.headers = ticket.headers ?? NOTHING
     this.tags = ticket.tags
-    this.attachments = attachments
+    this.attachments = attachments.map(attachedOnly)
     this.#text = text
   }
 
@@ -57,6 +58,11 @@ class Message implements OutgoingMessage {
   get text(): string {
     return this.#text ?? textFromHtml(this.html!)
   }
+}
+
+/** Without an id nothing in the HTML can refer to it, and every provider sends it as an attachment. */
+function attachedOnly(file: Attachment): Attachment {
+  return file.contentId === null || mayBeInline(file) ? file : { ...file, contentId: null }
 }
 
 function addressed({ name, address }: { name: string | null; address: string }): string {

@@ -12,6 +12,8 @@ import type { HtmlChecker } from './html-check.ts'
 import type { FailureFacts } from './outcome.ts'
 
 export type Validation = (typeof VALIDATIONS)[number]
+/** The company's own, read only for HTML whose links would be refused without them. */
+export type LinkSchemesOf = (companyId: string) => Promise<readonly string[]>
 export type Invalid = { validation: Validation; failure: FailureFacts }
 
 /** Seed 000's four validations, in its order; the first that fails ends the e-mail. Only large HTML that is not proven takes time. */
@@ -19,13 +21,14 @@ export function validateEmail(
   ticket: Ticket,
   companyId: string,
   html: HtmlChecker,
+  linkSchemesOf: LinkSchemesOf,
 ): Invalid | null | Promise<Invalid | null> {
   const plain = isPlain(ticket)
   return (
     (plain ? null : integrity(ticket)) ??
     outbox(ticket, companyId) ??
     (plain ? null : recipient(ticket)) ??
-    template(ticket, html)
+    template(ticket, html, linkSchemesOf)
   )
 }
 
@@ -113,7 +116,11 @@ function recipient(ticket: Ticket): Invalid | null {
   return bad ? invalid('RECIPIENT', 'INVALID_EMAIL', 'A recipient address is not valid') : null
 }
 
-function template(ticket: Ticket, html: HtmlChecker): Invalid | null | Promise<Invalid | null> {
+function template(
+  ticket: Ticket,
+  html: HtmlChecker,
+  linkSchemesOf: LinkSchemesOf,
+): Invalid | null | Promise<Invalid | null> {
   if (!ticket.html && !ticket.text) return badTemplate('The e-mail has no content')
   if (!ticket.subject || ticket.subject.length > SEND_LIMITS.SUBJECT_CHARS)
     return badTemplate('The subject is missing or too long')
@@ -121,7 +128,21 @@ function template(ticket: Ticket, html: HtmlChecker): Invalid | null | Promise<I
   if (Buffer.byteLength(ticket.html) > SEND_LIMITS.CONTENT_BYTES) return badTemplate('The HTML is larger than 512 KB')
   if (html.isProven(ticket.html, ticket.htmlProof)) return null
   const problems = html.check(ticket.html)
-  return problems instanceof Promise ? problems.then(refusalOf) : refusalOf(problems)
+  const judge = (found: HtmlProblem[]) => judgeLinks(found, ticket, html, linkSchemesOf)
+  return problems instanceof Promise ? problems.then(judge) : judge(problems)
+}
+
+/** Nearly no e-mail comes here: what was accepted with the company's schemes is proven. */
+function judgeLinks(
+  problems: HtmlProblem[],
+  { html, companyId }: Ticket,
+  checker: HtmlChecker,
+  linkSchemesOf: LinkSchemesOf,
+): Invalid | null | Promise<Invalid | null> {
+  if (!problems.some(problem => problem.code === 'HTML_URL_SCHEME')) return refusalOf(problems)
+  return linkSchemesOf(companyId).then(async linkSchemes =>
+    refusalOf(linkSchemes.length === 0 ? problems : await checker.check(html!, { linkSchemes })),
+  )
 }
 
 const badTemplate = (message: string) => invalid('TEMPLATE', 'INVALID_TEMPLATE', message)

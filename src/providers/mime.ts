@@ -53,6 +53,8 @@ function toAttachment({ filename, contentType, contentId, base64 }: OutgoingMess
     content: Buffer.from(base64, 'base64'),
     // message/rfc822 must not be base64 by the letter of RFC 2046, but 8-bit lines of any length would not survive SMTP.
     contentTransferEncoding: 'base64',
-    ...(contentId !== null && { cid: contentId, contentDisposition: 'inline' }),
+    // Said for each: nodemailer would show message/rfc822 inside the e-mail.
+    contentDisposition: contentId === null ? ('attachment' as const) : ('inline' as const),
+    ...(contentId !== null && { cid: contentId }),
   }
 }

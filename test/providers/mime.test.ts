@@ -63,7 +63,7 @@ describe('the message', () => {
     expect(parsed.attachments).toMatchObject([
       { filename: 'logo.png', contentType: 'image/png', cid: 'logo@acme', contentDisposition: 'inline', related: true },
       { filename: 'relatório – março.pdf', contentType: 'application/pdf', contentDisposition: 'attachment' },
-      { contentType: 'message/rfc822' },
+      { contentType: 'message/rfc822', contentDisposition: 'attachment' },
     ])
     expect(parsed.attachments[0]!.content).toEqual(pixel)
     expect(mime.toString()).toMatch(/multipart\/mixed[\s\S]*multipart\/alternative[\s\S]*multipart\/related/)

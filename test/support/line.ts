@@ -189,6 +189,7 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
     attachments: outboxId => loadAttachments(db, outboxId),
     luggage: makeLuggage(),
     html: new HtmlChecker('a key'),
+    linkSchemesOf: async () => [],
     keepReports: async sent => {
       await storeProviderEvents(db, reportsOf(sent))
       return () => {}
