@@ -31,6 +31,8 @@ export type Scene = {
   worker: (env?: Record<string, string>) => Promise<SpawnedGateway>
   /** Does not wait until it has started. */
   launchWorker: (env?: Record<string, string>) => Running
+  /** Another one of the same settings: with a PORT of its own, in the place of one that was killed. */
+  launchApi: () => Running
   /** Waits until this worker is in the middle of sending something, and posts more when there is nothing left. */
   sending: (worker: { pid: number }) => Promise<void>
   /** Waits until nothing moves by itself any more, and answers how many seconds that took. */
@@ -43,6 +45,8 @@ export type SceneOptions = {
   env?: Record<string, string>
   /** Instead of a clone on the run's own server. */
   databaseUrl?: string
+  /** Puts something between the gateway's processes and the services: answers the settings that lead there. */
+  between?: (urls: { database: string; redis: string; ses: string }) => Promise<Record<string, string>>
 }
 
 const LINES_OF_LOG = 8
@@ -66,7 +70,12 @@ export async function startScene(context: TestContext, options: SceneOptions = {
   const redis = options.redis ? await startRedis() : null
   if (redis) undo.push(() => redis.close())
   const pepper = randomBytes(32).toString('hex')
-  const env = { ...settings(databaseUrl, ses.url, redis?.url ?? '', pepper), ...options.env }
+  const urls = { database: databaseUrl, redis: redis?.url ?? '', ses: ses.url }
+  const env = {
+    ...settings(urls.database, urls.ses, urls.redis, pepper),
+    ...options.env,
+    ...(await options.between?.(urls)),
+  }
 
   function track<G extends Running>(gateway: G): G {
     let ended = false
@@ -128,6 +137,7 @@ export async function startScene(context: TestContext, options: SceneOptions = {
     post,
     worker: async own => track(await spawnGateway({ env: { ...env, ...own }, role: 'worker' })),
     launchWorker: own => track(launchGateway({ env: { ...env, ...own }, role: 'worker' })),
+    launchApi: () => track(launchGateway({ env, role: 'api' })),
     async sending(worker) {
       const asked = Date.now()
       for (let ask = 1; !(await isSending(db, worker.pid)); ask++) {

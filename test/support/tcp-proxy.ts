@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type TcpProxy = {
   /** The target's URL, by way of the proxy. */
   url: string
-  /** Connections that are open now become half-open: the server is gone, and the client is never told. New ones work. */
-  halfOpen: () => number
+  /** Connections that are open now, or those chosen, become half-open: the server is gone, and the client is never told. */
+  halfOpen: (chosen?: () => boolean) => number
   /** Every byte of every connection, also of new ones, is dropped, and nothing is closed, until it is turned off. */
   blackHole: (on: boolean) => void
   /** Every byte arrives so much later, in each direction. */
   slow: (delayMs: number) => void
-  /** Closes what is open with a reset; new connections work. */
-  reset: () => void
+  /** Closes what is open, or what is chosen of it, with a reset; new connections work. */
+  reset: (chosen?: () => boolean) => void
   close: () => Promise<void>
 }
 
@@ -58,8 +58,8 @@ export async function startTcpProxy(targetUrl: string, defaultPort = 0): Promise
 
   return {
     url: url.href,
-    halfOpen() {
-      const open = [...pairs].filter(pair => !pair.dropping)
+    halfOpen(chosen = () => true) {
+      const open = [...pairs].filter(pair => !pair.dropping && chosen())
       for (const pair of open) {
         pair.dropping = true
         pair.server.destroy()
@@ -74,8 +74,9 @@ export async function startTcpProxy(targetUrl: string, defaultPort = 0): Promise
     slow(ms) {
       delayMs = ms
     },
-    reset() {
+    reset(chosen = () => true) {
       each(pair => {
+        if (!chosen()) return
         pair.server.destroy()
         pair.client.resetAndDestroy()
       })

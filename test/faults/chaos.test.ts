@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { type Parts, supervise, TROUBLES } from '../support/chaos.ts'
+import { edition, type Fault, FULL, fault, freePort } from '../support/faults.ts'
+import { call, until } from '../support/gateway.ts'
+import { audit, endHolds } from '../support/ledger.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
+import { LANES, type Scene, startScene } from '../support/scene.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+
+/** CHAOS_SECONDS: for a longer or shorter run. */
+const SECONDS = Number(process.env.CHAOS_SECONDS ?? edition(8, 600))
+const WORKERS = 3
+const POSTERS = 4
+/** A provider that was parked by its half-open connections is tried again after up to two and a half minutes. */
+const DRAIN_SECONDS = edition(60, 600)
+
+describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () => {
+  test.for(LANES)(
+    '%s lane: every 202 ends, nothing is sent twice without UNKNOWN, and no process hangs',
+    {
+      timeout: edition(180_000, 2_400_000),
+    },
+    async ([lane, redis], context) => {
+      const own = fault(context, `random trouble in all parts, ${lane} lane`)
+      console.log(`chaos, ${lane} lane: SEED=${own.seed}`)
+      const postgres = await startOwnPostgres()
+      context.onTestFinished(() => postgres.close())
+      const networks = {} as { postgres: TcpProxy; provider: TcpProxy; redis: TcpProxy | null }
+      context.onTestFinished(async () => {
+        for (const one of Object.values(networks)) await one?.close()
+      })
+      const port = await freePort()
+      const scene = await startScene(context, {
+        redis,
+        databaseUrl: postgres.url,
+        env: { PORT: String(port), WORKER_CONCURRENCY: '20' },
+        async between(urls) {
+          networks.postgres = await startTcpProxy(urls.database)
+          networks.provider = await startTcpProxy(urls.ses)
+          networks.redis = redis ? await startTcpProxy(urls.redis) : null
+          const via = {
+            DATABASE_URL: networks.postgres.url,
+            AWS_ENDPOINT_URL_SESV2: withoutSlash(networks.provider.url),
+          }
+          return { ...via, ...(networks.redis && { REDIS_URL: networks.redis.url }) }
+        },
+      })
+      await scene.ses.control({ default: { kind: 'ok', latencyMs: 80 } })
+      scene.api.signal('SIGKILL')
+      await scene.api.exited
+      const api = supervise(scene.launchApi)
+      const workers = Array.from({ length: WORKERS }, () => supervise(() => scene.launchWorker()))
+      const parts: Parts = { postgres, redis: scene.redis, networks, api, workers }
+      const posting = keepPosting(scene)
+      const happened = await troubleFor(SECONDS, parts, own)
+      await posting.stop()
+
+      for (const worker of workers)
+        await scene.sending({
+          get pid() {
+            return worker.running().pid
+          },
+        })
+      const seconds = await scene.drained(DRAIN_SECONDS)
+      const held = await endHolds(scene.db.pool)
+      const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+      expect(broken).toEqual([])
+      const stops = await Promise.all(
+        [api, ...workers].map(one => {
+          one.release()
+          return one.replace('SIGTERM')
+        }),
+      )
+      expect(stops.map(one => one.code)).toEqual(stops.map(() => 0))
+      own.report({
+        done: `${SECONDS} s; ${[...happened].map(([name, times]) => `${name} ${times}×`).join(', ')}; ${WORKERS} workers, half of the e-mails hold`,
+        checked:
+          'every 202 ends; SENT_ATTEMPT before the message; no duplicate but by resend after UNKNOWN, none with hold; afterwards the API accepts, every worker sends, and all exit 0 when told to',
+        figures: {
+          ...figures,
+          'held to the end': held,
+          'processes that ended by themselves': [api, ...workers].reduce((sum, one) => sum + one.endedByItself(), 0),
+          'longest ms from SIGTERM to exit': Math.round(Math.max(...stops.map(one => one.ms))),
+          'seconds to drain': seconds.toFixed(1),
+        },
+      })
+    },
+  )
+})
+
+const withoutSlash = (url: string) => url.replace(/\/$/, '')
+
+/** One trouble after the other, sometimes the next before the last is over; answers how often each came. */
+async function troubleFor(seconds: number, parts: Parts, own: Fault): Promise<Map<string, number>> {
+  const possible = TROUBLES.filter(one => (FULL || !one.onlyFull) && (parts.redis || !one.needsRedis))
+  const happened = new Map<string, number>()
+  const underWay = new Set<Promise<unknown>>()
+  const busy = new Set<string>()
+  const end = Date.now() + seconds * 1000
+  while (Date.now() < end) {
+    const { name, cause } = possible[own.between(0, possible.length - 1)]!
+    const pause = own.between(200, edition(1_000, 4_000))
+    if (!busy.has(name)) {
+      happened.set(name, (happened.get(name) ?? 0) + 1)
+      busy.add(name)
+      const over = cause(parts, own).finally(() => {
+        busy.delete(name)
+        underWay.delete(over)
+      })
+      underWay.add(over)
+      over.catch(() => {})
+    }
+    await sleep(pause)
+  }
+  await Promise.all(underWay)
+  return happened
+}
+
+/** Small requests all the time, whatever they are answered: only a 202 is a promise. */
+function keepPosting(scene: Scene): { stop: () => Promise<void> } {
+  let stopping = false
+  async function run(poster: number): Promise<void> {
+    for (let posted = poster; !stopping; posted++) {
+      const company = scene.companies[posted % scene.companies.length]!
+      const bodies = Array.from({ length: 5 }, (_, n) => ({
+        to: `r${posted}-${n}@example.com`,
+        subject: `Mail ${posted}`,
+        text: 'It works.',
+        onUnknown: n % 2 === 0 ? 'hold' : 'resend',
+      }))
+      const answer = await Promise.race([
+        call(scene.api.url, company, 'POST', '/v1/email/batch', bodies).catch(() => null),
+        sleep(5_000, null, { ref: false }),
+      ])
+      if (answer?.status === 202) for (const one of answer.body.data) scene.accepted.add(one.outboxId)
+      await sleep(edition(60, 400))
+    }
+  }
+  const running = Array.from({ length: POSTERS }, (_, poster) => run(poster))
+  return {
+    async stop() {
+      await until(
+        () => call(scene.api.url, null, 'GET', '/health/ready').catch(() => ({ status: 0 })),
+        ({ status }) => status === 200,
+        60_000,
+      )
+      stopping = true
+      await Promise.all(running)
+    },
+  }
+}
