@@ -25,11 +25,21 @@ const encryptionKeys = z.string().regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, 
   error:
     'must be 64 hexadecimal digits (several, comma separated: the first encrypts); make one with: openssl rand -hex 32',
 })
+/** Not `prefer` and `allow`: they send in the clear whenever somebody on the way says so. */
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full']
 const databaseUrl = z
   .string()
   .refine(
     text => /^postgres(ql)?:\/\/\S+$/.test(text) && URL.canParse(text),
     'must look like postgres://user:password@host:5432/database',
+  )
+  .refine(
+    text => !URL.canParse(text) || SSL_MODES.includes(new URL(text).searchParams.get('sslmode') ?? 'disable'),
+    `sslmode must be one of ${SSL_MODES.join(', ')}`,
+  )
+  .refine(
+    text => !/[?&]sslmode=verify-ca\b/.test(text) || /[?&]sslrootcert=./.test(text),
+    'sslmode=verify-ca needs sslrootcert, the file with the certificate of the authority',
   )
 const redisUrl = z
   .string()

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
+import { checkConnection } from './db/check-connection.ts'
 import { openEmbeddedPostgres } from './db/embedded/index.ts'
 import { migrate } from './db/migrate.ts'
 import { ensurePartitions } from './db/partitions.ts'
@@ -21,6 +22,7 @@ export async function openStorage(config: Config, { use, say, onLost, log }: Sto
     ? null
     : await openEmbeddedPostgres({ dataDir: config.dataDir, use, say, onLost })
   const url = config.DATABASE_URL ?? embedded!.url
+  if (config.DATABASE_URL) await checkConnection(url)
   const db = openDatabase(url, error => log.warn({ err: error }, 'A database connection was lost'))
   const close = async () => {
     await db.close()

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { type Health, readHealth } from '../db/health.ts'
+import { type Health, readHealth, readSession } from '../db/health.ts'
 import { type InboxState, readInbox } from '../db/provider-events.ts'
 import { listProviders } from '../db/providers.ts'
 import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
@@ -40,6 +40,7 @@ async function examine({ config, db, where }: Opened): Promise<Check[]> {
       detail: `provider ${config.EMAIL_PROVIDER.join(', then ')}; lane ${laneOf(config)}`,
     },
     database(health, where),
+    await sessions(db),
     clock(health),
     partitions(health),
     ...(await redis(config)),
@@ -61,6 +62,18 @@ function database({ version }: Health, where: string): Check {
   if (version < OLDEST_POSTGRES)
     return { name, state: 'failed', detail: `${where} is Postgres ${major}; the gateway needs 15 or newer` }
   return { name, state: 'ok', detail: `${where}, version ${major}, migrated` }
+}
+
+/** The settings that every connection is given; a stock server compiles each statement without the first. */
+async function sessions({ pool, hot, courier }: Opened['db']): Promise<Check> {
+  const name = 'sessions'
+  const found = await Promise.all([pool, hot, courier].map(readSession))
+  if (found.every(({ jit, limitSeconds }) => jit === 'off' && limitSeconds > 0)) {
+    const [reads, sends] = found.map(({ limitSeconds }) => limitSeconds)
+    return { name, state: 'ok', detail: `JIT off; statements end after ${sends} s, reads after ${reads} s` }
+  }
+  const detail = `JIT is ${found.map(({ jit }) => jit).join(', ')} and statements end after ${found.map(({ limitSeconds }) => limitSeconds).join(', ')} s, although the gateway sets both: what is between it and Postgres resets settings; connect directly`
+  return { name, state: 'failed', detail }
 }
 
 function clock({ nowMs }: Health): Check {

@@ -1,5 +1,8 @@
 import pg from 'pg'
+import { driverUrl } from './connection-url.ts'
 import type { Queryable } from './pool.ts'
+
+const CONNECT_MS = 5_000
 
 /** Something became ready: an e-mail to send, a webhook to deliver. */
 export type Bell = 'email_ready' | 'webhook_ready'
@@ -25,7 +28,12 @@ export function hearBells(
   let stopped = false
 
   async function listen(): Promise<void> {
-    const fresh = new pg.Client({ connectionString: url, application_name: 'email-gateway-bell', keepAlive: true })
+    const fresh = new pg.Client({
+      connectionString: driverUrl(url),
+      application_name: 'email-gateway-bell',
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_MS,
+    })
     client = fresh
     fresh.on('notification', ({ channel, payload }) => {
       if (payload !== ringer) onRing[channel as Bell]?.()

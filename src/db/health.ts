@@ -38,3 +38,15 @@ export async function readHealth(db: Queryable): Promise<Health> {
 export async function ping(db: Queryable): Promise<void> {
   await run(db, 'ping', 'select 1', [])
 }
+
+/** What is in force on a connection, whatever was asked for. */
+export async function readSession(db: Queryable): Promise<{ jit: string; limitSeconds: number }> {
+  const [row] = await run<{ jit: string; limitSeconds: number }>(
+    db,
+    'read-session',
+    `select current_setting('jit') as jit,
+       extract(epoch from current_setting('statement_timeout')::interval)::float8 as "limitSeconds"`,
+    [],
+  )
+  return row!
+}

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { driverUrl } from './connection-url.ts'
 import { applySettings, UNLIMITED } from './session-settings.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations')
@@ -15,7 +16,7 @@ type Migration = { version: number; name: string; path: string }
 
 /** Brings the database to this code's version. Forward only; each file is one transaction. */
 export async function migrate(databaseUrl: string): Promise<string[]> {
-  const client = new pg.Client({ connectionString: databaseUrl })
+  const client = new pg.Client({ connectionString: driverUrl(databaseUrl) })
   // A connection that is lost between two statements is an event; the next statement fails and says so.
   client.on('error', () => {})
   await client.connect()

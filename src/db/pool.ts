@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { driverUrl } from './connection-url.ts'
 import { applySettings, limitedTo, type SessionSettings } from './session-settings.ts'
 
 export type Database = {
@@ -82,7 +83,7 @@ type PoolOptions = {
 function openPool(url: string, { name, max, answerMs, settings, idle }: PoolOptions): pg.Pool {
   return new pg.Pool({
     ...idle,
-    connectionString: url,
+    connectionString: driverUrl(url),
     max,
     connectionTimeoutMillis: 5_000,
     query_timeout: answerMs,

@@ -1,0 +1,45 @@
+/** The database cannot be used as it was given; the message is a sentence that says why and what to do. */
+export class CannotConnect extends Error {
+  override name = 'CannotConnect'
+}
+
+type Coded = Error & { code?: string }
+
+/** Postgres, PgBouncer and hosted servers, each in their words. */
+const SSL_DEMANDED = /no encryption|SSL off|SSL (connection )?(is )?required|connection is insecure/i
+const NO_ANSWER = /timeout expired|connection timeout|Query read timeout|settings were not applied in time/i
+
+/** Why a connection could not be made, in one sentence; null when it is something else. */
+export function connectSentence(error: unknown, server = 'the database'): string | null {
+  const { code = '' } = error as Coded
+  // A host name with several addresses fails with an error that has a code only.
+  const message = (error as Coded).message || code
+  if (SSL_DEMANDED.test(message))
+    return `DATABASE_URL: ${server} demands SSL (${message}). Add sslmode=require to it, or sslmode=verify-full to verify the server's certificate as well.`
+  // PgBouncer says everything with one code.
+  if (code === '28P01' || /(password|SASL) authentication failed|auth failed/.test(message))
+    return `DATABASE_URL: the user or the password is wrong (${message}).`
+  if (code === '3D000' || /no such database/.test(message))
+    return `DATABASE_URL: the database does not exist (${message}). Create it first.`
+  if (code === '28000') return `DATABASE_URL: ${server} does not admit this user from here (${message}).`
+  if (code === '53300') return `${server} has no connection left (${message}). Raise max_connections, or close others.`
+  if (code === '57P03') return `${server} is starting or stopping (${message}). Try again in a moment.`
+  return networkSentence(code, message, server) ?? sslSentence(code, message, server)
+}
+
+function networkSentence(code: string, message: string, server: string): string | null {
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `DATABASE_URL: the host name of the database cannot be found (${server}).`
+  if (code === 'ECONNREFUSED') return `DATABASE_URL: nothing listens at ${server}. Is Postgres running there?`
+  if (/^(ETIMEDOUT|EHOST|ENET)/.test(code) || NO_ANSWER.test(message))
+    return `DATABASE_URL: no answer from ${server} (${message}). Is the address right, and does a firewall let this machine through?`
+  return null
+}
+
+function sslSentence(code: string, message: string, server: string): string | null {
+  if (/server does not support SSL/.test(message))
+    return `DATABASE_URL: sslmode demands SSL, and ${server} offers none. Turn it on there (ssl = on), or set sslmode=disable on a network you trust.`
+  if (/CERT|VERIFY|SIGNATURE/.test(code))
+    return `DATABASE_URL: the certificate of ${server} could not be verified (${message}). Name the file of its authority with sslrootcert=FILE, or set sslmode=require to encrypt without verifying.`
+  return null
+}
