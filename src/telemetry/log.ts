@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type pinoPretty from 'pino-pretty'
 import { maskSensitive } from '../contracts/masking.ts'
+import { logOutput } from './log-output.ts'
 
 export type LogOptions = { level: string; pretty: boolean; destination?: DestinationStream }
 
@@ -24,9 +25,11 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
       pretty({ messageKey: 'message', timestampKey: 'timestamp', translateTime: 'HH:MM:ss.l', sync: true }),
     )
   }
-  // Buffered: at ten thousand lines a second a system call per line would cost more than the line.
-  return pino(options, pino.destination({ fd: 1, sync: false, minLength: 8192, periodicFlush: 100 }))
+  return pino(options, logOutput(1, droppedLine))
 }
+
+const droppedLine = (count: number) =>
+  `${JSON.stringify({ level: 'warn', timestamp: new Date().toISOString(), message: `${count} log lines were dropped: nobody read the output` })}\n`
 
 /** Errors of drivers and providers quote what they were given. */
 function maskedError(error: unknown): unknown {

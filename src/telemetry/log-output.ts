@@ -1,0 +1,88 @@
+import { write, writeSync } from 'node:fs'
+import type { DestinationStream } from 'pino'
+
+/** Lines are written together: at ten thousand lines a second a system call per line would cost more than the line. */
+const GATHER_BYTES = 8_192
+const GATHER_MS = 100
+/** What waits for a reader that does not read. Beyond it, lines are dropped and counted. */
+const WAITING_BYTES = 8 * 1024 * 1024
+const RETRY_MS = 50
+/** How long the end of the process waits for a slow reader. */
+const LAST_TRIES = 20
+
+/**
+ * Writes log lines to a file descriptor without holding up the process, neither its work nor its end: an output that is
+ * closed is given up, one that nobody reads is not waited for. (pino's own destination repeats the last write of a process
+ * for ever when the output is closed: `flushSync` of sonic-boom 4.2.1 gives up on no error but EAGAIN.)
+ */
+export function logOutput(fd: number, droppedLine: (count: number) => string): DestinationStream {
+  let waiting = ''
+  let dropped = 0
+  let writing: Buffer | null = null
+  let isClosed = false
+  let timer: NodeJS.Timeout | undefined
+
+  function add(line: string): void {
+    if (isClosed) return
+    if (waiting.length > WAITING_BYTES) {
+      dropped++
+      return
+    }
+    waiting += line
+    if (waiting.length >= GATHER_BYTES) flush()
+    else timer ??= setTimeout(flush, GATHER_MS).unref()
+  }
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    if (writing || waiting === '') return
+    writing = Buffer.from(takeWaiting())
+    writeRest()
+  }
+
+  function takeWaiting(): string {
+    const text = dropped > 0 ? waiting + droppedLine(dropped) : waiting
+    waiting = ''
+    dropped = 0
+    return text
+  }
+
+  function writeRest(): void {
+    write(fd, writing!, (error, written) => {
+      if (error) return onError(error)
+      writing = writing!.subarray(written)
+      if (writing.length > 0) return writeRest()
+      writing = null
+      flush()
+    })
+  }
+
+  function onError(error: NodeJS.ErrnoException): void {
+    if (isBusy(error)) return void setTimeout(writeRest, RETRY_MS)
+    isClosed = true
+    waiting = ''
+  }
+
+  /** Only where no write is under way: that one may wait for its reader for ever, and so would this. */
+  function finish(): void {
+    if (writing || isClosed) return
+    let rest = Buffer.from(takeWaiting())
+    for (let busy = 0; rest.length > 0 && busy < LAST_TRIES; ) {
+      try {
+        rest = rest.subarray(writeSync(fd, rest))
+      } catch (error) {
+        if (!isBusy(error as NodeJS.ErrnoException)) return
+        busy++
+        pause(RETRY_MS)
+      }
+    }
+  }
+
+  process.once('exit', finish)
+  return { write: add }
+}
+
+const isBusy = ({ code }: NodeJS.ErrnoException) => code === 'EAGAIN' || code === 'EBUSY'
+
+const pause = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
