@@ -3,6 +3,7 @@ import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import type { SMTPConnectionSendInfo } from 'nodemailer/lib/smtp-connection'
 import { maskSensitive } from '../contracts/masking.ts'
 import { classifyProviderError, type ProviderFailure, ruleForName } from '../contracts/provider-errors.ts'
+import { smtpBounce } from '../contracts/smtp-bounce.ts'
 import { MAX_ANSWER_BYTES } from './answer.ts'
 import { bareAddress, composeMime, messageIdOf } from './mime.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
@@ -64,23 +65,32 @@ async function sendOnce(pool: SmtpPool, message: OutgoingMessage, signal: AbortS
     const info = await pool.use(session => session.send(envelope, mime, progress), progress, signal)
     return { kind: 'sent', messageId: messageIdOf(message), events: refusedRecipients(info) }
   } catch (error) {
+    const events = signal.aborted ? null : bouncesOfAll(error, message)
+    if (events) return { kind: 'sent', messageId: messageIdOf(message), events }
     const { opening, dotSent } = progress
     const when = opening ? 'unconnected' : dotSent ? 'left' : 'unsent'
     return { kind: 'failed', failure: signal.aborted ? timedOut('smtp', when) : toFailure(error, progress) }
   }
 }
 
-/** The message is on its way to the others; these have their answer already. */
-function refusedRecipients({ rejectedErrors = [] }: SMTPConnectionSendInfo): ProviderEvent[] {
-  return rejectedErrors.map(({ recipient = '', response = '', responseCode = 0 }) => ({
+/** These have their answer already, whatever becomes of the message. */
+function refusedRecipients({ rejectedErrors = [] }: Pick<SMTPConnectionSendInfo, 'rejectedErrors'>): ProviderEvent[] {
+  return rejectedErrors.map(({ recipient = '', response = '' }) => ({
     kind: 'BOUNCED',
     recipient: recipient.toLowerCase(),
-    metadata: {
-      bounceType: responseCode >= 500 ? 'Permanent' : 'Transient',
-      bounceSubType: 'General',
-      diagnosticCode: `smtp; ${maskSensitive(response)}`,
-    },
+    metadata: { ...smtpBounce(response), diagnosticCode: `smtp; ${maskSensitive(response)}` },
   }))
+}
+
+/**
+ * Nobody was left to send it to, and every `to` has no mailbox: the same bounce as beside a recipient who exists, so that it
+ * means the same. Another refusal (policy, size) is one of the e-mail.
+ */
+function bouncesOfAll(error: unknown, { to }: OutgoingMessage): ProviderEvent[] | null {
+  const events = refusedRecipients(error as Pick<SMTPConnectionSendInfo, 'rejectedErrors'>)
+  if (events.some(({ metadata }) => metadata.bounceType === 'Transient')) return null
+  const gone = new Set(events.filter(one => one.metadata.bounceType === 'Permanent').map(one => one.recipient))
+  return gone.size > 0 && to.every(one => gone.has(bareAddress(one).toLowerCase())) ? events : null
 }
 
 /**

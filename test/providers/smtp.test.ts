@@ -99,10 +99,11 @@ describe('a relay', () => {
       recipients: {
         'gone@example.com': { code: 550, text: '5.1.1 gone@example.com unknown' },
         'full@example.com': { code: 452, text: '4.2.2 mailbox full' },
+        'policy@example.com': { code: 554, text: '5.7.1 relay access denied' },
       },
     })
     const result = await smtp.send(
-      message({ cc: ['Gone@example.com', 'gone@example.com'], bcc: ['full@example.com'] }),
+      message({ cc: ['Gone@example.com', 'gone@example.com', 'policy@example.com'], bcc: ['full@example.com'] }),
       patient(),
     )
     expect(relay.deliveries[0]!.to).toEqual(['maria@example.com', 'Gone@example.com'])
@@ -114,16 +115,39 @@ describe('a relay', () => {
           recipient: 'gone@example.com',
           metadata: { bounceType: 'Permanent', diagnosticCode: 'smtp; 550 5.1.1 g***@e***.com unknown' },
         },
+        { kind: 'BOUNCED', recipient: 'policy@example.com', metadata: { bounceType: 'Undetermined' } },
         { kind: 'BOUNCED', recipient: 'full@example.com', metadata: { bounceType: 'Transient' } },
       ],
     })
   })
 
+  test('refuses a lone recipient because there is no such mailbox: the same bounce as beside others', async () => {
+    relay.refuse({ recipients: { 'maria@example.com': { code: 550, text: '5.1.1 unknown' } } })
+    expect(await smtp.send(message(), patient())).toMatchObject({
+      kind: 'sent',
+      events: [{ kind: 'BOUNCED', recipient: 'maria@example.com', metadata: { bounceType: 'Permanent' } }],
+    })
+    expect(relay.deliveries).toEqual([])
+    relay.refuse({})
+    messageIdOf(await smtp.send(message(), patient()))
+  })
+
+  test('refuses everybody, one of them for now: all of it is tried again', async () => {
+    relay.refuse({
+      recipients: {
+        'maria@example.com': { code: 550, text: '5.1.1 unknown' },
+        'cc@example.com': { code: 450, text: '4.2.0 greylisted' },
+      },
+    })
+    const failure = failureOf(await smtp.send(message({ cc: ['cc@example.com'] }), patient()))
+    expect(failure).toMatchObject({ code: 'SMTP_MAILBOX_BUSY', deferred: true })
+  })
+
   test.each([
     [
-      'every recipient',
-      { recipients: { 'maria@example.com': { code: 550, text: '5.1.1 unknown' } } },
-      'SMTP_MAILBOX_NOT_FOUND',
+      'every recipient by policy',
+      { recipients: { 'maria@example.com': { code: 550, text: '5.7.1 not from you' } } },
+      'SMTP_REJECTED_BY_POLICY',
       false,
     ],
     [
