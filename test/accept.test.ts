@@ -601,7 +601,7 @@ describe('what is sent', () => {
     const { apiKey } = await gateway.key(company.companyId, { mode: 'test' })
     expect(apiKey).toMatch(/^sk_test_/)
     const outboxId = await sendOk(gateway, { apiKey }, { from: 'anyone@anywhere.example' })
-    await untilStatus(gateway, company, outboxId, 'SENT')
+    await untilStatus(gateway, { ...company, apiKey }, outboxId, 'SENT')
     expect(await rows(gateway, 'select test, provider from email_outbox where outbox_id = $1', [outboxId])).toEqual([
       { test: true, provider: 'capture' },
     ])

@@ -283,11 +283,10 @@ describe("import from 'email-gateway/contracts'", () => {
 describe('migrations', () => {
   const files = readdirSync(join(ROOT, 'migrations')).sort()
 
-  test('are numbered from 1 without gaps', () => {
-    expect(files.length).toBeGreaterThan(0)
-    files.forEach((file, index) => {
-      expect(file).toMatch(new RegExp(`^${String(index + 1).padStart(4, '0')}_[a-z0-9_]+\\.sql$`))
-    })
+  test('are numbered, each number once', () => {
+    expect(files[0]).toMatch(/^0001_/)
+    for (const file of files) expect(file).toMatch(/^\d{4}_[a-z0-9_]+\.sql$/)
+    expect(new Set(files.map(file => file.slice(0, 4))).size).toBe(files.length)
   })
 
   test('on a database that is up to date apply nothing', async () => {
@@ -308,7 +307,7 @@ describe('migrations', () => {
     const database = await createTestDatabase()
     atCleanUp(() => database.drop())
     await execute(database.url, `insert into schema_migrations (version, name) values (9999, '9999_future.sql')`)
-    const sentence = `The database is at schema version 9999, this program knows ${files.length}. Start a newer version of the gateway.`
+    const sentence = `The database is at schema version 9999, this program knows ${Number(files.at(-1)!.slice(0, 4))}. Start a newer version of the gateway.`
     await expect(migrate(database.url)).rejects.toThrow(sentence)
     const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
     const env = { PORT: '0', DATA_DIR: await makeDataDir(), DATABASE_URL: database.url, ...secrets }

@@ -2,6 +2,9 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 export const SCOPES = ['send', 'read', 'manage'] as const
 export type Scope = (typeof SCOPES)[number]
+/** A company in one of its modes: a key sees and changes what belongs to both. */
+export type Owner = { companyId: string; test: boolean }
+
 export type KeyMode = 'live' | 'test'
 
 const PATTERN = /^sk_(live|test)_([0-9a-z]{16})_([0-9A-Za-z]{40})$/

@@ -43,6 +43,7 @@ export const webhookChangeSchema = z
 export const webhookSchema = z
   .object({
     id: z.uuid(),
+    test: z.boolean().describe('Made with a test key: it hears of test e-mails, and of no others'),
     url: z.string(),
     description: z.string().nullable(),
     eventTypes: z.array(z.enum(WEBHOOK_EVENT_TYPES)),

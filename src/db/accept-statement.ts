@@ -22,12 +22,14 @@ with clock as materialized (
     subject text, tags text, priority smallint, policy text, unknown text, max smallint, html text, proof text, body text, to_hash text)
 ), ${when(extras, EXTRAS)} addresses as materialized (
   select * from json_to_recordset($2::json) as x(
-    i int, company uuid, ordinal smallint, kind text, address text, name text, key bigint, hash text)
+    i int, company uuid, test boolean, ordinal smallint, kind text, address text, name text, key bigint, hash text)
 ), blocked as materialized (
   select a.i, a.ordinal, a.hash from addresses a cross join lateral (
     select from suppression_list s
     where s.hash_key = a.key and s.email_hash = a.hash and ${blocks('s', 'a.company')}
     limit 1) listed
+  -- The list is live data.
+  where a.test is not true
 ), unreachable as (
   select a.i from addresses a left join blocked b on b.i = a.i and b.ordinal = a.ordinal
   where a.kind = 'to' group by a.i having count(*) = count(b.i)
@@ -96,7 +98,8 @@ const PEOPLE = `people as materialized (
 ), strangers as (
   select p.i from people p
   where p.must_exist and not coalesce((
-    select r.company_id = p.company and r.email = p.email and r.deleted_at is null from recipients r where r.recipient_id = p.id), false)
+    select r.company_id = p.company and r.email = p.email and r.deleted_at is null
+      and starts_with(r.identity, 'test:') = starts_with(p.identity, 'test:') from recipients r where r.recipient_id = p.id), false)
 ),`
 
 const KNOWN_PEOPLE = `known_people as (

@@ -16,6 +16,7 @@ export type DraftPerson = {
   recipientId: string
   /** The caller named an existing recipientId: it must be there, and it must be this address. */
   mustExist: boolean
+  /** Begins with `test:` for mail of test keys: their recipients are others than the live ones. */
   identity: string
   externalId: string | null
   cpfCnpjHash: string | null
@@ -186,7 +187,18 @@ function plainParameters(units: AcceptUnit[]): string[] {
       emails.push(emailRow(draft, i, u, unit.strict))
       draft.addresses.forEach((one, ordinal) => {
         const { kind, address, hash, key } = one
-        addresses.push({ i, company: draft.companyId, ordinal, kind, address, name: one.name ?? undefined, key, hash })
+        const test = draft.test || undefined
+        addresses.push({
+          i,
+          company: draft.companyId,
+          test,
+          ordinal,
+          kind,
+          address,
+          name: one.name ?? undefined,
+          key,
+          hash,
+        })
       })
     }
   })

@@ -1,3 +1,4 @@
+import type { Owner } from '../contracts/api-key.ts'
 import type { EmailEventView, EmailSummary } from '../contracts/email-view.ts'
 import { iso, type Queryable, run } from './pool.ts'
 
@@ -14,17 +15,13 @@ const SUMMARY = `
   ${iso('o.sent_at')} as "sentAt", ${iso('o.delivered_at')} as "deliveredAt", ${iso('o.failed_at')} as "failedAt",
   ${iso('o.expires_at')} as "expiresAt", o.duration_ms as "durationMs"`
 
-/** companyId null: any company (the command line). */
-export async function findEmail(
-  db: Queryable,
-  outboxId: string,
-  companyId: string | null,
-): Promise<EmailSummary | null> {
+/** owner null: any (the command line). */
+export async function findEmail(db: Queryable, outboxId: string, owner: Owner | null): Promise<EmailSummary | null> {
   const [row] = await run<EmailSummary>(
     db,
     'find-email',
-    `select ${SUMMARY} from email_outbox o where o.outbox_id = $1 and ($2::uuid is null or o.company_id = $2)`,
-    [outboxId, companyId],
+    `select ${SUMMARY} from email_outbox o where o.outbox_id = $1 and ($2::uuid is null or (o.company_id = $2 and o.test = $3))`,
+    [outboxId, owner?.companyId ?? null, owner?.test ?? null],
   )
   return row ?? null
 }
@@ -39,7 +36,7 @@ export async function listEvents(db: Queryable, outboxId: string): Promise<Email
 }
 
 export type EmailFilter = {
-  companyId: string
+  owner: Owner
   status: string | null
   recipient: { key: string; address: string } | null
   tag: string | null
@@ -61,8 +58,9 @@ export async function listEmails(db: Queryable, filter: EmailFilter): Promise<Em
 }
 
 function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
-  const values: unknown[] = [filter.companyId]
-  const where = ['o.company_id = $1']
+  const values: unknown[] = [filter.owner.companyId]
+  // Written out, so that the index of test e-mails serves it.
+  const where = ['o.company_id = $1', filter.owner.test ? 'o.test' : 'not o.test']
   const add = (condition: (placeholder: string) => string, value: unknown) => {
     values.push(value)
     where.push(condition(`$${values.length}`))

@@ -11,7 +11,7 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
     db,
     'expire-waiting-emails',
     `with late as materialized (
-       select o.outbox_id, o.company_id, o.priority, o.attempts, o.attempt_id, o.provider, o.started_at is not null as departed
+       select o.outbox_id, o.company_id, o.test, o.priority, o.attempts, o.attempt_id, o.provider, o.started_at is not null as departed
        from email_ready r
        join email_outbox o on o.outbox_id = r.outbox_id
        where r.outbox_id < uuid_v7_floor(now() - interval '23 hours') and o.expires_at <= now()
@@ -38,7 +38,7 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
        insert into email_event_log (outbox_id, event_id, type, metadata)
        select outbox_id, uuid_v7_now(), 'EXPIRED', jsonb_build_object('attempts', attempts) from late where not late.departed
        returning outbox_id, event_id
-     ), ${tellCompanies(`select late.company_id, late.outbox_id, v.event_id, 'email.expired' as type
+     ), ${tellCompanies(`select late.company_id, late.test, late.outbox_id, v.event_id, 'email.expired' as type
        from put_events v join late on late.outbox_id = v.outbox_id`)}
      select count(*)::int as count from late`,
     [limit],

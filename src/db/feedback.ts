@@ -176,6 +176,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
     decision.events.map(({ id, type, metadata }, place) => ({
       o: email.outboxId,
       c: email.companyId,
+      test: email.test,
       e: id,
       t: type,
       w: toldAs(type, decision),
@@ -188,7 +189,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
     tx,
     'put-feedback-events',
     `with input as materialized (
-       select * from json_to_recordset($1::json) as i(o uuid, c uuid, e uuid, t text, w text, x jsonb, n int)
+       select * from json_to_recordset($1::json) as i(o uuid, c uuid, test boolean, e uuid, t text, w text, x jsonb, n int)
      ), written as (
        -- A microsecond apart: events of one commit are told in the order in which they were decided.
        insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
@@ -198,7 +199,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
          union all
          select from email_event_log told where told.outbox_id = o and told.outbox_id between $2 and $3 and told.type = 'SENT') order by o, n
        on conflict do nothing returning outbox_id, event_id
-     ), ${tellCompanies(`select i.c as company_id, i.o as outbox_id, i.e as event_id, i.w as type
+     ), ${tellCompanies(`select i.c as company_id, i.test, i.o as outbox_id, i.e as event_id, i.w as type
        from input i join written w on w.outbox_id = i.o and w.event_id = i.e where i.w is not null`)}
      select event_id from written`,
     [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],

@@ -115,7 +115,7 @@ const storable = (json: string) =>
 
 /** Whoever listens is told by an event that is in the log. Whether there is any endpoint at all is asked once per statement. */
 const HAS_LISTENER = `(exists (select from webhook_endpoints where disabled_at is null) and exists (
-      select from webhook_endpoints w where w.company_id = o.company_id and w.disabled_at is null and 'email.sent' = any(w.event_types)))`
+      select from webhook_endpoints w where w.company_id = o.company_id and w.test = o.test and w.disabled_at is null and 'email.sent' = any(w.event_types)))`
 
 /**
  * Nearly every settlement: plan nodes for what did not happen would cost a third of the statement. The facts of the start stay in
@@ -127,15 +127,15 @@ with settled as (
   update email_outbox o set status = 'SENT', lease_id = null, message_id = ($5::text[])[${placeOf('o')}], duration_ms = ($6::int[])[${placeOf('o')}],
     sent_at = now(), tells_sent = not ${HAS_LISTENER}, failed_at = null, error_code = null, error_category = null, failure_reason = null
   where ${ofBatch('o')} and o.lease_id = ($4::uuid[])[${kind}]
-  returning o.outbox_id, o.company_id, o.attempts, o.attempt_id, o.tells_sent
+  returning o.outbox_id, o.company_id, o.test, o.attempts, o.attempt_id, o.tells_sent
 ), heard as (
-  select s.outbox_id, s.company_id, s.attempts, ${placeOf('s')} as place, start_event_id(now(), s.attempt_id, 4) as event_id
+  select s.outbox_id, s.company_id, s.test, s.attempts, ${placeOf('s')} as place, start_event_id(now(), s.attempt_id, 4) as event_id
   from settled s where not s.tells_sent
 ), put_events as (
   insert into email_event_log (outbox_id, event_id, type, metadata)
   select outbox_id, event_id, 'SENT', jsonb_build_object('messageId', ($5::text[])[place], 'attempt', attempts, 'durationMs', ($6::int[])[place])
   from heard
-), ${tellCompanies(`select company_id, outbox_id, event_id, 'email.sent' as type from heard`)}
+), ${tellCompanies(`select company_id, test, outbox_id, event_id, 'email.sent' as type from heard`)}
 ${WRITTEN('settled')}`
 
 const SETTLE_SENT = settleSentStatement(`($7::int[])[${placeOf('o')}]`)
@@ -149,7 +149,7 @@ const GUARDS: Record<Guard, string> = {
 }
 
 /** Each end is told once, by the event that is its cause (decision 8); a suppressed recipient also to those who asked for that. */
-const TOLD_ENDS = `select s.company_id, s.outbox_id, v.event_id, told.type
+const TOLD_ENDS = `select s.company_id, s.test, s.outbox_id, v.event_id, told.type
   from put_events v join settled s on s.outbox_id = v.outbox_id
   join (values ('SENT', 'SENT', 'email.sent'), ('REJECTED', 'REJECTED', 'email.failed'), ('FAILED', 'FAILED', 'email.failed'),
     ('DLQ', 'DLQ_MOVED', 'email.failed'), ('EXPIRED', 'EXPIRED', 'email.expired'), ('REJECTED', 'REJECTED', 'email.suppressed')

@@ -1,3 +1,4 @@
+import type { Owner } from '../contracts/api-key.ts'
 import type { WebhookEventType } from '../contracts/webhook-events.ts'
 import { iso, type Queryable, run } from './pool.ts'
 
@@ -5,6 +6,8 @@ export type DisabledReason = 'MANUAL' | 'GONE' | 'FAILING'
 
 export type WebhookEndpoint = {
   id: string
+  /** Hears of test e-mails, and of no others. */
+  test: boolean
   url: string
   description: string | null
   eventTypes: WebhookEventType[]
@@ -17,7 +20,7 @@ export type WebhookEndpoint = {
   updatedAt: string
 }
 
-const COLUMNS = `w.endpoint_id as id, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
+const COLUMNS = `w.endpoint_id as id, w.test, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
   ${iso('w.disabled_at')} as "disabledAt", w.disabled_reason as "disabledReason",
   (select ${iso('s.failing_since')} from webhook_state s where s.endpoint_id = w.endpoint_id) as "failingSince",
   case when w.previous_until > now() then ${iso('w.previous_until')} end as "previousSecretUntil",
@@ -26,14 +29,14 @@ const THERE = `w.disabled_reason is distinct from 'DELETED'`
 
 export type NewEndpoint = {
   endpointId: string
-  companyId: string
+  owner: Owner
   url: string
   description: string | null
   eventTypes: WebhookEventType[]
   secretCipher: Buffer
 }
 
-/** Null when the company has `limit` already. Two at once are counted one after the other. */
+/** Null when the company has `limit` of this mode already. Two at once are counted one after the other. */
 export async function insertEndpoint(db: Queryable, made: NewEndpoint, limit: number): Promise<WebhookEndpoint | null> {
   const [row] = await run<WebhookEndpoint>(
     db,
@@ -41,38 +44,47 @@ export async function insertEndpoint(db: Queryable, made: NewEndpoint, limit: nu
     `with company as materialized (
        select company_id from companies where company_id = $2 for update
      ), w as (
-       insert into webhook_endpoints (endpoint_id, company_id, url, description, event_types, secret_cipher)
-       select $1, company.company_id, $3, $4, $5, $6 from company
-       where webhook_endpoint_count(company.company_id) < $7
+       insert into webhook_endpoints (endpoint_id, company_id, url, description, event_types, secret_cipher, test)
+       select $1, company.company_id, $3, $4, $5, $6, $8 from company
+       where webhook_endpoint_count(company.company_id, $8) < $7
        returning *
      ), put_state as (
        insert into webhook_state (endpoint_id) select endpoint_id from w
      )
      select ${COLUMNS} from w`,
-    [made.endpointId, made.companyId, made.url, made.description, made.eventTypes, made.secretCipher, limit],
+    [
+      made.endpointId,
+      made.owner.companyId,
+      made.url,
+      made.description,
+      made.eventTypes,
+      made.secretCipher,
+      limit,
+      made.owner.test,
+    ],
   )
   return row ?? null
 }
 
-export async function listEndpoints(db: Queryable, companyId: string): Promise<WebhookEndpoint[]> {
+export async function listEndpoints(db: Queryable, { companyId, test }: Owner): Promise<WebhookEndpoint[]> {
   return run<WebhookEndpoint>(
     db,
     'list-webhook-endpoints',
-    `select ${COLUMNS} from webhook_endpoints w where w.company_id = $1 and ${THERE} order by w.endpoint_id`,
-    [companyId],
+    `select ${COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.test = $2 and ${THERE} order by w.endpoint_id`,
+    [companyId, test],
   )
 }
 
 export async function findEndpoint(
   db: Queryable,
-  companyId: string,
+  { companyId, test }: Owner,
   endpointId: string,
 ): Promise<WebhookEndpoint | null> {
   const [row] = await run<WebhookEndpoint>(
     db,
     'find-webhook-endpoint',
-    `select ${COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.endpoint_id = $2 and ${THERE}`,
-    [companyId, endpointId],
+    `select ${COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${THERE}`,
+    [companyId, endpointId, test],
   )
   return row ?? null
 }
@@ -87,7 +99,7 @@ export type EndpointChange = {
 /** What is not named stays. Enabled again, or at another address, it starts with a clean record. */
 export async function updateEndpoint(
   db: Queryable,
-  companyId: string,
+  owner: Owner,
   endpointId: string,
   { url, description, eventTypes, enabled }: EndpointChange,
 ): Promise<WebhookEndpoint | null> {
@@ -100,31 +112,32 @@ export async function updateEndpoint(
          disabled_at = case $7::boolean when true then null when false then coalesce(w.disabled_at, now()) else w.disabled_at end,
          disabled_reason = case $7::boolean when true then null when false then coalesce(w.disabled_reason, 'MANUAL') else w.disabled_reason end,
          updated_at = now()
-       where w.company_id = $1 and w.endpoint_id = $2 and ${THERE} returning w.endpoint_id
+       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $8 and ${THERE} returning w.endpoint_id
      )
      update webhook_state s set failures = 0, failing_since = null, resume_at = '-infinity' from w
      where s.endpoint_id = w.endpoint_id and ($7 or $3 is not null)`,
     [
-      companyId,
+      owner.companyId,
       endpointId,
       url ?? null,
       eventTypes ?? null,
       description !== undefined,
       description ?? null,
       enabled ?? null,
+      owner.test,
     ],
   )
-  return findEndpoint(db, companyId, endpointId)
+  return findEndpoint(db, owner, endpointId)
 }
 
 /** It gets nothing more; its deliveries can be read no longer and are purged in their time. */
-export async function deleteEndpoint(db: Queryable, companyId: string, endpointId: string): Promise<boolean> {
+export async function deleteEndpoint(db: Queryable, { companyId, test }: Owner, endpointId: string): Promise<boolean> {
   const rows = await run(
     db,
     'delete-webhook-endpoint',
     `update webhook_endpoints w set disabled_at = coalesce(w.disabled_at, now()), disabled_reason = 'DELETED', updated_at = now()
-     where w.company_id = $1 and w.endpoint_id = $2 and ${THERE} returning 1`,
-    [companyId, endpointId],
+     where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${THERE} returning 1`,
+    [companyId, endpointId, test],
   )
   return rows.length > 0
 }
@@ -132,7 +145,7 @@ export async function deleteEndpoint(db: Queryable, companyId: string, endpointI
 /** The old one signs as well for a day; one that was still valid from before is forgotten. */
 export async function rotateSecret(
   db: Queryable,
-  companyId: string,
+  { companyId, test }: Owner,
   endpointId: string,
   secretCipher: Buffer,
   overlapHours: number,
@@ -143,10 +156,10 @@ export async function rotateSecret(
     `with w as (
        update webhook_endpoints w set previous_cipher = w.secret_cipher, previous_until = now() + $4 * interval '1 hour',
          secret_cipher = $3, updated_at = now()
-       where w.company_id = $1 and w.endpoint_id = $2 and ${THERE} returning *
+       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $5 and ${THERE} returning *
      )
      select ${COLUMNS} from w`,
-    [companyId, endpointId, secretCipher, overlapHours],
+    [companyId, endpointId, secretCipher, overlapHours, test],
   )
   return row ?? null
 }
@@ -164,12 +177,12 @@ export async function disableEndpoint(
     'disable-webhook-endpoint',
     `with disabled as (
        update webhook_endpoints set disabled_at = now(), disabled_reason = $2, updated_at = now()
-       where endpoint_id = $1 and disabled_at is null returning endpoint_id, company_id, url
+       where endpoint_id = $1 and disabled_at is null returning endpoint_id, company_id, url, test
      ), put_notices as (
        insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, data)
        select w.endpoint_id, uuid_v7_now(), w.company_id, 'webhook.disabled',
          jsonb_build_object('webhookId', d.endpoint_id, 'url', d.url, 'reason', $2::text)
-       from disabled d join webhook_endpoints w on w.company_id = d.company_id and w.disabled_at is null and w.endpoint_id <> d.endpoint_id
+       from disabled d join webhook_endpoints w on w.company_id = d.company_id and w.test = d.test and w.disabled_at is null and w.endpoint_id <> d.endpoint_id
        returning endpoint_id, sequence, delivery_id
      ), put_ready as (
        insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from put_notices

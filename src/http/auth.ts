@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { parseApiKey, type Scope, secretMatches } from '../contracts/api-key.ts'
+import { type Owner, parseApiKey, type Scope, secretMatches } from '../contracts/api-key.ts'
 import type { KnownKey } from '../db/api-keys.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { Problem } from './problem.ts'
@@ -30,6 +30,11 @@ export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) 
     registry.used(known.keyId)
     request.key = known
   }
+}
+
+/** Whose data the request may see and change. */
+export function ownerOf({ key }: FastifyRequest): Owner {
+  return { companyId: key!.companyId, test: key!.mode === 'test' }
 }
 
 /** The keyed hash is computed once per look-up of a key, not once per request. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseBareAddress } from '../contracts/addresses.ts'
+import type { Owner } from '../contracts/api-key.ts'
 import { emailListSchema, emailSchema, explanationSchema } from '../contracts/email-view.ts'
 import { explainEmail } from '../contracts/explain.ts'
 import { hashEmail } from '../contracts/hashing.ts'
@@ -12,7 +13,7 @@ import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/schedule
 import { findWhereabouts } from '../db/whereabouts.ts'
 import { addressKey } from '../pipeline/accept-email.ts'
 import type { App } from './app.ts'
-import { requireKey } from './auth.ts'
+import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -70,7 +71,7 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
       },
     },
     async request => {
-      const email = await ownEmail(db, request.params, request.key!.companyId)
+      const email = await ownEmail(db, request.params, ownerOf(request))
       return { ...email, events: await listEvents(db.pool, email.outboxId) }
     },
   )
@@ -87,7 +88,7 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
       },
     },
     async request => {
-      const email = await ownEmail(db, request.params, request.key!.companyId)
+      const email = await ownEmail(db, request.params, ownerOf(request))
       return explainEmail(email, await findWhereabouts(db.pool, email.outboxId, providers))
     },
   )
@@ -105,7 +106,7 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
     },
     async request => {
       const query = request.query as z.output<typeof listQuery>
-      const rows = await listEmails(db.pool, toFilter(query, request.key!.companyId))
+      const rows = await listEmails(db.pool, toFilter(query, ownerOf(request)))
       const page = rows.slice(0, query.limit)
       const hasMore = rows.length > query.limit
       return { data: page, cursor: hasMore ? toCursor(page.at(-1)!.outboxId) : null, hasMore }
@@ -124,7 +125,7 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
       },
     },
     async request => {
-      const { outboxId } = uuidParams(request.params)
+      const { outboxId } = await ownEmail(db, request.params, ownerOf(request))
       const { companyId, keyId } = request.key!
       throwUnlessDone(await cancelEmail(db.pool, outboxId, companyId, `key ${keyId}`))
       return { outboxId, status: 'CANCELLED' as const, scheduledAt: null }
@@ -144,7 +145,7 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
       },
     },
     async request => {
-      const { outboxId } = uuidParams(request.params)
+      const { outboxId } = await ownEmail(db, request.params, ownerOf(request))
       const body = request.body as z.output<typeof rescheduleBody>
       const late = checkSchedule(body.scheduledAt, new Date())
       if (late)
@@ -158,9 +159,9 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
   )
 }
 
-/** Another company's e-mail and an e-mail that never was look the same. */
-async function ownEmail(db: Database, given: unknown, companyId: string) {
-  const email = await findEmail(db.pool, uuidParams(given).outboxId, companyId)
+/** Another company's e-mail, one of the other mode and one that never was look the same. */
+async function ownEmail(db: Database, given: unknown, owner: Owner) {
+  const email = await findEmail(db.pool, uuidParams(given).outboxId, owner)
   if (!email) throw new Problem('NOT_FOUND')
   return email
 }
@@ -176,9 +177,9 @@ function throwUnlessDone(outcome: ChangeOutcome): void {
   if (outcome === 'too-late') throw new Problem('ALREADY_STARTED')
 }
 
-function toFilter(query: z.output<typeof listQuery>, companyId: string): EmailFilter {
+function toFilter(query: z.output<typeof listQuery>, owner: Owner): EmailFilter {
   return {
-    companyId,
+    owner,
     status: query.status ?? null,
     recipient: query.recipient === undefined ? null : searchFor(query.recipient),
     tag: query.tag ?? null,

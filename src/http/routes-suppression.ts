@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { listOf, type SuppressionPolicy } from '../contracts/suppression.ts'
 import {
@@ -11,7 +12,7 @@ import type { Database } from '../db/pool.ts'
 import { type RemovalOutcome, removeSuppression } from '../db/suppression-ends.ts'
 import { findBlocking } from '../db/suppression-reads.ts'
 import type { App } from './app.ts'
-import { requireKey } from './auth.ts'
+import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -31,6 +32,10 @@ export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: S
   const mayRead = requireKey(keys, pepper, 'read')
   const mayManage = requireKey(keys, pepper, 'manage')
 
+  /** The list is live data: nothing stops test mail, and a test key learns of no address. */
+  const blockingFor = async (request: FastifyRequest, emailHash: string) =>
+    checked(ownerOf(request).test ? null : await findBlocking(db.pool, emailHash, request.key!.companyId))
+
   app.post(
     '/v1/suppression/check',
     {
@@ -44,7 +49,7 @@ export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: S
     },
     async request => {
       const { email } = request.body as z.output<typeof checkBody>
-      return checked(await findBlocking(db.pool, hashOrProblem(email), request.key!.companyId))
+      return blockingFor(request, hashOrProblem(email))
     },
   )
 
@@ -61,7 +66,7 @@ export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: S
     },
     async request => {
       const { email } = request.query as { email: string }
-      return checked(await findBlocking(db.pool, hashOrProblem(email), request.key!.companyId))
+      return blockingFor(request, hashOrProblem(email))
     },
   )
 
@@ -80,6 +85,8 @@ export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: S
       const { email, justification } = request.body as z.output<typeof removeBody>
       const { companyId, keyId } = request.key!
       const emailHash = hashOrProblem(email)
+      if (ownerOf(request).test)
+        throw new Problem('NOT_SUPPRESSED', { detail: 'The suppression list is live data; use a live key.' })
       // Where one list serves all, what is left of a company's own would go on blocking.
       const lists = [...new Set([companyId, listOf(companyId, suppression.scope)])]
       const removal = { emailHash, lists, performedBy: companyId, justification, metadata: { keyId } }

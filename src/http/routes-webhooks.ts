@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import type { Owner } from '../contracts/api-key.ts'
 import { encrypt, type KeyRing } from '../contracts/encryption.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { makeWebhookSecret } from '../contracts/webhook-signature.ts'
@@ -24,7 +26,7 @@ import {
 } from '../db/webhook-endpoints.ts'
 import { refuseWebhookUrl } from '../pipeline/webhook-address.ts'
 import type { App } from './app.ts'
-import { requireKey } from './auth.ts'
+import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -55,7 +57,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
   const mayRead = requireKey(keys, pepper, 'read')
   const mayManage = requireKey(keys, pepper, 'manage')
   const tags = ['Webhooks']
-  const own = (given: unknown, companyId: string) => ownEndpoint(db, given, companyId)
+  const own = (request: FastifyRequest) => ownEndpoint(db, request.params, ownerOf(request))
 
   app.post(
     '/v1/webhooks',
@@ -76,7 +78,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
         db.pool,
         {
           endpointId: uuidv7(),
-          companyId: request.key!.companyId,
+          owner: ownerOf(request),
           url: body.url,
           description: body.description ?? null,
           eventTypes: body.eventTypes,
@@ -86,7 +88,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
       )
       if (!made)
         throw new Problem('WEBHOOK_LIMIT_REACHED', {
-          detail: `A company has at most ${WEBHOOK_LIMITS.ENDPOINTS} webhook endpoints; remove one first.`,
+          detail: `A company has at most ${WEBHOOK_LIMITS.ENDPOINTS} webhook endpoints of each mode; remove one first.`,
         })
       return reply.code(201).send({ ...made, secret })
     },
@@ -95,7 +97,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
   app.get(
     '/v1/webhooks',
     { onRequest: mayRead, schema: { summary: 'All endpoints', tags, response: { 200: listSchema, ...refusals } } },
-    async request => ({ data: await listEndpoints(db.pool, request.key!.companyId) }),
+    async request => ({ data: await listEndpoints(db.pool, ownerOf(request)) }),
   )
 
   app.get(
@@ -104,7 +106,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
       onRequest: mayRead,
       schema: { summary: 'One endpoint', tags, params, response: { 200: webhookSchema, ...refusals } },
     },
-    async request => own(request.params, request.key!.companyId),
+    async request => own(request),
   )
 
   app.patch(
@@ -123,7 +125,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
       const { id } = uuidParams(request.params)
       const change = request.body as z.output<typeof webhookChangeSchema>
       if (change.url !== undefined) refuseUrl(change.url, webhooks.allowPrivate)
-      const changed = await updateEndpoint(db.pool, request.key!.companyId, id, change)
+      const changed = await updateEndpoint(db.pool, ownerOf(request), id, change)
       if (!changed) throw new Problem('NOT_FOUND')
       return changed
     },
@@ -142,7 +144,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
     },
     async request => {
       const { id } = uuidParams(request.params)
-      if (!(await deleteEndpoint(db.pool, request.key!.companyId, id))) throw new Problem('NOT_FOUND')
+      if (!(await deleteEndpoint(db.pool, ownerOf(request), id))) throw new Problem('NOT_FOUND')
       return { id, deleted: true as const }
     },
   )
@@ -162,7 +164,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
       const { id } = uuidParams(request.params)
       const secret = makeWebhookSecret()
       const cipher = encrypt(secret, webhooks.keys)
-      const rotated = await rotateSecret(db.pool, request.key!.companyId, id, cipher, WEBHOOK_LIMITS.OVERLAP_HOURS)
+      const rotated = await rotateSecret(db.pool, ownerOf(request), id, cipher, WEBHOOK_LIMITS.OVERLAP_HOURS)
       if (!rotated) throw new Problem('NOT_FOUND')
       return { ...rotated, secret }
     },
@@ -181,7 +183,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
     },
     async (request, reply) => {
       const { companyId } = request.key!
-      const endpoint = await own(request.params, companyId)
+      const endpoint = await own(request)
       refuseDisabled(endpoint)
       const delivery = await putTestDelivery(db.pool, {
         endpointId: endpoint.id,
@@ -207,7 +209,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
       },
     },
     async request => {
-      const endpoint = await own(request.params, request.key!.companyId)
+      const endpoint = await own(request)
       const { cursor, limit, status } = request.query as z.output<typeof listQuery>
       // One more than asked for tells whether there is another page.
       const filter = { before: cursor ?? null, limit: limit + 1, status: status ?? null }
@@ -230,7 +232,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
       },
     },
     async (request, reply) => {
-      const endpoint = await own(request.params, request.key!.companyId)
+      const endpoint = await own(request)
       refuseDisabled(endpoint)
       const { deliveryId } = request.params as z.output<typeof deliveryParams>
       if (!z.uuid().safeParse(deliveryId).success) throw new Problem('NOT_FOUND')
@@ -242,9 +244,9 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
   )
 }
 
-/** Another company's endpoint and one that never was look the same. */
-async function ownEndpoint(db: Database, given: unknown, companyId: string): Promise<WebhookEndpoint> {
-  const endpoint = await findEndpoint(db.pool, companyId, uuidParams(given).id)
+/** Another company's endpoint, one of the other mode and one that never was look the same. */
+async function ownEndpoint(db: Database, given: unknown, owner: Owner): Promise<WebhookEndpoint> {
+  const endpoint = await findEndpoint(db.pool, owner, uuidParams(given).id)
   if (!endpoint) throw new Problem('NOT_FOUND')
   return endpoint
 }

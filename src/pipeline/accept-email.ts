@@ -138,7 +138,7 @@ function draftEmail(index: number, body: SendBody, { caller, requestId }: Accept
     headers: body.headers ?? null,
     variables: body.variables ?? null,
     addresses: addressesOf(body),
-    person: body.recipient ? personOf(body, deps) : null,
+    person: body.recipient ? personOf(body, caller, deps) : null,
     attachments: (body.attachments ?? []).map(file => ({
       filename: file.filename,
       contentType: file.contentType,
@@ -173,18 +173,19 @@ export function addressKey(hash: string): string {
   return BigInt.asIntN(64, BigInt(`0x${hash.slice(7, 23)}`)).toString()
 }
 
-function personOf(body: SendBody, deps: AcceptDeps): DraftPerson {
+function personOf(body: SendBody, { test }: Caller, deps: AcceptDeps): DraftPerson {
   const { recipientId, externalId, cpfCnpj, cpfCnpjHash, razaoSocial, nome } = body.recipient!
   const documentHash = cpfCnpj ? hashDocument(cpfCnpj, deps.pepper) : (cpfCnpjHash ?? null)
   const email = body.to.normalised
+  const identity = externalId
+    ? `external:${externalId}`
+    : documentHash
+      ? `document:${documentHash}`
+      : `address:${hashEmail(email)}`
   return {
     recipientId: recipientId ?? uuidv7(),
     mustExist: recipientId !== undefined,
-    identity: externalId
-      ? `external:${externalId}`
-      : documentHash
-        ? `document:${documentHash}`
-        : `address:${hashEmail(email)}`,
+    identity: `${test ? 'test:' : ''}${identity}`,
     externalId: externalId ?? null,
     cpfCnpjHash: documentHash,
     cpfCnpjCipher: cpfCnpj ? encrypt(normaliseDocument(cpfCnpj), deps.keys).toString('base64') : null,
