@@ -101,7 +101,9 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
     const ci = { mode: 'test', scopes: ['read'], name: 'CI' }
     expect(keys.find(one => one.keyId === reading.keyId)).toMatchObject(ci)
     expect(JSON.stringify(keys)).not.toContain(live.apiKey.split('_')[3])
-    expect((await lines('key', 'list')).trim().split('\n')).toHaveLength(beside ? 6 : 5)
+    const listed = await lines('key', 'list')
+    expect(listed.trim().split('\n')).toHaveLength(beside ? 6 : 5)
+    expect(listed).toMatch(new RegExp(`${live.keyId}.* company acme \\(`))
     if (beside) expect(await sendOverHttp(reading.apiKey)).toMatchObject({ status: 403 })
   })
 
@@ -166,12 +168,16 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
     const shown = await json('email', 'show', outboxId)
     const event = { type: 'QUEUED', createdAt: expect.stringMatching(ISO_TIME) }
     expect(shown).toMatchObject({ outboxId, status: 'PENDING', to: ['maria@example.com'], events: [event] })
-    expect(await lines('email', 'show', outboxId)).toMatch(/PENDING[\s\S]*maria@example\.com[\s\S]*QUEUED/)
+    expect(await lines('email', 'show', outboxId)).toMatch(
+      /PENDING[\s\S]*company acme \([\s\S]*maria@example\.com[\s\S]*QUEUED/,
+    )
     const explained = await json('email', 'explain', outboxId)
     expect(explained).toMatchObject({ outboxId, summary: expect.stringMatching(/paus/i) })
     expect(await lines('email', 'explain', outboxId)).toContain(explained.summary)
     if (!beside) return
-    expect((await call(gateway.url, { apiKey }, 'GET', `/v1/email/${outboxId}`)).body).toEqual(shown)
+    const { companyName, ...rest } = shown
+    expect(companyName).toBe('acme')
+    expect((await call(gateway.url, { apiKey }, 'GET', `/v1/email/${outboxId}`)).body).toEqual(rest)
     expect((await call(gateway.url, { apiKey }, 'GET', `/v1/email/${outboxId}/explain`)).body).toEqual(explained)
   }
 

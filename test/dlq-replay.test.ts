@@ -135,7 +135,7 @@ describe('a replayed e-mail', () => {
     const { companyId } = await company()
     const [outboxId] = await makeDead(db.pool, companyId, 1, { status: 'EXPIRED', code: 'EXPIRED' })
     expect(await replayMatching(db.pool, own(companyId), BY)).toMatchObject({ replayed: 0 })
-    expect(await cli.lines('dlq', 'replay', outboxId!)).toBe('Replayed 1\n')
+    expect(await cli.lines('dlq', 'replay', outboxId!)).toBe('Replayed 1 entry\n')
     expect(await replaysOf(db.pool, companyId)).toEqual(eachOnce(1))
     await workOff(db.pool)
     expect((await storyOf(db.pool, outboxId!)).email.status).toBe('SENT')
@@ -181,7 +181,7 @@ describe('several ids', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
     expect(stdout.trimEnd().split('\n').sort()).toEqual(
       [
-        'Replayed 2, skipped: 1 payload purged, 2 not found',
+        'Replayed 2 entries, skipped: 1 payload purged, 2 not found',
         `${emptied} cannot be replayed: its payload was purged.`,
         `${cancelled} is not in the dead letter queue: the e-mail is CANCELLED.`,
         `There is no e-mail ${NOBODYS}.`,
@@ -291,7 +291,7 @@ describe('filters, limits and bounds', () => {
       ...{ replayed: 0, skipped: { payloadPurged: 0, outcomeUnknown: 4, notFound: 0 } },
     })
     expect(await cli.lines(...mine, '--all')).toBe(
-      'Replayed 2, skipped: 1 payload purged, 5 that may have been sent already (--code SEND_OUTCOME_UNKNOWN replays them)\n',
+      'Replayed 2 entries, skipped: 1 payload purged, 5 that may have been sent already (--code SEND_OUTCOME_UNKNOWN replays them)\n',
     )
     expect(await replaysOf(db.pool, companyId)).toMatchObject({ pending: 2, events: 2, dead: 6 })
     expect(await cli.json('dlq', 'replay', unknown[0]!)).toMatchObject({ replayed: 1 })
@@ -299,7 +299,7 @@ describe('filters, limits and bounds', () => {
       ...{ replayed: 3, skipped: { payloadPurged: 1, outcomeUnknown: 0, notFound: 0 } },
     })
     expect(await cli.lines(...mine, '--all', '--code', 'SEND_OUTCOME_UNKNOWN')).toBe(
-      'Replayed 1, skipped: 1 payload purged\n',
+      'Replayed 1 entry, skipped: 1 payload purged\n',
     )
     expect(await replaysOf(db.pool, companyId)).toMatchObject({ pending: 7, events: 7, dead: 1, twice: 0 })
   })

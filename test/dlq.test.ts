@@ -251,13 +251,13 @@ describe('dlq purge', () => {
     const [first, ...others] = await makeDead(db.pool, companyId, 1_003)
     const mine = ['dlq', 'purge', '--company', name]
     expect(await cli.fails(2, ...mine)).toMatch(
-      /^1003 entries would be purged for good; say --yes to do it\.\n\nemail-gateway dlq /,
+      /^1003 entries would be purged for good; say --yes to do it, or --dry-run to see them\.\n\nemail-gateway dlq /,
     )
     expect(await cli.fails(2, ...mine, '--limit', '2', '--json')).toMatch(/^2 entries/)
     expect(await cli.json(...mine, '--yes', '--limit', '1')).toEqual({ purged: 1 })
     expect(await findDeadLetter(db.pool, first!)).toBeNull()
     expect(await cli.fails(1, 'dlq', 'replay', first!)).toContain('is not in the dead letter queue: the e-mail is DLQ')
-    expect(await cli.lines(...mine, '--yes')).toBe('Purged 1002\n')
+    expect(await cli.lines(...mine, '--yes')).toBe('Purged 1002 entries\n')
     const story = await storyOf(db.pool, others[0]!)
     expect([story.email.status, story.dead]).toEqual(['DLQ', undefined])
   })
@@ -303,7 +303,7 @@ describe('the payload', () => {
     expect(entry).toMatchObject({ payloadPurged: true, replayable: false, status: 'DLQ' })
     expect(await cli.lines('dlq', 'show', old[0]!)).toMatch(/cannot be replayed: its payload was purged\.\n$/)
     expect(await cli.fails(1, 'dlq', 'replay', old[0]!)).toBe(`${old[0]} cannot be replayed: its payload was purged.\n`)
-    expect(await cli.lines('dlq', 'replay', '--company', name)).toBe('Replayed 1, skipped: 25 payload purged\n')
+    expect(await cli.lines('dlq', 'replay', '--company', name)).toBe('Replayed 1 entry, skipped: 25 payload purged\n')
     expect(await purgeOldPayloads(db.pool)).toBe(0)
   })
 })

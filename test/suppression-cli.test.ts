@@ -127,7 +127,7 @@ describe('a file', () => {
   test('with one bad line is not imported at all with --strict', async () => {
     const path = await file('bad.csv', 'email,reason', 'maria@example.com,MANUAL', 'ana@example.com,NEVER')
     const said = await cli.fails(1, 'suppression', 'import', path, '--justification', WHY, '--strict')
-    expect(said).toContain('1 bad lines; nothing was imported')
+    expect(said).toContain('1 bad line; nothing was imported')
     expect(said).toContain('line 3: has a reason')
     expect(said).not.toContain('ana@')
     expect(await list()).toEqual([])

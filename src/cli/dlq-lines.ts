@@ -1,6 +1,7 @@
 import { maskEmail } from '../contracts/masking.ts'
 import type { DeadLetter, DeadLetterPage } from '../db/dead-letters.ts'
 import { cursorText } from './dlq-filter.ts'
+import { counted } from './plural.ts'
 
 const REASON_MAX = 100
 
@@ -8,6 +9,14 @@ const REASON_MAX = 100
 export function pageLines({ entries, nextCursor }: DeadLetterPage): string[] {
   if (entries.length === 0) return ['No dead letters.']
   return [...entries.map(inList), ...(nextCursor ? [`--after ${cursorText(nextCursor)}`] : [])]
+}
+
+/** How many of them a dry run shows. */
+export const FIRST_SHOWN = 10
+
+/** The first ones of a dry run, oldest first as they would be taken. */
+export function firstLines(first: DeadLetter[], all: number): string[] {
+  return [...first.map(inList), ...(all > first.length ? [`… and ${all - first.length} more`] : [])]
 }
 
 function inList(entry: DeadLetter): string {
@@ -18,7 +27,7 @@ function inList(entry: DeadLetter): string {
     plain(entry.companyName),
     entry.status ?? 'GONE',
     entry.lastFailureCode ?? '-',
-    `${entry.failedAttempts} attempt${entry.failedAttempts === 1 ? '' : 's'}`,
+    counted(entry.failedAttempts, 'attempt'),
     reason.length > REASON_MAX ? `${reason.slice(0, REASON_MAX)}…` : reason,
   ].join('  ')
 }

@@ -1,33 +1,22 @@
 import { isUuid } from '../contracts/uuid.ts'
-import { countDeadLetters, findDeadLetter, listDeadLetters, OUTCOME_UNKNOWN, readClock } from '../db/dead-letters.ts'
-import { purgeDeadLetters } from '../db/dead-letters-purge.ts'
-import type { NamedReplay } from '../db/dead-letters-replay.ts'
-import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../pipeline/replay-dead-letters.ts'
+import { findDeadLetter, listDeadLetters, OUTCOME_UNKNOWN, readClock } from '../db/dead-letters.ts'
 import {
-  type Answer,
   actionOf,
   type Command,
   CommandFailed,
   type Input,
-  type Opened,
   required,
   text,
   UsageError,
   withStorage,
 } from './command.ts'
+import { type Action, LIMIT_MAX, MANY } from './dlq-action.ts'
 import { everyDeadLetter, exportToFile } from './dlq-export.ts'
-import {
-  askedFilter,
-  cursorOf,
-  cursorText,
-  FILTER_OPTIONS,
-  FILTERS,
-  filterOf,
-  isFiltered,
-  limitOf,
-} from './dlq-filter.ts'
+import { askedFilter, cursorOf, cursorText, FILTER_OPTIONS, FILTERS, filterOf, limitOf } from './dlq-filter.ts'
 import { entryLines, pageLines } from './dlq-lines.ts'
-import { progressOn } from './progress.ts'
+import { purge } from './dlq-purge.ts'
+import { replay } from './dlq-replay.ts'
+import { entries as countOf } from './plural.ts'
 import { asJson, writeTo } from './stream-out.ts'
 
 export const dlqCommand: Command = {
@@ -35,10 +24,13 @@ export const dlqCommand: Command = {
   usage: [
     ['dlq list [FILTER] [--limit N] [--after CURSOR]', 'newest first'],
     ['dlq show ID', 'one dead letter with its history'],
-    ['dlq replay ID…', 'start these e-mails afresh, with all their attempts and another 24 hours'],
-    ['dlq replay FILTER | --all [--limit N]', 'the same for all that match'],
+    ['dlq replay ID… [--dry-run]', 'start these e-mails afresh, with all their attempts and another 24 hours'],
+    ['dlq replay FILTER | --all [--limit N] [--dry-run]', 'the same for all that match'],
     ['dlq export [FILTER] [--limit N] [--out FILE]', 'as JSON, one a line (with --json and without --out: one array)'],
-    ['dlq purge FILTER | --all --yes [--limit N]', 'delete them for good; the e-mails stay and cannot be replayed'],
+    [
+      'dlq purge FILTER | --all --yes | --dry-run [--limit N]',
+      'delete them for good; the e-mails stay and cannot be replayed',
+    ],
   ],
   words: Number.POSITIVE_INFINITY,
   options: {
@@ -48,6 +40,7 @@ export const dlqCommand: Command = {
     after: { type: 'string', value: 'CURSOR', help: 'the next page of list' },
     out: { type: 'string', value: 'FILE', help: 'of export: a file, made readable by its owner alone' },
     yes: { type: 'boolean', help: 'of purge: really do it' },
+    'dry-run': { type: 'boolean', help: 'of replay and purge: change nothing; how many, and the first ones' },
   },
   notes: [
     `FILTER is one or more of ${FILTERS.map(name => `--${name}`).join(', ')}. What may have been sent already is replayed by its ID or with --code ${OUTCOME_UNKNOWN} only.`,
@@ -64,23 +57,13 @@ export const dlqCommand: Command = {
   },
 }
 
-/** Checked before the database is opened; what it returns is done with it. */
-type Action = {
-  options: readonly string[]
-  ids: number
-  prepare: (values: Input['values'], ids: string[]) => (opened: Opened) => Promise<Answer | null>
-}
-
 /** A filter that is not understood must not widen what is replayed or purged. */
 function refuseOptions(values: Input['values'], allowed: readonly string[]): void {
   const stray = Object.keys(values).find(name => name !== 'json' && !allowed.includes(name))
   if (stray) throw new UsageError(`--${stray} has no meaning here`)
 }
 
-const MANY = [...FILTERS, 'limit', 'all']
 const PAGE_MAX = 1_000
-const LIMIT_MAX = 100_000_000
-const BITE = 1_000
 
 const list: Action = {
   options: [...FILTERS, 'limit', 'after'],
@@ -109,65 +92,6 @@ const show: Action = {
   },
 }
 
-const BY = 'command line'
-
-const replay: Action = {
-  options: MANY,
-  ids: Number.POSITIVE_INFINITY,
-  prepare(values, ids) {
-    const asked = askedFilter(values)
-    const limit = limitOf(values, LIMIT_MAX)
-    if (ids.length > 0) {
-      if (MANY.some(name => values[name] !== undefined)) throw new UsageError('give ids or a filter, not both')
-      return async ({ db }) => namedAnswer(await replayNamed(db.hot, ids, BY).catch(held))
-    }
-    demandChoice(values, 'which ones to replay: ID…')
-    return async ({ db }) => {
-      const progress = progressOn(process.stderr)
-      const options = { by: BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
-      const summary = await replayMatching(db.hot, await filterOf(db, asked), options)
-        .catch(held)
-        .finally(progress.end)
-      return { json: summary, lines: [summaryLine(summary)] }
-    }
-  },
-}
-
-function demandChoice(values: Input['values'], what: string): void {
-  if (values.all !== true && !isFiltered(values)) throw new UsageError(`say ${what}, a filter, or --all`)
-}
-
-function held(error: unknown): never {
-  throw error instanceof EntriesHeld ? new CommandFailed(error.message) : error
-}
-
-/** Exit code 1 when one of them was not replayed; with none at all it is a failure and nothing else. */
-function namedAnswer(outcomes: NamedReplay[]): Answer {
-  const count = (outcome: NamedReplay['outcome']) => outcomes.filter(one => one.outcome === outcome).length
-  const failed = outcomes.filter(one => one.outcome !== 'replayed').map(failureSentence)
-  if (failed.length === outcomes.length) throw new CommandFailed(failed.join('\n'))
-  const skipped = { payloadPurged: count('payload-purged'), outcomeUnknown: 0, notFound: count('not-found') }
-  const summary: ReplaySummary = { replayed: count('replayed'), skipped }
-  return { json: summary, lines: [summaryLine(summary), ...failed], ...(failed.length > 0 && { exitCode: 1 }) }
-}
-
-function failureSentence({ outboxId, outcome, status }: NamedReplay): string {
-  if (status === null) return `There is no e-mail ${outboxId}.`
-  if (outcome === 'payload-purged') return `${outboxId} cannot be replayed: its payload was purged.`
-  return `${outboxId} is not in the dead letter queue: the e-mail is ${status}.`
-}
-
-function summaryLine({ replayed, skipped: { payloadPurged, outcomeUnknown, notFound } }: ReplaySummary): string {
-  const skipped = [
-    ...(payloadPurged > 0 ? [`${payloadPurged} payload purged`] : []),
-    ...(outcomeUnknown > 0
-      ? [`${outcomeUnknown} that may have been sent already (--code ${OUTCOME_UNKNOWN} replays them)`]
-      : []),
-    ...(notFound > 0 ? [`${notFound} not found`] : []),
-  ]
-  return `Replayed ${replayed}${skipped.length > 0 ? `, skipped: ${skipped.join(', ')}` : ''}`
-}
-
 const exportAction: Action = {
   options: [...MANY, 'out'],
   ids: 0,
@@ -183,27 +107,7 @@ const exportAction: Action = {
         return null
       }
       const exported = await exportToFile(file, entries)
-      return { json: { exported, file }, lines: [`Exported ${exported} to ${file}`] }
-    }
-  },
-}
-
-const purge: Action = {
-  options: [...MANY, 'yes'],
-  ids: 0,
-  prepare(values) {
-    const asked = askedFilter(values)
-    const limit = limitOf(values, LIMIT_MAX) ?? Number.POSITIVE_INFINITY
-    demandChoice(values, 'which ones to purge')
-    return async ({ db }) => {
-      const filter = await filterOf(db, asked)
-      const bounded = { ...filter, until: filter.until ?? (await readClock(db.pool)) }
-      const count = Math.min((await countDeadLetters(db.pool, bounded)).all, limit)
-      if (values.yes !== true) throw new UsageError(`${count} entries would be purged for good; say --yes to do it`)
-      let purged = 0
-      for (let bite = 1; bite > 0 && purged < limit; purged += bite)
-        bite = await purgeDeadLetters(db.pool, bounded, Math.min(BITE, limit - purged))
-      return { json: { purged }, lines: [`Purged ${purged}`] }
+      return { json: { exported, file }, lines: [`Exported ${countOf(exported)} to ${file}`] }
     }
   },
 }

@@ -1,5 +1,6 @@
 import { explainEmail } from '../contracts/explain.ts'
 import { isUuid } from '../contracts/uuid.ts'
+import { findCompany } from '../db/companies.ts'
 import { findEmail, listEvents } from '../db/emails.ts'
 import { cancelEmail } from '../db/schedule.ts'
 import { findWhereabouts } from '../db/whereabouts.ts'
@@ -35,12 +36,14 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', (opened: Opened, outboxId: 
   async show({ db }, outboxId) {
     const email = await known(db.pool, outboxId)
     const events = await listEvents(db.pool, outboxId)
+    const companyName = await nameOf(db.pool, email.companyId)
     const lines = [
       `${email.status}  ${email.subject ?? email.templateType ?? ''}`,
+      `company ${companyName} (${email.companyId})`,
       `from ${email.from}  to ${email.to.join(', ')}`,
       ...events.map(event => `${event.createdAt}  ${event.type}  ${JSON.stringify(event.metadata)}`),
     ]
-    return { json: { ...email, events }, lines }
+    return { json: { ...email, companyName, events }, lines }
   },
   async explain({ db, config }, outboxId) {
     const email = await known(db.pool, outboxId)
@@ -62,6 +65,10 @@ async function known(db: Opened['db']['pool'], outboxId: string) {
   const email = await findEmail(db, outboxId, null)
   if (!email) throw notFound(outboxId)
   return email
+}
+
+async function nameOf(db: Opened['db']['pool'], companyId: string): Promise<string> {
+  return (await findCompany(db, companyId))?.name ?? companyId
 }
 
 const notFound = (outboxId: string) => new CommandFailed(`There is no e-mail ${outboxId}.`)

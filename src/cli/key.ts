@@ -54,7 +54,7 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
     const keys = await listKeys(db.pool, company ? (await known(db, company)).companyId : null)
     const lines = keys.map(key => {
       const state = key.revokedAt ? 'REVOKED' : `last used ${key.lastUsedAt?.toISOString() ?? 'never'}`
-      return `sk_${key.mode}_${key.keyId}_…  company ${key.companyId}  ${key.scopes.join(',')}  ${state}${key.name ? `  ${key.name}` : ''}`
+      return `sk_${key.mode}_${key.keyId}_…  company ${key.companyName} (${key.companyId})  ${key.scopes.join(',')}  ${state}${key.name ? `  ${key.name}` : ''}`
     })
     return { json: keys, lines: lines.length > 0 ? lines : ['No keys yet.'] }
   },

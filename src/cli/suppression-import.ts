@@ -8,6 +8,7 @@ import type { Database } from '../db/pool.ts'
 import { addSuppressions, type SuppressionEntry } from '../db/suppression.ts'
 import { CommandFailed } from './command.ts'
 import { HashSorter } from './hash-sorter.ts'
+import { counted } from './plural.ts'
 import type { Progress } from './progress.ts'
 
 /** One statement, one commit. Larger ones gain nothing and hold their locks longer. */
@@ -83,7 +84,7 @@ function note(summary: ImportSummary, line: number, problem: string): void {
 
 function refusal(file: string, { refused, problems }: ImportSummary): CommandFailed {
   const lines = problems.map(({ line, problem }) => `line ${line}: ${problem}`)
-  return new CommandFailed(`${file} has ${refused} bad lines; nothing was imported.\n${lines.join('\n')}`)
+  return new CommandFailed(`${file} has ${counted(refused, 'bad line')}; nothing was imported.\n${lines.join('\n')}`)
 }
 
 async function writeFrom(

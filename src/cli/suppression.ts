@@ -8,6 +8,7 @@ import {
   SUPPRESSION_LIMITS,
   type SuppressionRow,
 } from '../contracts/suppression-view.ts'
+import { listCompanies } from '../db/companies.ts'
 import { addSuppressions } from '../db/suppression.ts'
 import { removeSuppression } from '../db/suppression-ends.ts'
 import { findEntries, listAudit } from '../db/suppression-reads.ts'
@@ -24,6 +25,7 @@ import {
   withStorage,
 } from './command.ts'
 import { known } from './company.ts'
+import { counted, entries as countOf } from './plural.ts'
 import { progressOn } from './progress.ts'
 import { asJson, counting, writeTo, writeToFile } from './stream-out.ts'
 import { asCsv, everySuppression } from './suppression-export.ts'
@@ -79,14 +81,20 @@ const check: Action = {
         one =>
           `${one.performedAt}  ${one.action}  ${one.reason}  by ${one.performedBy}${one.justification ? `: ${one.justification}` : ''}`,
       )
-      const lines = suppressed ? entries.map(entryLine) : [`${emailHash} is not suppressed.`]
+      const names = await namesOf(opened)
+      const lines = suppressed ? entries.map(entry => entryLine(entry, names)) : [`${emailHash} is not suppressed.`]
       return { json: { emailHash, suppressed, entries, auditLog }, lines: [...lines, ...history] }
     }
   },
 }
 
-function entryLine({ emailHash, reason, addedAt, expiresAt, companyId }: SuppressionRow): string {
-  const list = companyId ? `company ${companyId}` : 'all companies'
+type Names = Map<string, string>
+
+const namesOf = async ({ db }: Opened): Promise<Names> =>
+  new Map((await listCompanies(db.pool)).map(({ companyId, name }) => [companyId, name]))
+
+function entryLine({ emailHash, reason, addedAt, expiresAt, companyId }: SuppressionRow, names: Names): string {
+  const list = companyId ? `company ${names.get(companyId) ?? ''} (${companyId})` : 'all companies'
   return `${emailHash} is suppressed for ${list}: ${reason}, since ${addedAt}, ${expiresAt ? `until ${expiresAt}` : 'for ever'}`
 }
 
@@ -108,7 +116,7 @@ const add: Action = {
         json,
         lines: [
           ...(outcome!.outcome === 'unchanged' ? ['It was listed already.'] : []),
-          ...(now ? [entryLine(now)] : []),
+          ...(now ? [entryLine(now, await namesOf(opened))] : []),
         ],
       }
     }
@@ -151,7 +159,7 @@ const importAction: Action = {
 
 function summaryLines({ read, added, raised, unchanged, refused, problems }: ImportSummary): string[] {
   return [
-    `${read} lines: ${added} added, ${raised} raised, ${unchanged} unchanged, ${refused} refused`,
+    `${counted(read, 'line')}: ${added} added, ${raised} raised, ${unchanged} unchanged, ${refused} refused`,
     ...problems.map(({ line, problem }) => `line ${line}: ${problem}`),
     ...(refused > problems.length ? [`… and ${refused - problems.length} more`] : []),
   ]
@@ -171,7 +179,7 @@ const exportAction: Action = {
       }
       let exported = 0
       await writeToFile(file, asCsv(counting(entries, count => (exported = count))))
-      return { json: { exported, file }, lines: [`Exported ${exported} to ${file}`] }
+      return { json: { exported, file }, lines: [`Exported ${countOf(exported)} to ${file}`] }
     }
   },
 }

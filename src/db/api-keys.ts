@@ -44,6 +44,7 @@ export async function insertKey(
 export type KeyListing = {
   keyId: string
   companyId: string
+  companyName: string
   mode: string
   scopes: Scope[]
   name: string | null
@@ -56,9 +57,9 @@ export async function listKeys(db: Queryable, companyId: string | null): Promise
   return run<KeyListing>(
     db,
     'list-api-keys',
-    `select key_id as "keyId", company_id as "companyId", mode, scopes, name, created_at as "createdAt",
-       last_used_at as "lastUsedAt", revoked_at as "revokedAt"
-     from api_keys where $1::uuid is null or company_id = $1 order by created_at`,
+    `select k.key_id as "keyId", k.company_id as "companyId", c.name as "companyName", k.mode, k.scopes, k.name,
+       k.created_at as "createdAt", k.last_used_at as "lastUsedAt", k.revoked_at as "revokedAt"
+     from api_keys k join companies c using (company_id) where $1::uuid is null or k.company_id = $1 order by k.created_at`,
     [companyId],
   )
 }

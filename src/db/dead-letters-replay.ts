@@ -85,9 +85,12 @@ export type NamedReplay = {
   status: EmailStatus | null
 }
 
-/** Decisions 2 and 9: what has an entry, or has expired. */
-const MAY_BE_REPLAYED = `(o.status = 'EXPIRED' or (${IS_DEAD} and d.outbox_id is not null))`
-const HAS_PAYLOAD = `((d.outbox_id is null or d.original_data is not null) and ${HAS_CONTENT})`
+/** What a dry run tells: busy ones are not looked for. */
+export type CheckedReplay = NamedReplay & { outcome: Exclude<NamedReplay['outcome'], 'busy'> }
+
+/** What has an entry, or has expired. */
+export const MAY_BE_REPLAYED = `(o.status = 'EXPIRED' or (${IS_DEAD} and d.outbox_id is not null))`
+export const HAS_PAYLOAD = `((d.outbox_id is null or d.original_data is not null) and ${HAS_CONTENT})`
 
 const PICK_BY_ID = `
   select o.outbox_id, o.status, o.attempts, coalesce(d.last_failure_code, o.error_code) as code,

@@ -100,6 +100,13 @@ type Row = {
   sendable: boolean | null
 }
 
+/** Entries as `select` of the table joined to what is known of the e-mail: `dead_letters d`, `email_outbox o`, `companies c`. */
+export const DEAD_WITH_EMAIL = `select ${ENTRY} from ${withEmail('dead_letters')}`
+
+export async function readEntries(db: Queryable, name: string, sql: string, values: unknown[]): Promise<DeadLetter[]> {
+  return (await run<Row>(db, name, sql, values)).map(toEntry)
+}
+
 const HIGHEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** Newest first. What arrives between two pages comes before the first, so no page repeats or misses one. */
@@ -126,13 +133,8 @@ export async function listDeadLetters(
 }
 
 export async function findDeadLetter(db: Queryable, outboxId: string): Promise<DeadLetter | null> {
-  const [row] = await run<Row>(
-    db,
-    'find-dead-letter',
-    `select ${ENTRY} from ${withEmail('dead_letters')} where d.outbox_id = $1`,
-    [outboxId],
-  )
-  return row ? toEntry(row) : null
+  const [entry] = await readEntries(db, 'find-dead-letter', `${DEAD_WITH_EMAIL} where d.outbox_id = $1`, [outboxId])
+  return entry ?? null
 }
 
 export type DeadLetterCount = { all: number; replayable: number; payloadPurged: number; outcomeUnknown: number }

@@ -1,0 +1,88 @@
+import { countDeadLetters, OUTCOME_UNKNOWN } from '../db/dead-letters.ts'
+import { checkByIds, firstDeadLetters } from '../db/dead-letters-dry-run.ts'
+import type { NamedReplay } from '../db/dead-letters-replay.ts'
+import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../pipeline/replay-dead-letters.ts'
+import { type Answer, CommandFailed, type Opened, UsageError } from './command.ts'
+import { type Action, demandChoice, LIMIT_MAX, MANY } from './dlq-action.ts'
+import { type AskedFilter, askedFilter, filterOf, limitOf } from './dlq-filter.ts'
+import { FIRST_SHOWN, firstLines } from './dlq-lines.ts'
+import { entries } from './plural.ts'
+import { progressOn } from './progress.ts'
+
+const BY = 'command line'
+
+export const replay: Action = {
+  options: [...MANY, 'dry-run'],
+  ids: Number.POSITIVE_INFINITY,
+  prepare(values, ids) {
+    const asked = askedFilter(values)
+    const limit = limitOf(values, LIMIT_MAX)
+    const dryRun = values['dry-run'] === true
+    if (ids.length > 0) {
+      if (MANY.some(name => values[name] !== undefined)) throw new UsageError('give ids or a filter, not both')
+      return opened => replayIds(opened, ids, dryRun)
+    }
+    demandChoice(values, 'which ones to replay: ID…')
+    return opened => (dryRun ? tryFilter(opened, asked, limit) : replayFilter(opened, asked, limit))
+  },
+}
+
+async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promise<Answer> {
+  if (!dryRun) return namedAnswer(await replayNamed(db.hot, ids, BY).catch(held), 'Replayed')
+  const checked = await checkByIds(db.pool, [...new Set(ids.map(id => id.toLowerCase()))])
+  const { json, ...answer } = namedAnswer(checked, 'Would replay')
+  return { json: { dryRun: true, ...(json as ReplaySummary) }, ...answer }
+}
+
+async function replayFilter({ db }: Opened, asked: AskedFilter, limit: number | undefined): Promise<Answer> {
+  const progress = progressOn(process.stderr)
+  const options = { by: BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
+  const summary = await replayMatching(db.hot, await filterOf(db, asked), options)
+    .catch(held)
+    .finally(progress.end)
+  return { json: summary, lines: [summaryLine('Replayed', summary)] }
+}
+
+async function tryFilter({ db }: Opened, asked: AskedFilter, limit = LIMIT_MAX): Promise<Answer> {
+  const filter = await filterOf(db, asked)
+  const { replayable, payloadPurged, outcomeUnknown } = await countDeadLetters(db.pool, filter)
+  const first = await firstDeadLetters(db.pool, filter, { use: 'replay', limit: Math.min(FIRST_SHOWN, limit) })
+  const replayed = Math.min(replayable, limit)
+  const summary = { replayed, skipped: { payloadPurged, outcomeUnknown, notFound: 0 } }
+  return {
+    json: { dryRun: true, ...summary, first },
+    lines: [summaryLine('Would replay', summary), ...firstLines(first, replayed)],
+  }
+}
+
+function held(error: unknown): never {
+  throw error instanceof EntriesHeld ? new CommandFailed(error.message) : error
+}
+
+/** Exit code 1 when one of them was not replayed; with none at all it is a failure and nothing else. */
+function namedAnswer(outcomes: NamedReplay[], verb: string): Answer {
+  const count = (outcome: NamedReplay['outcome']) => outcomes.filter(one => one.outcome === outcome).length
+  const failed = outcomes.filter(one => one.outcome !== 'replayed').map(failureSentence)
+  if (failed.length === outcomes.length) throw new CommandFailed(failed.join('\n'))
+  const skipped = { payloadPurged: count('payload-purged'), outcomeUnknown: 0, notFound: count('not-found') }
+  const summary: ReplaySummary = { replayed: count('replayed'), skipped }
+  return { json: summary, lines: [summaryLine(verb, summary), ...failed], ...(failed.length > 0 && { exitCode: 1 }) }
+}
+
+function failureSentence({ outboxId, outcome, status }: NamedReplay): string {
+  if (status === null) return `There is no e-mail ${outboxId}.`
+  if (outcome === 'payload-purged') return `${outboxId} cannot be replayed: its payload was purged.`
+  return `${outboxId} is not in the dead letter queue: the e-mail is ${status}.`
+}
+
+function summaryLine(verb: string, { replayed, skipped }: ReplaySummary): string {
+  const { payloadPurged, outcomeUnknown, notFound } = skipped
+  const reasons = [
+    ...(payloadPurged > 0 ? [`${payloadPurged} payload purged`] : []),
+    ...(outcomeUnknown > 0
+      ? [`${outcomeUnknown} that may have been sent already (--code ${OUTCOME_UNKNOWN} replays them)`]
+      : []),
+    ...(notFound > 0 ? [`${notFound} not found`] : []),
+  ]
+  return `${verb} ${entries(replayed)}${reasons.length > 0 ? `, skipped: ${reasons.join(', ')}` : ''}`
+}
