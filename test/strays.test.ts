@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { uuidv7Floor } from '../src/contracts/uuid.ts'
 import { listCounters } from '../src/db/counters.ts'
 import { returnExpiredLeases } from '../src/db/leases.ts'
@@ -27,13 +27,18 @@ let companyId: string
 cleanLine(line => {
   ;({ db, companyId } = line)
 })
-beforeEach(() => db.query(`delete from counters where name = 'stray_emails'`))
+beforeEach(async () => {
+  await db.query(`delete from counters where name = 'stray_emails'`)
+  await allDue()
+})
 
 const acceptOne = async (change: DraftChange = {}) => (await accept(db, [draft(companyId, change)]))[0]!
+const allDue = () => db.query('delete from orphan_checks')
 /** How many of each kind. */
-async function takenUp(hours?: number): Promise<typeof NONE> {
+async function takenUp(): Promise<typeof NONE> {
   const counts = { ...NONE }
-  for (const { status } of await takeUpStrays(db, 0, hours))
+  await allDue()
+  for (const { status } of await takeUpStrays(db, 0))
     counts[status === 'PROCESSING' ? 'processing' : status === 'UNKNOWN' ? 'unknown' : 'waiting']++
   return counts
 }
@@ -131,15 +136,57 @@ test('several who look at once take each up, and none fails', async () => {
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 40, undelivered: 20 })
 })
 
-test('mail is looked through hour by hour, and what is older is not read', async () => {
-  const hoursAgo = (hours: number) => uuidv7Floor(new Date(Date.now() - hours * 3_600_000))
-  await accept(
-    db,
-    [0.5, 1.5, 20.5].map(hours => draft(companyId, { outboxId: hoursAgo(hours) })),
-  )
-  await db.query('delete from email_ready')
-  expect(await takenUp(1)).toEqual({ ...NONE, waiting: 1 })
-  expect(await takenUp(20)).toEqual({ ...NONE, waiting: 1 })
-  expect(await takenUp()).toEqual({ ...NONE, waiting: 1 })
-  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 3 })
+describe('mail of any age is searched', () => {
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
+  const checks = async () => (await db.query('select day from orphan_checks')).rowCount
+  const olderCheck = (hours: number) =>
+    db.query(`update orphan_checks set checked_at = now() - $1 * interval '1 hour'`, [hours])
+
+  async function acceptOf(days: number): Promise<string> {
+    await db.query('select ensure_email_partitions($1)', [daysAgo(days).toISOString().slice(0, 10)])
+    return acceptOne({ outboxId: uuidv7Floor(daysAgo(days)) })
+  }
+
+  test('also that which was accepted weeks ago, for today', async () => {
+    const ids = [await acceptOf(0), await acceptOf(0.5), await acceptOf(12), await acceptOf(45)]
+    await db.query('delete from email_ready')
+    expect(await takenUp()).toEqual({ ...NONE, waiting: 4 })
+    expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 4 })
+    await workOff(db)
+    expect(await Promise.all(ids.map(statusOf))).toEqual(ids.map(() => 'SENT'))
+  })
+
+  test('once an hour; an old day of which everything has ended once a day', async () => {
+    await acceptOf(45)
+    await acceptOf(30)
+    await workOff(db)
+    const waiting = await acceptOf(12)
+    await takeUpStrays(db, 0)
+    expect(await checks()).toBeGreaterThanOrEqual(4)
+    await db.query('delete from email_ready')
+    await olderCheck(0.9)
+    expect(await takeUpStrays(db, 0), 'not yet').toEqual([])
+    await olderCheck(1.1)
+    expect(await takeUpStrays(db, 0)).toEqual([{ outboxId: waiting, status: 'PENDING' }])
+    const { rows } = await db.query<{ old: boolean; again: boolean }>(
+      `select day < current_date - 20 as old, checked_at > now() - interval '1 hour' as again from orphan_checks`,
+    )
+    expect(rows.every(row => row.again !== row.old)).toBe(true)
+    await olderCheck(24.1)
+    await takeUpStrays(db, 0)
+    const left = await db.query(`select from orphan_checks where checked_at < now() - interval '1 hour'`)
+    expect(left.rowCount).toBe(0)
+    await returnExpiredLeases(db, OPTIONS)
+  })
+
+  test('by one process at a time, and by another one when that was lost in the middle', async () => {
+    const outboxId = await acceptOf(12)
+    await db.query('delete from email_ready')
+    const found = await Promise.all(Array.from({ length: 4 }, () => takeUpStrays(db, 0)))
+    expect(found.flat()).toEqual([{ outboxId, status: 'PENDING' }])
+    await db.query(`delete from leases`)
+    await db.query(`update orphan_checks set unfinished = null, checked_at = now() - interval '61 minutes'`)
+    expect(await takeUpStrays(db, 0)).toHaveLength(1)
+    await returnExpiredLeases(db, OPTIONS)
+  })
 })

@@ -2,28 +2,71 @@ import { type Queryable, run, WAITING_AND_DUE } from './pool.ts'
 
 export type Stray = { outboxId: string; status: string }
 
-/** So many hours of e-mails are looked through, an hour at a time: none of the statements holds its snapshot for long. */
-const HOURS = 48
-
 /**
- * E-mails of the last days that are in nobody's hands: at work under a lease that is gone, due and neither in line nor leased, in
- * doubt and nobody waits for evidence. The line makes none; one that a mistake, or somebody with psql, has made would wait for
- * ever. They get a lease that is over, or a day of judgement, so that what dead workers leave behind is done with them as well.
- * Reads every e-mail of those days: for once an hour.
+ * Orphaned e-mails, of any age: at work under a lease that is gone, due and neither ready nor leased, unknown and nobody waits for
+ * evidence. The gateway makes none; one that a mistake, or somebody with psql, has made would wait for ever. They get a lease
+ * that has expired, or a time to be resolved at, so that what dead workers leave behind is done with them as well.
+ *
+ * Searches every day that is due for it. Mail may be scheduled weeks ahead, and that of a paused company waits for longer, so no
+ * day is too old; but an old day of which everything has ended is read once a day only.
  */
-export async function takeUpStrays(db: Queryable, graceSeconds: number, hours = HOURS): Promise<Stray[]> {
+export async function takeUpStrays(db: Queryable, graceSeconds: number): Promise<Stray[]> {
   const strays: Stray[] = []
-  for (let hour = 0; hour < hours; hour++)
-    strays.push(...(await run<Stray>(db, 'take-up-strays', TAKE_UP, [graceSeconds, hour])))
+  for (let day = await takeDueDay(db); day; day = await takeDueDay(db)) {
+    let unfinished = 0
+    // An hour at a time: no statement holds its snapshot for long.
+    for (let hour = 0; hour < 24; hour++) {
+      const [found] = await run<{ unfinished: number; strays: Stray[] }>(db, 'take-up-strays', TAKE_UP, [
+        graceSeconds,
+        day,
+        hour,
+      ])
+      unfinished += found!.unfinished
+      strays.push(...found!.strays)
+    }
+    await run(db, 'orphan-check-done', 'update orphan_checks set unfinished = $2 where day = $1', [day, unfinished])
+  }
   return strays
 }
 
+/** A day whose check is due; from now on no other process takes it. */
+async function takeDueDay(db: Queryable): Promise<string | null> {
+  const [row] = await run<{ day: string }>(
+    db,
+    'take-day-to-check',
+    `with days as (
+       select to_date(right(c.relname, 8), 'YYYYMMDD') as day
+       from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'email_outbox'::regclass
+     ), due as (
+       select d.day from days d left join orphan_checks c on c.day = d.day
+       where c.day is null or ${isDue('c')}
+       order by c.checked_at nulls first, d.day desc limit 1
+     )
+     insert into orphan_checks as c (day) select day from due
+     on conflict (day) do update set checked_at = now(), unfinished = null where ${isDue('c')}
+     returning day::text`,
+    [],
+  )
+  return row?.day ?? null
+}
+
+/** A time that has not come yet was written before the clock was set back. */
+const isDue = (check: string) => `(${check}.checked_at > now() or ${check}.checked_at < now() - case
+  when ${check}.unfinished = 0 and ${check}.day < (now() at time zone 'UTC')::date - 1 then interval '1 day' else interval '1 hour' end)`
+
+const ofHour = (table: string) =>
+  `${table}.outbox_id >= uuid_v7_floor(($2::date + $3 * interval '1 hour') at time zone 'UTC')
+    and ${table}.outbox_id < uuid_v7_floor(($2::date + ($3 + 1) * interval '1 hour') at time zone 'UTC')`
+
 /** Without an attempt and its provider there is nothing that could be asked: such a row is left to whoever made it. */
 const TAKE_UP = `
-with stray as materialized (
+with unfinished as materialized (
+  select u.outbox_id from email_outbox u
+  where ${ofHour('u')} and u.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN')
+), stray as materialized (
   select o.outbox_id, o.status, o.lease_id, o.attempt_id, o.provider
-  from email_outbox o
-  where o.outbox_id >= uuid_v7_floor(now() - ($2 + 1) * interval '1 hour') and o.outbox_id < uuid_v7_floor(now() - $2 * interval '1 hour')
+  from unfinished u join email_outbox o on o.outbox_id = u.outbox_id
+  where ${ofHour('o')}
     and case o.status
       when 'PROCESSING' then o.attempt_id is not null and o.provider is not null
         and not exists (select from leases l where l.lease_id = o.lease_id)
@@ -42,7 +85,6 @@ with stray as materialized (
   union all
   select uuid_v7_now(), 'dispatch', 'nobody', array_agg(outbox_id), now() from stray
   where status not in ('PROCESSING', 'UNKNOWN') having count(*) > 0
-  -- Another process looks as well.
   on conflict do nothing
 ), put_unknown as (
   insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at)
@@ -53,4 +95,5 @@ with stray as materialized (
   select 'stray_emails', status, count(*) from stray group by status order by status
   on conflict (name, label) do update set value = c.value + excluded.value
 )
-select outbox_id as "outboxId", status from stray`
+select (select count(*) from unfinished)::int as unfinished,
+  coalesce((select json_agg(json_build_object('outboxId', outbox_id, 'status', status)) from stray), '[]') as strays`

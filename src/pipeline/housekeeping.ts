@@ -37,7 +37,8 @@ const CHORES: Chore[] = [
   // While the database was away, living workers could not renew their leases either: they do it first.
   { name: 'return-expired-leases', everyMs: 5_000, waitsAfterFailure: true, run: returnLeases },
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
-  { name: 'take-up-strays', everyMs: 3_600_000, run: lookForStrays },
+  // Soon after the start; each day is searched once an hour, by whichever process comes first.
+  { name: 'take-up-strays', everyMs: 60_000, run: lookForStrays },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type Parts, supervise, TROUBLES } from '../support/chaos.ts'
+import { type Parts, type Supervised, supervise, TROUBLES } from '../support/chaos.ts'
 import { edition, type Fault, FULL, fault, freePort } from '../support/faults.ts'
 import { call, until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
@@ -56,12 +56,8 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
       const happened = await troubleFor(SECONDS, parts, own)
       await posting.stop()
 
-      for (const worker of workers)
-        await scene.sending({
-          get pid() {
-            return worker.running().pid
-          },
-        })
+      context.onTestFailed(async () => console.log(await standing(scene)))
+      for (const worker of workers) await scene.sending(pidOf(worker), DRAIN_SECONDS * 1000)
       const seconds = await scene.drained(DRAIN_SECONDS)
       const held = await endHolds(scene.db.pool)
       const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
@@ -88,6 +84,22 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
     },
   )
 })
+
+/** Whoever runs in its place at the moment. */
+const pidOf = (one: Supervised) => ({
+  get pid() {
+    return one.running().pid
+  },
+})
+
+/** What the database says, for whoever reads about a failure. */
+async function standing({ db }: Scene): Promise<string> {
+  const { rows } = await db.pool.query(`select
+    (select json_object_agg(status, count) from (select status, count(*) from email_outbox group by status) s) as emails,
+    (select json_agg(p) from providers p) as providers, (select json_agg(w) from workers w) as workers, now(),
+    (select json_agg(l) from (select kind, holder, expires_at, cardinality(outbox_ids) from leases limit 20) l) as leases`)
+  return JSON.stringify(rows[0])
+}
 
 const withoutSlash = (url: string) => url.replace(/\/$/, '')
 

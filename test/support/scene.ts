@@ -34,7 +34,7 @@ export type Scene = {
   /** Another one of the same settings: with a PORT of its own, in the place of one that was killed. */
   launchApi: () => Running
   /** Waits until this worker is in the middle of sending something, and posts more when there is nothing left. */
-  sending: (worker: { pid: number }) => Promise<void>
+  sending: (worker: { pid: number }, patienceMs?: number) => Promise<void>
   /** Waits until nothing moves by itself any more, and answers how many seconds that took. */
   drained: (patienceSeconds?: number) => Promise<number>
 }
@@ -138,10 +138,10 @@ export async function startScene(context: TestContext, options: SceneOptions = {
     worker: async own => track(await spawnGateway({ env: { ...env, ...own }, role: 'worker' })),
     launchWorker: own => track(launchGateway({ env: { ...env, ...own }, role: 'worker' })),
     launchApi: () => track(launchGateway({ env, role: 'api' })),
-    async sending(worker) {
+    async sending(worker, patienceMs = 30_000) {
       const asked = Date.now()
       for (let ask = 1; !(await isSending(db, worker.pid)); ask++) {
-        if (Date.now() - asked > 30_000) throw new Error('It sends nothing.')
+        if (Date.now() - asked > patienceMs) throw new Error(`${worker.pid} sends nothing.`)
         if (ask % 20 === 0) await post(50)
         await sleep(20)
       }
