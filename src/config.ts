@@ -4,7 +4,7 @@ import { parseAddress } from './contracts/addresses.ts'
 import { PROVIDER_NAMES } from './contracts/provider-errors.ts'
 import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
 import { SUPPRESSION_SCOPES, type SuppressionPolicy } from './contracts/suppression.ts'
-import { keepSecrets, SecretsError } from './secrets.ts'
+import { findSecrets, keepSecrets, SecretsError } from './secrets.ts'
 
 /** A setting that is wrong or missing. The message names the variable; there is nothing to debug. */
 export class ConfigError extends Error {
@@ -166,12 +166,13 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   throw new ConfigError(`Bad setting. ${sentences.join('. ')}.`)
 }
 
-export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
+/** `secrets`: whether those of an embedded gateway are made when there are none. Only `start` and `migrate` make something. */
+export function loadConfig(env: NodeJS.ProcessEnv = process.env, secrets: 'make' | 'find' = 'make'): Config {
   const settings = readSettings(env)
   requireProviderSettings(settings)
   const dataDir = resolve(settings.DATA_DIR)
-  const secrets = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir)
-  return { ...settings, dataDir, ...secrets }
+  const found = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir, secrets)
+  return { ...settings, dataDir, ...found }
 }
 
 export function suppressionPolicy(settings: Settings): SuppressionPolicy {
@@ -275,14 +276,17 @@ function requireSecrets(settings: Settings): Secrets {
   return { encryptionKeys: settings.ENCRYPTION_KEY!.split(','), hashPepper: settings.HASH_PEPPER! }
 }
 
+export const nothingIn = (dataDir: string) =>
+  `There is no gateway in ${dataDir} yet: start it (email-gateway start), or run: email-gateway migrate. DATA_DIR and DATABASE_URL name another one.`
+
 /** What the environment says counts; the rest is kept in DATA_DIR. */
-function embeddedSecrets(settings: Settings, dataDir: string): Secrets {
+function embeddedSecrets(settings: Settings, dataDir: string, secrets: 'make' | 'find'): Secrets {
   try {
-    const kept = keepSecrets(dataDir)
-    return {
-      encryptionKeys: (settings.ENCRYPTION_KEY ?? kept.encryptionKey).split(','),
-      hashPepper: settings.HASH_PEPPER ?? kept.hashPepper,
-    }
+    const kept = secrets === 'make' ? keepSecrets(dataDir) : findSecrets(dataDir)
+    const encryptionKey = settings.ENCRYPTION_KEY ?? kept?.encryptionKey
+    const hashPepper = settings.HASH_PEPPER ?? kept?.hashPepper
+    if (encryptionKey === undefined || hashPepper === undefined) throw new ConfigError(nothingIn(dataDir))
+    return { encryptionKeys: encryptionKey.split(','), hashPepper }
   } catch (error) {
     throw error instanceof SecretsError ? new ConfigError(error.message) : error
   }

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
+import { type Config, ConfigError, nothingIn } from './config.ts'
 import { checkConnection } from './db/check-connection.ts'
-import { openEmbeddedPostgres } from './db/embedded/index.ts'
-import { migrate } from './db/migrate.ts'
+import { hasEmbeddedPostgres, openEmbeddedPostgres } from './db/embedded/index.ts'
+import { migrate, requireMigrated } from './db/migrate.ts'
 import { ensurePartitions } from './db/partitions.ts'
 import { type Database, openDatabase } from './db/pool.ts'
+import { recordSecrets, requireSameSecrets } from './main-secrets.ts'
 
 export type Storage = { db: Database; url: string; where: string; alone: boolean; close(): Promise<void> }
 
@@ -16,8 +17,33 @@ export type StorageOptions = {
   log: Logger
 }
 
-/** Postgres, embedded or given; migrated, with its partitions. The same from here on. */
-export async function openStorage(config: Config, { use, say, onLost, log }: StorageOptions): Promise<Storage> {
+/** Postgres, embedded or given; made where there is none, and migrated. For `start` and `migrate` only. */
+export async function openStorage(config: Config, options: StorageOptions): Promise<Storage> {
+  return opened(config, options, async ({ db, url }) => {
+    const applied = await migrate(url)
+    if (applied.length > 0) options.say(`Migrations applied: ${applied.join(', ')}`)
+    await recordSecrets(db.pool, config)
+    await ensurePartitions(db.pool)
+  })
+}
+
+/** The database as it is, for every other command. Where there is none, or an older one, the error says what to run. */
+export async function openExistingStorage(
+  config: Config,
+  options: StorageOptions & { secrets: 'required' | 'as they are' },
+): Promise<Storage> {
+  if (!config.DATABASE_URL && !hasEmbeddedPostgres(config.dataDir)) throw new ConfigError(nothingIn(config.dataDir))
+  return opened(config, options, async ({ db }) => {
+    await requireMigrated(db.pool)
+    if (options.secrets === 'required') await requireSameSecrets(db.pool, config)
+  })
+}
+
+async function opened(
+  config: Config,
+  { use, say, onLost, log }: StorageOptions,
+  prepare: (opened: { db: Database; url: string }) => Promise<void>,
+): Promise<Storage> {
   const embedded = config.DATABASE_URL
     ? null
     : await openEmbeddedPostgres({ dataDir: config.dataDir, use, say, onLost })
@@ -29,9 +55,7 @@ export async function openStorage(config: Config, { use, say, onLost, log }: Sto
     await embedded?.close()
   }
   try {
-    const applied = await migrate(url)
-    if (applied.length > 0) say(`Migrations applied: ${applied.join(', ')}`)
-    await ensurePartitions(db.pool)
+    await prepare({ db, url })
   } catch (error) {
     await close()
     throw error

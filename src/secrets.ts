@@ -11,8 +11,18 @@ export class SecretsError extends Error {
 
 /** Embedded: secrets are made once and kept beside the data they protect, readable by the owner only. */
 export function keepSecrets(dataDir: string): KeptSecrets {
-  const file = join(dataDir, 'secrets.json')
-  const text = readIfThere(file) ?? makeOnce(dataDir, file)
+  return findSecrets(dataDir) ?? read(makeOnce(dataDir, fileOf(dataDir)), fileOf(dataDir))
+}
+
+/** null: none were made yet. */
+export function findSecrets(dataDir: string): KeptSecrets | null {
+  const text = readIfThere(fileOf(dataDir))
+  return text === null ? null : read(text, fileOf(dataDir))
+}
+
+const fileOf = (dataDir: string) => join(dataDir, 'secrets.json')
+
+function read(text: string, file: string): KeptSecrets {
   const kept = parse(text)
   if (kept) return kept
   throw new SecretsError(

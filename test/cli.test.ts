@@ -31,6 +31,7 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
   beforeAll(async () => {
     env = { PORT: '0', DATA_DIR: await (beside ? makeDataDirWithCluster() : makeDataDir()) }
     if (beside) gateway = await spawnGateway({ env })
+    else expect(await runGateway(['migrate'], { env })).toMatchObject({ code: 0, stderr: '' })
   })
 
   /** What a command prints for people. */

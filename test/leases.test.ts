@@ -30,6 +30,7 @@ import {
   worker,
   workOff,
 } from './support/line.ts'
+import { SHARED_SECRETS } from './support/secrets.ts'
 
 const silent = pino({ level: 'silent' })
 const died = () => Promise.reject(new Error('the worker was killed'))
@@ -316,8 +317,7 @@ describe('the only gateway, when it starts', () => {
     const config = loadConfig({
       DATABASE_URL: gateway.databaseUrl,
       PORT: '0',
-      ENCRYPTION_KEY: 'ab'.repeat(32),
-      HASH_PEPPER: 'p'.repeat(32),
+      ...SHARED_SECRETS,
     })
     const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log: silent })
     const started = await startGateway(config, { ...storage, alone: true }, 'worker', silent)

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { type Config, loadConfig } from '../config.ts'
-import { openStorage, type Storage } from '../main-storage.ts'
+import { openExistingStorage, openStorage, type Storage } from '../main-storage.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { didYouMean } from './nearest.ts'
 
@@ -65,13 +65,30 @@ export function required(value: string | undefined, what: string): string {
 
 export type Opened = Storage & { config: Config; log: Logger }
 
-/** Opens the database beside a running gateway or alone, and closes it in any case. */
-export async function withStorage<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
+/**
+ * Opens the database beside a running gateway or alone, and closes it in any case. Nothing is made or migrated.
+ * `secrets`: `doctor` looks at a database with other secrets, too.
+ */
+export async function withStorage<T>(
+  use: (opened: Opened) => Promise<T>,
+  { secrets = 'required' }: { secrets?: 'required' | 'as they are' } = {},
+): Promise<T> {
+  const config = loadConfig(undefined, 'find')
+  return closing(config, await openExistingStorage(config, { ...quiet(), secrets }), use)
+}
+
+/** The same for the command that makes and migrates it. */
+export async function withMigratedStorage<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
   const config = loadConfig()
-  const log = makeLog({ level: 'silent', pretty: false })
-  const storage = await openStorage(config, { use: 'command', say: () => {}, onLost: () => {}, log })
+  return closing(config, await openStorage(config, quiet()), use)
+}
+
+const silent = () => makeLog({ level: 'silent', pretty: false })
+const quiet = () => ({ use: 'command' as const, say: () => {}, onLost: () => {}, log: silent() })
+
+async function closing<T>(config: Config, storage: Storage, use: (opened: Opened) => Promise<T>): Promise<T> {
   try {
-    return await use({ ...storage, config, log })
+    return await use({ ...storage, config, log: silent() })
   } finally {
     await storage.close()
   }

@@ -3,6 +3,7 @@ import { type Health, readHealth, readSession } from '../db/health.ts'
 import { type InboxState, readInbox } from '../db/provider-events.ts'
 import { listProviders } from '../db/providers.ts'
 import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
+import { findSecretsProblem } from '../main-secrets.ts'
 import { type Command, type Opened, withStorage } from './command.ts'
 
 type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }
@@ -21,11 +22,14 @@ export const doctorCommand: Command = {
   words: 0,
   options: {},
   run: () =>
-    withStorage(async opened => {
-      const checks = await examine(opened)
-      const failed = checks.some(check => check.state === 'failed')
-      return { json: { healthy: !failed, checks }, lines: checks.map(lineOf), exitCode: failed ? 1 : 0 }
-    }),
+    withStorage(
+      async opened => {
+        const checks = await examine(opened)
+        const failed = checks.some(check => check.state === 'failed')
+        return { json: { healthy: !failed, checks }, lines: checks.map(lineOf), exitCode: failed ? 1 : 0 }
+      },
+      { secrets: 'as they are' },
+    ),
 }
 
 const MARK = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' }
@@ -39,6 +43,7 @@ async function examine({ config, db, where }: Opened): Promise<Check[]> {
       state: 'ok',
       detail: `provider ${config.EMAIL_PROVIDER.join(', then ')}; lane ${laneOf(config)}`,
     },
+    secretsOf(await findSecretsProblem(db.pool, config)),
     database(health, where),
     await sessions(db),
     clock(health),
@@ -55,6 +60,11 @@ async function examine({ config, db, where }: Opened): Promise<Check[]> {
 }
 
 const laneOf = ({ REDIS_URL }: Config) => (REDIS_URL ? 'bullmq' : 'direct')
+
+function secretsOf(problem: string | null): Check {
+  const detail = problem ?? 'HASH_PEPPER and ENCRYPTION_KEY are those of this database'
+  return { name: 'secrets', state: problem ? 'failed' : 'ok', detail }
+}
 
 function database({ version }: Health, where: string): Check {
   const name = 'database'

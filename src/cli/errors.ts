@@ -1,11 +1,11 @@
 import { CannotConnect, connectSentence } from '../db/connect-errors.ts'
 import { EmbeddedPostgresError } from '../db/embedded/index.ts'
-import { DatabaseIsNewerError } from '../db/migrate.ts'
+import { DatabaseIsNewerError, DatabaseNotMigrated } from '../db/migrate.ts'
 import { DatabaseUnavailable, isLostConnection } from '../db/pool.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 
 /** Errors whose message is the sentence. */
-const SENTENCES = [EmbeddedPostgresError, DatabaseIsNewerError, CannotConnect]
+const SENTENCES = [EmbeddedPostgresError, DatabaseIsNewerError, DatabaseNotMigrated, CannotConnect]
 
 type Coded = Error & { code?: string; address?: string; port?: number }
 

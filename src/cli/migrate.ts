@@ -1,4 +1,4 @@
-import { type Command, withStorage } from './command.ts'
+import { type Command, withMigratedStorage } from './command.ts'
 
 export const migrateCommand: Command = {
   summary: 'bring the database to this version',
@@ -6,5 +6,8 @@ export const migrateCommand: Command = {
   words: 0,
   options: {},
   run: () =>
-    withStorage(async ({ where }) => ({ json: { migrated: true, database: where }, lines: [`Up to date: ${where}`] })),
+    withMigratedStorage(async ({ where }) => ({
+      json: { migrated: true, database: where },
+      lines: [`Up to date: ${where}`],
+    })),
 }

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { driverUrl } from './connection-url.ts'
+import type { Queryable } from './pool.ts'
 import { applySettings, UNLIMITED } from './session-settings.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations')
@@ -10,6 +11,11 @@ const MIGRATION_LOCK = 7_305_001
 
 export class DatabaseIsNewerError extends Error {
   override name = 'DatabaseIsNewerError'
+}
+
+/** There is no database of ours, or an older one. The message says what to run. */
+export class DatabaseNotMigrated extends Error {
+  override name = 'DatabaseNotMigrated'
 }
 
 type Migration = { version: number; name: string; path: string }
@@ -30,11 +36,33 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
   }
 }
 
+/** Reads only. Throws unless the database is at this code's version. */
+export async function requireMigrated(db: Queryable): Promise<void> {
+  const migrations = await readMigrations()
+  const { rows } = await db.query<{ there: boolean }>(`select to_regclass('schema_migrations') is not null as there`)
+  const applied = rows[0]!.there ? await readApplied(db) : new Set<number>()
+  refuseNewerDatabase(applied, migrations)
+  refuseOlderDatabase(applied, migrations)
+}
+
+function refuseOlderDatabase(applied: Set<number>, migrations: Migration[]): void {
+  if (applied.size === 0)
+    throw new DatabaseNotMigrated('The database is empty: run email-gateway migrate, or start the gateway.')
+  if (migrations.every(({ version }) => applied.has(version))) return
+  throw new DatabaseNotMigrated(
+    `The database is at schema version ${Math.max(...applied)} and this program needs ${migrations.at(-1)!.version}: stop the running processes, then run email-gateway migrate, or start the gateway.`,
+  )
+}
+
+async function readApplied(db: Queryable): Promise<Set<number>> {
+  const { rows } = await db.query<{ version: number }>('select version from schema_migrations')
+  return new Set(rows.map(row => row.version))
+}
+
 async function applyPending(client: pg.Client, migrations: Migration[]): Promise<string[]> {
   await client.query(`create table if not exists schema_migrations (
     version integer primary key, name text not null, applied_at timestamptz not null default now())`)
-  const { rows } = await client.query<{ version: number }>('select version from schema_migrations')
-  const applied = new Set(rows.map(row => row.version))
+  const applied = await readApplied(client)
   refuseNewerDatabase(applied, migrations)
   const pending = migrations.filter(migration => !applied.has(migration.version))
   for (const migration of pending) await apply(client, migration)

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { loadConfig, type Role } from '../../src/config.ts'
 import type { KeyMode, Scope } from '../../src/contracts/api-key.ts'
@@ -9,6 +8,7 @@ import { startGateway } from '../../src/main.ts'
 import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { createTestDatabase } from './postgres.ts'
+import { SHARED_SECRETS } from './secrets.ts'
 
 export type TestCompany = { companyId: string; name: string; apiKey: string; keyId: string }
 
@@ -42,8 +42,7 @@ export async function startTestGateway(
   const config = loadConfig({
     DATABASE_URL: database.url,
     PORT: '0',
-    ENCRYPTION_KEY: randomBytes(32).toString('hex'),
-    HASH_PEPPER: randomBytes(32).toString('hex'),
+    ...SHARED_SECRETS,
     ...options.env,
   })
   const lines: string[] = []

@@ -3,9 +3,9 @@ import { loadConfig, type Role } from '../../src/config.ts'
 import { startGateway } from '../../src/main.ts'
 import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
+import { SHARED_SECRETS } from './secrets.ts'
 
-/** Secrets that several gateways on one database share. */
-export const SHARED_SECRETS = { ENCRYPTION_KEY: '5c'.repeat(32), HASH_PEPPER: 'pepper-for-tests-'.repeat(3) }
+export { SHARED_SECRETS } from './secrets.ts'
 
 export type SecondGateway = { url: string; logs: () => string; stop: () => Promise<void> }
 

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { loadConfig } from '../../src/config.ts'
 import { startGateway } from '../../src/main.ts'
 import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
+import { SHARED_SECRETS } from './secrets.ts'
 
 export type TestWorker = { stop: () => Promise<void>; logs: () => string }
 
@@ -14,8 +14,7 @@ export async function startWorker(
   const config = loadConfig({
     DATABASE_URL: databaseUrl,
     PORT: '0',
-    ENCRYPTION_KEY: randomBytes(32).toString('hex'),
-    HASH_PEPPER: randomBytes(32).toString('hex'),
+    ...SHARED_SECRETS,
     ...env,
   })
   const lines: string[] = []

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { findNativePackage, prepareBinaries } from './binaries.ts'
 import { type Cluster, ensureCluster } from './cluster.ts'
 import { makeDataDir } from './folders.ts'
@@ -50,6 +51,12 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
 export function rememberedUrl(dataDir: string): string | undefined {
   const memory = recall(dataDir)
   return memory && urlOf(memory)
+}
+
+/** Whether a database was made for dataDir; nothing is made by asking. */
+export function hasEmbeddedPostgres(dataDir: string): boolean {
+  const memory = recall(dataDir)
+  return memory !== undefined && existsSync(join(memory.directory ?? join(dataDir, 'postgres'), 'PG_VERSION'))
 }
 
 async function prepareCluster(options: EmbeddedPostgresOptions, say: (line: string) => void): Promise<Cluster> {

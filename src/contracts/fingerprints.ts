@@ -1,0 +1,33 @@
+import { createHmac } from 'node:crypto'
+
+export type SecretSetting = 'HASH_PEPPER' | 'ENCRYPTION_KEY'
+export type Fingerprint = { setting: SecretSetting; fingerprint: string }
+
+/** Tells one secret from another without revealing either: a keyed hash of a fixed text, with the secret as the key. */
+export function fingerprintOf(setting: SecretSetting, secret: string): string {
+  const key = setting === 'ENCRYPTION_KEY' ? Buffer.from(secret, 'hex') : secret
+  return createHmac('sha256', key).update(`email-gateway fingerprint of ${setting}`).digest('hex')
+}
+
+export type SecretsCompared = {
+  /** The database was written with another pepper. */
+  otherPepper: boolean
+  /** Recorded keys that are not in the list: fine once no data needs them. */
+  missingKeys: string[]
+  /** No key was recorded yet. */
+  firstKey: boolean
+}
+
+export function compareSecrets(
+  given: { hashPepper: string; encryptionKeys: readonly string[] },
+  recorded: readonly Fingerprint[],
+): SecretsCompared {
+  const of = (setting: SecretSetting) => recorded.filter(one => one.setting === setting).map(one => one.fingerprint)
+  const [peppers, keys] = [of('HASH_PEPPER'), of('ENCRYPTION_KEY')]
+  const givenKeys = given.encryptionKeys.map(key => fingerprintOf('ENCRYPTION_KEY', key))
+  return {
+    otherPepper: peppers.length > 0 && !peppers.includes(fingerprintOf('HASH_PEPPER', given.hashPepper)),
+    missingKeys: keys.filter(key => !givenKeys.includes(key)),
+    firstKey: keys.length === 0,
+  }
+}

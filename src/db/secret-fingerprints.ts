@@ -1,0 +1,36 @@
+import type { Fingerprint } from '../contracts/fingerprints.ts'
+import { type Queryable, run } from './pool.ts'
+
+export async function readFingerprints(db: Queryable): Promise<Fingerprint[]> {
+  return run<Fingerprint>(db, 'read-fingerprints', `select setting, fingerprint from secret_fingerprints`, [])
+}
+
+/** The first pepper stays the only one, whoever comes at the same moment. */
+export async function recordFingerprints(
+  db: Queryable,
+  fingerprints: Fingerprint[],
+  outdated: string[],
+): Promise<void> {
+  await run(
+    db,
+    'record-fingerprints',
+    `with gone as (delete from secret_fingerprints where setting = 'ENCRYPTION_KEY' and fingerprint = any($2))
+     insert into secret_fingerprints (setting, fingerprint)
+     select setting, fingerprint from json_to_recordset($1::json) as x(setting text, fingerprint text)
+     on conflict do nothing`,
+    [JSON.stringify(fingerprints), outdated],
+  )
+}
+
+/** Whether something is encrypted with a key whose id is not among these. Reads every cipher when it is not. */
+export async function needsOtherKeys(db: Queryable, keyIds: Buffer[]): Promise<boolean> {
+  const [row] = await run<{ found: boolean }>(
+    db,
+    'needs-other-keys',
+    `select exists (select from webhook_endpoints where substring(secret_cipher from 1 for 4) <> all($1))
+       or exists (select from webhook_endpoints where previous_until > now() and substring(previous_cipher from 1 for 4) <> all($1))
+       or exists (select from recipients where substring(cpf_cnpj_cipher from 1 for 4) <> all($1)) as found`,
+    [keyIds],
+  )
+  return row!.found
+}
