@@ -3,6 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { requireAdministrator } from './admin-auth.ts'
+import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
@@ -57,9 +58,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   return app
 }
 
+type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }
+
 /** What every request passes, whichever route it takes. Also the base of the benchmark's echo. */
-export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>): App {
+export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDeps): App {
   const app = Fastify({
+    ...serverOptions(limits),
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     trustProxy,
@@ -71,6 +75,7 @@ export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>
       void sendProblem(toProblem(error), request, reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id })),
     routerOptions: { maxParamLength: 200 },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
+  app.server.maxConnections = limits.connections
   app.setValidatorCompiler(validatorCompiler as never)
   // Types check what we answer, and the tests; validating it again for every caller would buy nothing.
   app.setSerializerCompiler(() => JSON.stringify)
@@ -79,7 +84,8 @@ export function baseApp({ log, trustProxy }: Pick<AppDeps, 'log' | 'trustProxy'>
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
-    done()
+    // Now, and not when its body has been read.
+    done(request.is404 ? new Problem('NOT_FOUND') : undefined)
   })
   app.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply)

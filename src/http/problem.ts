@@ -19,6 +19,7 @@ const PROBLEMS = {
   EVENT_REFUSED: [403, 'The event is not from whom it claims to be, or not for us'],
   NOT_SUPPRESSED: [404, 'The address is not on the suppression list'],
   NOT_FOUND: [404, 'There is nothing here'],
+  REQUEST_TIMEOUT: [408, 'The request did not come in time'],
   IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was used with another body'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'A request with this Idempotency-Key is still running'],
   NOT_PAUSED: [409, 'The company is not paused'],
@@ -34,6 +35,7 @@ const PROBLEMS = {
   TEMPLATE_NOT_FOUND: [422, 'The template does not exist'],
   RATE_LIMITED: [429, 'The company has reached its rate limit'],
   TOO_MANY_LOGINS: [429, 'Too many logins at once'],
+  HEADERS_TOO_LARGE: [431, 'The headers are too large'],
   INTERNAL_ERROR: [500, 'Something went wrong on our side'],
   EVENTS_NOT_SET_UP: [503, 'Events of this provider are not set up'],
   EVENT_NOT_CHECKED: [503, 'The event could not be checked now'],
@@ -73,22 +75,19 @@ export function refusalProblem(refusal: Refusal): Problem {
 }
 
 export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { detail, errors, recipient, headers = {} } = problem.extras
-  const [status, title] = PROBLEMS[problem.code]
-  const body = {
-    type: 'about:blank',
-    title,
-    status,
-    code: problem.code,
-    message: detail ?? title,
-    detail,
-    requestId: request.id,
-    errors,
-    recipient,
-  }
+  const { headers = {} } = problem.extras
   // Refused while its body is still coming: hang up instead of reading it to the end.
   if (!request.raw.complete) reply.header('connection', 'close')
-  return reply.code(status).headers(headers).type('application/problem+json').serializer(JSON.stringify).send(body)
+  const body = problemBody(problem, request.id)
+  return reply.code(body.status).headers(headers).type(PROBLEM_TYPE).serializer(JSON.stringify).send(body)
+}
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+export function problemBody({ code, extras }: Problem, requestId: string) {
+  const { detail, errors, recipient } = extras
+  const [status, title] = PROBLEMS[code]
+  return { type: 'about:blank', title, status, code, message: detail ?? title, detail, requestId, errors, recipient }
 }
 
 /** Fastify's own refusals, lost infrastructure, and bugs. */

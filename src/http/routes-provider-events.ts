@@ -5,6 +5,7 @@ import { hashesEqual } from '../contracts/hashing.ts'
 import { maskSensitive } from '../contracts/masking.ts'
 import type { IncomingEvent } from '../db/provider-events.ts'
 import type { App } from './app.ts'
+import { bodyWithin, CONNECTION_LIMITS } from './connection-limits.ts'
 import { PROVIDER_EVENT_LIMIT } from './limits.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -39,7 +40,11 @@ const common = { tags: ['Provider events'], security: [] }
 const refusals = problemAnswers(400, 401, 403, 413, 415, 503)
 
 /** What providers report. Answered when it is stored; what it means is worked out apart (pipeline/record-feedback.ts). */
-export async function providerEventRoutes(app: App, deps: ProviderEventDeps): Promise<void> {
+export async function providerEventRoutes(
+  app: App,
+  deps: ProviderEventDeps,
+  { eventBodyMs } = CONNECTION_LIMITS,
+): Promise<void> {
   // Signatures are of the bytes as they came, and SNS calls its JSON text/plain.
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser(
@@ -51,6 +56,10 @@ export async function providerEventRoutes(app: App, deps: ProviderEventDeps): Pr
   app.post(
     '/webhooks/ses',
     {
+      onRequest: async () => {
+        if (!deps.sns) throw notSetUp('SNS_TOPIC_ARNS is not set: name the topics whose messages are to be taken in.')
+      },
+      preParsing: bodyWithin(eventBodyMs),
       bodyLimit: PROVIDER_EVENT_LIMIT,
       schema: {
         summary: 'Events of Amazon SES, by Amazon SNS',
@@ -65,6 +74,11 @@ export async function providerEventRoutes(app: App, deps: ProviderEventDeps): Pr
   app.post(
     '/webhooks/resend',
     {
+      onRequest: async () => {
+        if (webhooks.length === 0)
+          throw notSetUp('RESEND_WEBHOOK_SECRET is not set: it is the signing secret of the webhook.')
+      },
+      preParsing: bodyWithin(eventBodyMs),
       bodyLimit: PROVIDER_EVENT_LIMIT,
       schema: { summary: 'Events of Resend', ...common, response: { 200: storedSchema, ...refusals } },
     },
@@ -75,11 +89,10 @@ export async function providerEventRoutes(app: App, deps: ProviderEventDeps): Pr
 const notSetUp = (detail: string) => new Problem('EVENTS_NOT_SET_UP', { detail, headers: { 'retry-after': '60' } })
 
 async function takeSns(request: FastifyRequest, deps: ProviderEventDeps) {
-  if (!deps.sns) throw notSetUp('SNS_TOPIC_ARNS is not set: name the topics whose messages are to be taken in.')
   const body = bodyOf(request)
   try {
     if (request.headers['x-amz-sns-rawdelivery'] === 'true') return await takeRaw(request, body, deps)
-    const message = await verifySnsMessage(body, deps.sns.rules, deps.sns.certificates)
+    const message = await verifySnsMessage(body, deps.sns!.rules, deps.sns!.certificates)
     const told = request.headers['x-amz-sns-message-type']
     if (told !== undefined && told !== message.Type)
       throw new SnsRefused('malformed', 'malformed', 'x-amz-sns-message-type says something else than the message.')
@@ -141,8 +154,6 @@ async function takeRaw(request: FastifyRequest, payload: string, deps: ProviderE
 }
 
 async function takeResend(request: FastifyRequest, webhooks: Webhook[], deps: ProviderEventDeps) {
-  if (webhooks.length === 0)
-    throw notSetUp('RESEND_WEBHOOK_SECRET is not set: it is the signing secret of the webhook.')
   const body = bodyOf(request)
   const header = (name: string) => String(request.headers[`webhook-${name}`] ?? request.headers[`svix-${name}`] ?? '')
   const headers = {
