@@ -169,7 +169,7 @@ const WRONG: [string, unknown, string, string][] = [
     'INVALID_PAYLOAD',
     'scheduledAt',
   ],
-  ['an unknown template', mail({ html: undefined, template: 'x' }), 'TEMPLATE_NOT_FOUND', 'template'],
+  ['a template, which there are none of yet', mail({ template: 'x' }), 'INVALID_PAYLOAD', 'template'],
   [
     'an unknown recipient',
     mail({ recipient: { recipientId: NOBODY } }),

@@ -252,6 +252,30 @@ describe('an e-mail that can no longer be sent', () => {
     ['its address was erased', `update email_recipient_list set address = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     ['its recipients are gone', `delete from email_recipient_list where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     [
+      'its reply address is none',
+      `update email_content set reply_to = '{maria}' where`,
+      'INTEGRITY',
+      'INVALID_PAYLOAD',
+    ],
+    [
+      'its second reply address is none',
+      `update email_content set reply_to = '{a@example.com,maria}' where`,
+      'INTEGRITY',
+      'INVALID_PAYLOAD',
+    ],
+    [
+      'the name of its recipient broke',
+      `update recipients r set nome = E'a\\nBcc: b' from email_outbox o where r.recipient_id = o.recipient_id and`,
+      'INTEGRITY',
+      'INVALID_PAYLOAD',
+    ],
+    [
+      'the company name of its recipient broke',
+      `update recipients r set razao_social = E'a\\rb' from email_outbox o where r.recipient_id = o.recipient_id and`,
+      'INTEGRITY',
+      'INVALID_PAYLOAD',
+    ],
+    [
       'its recipient was deleted',
       `update recipients r set deleted_at = now() from email_outbox o where r.recipient_id = o.recipient_id and`,
       'RECIPIENT',

@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url'
-import { hasHostileCharacters } from './characters.ts'
+import { ENCODED_WORD, hasHostileCharacters, hasHostileCharactersInProse } from './characters.ts'
 
 export type MailAddress = {
   input: string
@@ -27,18 +27,17 @@ const HOST_NAME = new RegExp(`^(?:${LABEL}\\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?$`)
 const NOT_IN_DOMAIN = /[\s/\\:%@?#[\]<>^|"'`,;()!*+=&$~{}_]/
 const SPECIAL_IN_PHRASE = /[()<>[\]:;@\\,"]/
 const PLAIN_PHRASE = /^[^()<>[\]:;@\\,".\s]+(?: +[^()<>[\]:;@\\,".\s]+)*$/
-/** `=?utf-8?B?…?=`: shown decoded, so it could smuggle in everything refused here. */
-const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?/i
 const QUOTED_NAME = /^"((?:[^"\\]|\\.)*)"$/
 
 /** `a@b.c`, `Name <a@b.c>` or `"Name, quoted" <a@b.c>`: exactly one address. Messages never repeat it. */
 export function parseAddress(input: string): ParsedAddress {
   const text = trimSpaces(input)
-  const unsound = problemOfText(text)
+  const open = text.endsWith('>') ? text.lastIndexOf('<') : 0
+  if (open === -1) return refuse('has a closing bracket without an opening one')
+  // The name may hold joined emoji, the address not.
+  const unsound = problemOfText(text, text.slice(open))
   if (unsound !== null) return refuse(unsound)
   if (!text.endsWith('>')) return parsePlain(input, text, null)
-  const open = text.lastIndexOf('<')
-  if (open === -1) return refuse('has a closing bracket without an opening one')
   const name = parseName(trimSpaces(text.slice(0, open)))
   if (typeof name === 'object' && name !== null) return refuse(name.problem)
   return parsePlain(input, text.slice(open + 1, -1), name)
@@ -58,10 +57,12 @@ export function formatAddress({ displayName, address }: MailAddress): string {
   return `${name} <${address}>`
 }
 
-function problemOfText(text: string): string | null {
+function problemOfText(text: string, address = text): string | null {
   if (text === '') return 'is empty'
   if (text.length > MAX_INPUT) return `is longer than ${MAX_INPUT} characters`
-  return hasHostileCharacters(text) ? 'contains control, invisible or direction-changing characters' : null
+  return hasHostileCharacters(address) || hasHostileCharactersInProse(text)
+    ? 'contains control, invisible or direction-changing characters'
+    : null
 }
 
 function parseName(phrase: string): string | null | { problem: string } {

@@ -12,12 +12,34 @@ const PLAIN_ASCII = /^[\x20-\x7e]*$/
 const EMOJI_GLUE =
   /(?<=\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?)\u200d(?=\p{Extended_Pictographic})|(?<=\u{1f3f4})[\u{e0061}-\u{e007a}]{1,8}\u{e007f}/gu
 
+/**
+ * U+200C and U+200D decide how neighbours join in these scripts: Persian plurals, Indic conjuncts and half forms, Sinhala. Elsewhere
+ * they only make two texts look alike.
+ */
+const JOINING_SCRIPTS =
+  'Arabic Syriac Mandaic Nko Mongolian Devanagari Bengali Gurmukhi Gujarati Oriya Tamil Telugu Kannada Malayalam Sinhala Khmer Myanmar Tibetan'
+const JOINING = JOINING_SCRIPTS.split(' ')
+  .map(script => `\\p{Script=${script}}`)
+  .join('')
+const SCRIPT_GLUE = new RegExp(`(?<=[${JOINING}]\\p{M}{0,4})[\\u200c\\u200d](?=[${JOINING}])`, 'gu')
+
+/** `=?utf-8?B?…?=`: shown decoded, so it could smuggle in everything refused here. */
+export const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?/i
+
 /** Strict: for addresses and header values, where even an emoji's joiner has no business. */
 export function hasHostileCharacters(text: string): boolean {
   return !PLAIN_ASCII.test(text) && HOSTILE_CHARACTERS.test(text)
 }
 
-/** For what people read, such as a subject: as above, but joined emoji are welcome. */
+/** For what people read, such as a subject: as above, but joined emoji are welcome, and joiners where a script needs them. */
 export function hasHostileCharactersInProse(text: string): boolean {
-  return hasHostileCharacters(text) && HOSTILE_CHARACTERS.test(text.replace(EMOJI_GLUE, ''))
+  return hasHostileCharacters(text) && HOSTILE_CHARACTERS.test(text.replace(EMOJI_GLUE, '').replace(SCRIPT_GLUE, ''))
+}
+
+/** What is wrong with a line that people read (a subject, a name, a file name), or null. */
+export function problemOfLine(text: string): string | null {
+  if (hasHostileCharactersInProse(text))
+    return 'must not contain line breaks, control, invisible or direction-changing characters'
+  if (ENCODED_WORD.test(text)) return 'must not contain an encoded word (=?…?=); give it as plain text'
+  return null
 }

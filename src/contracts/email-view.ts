@@ -8,7 +8,11 @@ export const acceptedSchema = z
     outboxId: z.uuid(),
     jobId: z.uuid(),
     requestId: z.string(),
-    status: z.literal('QUEUED'),
+    status: z
+      .literal('QUEUED')
+      .describe(
+        'Kept, and the first event of the e-mail. From here on GET /v1/email/{outboxId} (the Location header) shows its status: PENDING at first, also until scheduledAt',
+      ),
     queuedAt: instant,
     suppressed: z.array(z.string()).optional().describe('Hashes of the cc and bcc addresses that were left out'),
   })
@@ -31,7 +35,7 @@ export const emailSummarySchema = z
     companyId: z.uuid(),
     requestId: z.string(),
     externalId: z.string().nullable(),
-    status: z.enum(EMAIL_STATUSES),
+    status: z.enum(EMAIL_STATUSES).describe('PENDING after the 202 (event QUEUED), until its first attempt begins'),
     from: z.string(),
     to: z.array(z.string()),
     cc: z.array(z.string()),

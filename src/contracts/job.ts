@@ -18,6 +18,7 @@ const address = z
   .string()
   .max(254)
   .refine(text => parseBareAddress(text).ok, 'must be an e-mail address')
+const name = z.string().regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'must not contain line breaks or control characters')
 const instant = z.iso.datetime({ offset: true })
 
 /** Seed 001, "Payload Detalhado". Unknown fields are dropped, so a CPF in clear does not travel on. */
@@ -44,8 +45,8 @@ export const emailSendJobDataSchema = z.object({
       .string()
       .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits')
       .optional(),
-    razaoSocial: z.string().optional(),
-    nome: z.string().optional(),
+    razaoSocial: name.optional(),
+    nome: name.optional(),
     email: address,
   }),
   attempt: z.int().min(1).max(EMAIL_JOB_CONFIG.MAX_ATTEMPTS),

@@ -4,7 +4,7 @@ export type FieldProblem = { path: string; code: string; message: string }
 /** Why an e-mail does not get in. HTTP statuses are the concern of http/problem.ts alone. */
 export type Refusal =
   | {
-      code: 'INVALID_PAYLOAD' | 'INVALID_EMAIL' | 'INVALID_TEMPLATE' | 'RECIPIENT_NOT_FOUND' | 'TEMPLATE_NOT_FOUND'
+      code: 'INVALID_PAYLOAD' | 'INVALID_EMAIL' | 'INVALID_TEMPLATE' | 'RECIPIENT_NOT_FOUND'
       errors: FieldProblem[]
     }
   | { code: 'FROM_NOT_ALLOWED'; errors: FieldProblem[] }

@@ -98,6 +98,7 @@ describe('each field by itself', () => {
 
   test.each<[string, object]>([
     ['a field nobody knows', { ccc: [] }],
+    ['a template, which there are none of yet', { template: 'welcome' }],
     ['a field nobody knows in recipient', { recipient: { cpf: '1' } }],
     ['a field nobody knows in an attachment', { attachments: [{ ...file(1), path: '/etc/passwd' }] }],
   ])('%s is refused, not dropped', (_, change) => {
@@ -113,32 +114,83 @@ describe('each field by itself', () => {
     ])
   })
 
+  test('missing and wrong fields are named in one answer, each once', () => {
+    const named = (body: object) => problemsOf(body).map(problem => problem.path)
+    expect(named({})).toEqual(['to', 'subject', 'html'])
+    expect(named({ cc: 'x' })).toEqual(['to', 'cc', 'subject', 'html'])
+    expect(named({ to: 'maria', subject: 1, text: '' })).toEqual(['to', 'subject', 'text'])
+    expect(named({ ...LEAST, subject: undefined, priority: 99 })).toEqual(['subject', 'priority'])
+    expect(problemsOf(null)).toHaveLength(1)
+    expect(problemsOf([])).toHaveLength(1)
+  })
+
+  test('sizes are told beside their limits', () => {
+    const [text] = problemsOf({ ...LEAST, text: 'é'.repeat(SEND_LIMITS.CONTENT_BYTES) })
+    expect(text!.message).toBe('must not be larger than 524288 bytes, has 1048576')
+    const [files] = problemsOf({ ...LEAST, attachments: [file(SEND_LIMITS.ATTACHMENT_BYTES), file(1)] })
+    expect(files!.message).toBe('must not be larger than 10485760 bytes (10 MB) in all, have 10485761')
+  })
+
   test('no message repeats the address it refuses', () => {
     for (const { message } of problemsOf({ ...LEAST, to: 'maria@exam ple.com', cc: ['joao@@example.com'] }))
       expect(message).not.toMatch(/maria|joao/)
   })
 })
 
+describe('text that shows something else than it says', () => {
+  const HIDING: Record<string, string> = {
+    'a right-to-left override': 'photo\u202egpj.exe',
+    'an isolate': 'a\u2066b',
+    'a zero-width space': 'pay\u200bpal',
+    'a zero-width joiner between letters': 'pay\u200dpal',
+    'a byte order mark': '\ufeffx',
+    'a control character': 'a\u0007b',
+    'an escape': 'a\u001b[2Jb',
+    'an encoded word': '=?utf-8?B?SGk=?=',
+    'an encoded word inside': 'Re: =?ISO-8859-1?q?a?= x',
+  }
+  const FIELDS: [string, (text: string) => object][] = [
+    ['subject', text => ({ subject: text })],
+    ['to', text => ({ to: `"${text}" <maria@example.com>` })],
+    ['from', text => ({ from: `"${text}" <maria@example.com>` })],
+    ['replyTo', text => ({ replyTo: `"${text}" <maria@example.com>` })],
+    ['attachments.0.filename', text => ({ attachments: [{ ...file(1), filename: text }] })],
+    ['recipient.nome', text => ({ recipient: { nome: text } })],
+    ['recipient.razaoSocial', text => ({ recipient: { razaoSocial: text } })],
+  ]
+  test.each(
+    FIELDS.flatMap(([path, make]) => Object.entries(HIDING).map(([name, text]) => ({ path, name, make, text }))),
+  )('$name in $path is refused', ({ path, make, text }) => {
+    expect(pathsOf({ ...LEAST, ...make(text) })).toEqual([path])
+  })
+
+  test.each([
+    'Família 👨‍👩‍👧‍👦 e 👩‍💻',
+    'می‌خواهم کتاب‌ها',
+    'क्‍ष और नमस्ते',
+    'ශ්‍රී ලංකා',
+    'שלום עולם',
+    'a =? b ?= c, 1+1=?',
+    '50% off – só hoje?',
+  ])('%s is welcome as subject, name and file name', text => {
+    expect(FIELDS.flatMap(([, make]) => problemsOf({ ...LEAST, ...make(text) }))).toEqual([])
+  })
+
+  test.each(['logo@acme', 'image001.png@01DA7B.F3C3', 'ii_lx$1'])('%s is a content id', contentId => {
+    expect(problemsOf({ ...LEAST, attachments: [{ ...file(1), contentId }] })).toEqual([])
+  })
+  test.each(['lógo', 'a b', '"a"', 'a\\b', 'a,b', 'a;b', '👩'])('%s is none', contentId => {
+    expect(pathsOf({ ...LEAST, attachments: [{ ...file(1), contentId }] })).toEqual(['attachments.0.contentId'])
+  })
+})
+
 describe('what belongs together', () => {
   test.each<[string, object, string]>([
     ['no content at all', { text: undefined }, 'html'],
-    ['a template beside a text', { template: 'welcome' }, 'template'],
-    ['variables without a template', { variables: { a: 1 } }, 'variables'],
     ['a delay beside a time', { delay: 1, scheduledAt: '2026-01-01T00:00:00Z' }, 'delay'],
     ['a recipient with another address', { recipient: { email: 'joao@example.com' } }, 'recipient.email'],
   ])('%s is refused', (_, change, path) => {
     expect(pathsOf({ ...LEAST, ...change })).toEqual([path])
-  })
-
-  test('a template needs neither subject nor content', () => {
-    expect(problemsOf({ to: LEAST.to, template: 'welcome', variables: { name: 'Maria', items: [{ n: 1 }] } })).toEqual(
-      [],
-    )
-  })
-
-  test('variables have a limit', () => {
-    const variables = { big: 'x'.repeat(SEND_LIMITS.VARIABLES_BYTES) }
-    expect(pathsOf({ to: LEAST.to, template: 'welcome', variables })).toEqual(['variables'])
   })
 
   test("the recipient's address may be spelt in another case than to", () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type MailAddress, parseAddress } from './addresses.ts'
+import { problemOfLine } from './characters.ts'
 import { isValidCpfCnpj } from './documents.ts'
 import { checkHeaders } from './header-rules.ts'
 import { instantSchema } from './instant.ts'
@@ -15,12 +16,10 @@ export const SEND_LIMITS = {
   TAG_CHARS: 64,
   ATTACHMENTS: 10,
   ATTACHMENT_BYTES: 10 * 1024 * 1024,
-  VARIABLES_BYTES: 64 * 1024,
   SCHEDULE_MS: 30 * 24 * 60 * 60 * 1000,
   BATCH: 100,
 } as const
 
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 const oneLine = (max: number) =>
@@ -28,7 +27,10 @@ const oneLine = (max: number) =>
     .string()
     .min(1)
     .max(max)
-    .refine(text => !CONTROL.test(text), 'must not contain line breaks or control characters')
+    .superRefine((text, context) => {
+      const message = problemOfLine(text)
+      if (message !== null) context.addIssue({ code: 'custom', message })
+    })
 
 const address = z
   .string()
@@ -49,7 +51,11 @@ const address = z
 const content = z
   .string()
   .min(1)
-  .refine(text => fits(text, SEND_LIMITS.CONTENT_BYTES), `must not be larger than ${SEND_LIMITS.CONTENT_BYTES} bytes`)
+  .superRefine((text, context) => {
+    if (fits(text, SEND_LIMITS.CONTENT_BYTES)) return
+    const message = `must not be larger than ${SEND_LIMITS.CONTENT_BYTES} bytes, has ${Buffer.byteLength(text)}`
+    context.addIssue({ code: 'custom', message })
+  })
 
 const headers = z.record(z.string(), z.string()).superRefine((value, context) => {
   for (const problem of checkHeaders(value)) {
@@ -65,10 +71,14 @@ const attachment = z.strictObject({
     .refine(text => text.length % 4 === 0 && BASE64.test(text), 'must be base64')
     .describe('The file, base64'),
   contentType: oneLine(127)
-    .regex(/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;.*)?$/, 'must be a media type such as application/pdf')
-    .default('application/octet-stream'),
+    .regex(/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *;[\x20-\x7e]*)?$/, 'must be a media type such as application/pdf')
+    .optional()
+    .describe('Guessed from the file name when absent'),
   contentId: oneLine(128)
-    .regex(/^[^<>\s]+$/, 'must not contain spaces or angle brackets')
+    .regex(
+      /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.@-]+$/,
+      'must be letters, digits and marks of ASCII, without spaces or brackets',
+    )
     .optional()
     .describe('For inline images: <img src="cid:…">'),
 })
@@ -90,12 +100,15 @@ const recipient = z.strictObject({
   email: address.optional(),
 })
 
-const variables = z
-  .record(z.string().max(100), z.unknown())
-  .refine(
-    value => fits(JSON.stringify(value), SEND_LIMITS.VARIABLES_BYTES),
-    `must not be larger than ${SEND_LIMITS.VARIABLES_BYTES} bytes`,
-  )
+/** Shown in the API document, and accepted as it stands: a test sends it. */
+export const SEND_EXAMPLE = {
+  to: 'Maria <maria@example.com>',
+  subject: 'Your order 1042 is on its way',
+  html: '<p>Hello Maria, <a href="https://shop.example/orders/1042">your order</a> is on its way.</p>',
+  text: 'Hello Maria, your order is on its way: https://shop.example/orders/1042',
+  tags: ['order'],
+  externalId: 'order-1042',
+}
 
 export const sendBodySchema = z
   .strictObject({
@@ -104,17 +117,20 @@ export const sendBodySchema = z
     bcc: z.array(address).max(SEND_LIMITS.BCC).optional(),
     from: address.optional(),
     replyTo: z.union([address, z.array(address).min(1).max(SEND_LIMITS.REPLY_TO)]).optional(),
-    subject: oneLine(SEND_LIMITS.SUBJECT_CHARS).optional(),
+    subject: oneLine(SEND_LIMITS.SUBJECT_CHARS),
     html: content.optional(),
     text: content.optional(),
-    template: oneLine(100).optional(),
-    variables: variables.optional(),
     headers: headers.optional(),
     tags: z.array(oneLine(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
     attachments: z
       .array(attachment)
       .max(SEND_LIMITS.ATTACHMENTS)
-      .refine(files => totalBytes(files) <= SEND_LIMITS.ATTACHMENT_BYTES, 'must not be larger than 10 MB in all')
+      .superRefine((files, context) => {
+        const bytes = totalBytes(files)
+        if (bytes <= SEND_LIMITS.ATTACHMENT_BYTES) return
+        const message = `must not be larger than ${SEND_LIMITS.ATTACHMENT_BYTES} bytes (10 MB) in all, have ${bytes}`
+        context.addIssue({ code: 'custom', message })
+      })
       .optional(),
     recipient: recipient.optional(),
     externalId: oneLine(255).optional(),
@@ -124,25 +140,28 @@ export const sendBodySchema = z
     retryPolicy: z.enum(RETRY_POLICY_NAMES).optional(),
     onUnknown: z.enum(['resend', 'hold']).default('resend'),
   })
+  .superRefine(refuseWithoutContent, {
+    when: ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  })
   .superRefine((body, context) => {
     const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
-    if (body.template === undefined) {
-      if (body.html === undefined && body.text === undefined) refuse(['html'], 'html, text or template is required')
-      if (body.subject === undefined) refuse(['subject'], 'is required')
-      if (body.variables !== undefined) refuse(['variables'], 'only makes sense together with template')
-    } else if (body.html !== undefined || body.text !== undefined) {
-      refuse(['template'], 'cannot be combined with html or text')
-    }
     if (body.delay !== undefined && body.scheduledAt !== undefined)
       refuse(['delay'], 'cannot be combined with scheduledAt')
     if (body.recipient?.email && body.recipient.email.normalised !== body.to.normalised) {
       refuse(['recipient', 'email'], 'must be the same address as to')
     }
   })
-  .meta({ id: 'SendEmail', description: 'One e-mail' })
+  .meta({ id: 'SendEmail', description: 'One e-mail', example: SEND_EXAMPLE })
 
 export type SendBodyInput = z.input<typeof sendBodySchema>
 export type SendBody = z.output<typeof sendBodySchema>
+
+/** Also when other fields are wrong, so that one answer names everything. */
+function refuseWithoutContent(body: { html?: unknown; text?: unknown }, context: z.RefinementCtx): void {
+  const named = new Set(context.issues.map(issue => issue.path?.[0]))
+  if (body.html !== undefined || body.text !== undefined || named.has('html') || named.has('text')) return
+  context.addIssue({ code: 'custom', path: ['html'], message: 'html or text is required' })
+}
 
 /** Not part of the schema, since it depends on the time: null, or what is wrong with scheduledAt. */
 export function checkSchedule(scheduledAt: string | undefined, now: Date): string | null {

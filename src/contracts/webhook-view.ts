@@ -28,7 +28,7 @@ export const newWebhookSchema = z
     description: description.optional(),
     eventTypes: eventTypes.default(DEFAULT_WEBHOOK_EVENT_TYPES),
   })
-  .meta({ id: 'NewWebhook' })
+  .meta({ id: 'NewWebhook', example: { url: 'https://example.com/hooks', eventTypes: DEFAULT_WEBHOOK_EVENT_TYPES } })
 
 export const webhookChangeSchema = z
   .strictObject({
@@ -38,7 +38,7 @@ export const webhookChangeSchema = z
     enabled: z.boolean().optional().describe('true also enables an endpoint again that was disabled for its failures'),
   })
   .refine(body => Object.keys(body).length > 0, 'name at least one field to change')
-  .meta({ id: 'WebhookChange' })
+  .meta({ id: 'WebhookChange', example: { enabled: true } })
 
 export const webhookSchema = z
   .object({

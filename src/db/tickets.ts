@@ -37,7 +37,13 @@ export type Ticket = {
   headers: Record<string, string> | null
   recipients: TicketRecipient[]
   /** The recipient record it was accepted for; null when it had none, or when that is gone. */
-  person: { externalId: string | null; cpfCnpjHash: string | null; email: string | null } | null
+  person: {
+    externalId: string | null
+    cpfCnpjHash: string | null
+    email: string | null
+    nome: string | null
+    razaoSocial: string | null
+  } | null
   /** How many; their content is read when it is needed. */
   files: number
   fileBytes: number
@@ -87,7 +93,7 @@ select 'email', o.outbox_id, o.company_id::text, o.request_id::text, o.from_addr
       'askedSeconds', extract(epoch from now() - o.started_at)::float8) end)::text end,
   case when o.recipient_id is not null then json_build_array(o.recipient_id, (
     select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
-      'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) end
+      'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email, 'nome', p.nome, 'razaoSocial', p.razao_social) end
     from recipients p where p.recipient_id = o.recipient_id))::text end,
   -- Their sizes are known without reading them.
   case when o.outbox_id = any(array(select a.outbox_id from email_attachments a where ${ofBatch('a')})) then (

@@ -32,7 +32,6 @@ const PROBLEMS = {
   INVALID_EMAIL: [422, 'An address is not valid'],
   INVALID_TEMPLATE: [422, 'The content is not allowed'],
   RECIPIENT_NOT_FOUND: [422, 'The recipient does not exist'],
-  TEMPLATE_NOT_FOUND: [422, 'The template does not exist'],
   RATE_LIMITED: [429, 'The company has reached its rate limit'],
   TOO_MANY_LOGINS: [429, 'Too many logins at once'],
   HEADERS_TOO_LARGE: [431, 'The headers are too large'],

@@ -48,7 +48,10 @@ const auditSchema = z.object({
   performedAt: z.iso.datetime(),
   metadata: z.record(z.string(), z.unknown()),
 })
-const reasonBody = z.strictObject({ reason: z.string().trim().min(3).max(500) }).meta({ id: 'CompanyReason' })
+const reasonBody = z.strictObject({ reason: z.string().trim().min(3).max(500) }).meta({
+  id: 'CompanyReason',
+  example: { reason: 'Asked by the customer, see their letter of today' },
+})
 const params = z.object({ companyId: z.string().max(100) })
 const changedSchema = z.object({
   companyId: z.uuid(),

@@ -38,7 +38,10 @@ export type AdminSuppressionDeps = AdminRouteDeps & { suppression: SuppressionPo
 
 const params = z.object({ emailHash: z.string() })
 const whichList = z.object({ company: listSchema.optional().describe('Needed when several lists have the address') })
-const removeBody = z.strictObject({ justification: justificationSchema }).meta({ id: 'RemoveSuppressionByAdmin' })
+const removeBody = z.strictObject({ justification: justificationSchema }).meta({
+  id: 'RemoveSuppressionByAdmin',
+  example: { justification: 'The mailbox works again; confirmed by phone' },
+})
 const addBody = z
   .strictObject({
     email: addressSchema.optional(),
@@ -49,7 +52,10 @@ const addBody = z
     justification: justificationSchema,
   })
   .refine(body => (body.email === undefined) !== (body.emailHash === undefined), 'give email or emailHash')
-  .meta({ id: 'AddSuppression' })
+  .meta({
+    id: 'AddSuppression',
+    example: { email: 'no-more-mail@example.com', justification: 'Asked by phone for no more mail' },
+  })
 const addedSchema = z.object({ added: z.boolean(), emailHash: z.string(), expiresAt: z.iso.datetime().nullable() })
 const removedSchema = z.object({
   removed: z.literal(true),

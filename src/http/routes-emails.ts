@@ -47,7 +47,7 @@ const rescheduleBody = z
     delay: z.int().min(0).max(SEND_LIMITS.SCHEDULE_MS).optional().describe('Milliseconds from now'),
   })
   .refine(body => (body.scheduledAt === undefined) !== (body.delay === undefined), 'give scheduledAt or delay')
-  .meta({ id: 'RescheduleEmail' })
+  .meta({ id: 'RescheduleEmail', example: { delay: 3_600_000 } })
 
 const changedSchema = z.object({
   outboxId: z.uuid(),

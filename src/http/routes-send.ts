@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { acceptedSchema, batchAcceptedSchema } from '../contracts/email-view.ts'
 import { type BatchError, batchError, type FieldProblem, type Refusal, summarise } from '../contracts/refusal.ts'
-import { SEND_LIMITS, type SendBody, sendBodySchema } from '../contracts/send-body.ts'
+import { SEND_EXAMPLE, SEND_LIMITS, type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import type { Draw } from '../contracts/token-bucket.ts'
 import type { UnitAnswer, Verdict } from '../db/accept.ts'
 import type { TokenRequest } from '../db/rate-buckets.ts'
@@ -13,7 +13,7 @@ import type { KeyRegistry } from './key-registry.ts'
 import { BATCH_BODY_LIMIT, SEND_BODY_LIMIT } from './limits.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem, refusalProblem } from './problem.ts'
-import { fieldProblems, validatorCompiler } from './validation.ts'
+import { fieldProblems, REPORT_INPUT, validatorCompiler } from './validation.ts'
 
 export type SendRouteDeps = {
   accept: AcceptDeps
@@ -56,7 +56,7 @@ export function sendRoutes(app: App, deps: SendRouteDeps): void {
       const answer = answered(outcome, refusal => refusalProblem(refusal), reply)
       const verdict = answer.verdicts[0]!
       if (verdict.verdict !== 'ACCEPTED') throw refusalProblem(refusalOf(verdict))
-      return reply.code(202).send(accepted(verdict, answer))
+      return reply.code(202).header('location', `/v1/email/${verdict.outboxId}`).send(accepted(verdict, answer))
     },
   )
 
@@ -71,7 +71,11 @@ export function sendRoutes(app: App, deps: SendRouteDeps): void {
         summary: 'Accept up to 100 e-mails',
         tags: ['E-mails'],
         headers: batchHeaders,
-        body: z.array(sendBodySchema).min(1).max(SEND_LIMITS.BATCH),
+        body: z
+          .array(sendBodySchema)
+          .min(1)
+          .max(SEND_LIMITS.BATCH)
+          .meta({ example: [SEND_EXAMPLE] }),
         response: { 202: batchAcceptedSchema, ...refusals },
       },
     },
@@ -194,7 +198,7 @@ function validateMembers(bodies: unknown[]) {
   const members: { index: number; body: SendBody }[] = []
   const refused = new Map<number, Refusal>()
   bodies.forEach((body, index) => {
-    const parsed = sendBodySchema.safeParse(body)
+    const parsed = sendBodySchema.safeParse(body, REPORT_INPUT)
     if (parsed.success) members.push({ index, body: parsed.data })
     else refused.set(index, summarise(fieldProblems(parsed.error.issues)))
   })

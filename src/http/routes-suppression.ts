@@ -19,10 +19,13 @@ import { Problem } from './problem.ts'
 
 export type SuppressionRouteDeps = { db: Database; keys: KeyRegistry; pepper: string; suppression: SuppressionPolicy }
 
-const checkBody = z.strictObject({ email: addressSchema }).meta({ id: 'CheckSuppression' })
-const removeBody = z
-  .strictObject({ email: addressSchema, justification: justificationSchema })
-  .meta({ id: 'RemoveSuppression' })
+const checkBody = z
+  .strictObject({ email: addressSchema })
+  .meta({ id: 'CheckSuppression', example: { email: 'maria@example.com' } })
+const removeBody = z.strictObject({ email: addressSchema, justification: justificationSchema }).meta({
+  id: 'RemoveSuppression',
+  example: { email: 'maria@example.com', justification: 'Maria has a new mailbox under the same address' },
+})
 const removedSchema = z.object({ removed: z.literal(true), emailHash: z.string() })
 const tags = ['Suppression']
 const refusals = problemAnswers(400, 401, 403, 422, 503)

@@ -44,7 +44,7 @@ export const pageQuery = z.object({
 })
 export const pageBody = z
   .strictObject({ ...fields, limit: z.int().min(limit.min).max(limit.max).default(limit.usual) })
-  .meta({ id: 'SearchSuppressions' })
+  .meta({ id: 'SearchSuppressions', example: { reason: 'HARD_BOUNCE', limit: 50 } })
 export type PageQuery = z.output<typeof pageQuery>
 
 export function toFilter(query: PageQuery): SuppressionFilter {

@@ -7,11 +7,14 @@ import { refusalProblem } from './problem.ts'
 export const validatorCompiler: FastifySchemaCompiler<ZodType> =
   ({ schema }) =>
   data => {
-    const parsed = schema.safeParse(data ?? {})
+    const parsed = schema.safeParse(data ?? {}, REPORT_INPUT)
     return parsed.success
       ? { value: parsed.data }
       : { error: refusalProblem(summarise(fieldProblems(parsed.error.issues))) }
   }
+
+/** For messages that say how long a value is; the value itself is never repeated. */
+export const REPORT_INPUT = { reportInput: true } as const
 
 type Issue = z.core.$ZodIssue
 
@@ -53,5 +56,20 @@ const CODES: Partial<Record<Issue['code'], string>> = {
 
 function sentence(issue: Issue): string {
   if (issue.code === 'invalid_type' && /received undefined/.test(issue.message)) return 'is required'
-  return issue.message.replace(/^Invalid input: /, '').slice(0, 300)
+  return limitSentence(issue) ?? issue.message.replace(/^Invalid input: /, '').slice(0, 300)
+}
+
+/** "must have at most 150 characters, has 163". */
+function limitSentence(issue: Issue): string | null {
+  if (issue.code !== 'too_big' && issue.code !== 'too_small') return null
+  // A schema that says it better keeps its own words.
+  if (!/^Too (?:big|small)/.test(issue.message)) return null
+  const [bound, limit] = issue.code === 'too_big' ? ['at most', issue.maximum] : ['at least', issue.minimum]
+  const { input, origin } = issue as { input?: unknown; origin: string }
+  if (origin === 'string' || origin === 'array') {
+    const unit = origin === 'string' ? 'character' : 'item'
+    const has = (input as { length?: number } | undefined)?.length
+    return `must have ${bound} ${limit} ${unit}${Number(limit) === 1 ? '' : 's'}${has === undefined ? '' : `, has ${has}`}`
+  }
+  return `must be ${bound} ${limit}${typeof input === 'number' ? `, is ${input}` : ''}`
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { formatAddress, type MailAddress } from '../contracts/addresses.ts'
+import { guessContentType } from '../contracts/attachment-types.ts'
 import { canonicalJson } from '../contracts/canonical-json.ts'
 import { normaliseDocument } from '../contracts/documents.ts'
 import { encrypt, type KeyRing } from '../contracts/encryption.ts'
@@ -95,10 +96,6 @@ function refuse(body: SendBody, html: HtmlProblem[], caller: Caller, deps: Accep
   const late = checkSchedule(body.scheduledAt, deps.now())
   if (late) problems.push({ path: 'scheduledAt', code: 'INVALID_PAYLOAD', message: late })
   if (problems.length > 0) return summarise(problems)
-  if (body.template !== undefined) {
-    const message = 'there is no template of this name'
-    return { code: 'TEMPLATE_NOT_FOUND', errors: [{ path: 'template', code: 'TEMPLATE_NOT_FOUND', message }] }
-  }
   if (!senderOf(body, caller, deps)) {
     const message = 'is not one of the sender domains of this company'
     return { code: 'FROM_NOT_ALLOWED', errors: [{ path: 'from', code: 'FROM_NOT_ALLOWED', message }] }
@@ -122,8 +119,8 @@ function draftEmail(index: number, body: SendBody, { caller, requestId }: Accept
     externalId: body.externalId ?? null,
     test: caller.test,
     from: formatAddress(senderOf(body, caller, deps)!),
-    subject: body.subject ?? null,
-    template: body.template ?? null,
+    subject: body.subject,
+    template: null,
     tags: body.tags ?? [],
     priority: body.priority,
     retryPolicy: policy,
@@ -136,12 +133,12 @@ function draftEmail(index: number, body: SendBody, { caller, requestId }: Accept
     text: body.text ?? null,
     replyTo: body.replyTo === undefined ? null : [body.replyTo].flat().map(formatAddress),
     headers: body.headers ?? null,
-    variables: body.variables ?? null,
+    variables: null,
     addresses: addressesOf(body),
     person: body.recipient ? personOf(body, caller, deps) : null,
     attachments: (body.attachments ?? []).map(file => ({
       filename: file.filename,
-      contentType: file.contentType,
+      contentType: file.contentType ?? guessContentType(file.filename),
       contentId: file.contentId ?? null,
       base64: file.content,
     })),

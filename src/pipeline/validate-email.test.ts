@@ -42,8 +42,15 @@ const CHANGES = fc.record({
   attempts: fc.nat(6),
   maxAttempts: fc.integer({ min: 1, max: 20 }),
   headers: fc.constantFrom(null, { 'X-Good': 'yes' }, { 'X-Bad': 'a\r\nb' }),
+  replyTo: fc.constantFrom(null, ['Ana <ana@example.com>'], ['ana'], []),
   recipientId: fc.constantFrom(null, uuidv7()),
-  person: fc.constantFrom(null, { externalId: null, cpfCnpjHash: 'no hash', email: null }),
+  person: fc.constantFrom(null, {
+    externalId: null,
+    cpfCnpjHash: 'no hash',
+    email: null,
+    nome: null,
+    razaoSocial: null,
+  }),
   recipients: fc.array(
     fc.record({
       ordinal: fc.nat(12),

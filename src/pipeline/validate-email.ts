@@ -1,5 +1,5 @@
 import { ZodError } from 'zod'
-import { parseBareAddress } from '../contracts/addresses.ts'
+import { parseAddress, parseBareAddress } from '../contracts/addresses.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import type { HtmlProblem } from '../contracts/html-rules.ts'
 import { EMAIL_JOB_CONFIG, type EmailSendJobData, validateEmailJobData } from '../contracts/job.ts'
@@ -40,10 +40,16 @@ const invalid = (validation: Validation, code: string, message: string): Invalid
 function integrity(ticket: Ticket): Invalid | null {
   try {
     validateEmailJobData(jobDataOf(ticket))
-    return null
+    return otherReplyTo(ticket)
   } catch (error) {
     return invalid('INTEGRITY', 'INVALID_PAYLOAD', firstSentence(error))
   }
+}
+
+/** The job has one replyTo, an e-mail may have several. */
+function otherReplyTo({ replyTo }: Ticket): Invalid | null {
+  const bad = (replyTo ?? []).findIndex(one => !parseAddress(one).ok)
+  return bad === -1 ? null : invalid('INTEGRITY', 'INVALID_PAYLOAD', `replyTo[${bad}]: must be an e-mail address`)
 }
 
 /**
@@ -55,6 +61,7 @@ export function isPlain({
   recipientId,
   person,
   headers,
+  replyTo,
   tags,
   requestId,
   subject,
@@ -69,6 +76,7 @@ export function isPlain({
     recipientId === null &&
     person === null &&
     headers === null &&
+    replyTo === null &&
     tags.length <= 5 &&
     requestId !== '' &&
     subject !== null &&
@@ -91,17 +99,26 @@ export function jobDataOf(ticket: Ticket): EmailSendJobData {
     bcc: only('bcc'),
     subject: ticket.subject ?? '',
     htmlRef: ticket.outboxId,
+    ...(ticket.replyTo?.[0] !== undefined && { replyTo: bareAddress(ticket.replyTo[0]) }),
     ...(ticket.headers && { headers: ticket.headers }),
     tags: ticket.tags,
     recipient: {
       ...(ticket.recipientId && { recipientId: ticket.recipientId }),
       externalId: person?.externalId ?? hashEmail(to),
       ...(person?.cpfCnpjHash && { cpfCnpjHash: person.cpfCnpjHash }),
+      ...(person?.razaoSocial && { razaoSocial: person.razaoSocial }),
+      ...(person?.nome && { nome: person.nome }),
       email: to,
     },
     attempt: Math.min(ticket.attempts + 1, ticket.maxAttempts),
     enqueuedAt: uuidv7Time(ticket.outboxId).toISOString(),
   }
+}
+
+/** As it stands when it is none, for the schema to refuse. */
+function bareAddress(text: string): string {
+  const parsed = parseAddress(text)
+  return parsed.ok ? parsed.value.address : text
 }
 
 function outbox(ticket: Ticket, companyId: string): Invalid | null {

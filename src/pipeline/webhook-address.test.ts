@@ -28,6 +28,7 @@ test('an IPv4 address is judged the same when it is carried inside an IPv6 one',
 
 test.each([
   '169.254.169.254',
+  '168.63.129.16',
   '169.254.170.2',
   '100.100.100.200',
   'fd00:ec2::254',
@@ -61,6 +62,7 @@ test.each([
 test('in development http and private names may be registered, but no credentials in the URL', () => {
   expect(refuseWebhookUrl('http://localhost:8080/hooks', true)).toBeNull()
   expect(refuseWebhookUrl('http://receiver:25/hooks', true)).toBeNull()
+  expect(refuseWebhookUrl('http://168.63.129.16/machine', true)).toMatch(/special address/)
   expect(refuseWebhookUrl('http://169.254.169.254/latest', true)).toMatch(/special address/)
   expect(refuseWebhookUrl('http://user:secret@localhost/', true)).toMatch(/user name/)
   expect(refuseWebhookUrl('ftp://localhost/', true)).toMatch(/https/)

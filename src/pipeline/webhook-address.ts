@@ -12,6 +12,8 @@ const SPECIAL_IPV4 = [
   '100.64.0.0/10',
   '127.0.0.0/8',
   '169.254.0.0/16',
+  // Azure's platform address: public by its number, and answered by the host of every virtual machine.
+  '168.63.129.16/32',
   '172.16.0.0/12',
   '192.0.0.0/24',
   '192.0.2.0/24',
@@ -45,7 +47,7 @@ const SPECIAL_IPV6 = [
   'ff00::/8',
 ]
 /** Where clouds hand out credentials. Refused also in development: no receiver lives there. */
-const METADATA_IPV4 = ['169.254.0.0/16', '100.100.100.200/32', '192.0.0.192/32']
+const METADATA_IPV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32']
 const METADATA_IPV6 = ['fd00:ec2::/32', 'fd20:ce::254/128', 'fe80::a9fe:a9fe/128']
 
 const special = blockList(SPECIAL_IPV4, SPECIAL_IPV6)
@@ -105,7 +107,9 @@ export function refuseWebhookUrl(text: string, allowPrivate: boolean): string | 
   // What URL forgives, other parsers read otherwise.
   if (/[\\\s]/.test(text)) return 'must not contain a backslash or white space'
   const url = new URL(text)
-  if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) return 'must be an https URL'
+  if (url.protocol === 'http:' && !allowPrivate)
+    return 'must be an https URL; http is for development only, where the gateway is started with WEBHOOK_ALLOW_PRIVATE=true'
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must be an https URL'
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
   if (url.hash !== '') return 'must not contain a fragment'
   if (!allowPrivate && url.port !== '' && Number(url.port) < 1024 && url.port !== '80')
