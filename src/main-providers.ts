@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { type Config, hushAwsSdk } from './config.ts'
-import { type CaptureItem, putCaptured } from './db/capture-inbox.ts'
+import { type CaptureItem, countThrottled, putCaptured } from './db/capture-inbox.ts'
 import { type Database, together } from './db/pool.ts'
 import {
   closeProvider,
@@ -63,7 +63,8 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
   return {
     // A test key's mail never leaves the gateway. An unknown outcome is asked about where it arose.
     route: ticket => (ticket.test ? capture : ticket.resumed ? resume(ticket, breakers, capture) : breakers.route()),
-    report: (provider, failure) => breakers.report(provider, failure),
+    // What capture refuses is made up: it shows that capture works.
+    report: (provider, failure) => breakers.report(provider, provider === capture ? null : failure),
     pace: sendRate({
       ratePerSecond: name => rateOf(name, config, rates),
       reserve: (name, recipients, rate) => reserveSending(db.hot, name, recipients, rate),
@@ -96,7 +97,7 @@ function makeCapture(db: Database): Provider {
     ...CAPTURE_BATCH,
     flush: (batch: CaptureItem[]) => together(batch, some => putCaptured(db.hot, some)),
   })
-  return captureProvider(item => captures.add(item))
+  return captureProvider({ put: item => captures.add(item), timesThrottled: id => countThrottled(db.hot, id) })
 }
 
 /** config.ts has made sure that what each needs is there. Loaded when used: the SDK alone takes a third of a second. */

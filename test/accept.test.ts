@@ -792,7 +792,7 @@ describe('explain', () => {
   })
 
   test('says what a retry waits for and which error it had', async () => {
-    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test' })
+    const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test' })
     const email = await untilStatus(gateway, company, outboxId, 'RETRY_SCHEDULED')
     expect(email.lastError.code).toBeTruthy()
     const told = await explain(outboxId)

@@ -143,7 +143,7 @@ describe('a replayed e-mail', () => {
 
   test('that fails again has a new entry with its history, and waits for the next replay', async () => {
     const { companyId } = await company()
-    const to = 'throttle@simulator.test'
+    const to = 'unavailable@simulator.test'
     const [outboxId] = await accept(db.pool, [draft(companyId, { to, maxAttempts: 2, retryPolicy: 'exponential' })])
     const untilDead = async () => {
       for (let attempt = 0; attempt < 2; attempt++) {

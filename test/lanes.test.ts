@@ -160,7 +160,7 @@ describe.each([
 
   test('a retry comes by itself, and a later one is a new attempt', async () => {
     await work()
-    const [outboxId] = await put(await company(), 1, { to: 'throttle@simulator.test' })
+    const [outboxId] = await put(await company(), 1, { to: 'unavailable@simulator.test' })
     await until(
       () => storyOf(api.db.pool, outboxId!),
       ({ email }) => email.attempts === 2 && email.status === 'RETRY_SCHEDULED',

@@ -160,7 +160,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
   })
 
   test('a retry that follows a failed attempt is a new attempt with a new id', async () => {
-    const [outboxId] = await accept(db, [draft(companyId, { to: 'throttle@simulator.test' })])
+    const [outboxId] = await accept(db, [draft(companyId, { to: 'unavailable@simulator.test' })])
     for (let attempt = 0; attempt < 2; attempt++) {
       await workOff(db)
       await makeDue(db, [outboxId!])

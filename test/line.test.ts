@@ -129,16 +129,36 @@ function entryOf({ dead }: Story) {
   })
 }
 
+describe('throttled', () => {
+  test('throttle@ is throttled twice, spends no attempt, and is then sent', async () => {
+    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test' })
+    const told = await settled(outboxId, 'SENT')
+    const throttled = [...TRIED, 'RETRY_SCHEDULED']
+    expect(typesOf(told)).toEqual(['QUEUED', ...throttled, ...throttled, ...TRIED, 'SENT'])
+    for (const { metadata } of told.events.filter(event => event.type === 'RETRY_SCHEDULED'))
+      expect(metadata).toMatchObject({
+        errorCode: 'SES_THROTTLING',
+        originalCode: 'Throttling',
+        throttled: true,
+        willRetry: true,
+        attempt: 1,
+        nextAttemptNumber: 1,
+      })
+    expect(told.email).toMatchObject({ attempts: 1, error_code: null })
+    expect(told.inbox).toHaveLength(1)
+  })
+})
+
 describe('retry', () => {
-  test('throttle@ waits as long as its policy says, give or take a quarter', async () => {
-    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test', retryPolicy: 'patient' })
+  test('unavailable@ waits as long as its policy says, give or take a quarter', async () => {
+    const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test', retryPolicy: 'patient' })
     const told = await settled(outboxId, 'RETRY_SCHEDULED')
     expect(typesOf(told)).toEqual(['QUEUED', ...TRIED, 'RETRY_SCHEDULED'])
     const { metadata, created_at } = eventOf(told, 'RETRY_SCHEDULED')
     expect(metadata).toMatchObject({
-      errorCode: 'SES_THROTTLING',
-      errorCategory: 'QUOTA_ERROR',
-      originalCode: 'Throttling',
+      errorCode: 'SES_SERVICE_UNAVAILABLE',
+      errorCategory: 'TRANSIENT_ERROR',
+      originalCode: 'ServiceUnavailable',
       willRetry: true,
       nextAttemptNumber: 2,
     })
@@ -152,7 +172,7 @@ describe('retry', () => {
   })
 
   test('the first retry of the default policy comes by itself after about a second', async () => {
-    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test' })
+    const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test' })
     const told = await until(
       () => story(outboxId),
       ({ email, events }) => email.attempts === 2 && typesOf({ events }).at(-1) === 'RETRY_SCHEDULED',
@@ -167,7 +187,7 @@ describe('retry', () => {
     ['exponential', 5],
     ['patient', 4],
   ] as const)('%s gives up after %i attempts, with the history of all of them', async (retryPolicy, attempts) => {
-    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test', retryPolicy })
+    const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test', retryPolicy })
     const told = await until(
       async () => {
         await makeDue(gateway.db.pool, [outboxId])
@@ -185,8 +205,11 @@ describe('retry', () => {
         expect(metadata).toMatchObject({ attempt: index + 1, nextAttemptNumber: index + 2 })
         expect(Math.abs(metadata.backoffDelay - baseMs)).toBeLessThanOrEqual(baseMs / 4)
       })
-    expect(eventOf(told, 'FAILED').metadata).toMatchObject({ errorCode: 'SES_THROTTLING', willRetry: false })
-    expect(eventOf(told, 'DLQ_MOVED').metadata).toMatchObject({ attempts, lastError: 'Maximum sending rate exceeded.' })
+    expect(eventOf(told, 'FAILED').metadata).toMatchObject({ errorCode: 'SES_SERVICE_UNAVAILABLE', willRetry: false })
+    expect(eventOf(told, 'DLQ_MOVED').metadata).toMatchObject({
+      attempts,
+      lastError: 'The service is unavailable for now.',
+    })
     const entry = entryOf(told)
     expect(entry.failedAttempts).toBe(attempts)
     expect(entry.retryHistory!.map(one => one.attempt)).toEqual(
@@ -197,7 +220,7 @@ describe('retry', () => {
   })
 
   test('a retry that succeeds leaves no trace of the error on the e-mail', async () => {
-    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test', retryPolicy: 'patient' })
+    const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test', retryPolicy: 'patient' })
     await settled(outboxId, 'RETRY_SCHEDULED')
     await rows(gateway, `update email_recipient_list set address = 'maria@example.com' where outbox_id = $1`, [
       outboxId,

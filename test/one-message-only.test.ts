@@ -118,7 +118,7 @@ describe('evidence from another recipient', () => {
 
 describe('a lease that runs out', () => {
   test('costs no attempt where the e-mail was settled under it and waits for its retry', async () => {
-    const [retried, open] = await accept(db, [draft(companyId, { to: 'throttle@simulator.test' }), draft(companyId)])
+    const [retried, open] = await accept(db, [draft(companyId, { to: 'unavailable@simulator.test' }), draft(companyId)])
     const hands = await receive(db, await claim(db, 2))
     await worker(db)(hands.find(one => one.outboxId === retried)!)
     await makeDue(db, [retried!])

@@ -99,10 +99,10 @@ describe('suppressed after it was accepted and before it is sent', () => {
   })
 
   test('between two attempts: the retry does not leave', async () => {
-    const outboxId = await accepted({ to: 'throttle@simulator.test' })
+    const outboxId = await accepted({ to: 'unavailable@simulator.test' })
     await workOff(db)
     expect((await story(outboxId)).email.status).toBe('RETRY_SCHEDULED')
-    await suppress('throttle@simulator.test')
+    await suppress('unavailable@simulator.test')
     await makeDue(db, [outboxId])
     await readyDueEmails(db)
     await workOff(db)

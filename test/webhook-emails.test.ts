@@ -93,7 +93,7 @@ describe('the company hears', () => {
 
   test('of an e-mail whose attempts are used up, once, as DLQ_MOVED', async () => {
     const { got } = await listening()
-    const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test' })
+    const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test' })
     await gateway.db.pool.query('update email_outbox set max_attempts = 1 where outbox_id = $1', [outboxId])
     await until(
       async () => {

@@ -70,7 +70,9 @@ describe('what an answer says about the provider', () => {
     ['the daily quota is used up', { provider: 'ses', name: 'LimitExceededException' }, 'parked'],
     ['the account is paused', { provider: 'ses', name: 'SendingPausedException' }, 'parked'],
     ['this message is refused', { provider: 'ses', name: 'MessageRejected' }, 'works'],
-    ['nobody listens', { provider: 'smtp', networkCode: 'ECONNREFUSED' }, 'trouble'],
+    ['nobody listens', { provider: 'smtp', networkCode: 'ECONNREFUSED' }, 'unconnected'],
+    ['an SMTP server is closing', { provider: 'smtp', message: '421 4.3.2 shutting down' }, 'trouble'],
+    ['an SMTP server puts one e-mail off', { provider: 'smtp', message: '451 4.7.1 greylisted' }, 'says-nothing'],
     ['no answer in time', { provider: 'resend', name: 'TimeoutError' }, 'trouble'],
     ['a 500', { provider: 'resend', statusCode: 500 }, 'trouble'],
   ])('%s', (_, error, verdict) => {

@@ -93,10 +93,10 @@ const EVERYWHERE = [
 ]
 
 test('a sentence of the provider that ends in a full stop does not get a second one', () => {
-  const lastError = { ...THROTTLED, message: 'Maximum sending rate exceeded.' }
+  const lastError = { code: 'SES_INTERNAL_ERROR', category: 'TRANSIENT_ERROR', message: 'Something broke.' }
   const nowhere: Whereabouts = { standing: null, inHand: null, unknown: null, parked: null, contentGone: false }
   for (const status of ['RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'DLQ'] as const)
-    expect(explainEmail(email(status, { lastError }), nowhere).summary).toMatch(/sending rate exceeded\.$/)
+    expect(explainEmail(email(status, { lastError }), nowhere).summary).toMatch(/Something broke\.$/)
 })
 
 describe('every status', () => {
@@ -156,7 +156,21 @@ describe('what is said is so', () => {
       'RETRY_SCHEDULED',
       {},
       null,
-      /^Retry 2 of 5 at 2026-01-23T10:00:30\.000Z because capture answered SES_THROTTLING/,
+      /^Attempt 2 of 5 at 2026-01-23T10:00:30\.000Z because capture limits its send rate \(SES_THROTTLING: Maximum.*no attempt/,
+    ],
+    [
+      'waiting to retry after a failure',
+      'RETRY_SCHEDULED',
+      { lastError: { code: 'SES_INTERNAL_ERROR', category: 'TRANSIENT_ERROR', message: 'oops.' } },
+      null,
+      /^Retry 2 of 5 at 2026-01-23T10:00:30\.000Z because capture answered SES_INTERNAL_ERROR: oops\./,
+    ],
+    [
+      'waiting for a connection',
+      'RETRY_SCHEDULED',
+      { lastError: { code: 'NETWORK_ERROR', category: 'TRANSIENT_ERROR', message: 'connect ECONNREFUSED' } },
+      null,
+      /because there was no connection to capture \(NETWORK_ERROR: connect ECONNREFUSED\), which spends no attempt/,
     ],
     ['due to retry', 'RETRY_SCHEDULED', {}, inLine({ ahead: 2 }), /2 of this company before it/],
     ['sent', 'SENT', {}, null, /Accepted by capture at 2026-01-23T10:00:00\.000Z as m-1/],

@@ -143,14 +143,26 @@ function inLine({ ahead, companies }: Standing): string {
 /** "retry 3 of 5": the first attempt is not a retry, but people count the attempts. */
 function retrying(email: EmailSummary, whereabouts: Whereabouts): Told {
   const { standing, inHand } = whereabouts
-  const which = `Retry ${email.attempts + 1} of ${email.maxAttempts}`
-  const because = email.lastError ? ` because ${whoAnswered(email)}` : ''
+  const free = spentNone(email)
+  const which = `${free ? 'Attempt' : 'Retry'} ${email.attempts + 1} of ${email.maxAttempts}`
+  const because = free ?? (email.lastError ? ` because ${whoAnswered(email)}` : '')
   if (!standing && !inHand && email.nextAttemptAt)
     return told(`${which}${at(email.nextAttemptAt)}${because}.`, 'It joins the line then.', email.nextAttemptAt)
   const stopped = held(whereabouts) ?? handed(inHand)
   if (stopped) return { ...stopped, summary: `${stopped.summary} ${which} is due${because}.` }
   if (!standing) return told(`${which}${because}.`, 'It follows within seconds.')
   return told(`${which} is due${because}: ${inLine(standing)}.`, 'It is sent when its turn comes.')
+}
+
+/** Why it waits, where the last attempt was given back. */
+function spentNone({ provider, lastError }: EmailSummary): string | null {
+  if (!lastError) return null
+  const { code, category, message } = lastError
+  const who = provider ?? 'the provider'
+  const said = `(${code}: ${bare(message)}), which spends no attempt`
+  // 4.7.28 of an SMTP server is about one recipient's domain, and is retried like any other 4xx.
+  if (category === 'QUOTA_ERROR' && code !== 'SMTP_RATE_LIMITED') return ` because ${who} limits its send rate ${said}`
+  return code === 'NETWORK_ERROR' ? ` because there was no connection to ${who} ${said}` : null
 }
 
 function whoAnswered({ provider, lastError }: EmailSummary): string {

@@ -84,7 +84,7 @@ export const SMTP_REFINEMENTS: readonly Refinement[] = [
   {
     said: ['421'],
     message: /\b4\.7\.28\b|rate limit|too many (?:messages|e-?mails)/i,
-    rule: errorRule('SMTP_RATE_LIMITED', 'QUOTA_ERROR', 'retry-slower'),
+    rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
   },
 ]
 

@@ -83,3 +83,15 @@ export async function trimCaptured(db: Queryable): Promise<void> {
     [KEEP],
   )
 }
+
+/** Events of the e-mail that say so: they are written with each such answer, and shared by all workers. */
+export async function countThrottled(db: Queryable, outboxId: string): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'count-throttled',
+    `select count(*)::int as count from email_event_log
+     where outbox_id = $1 and type = 'RETRY_SCHEDULED' and metadata ? 'throttled'`,
+    [outboxId],
+  )
+  return row!.count
+}

@@ -225,7 +225,8 @@ with input as materialized (
   select s.outbox_id, s.company_id, (s.dead ->> 'failedAttempts')::smallint, s.dead ->> 'reason', s.dead ->> 'code', now(),
     coalesce((select jsonb_agg(jsonb_build_object('attempt', v.metadata -> 'attempt', 'timestamp', v.created_at,
         'error', v.metadata -> 'errorCode', 'message', v.metadata -> 'errorMessage') order by v.created_at, v.event_id)
-      from email_event_log v where v.outbox_id = s.outbox_id and v.type = 'RETRY_SCHEDULED' and v.created_at >= coalesce((
+      from email_event_log v where v.outbox_id = s.outbox_id and v.type = 'RETRY_SCHEDULED'
+        and not v.metadata ?| array['throttled', 'unconnected'] and v.created_at >= coalesce((
         select max(p.created_at) from email_event_log p where p.outbox_id = s.outbox_id and p.type = 'REPLAYED'), '-infinity')), '[]')
       || jsonb_build_array(jsonb_build_object('attempt', s.dead -> 'failedAttempts', 'timestamp', now(), 'error', s.dead -> 'code',
         'message', s.dead -> 'reason')),

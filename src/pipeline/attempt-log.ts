@@ -36,6 +36,7 @@ const LEVELS = {
   dead: 'error',
   unknown: 'warn',
   parked: 'warn',
+  postponed: 'warn',
   unasked: 'warn',
   suppressed: 'warn',
   expired: 'warn',
@@ -65,6 +66,14 @@ function logLine(outcome: Outcome): LogLine {
         state: 'PENDING',
         ...errorOf(outcome.failure),
       }
+    case 'postponed': {
+      const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs, isRetryable: true }
+      const message =
+        outcome.because === 'throttled'
+          ? 'The provider limits its send rate; the e-mail waits and spends no attempt'
+          : 'No connection to the provider; the e-mail waits and spends no attempt'
+      return { message, state: 'RETRY_SCHEDULED', ...error }
+    }
     case 'unasked':
       return { message: 'The provider that could tell is parked or gone', state: 'UNKNOWN' }
     case 'suppressed':

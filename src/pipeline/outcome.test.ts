@@ -50,6 +50,18 @@ const ENDS: Row[] = [
     [['RETRY_SCHEDULED', { ...ERROR, willRetry: true, nextAttemptNumber: 4, backoffDelay: 5000 }]],
   ],
   [
+    'throttled',
+    { kind: 'postponed', because: 'throttled', failure, delayMs: 1000 },
+    'RETRY_SCHEDULED',
+    [['RETRY_SCHEDULED', { ...ERROR, willRetry: true, throttled: true, attempt: 3, nextAttemptNumber: 3 }]],
+  ],
+  [
+    'without a connection',
+    { kind: 'postponed', because: 'unconnected', failure, delayMs: 1000 },
+    'RETRY_SCHEDULED',
+    [['RETRY_SCHEDULED', { ...ERROR, willRetry: true, unconnected: true, attempt: 3, nextAttemptNumber: 3 }]],
+  ],
+  [
     'refused by the provider',
     dead('REJECTED'),
     'REJECTED',
@@ -157,7 +169,7 @@ describe('what hangs on the status', () => {
   test('a retry, and nothing else, has its delay', () => {
     for (const [, outcome] of ENDS) {
       const { retryDelayMs, status } = toSettlement(outcome, facts)
-      expect(retryDelayMs).toBe(status === 'RETRY_SCHEDULED' ? 5000 : undefined)
+      expect(retryDelayMs !== undefined).toBe(status === 'RETRY_SCHEDULED')
     }
   })
 
@@ -181,9 +193,9 @@ describe('what hangs on the status', () => {
 })
 
 describe('attempts', () => {
-  test('count when something was tried; a parked one and an expired one give theirs back', () => {
+  test('count when something was tried; a parked, a postponed and an expired one give theirs back', () => {
     for (const [, outcome] of ENDS) {
-      const spent = outcome.kind === 'parked' || outcome.kind === 'expired' ? 2 : 3
+      const spent = ['parked', 'postponed', 'expired'].includes(outcome.kind) ? 2 : 3
       expect(toSettlement(outcome, facts).attempts, outcome.kind).toBe(spent)
     }
   })

@@ -1,5 +1,5 @@
 import { maskSensitive } from '../contracts/masking.ts'
-import { decideAfterFailure } from '../contracts/retry.ts'
+import { decideAfterFailure, withJitter } from '../contracts/retry.ts'
 import type { Settlement } from '../db/settle.ts'
 import type { Ticket } from '../db/tickets.ts'
 import type { Provider, SendResult } from '../providers/provider.ts'
@@ -13,9 +13,13 @@ export type Outcome =
   | { kind: 'dead'; status: 'REJECTED' | 'FAILED' | 'DLQ'; failure: FailureFacts; validation?: string }
   | { kind: 'unknown'; failure: FailureFacts & { ambiguous?: boolean }; graceSeconds: number }
   | { kind: 'parked'; failure: FailureFacts }
+  | { kind: 'postponed'; because: Postponed; failure: FailureFacts; delayMs: number }
   | { kind: 'unasked'; provider: string }
   | { kind: 'suppressed'; hashes: string[] }
   | { kind: 'expired' }
+
+/** throttled: the provider limits its send rate. unconnected: no connection could be made. Neither is a failure of the e-mail. */
+export type Postponed = 'throttled' | 'unconnected'
 
 export type AttemptFacts = {
   outboxId: string
@@ -37,6 +41,9 @@ export type AttemptFacts = {
 /** How soon a provider that recognises the attempt is asked again what became of it: each time after twice as long. */
 const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
 
+/** When an e-mail that was postponed is due again; its provider's rate or breaker may make it wait longer. */
+const POSTPONED_MS = 1_000
+
 export const attemptOf = (ticket: Ticket) => (ticket.resumed ? ticket.attempts : ticket.attempts + 1)
 
 /** What the provider's answer means for the e-mail. */
@@ -56,6 +63,13 @@ export function outcomeOf(
       graceSeconds: provider.recognisesAttempts ? askAgainSeconds(ticket) : deps.graceSeconds,
     }
   if (failure.openBreaker) return { kind: 'parked', failure }
+  if (failure.throttled || failure.unconnected)
+    return {
+      kind: 'postponed',
+      because: failure.throttled ? 'throttled' : 'unconnected',
+      failure,
+      delayMs: withJitter(POSTPONED_MS, deps.random),
+    }
   const { maxAttempts, retryPolicy: policy } = ticket
   const next = decideAfterFailure(
     { retryable: failure.retryable, attempts: attemptOf(ticket), maxAttempts, policy },
@@ -125,6 +139,8 @@ function draftOf(outcome: Outcome, facts: AttemptFacts): Draft {
       return unknown(outcome.failure, outcome.graceSeconds, facts)
     case 'parked':
       return parked(outcome.failure, facts)
+    case 'postponed':
+      return postponed(outcome, facts)
     case 'unasked':
       return unasked(facts)
     case 'suppressed':
@@ -227,6 +243,30 @@ function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider 
     attempts,
     error: failure,
     ...(resumed && { sameAttempt: true }),
+    events: [{ type: 'RETRY_SCHEDULED', metadata }],
+  }
+}
+
+/** No failure of the e-mail either: its attempt is given back, and it is tried again soon, for as long as it lives. */
+function postponed(
+  { because, failure, delayMs }: Outcome & { kind: 'postponed' },
+  { attempt, before, durationMs, provider }: AttemptFacts,
+): Draft {
+  const metadata = {
+    ...errorFields(failure),
+    willRetry: true,
+    [because]: true,
+    provider,
+    attempt,
+    nextAttemptNumber: attempt,
+    backoffDelay: delayMs,
+    durationMs,
+  }
+  return {
+    status: 'RETRY_SCHEDULED',
+    attempts: before,
+    retryDelayMs: delayMs,
+    error: failure,
     events: [{ type: 'RETRY_SCHEDULED', metadata }],
   }
 }

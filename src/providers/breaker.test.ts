@@ -27,7 +27,8 @@ const failure = (change: Partial<ProviderFailure> = {}): ProviderFailure => ({
   ...change,
 })
 const QUOTA = failure({ code: 'SES_DAILY_QUOTA_EXCEEDED', category: 'QUOTA_ERROR', openBreaker: true })
-const THROTTLED = failure({ code: 'SES_THROTTLING', category: 'QUOTA_ERROR' })
+const THROTTLED = failure({ code: 'SES_THROTTLING', category: 'QUOTA_ERROR', throttled: true })
+const UNCONNECTED = failure({ code: 'NETWORK_ERROR', unconnected: true })
 const REFUSED = failure({ code: 'SES_MESSAGE_REJECTED', category: 'PERMANENT_ERROR', retryable: false })
 
 type Row = Pick<ProviderRow, 'state' | 'reasonCode' | 'probes'> & { probeAtMs: number | null }
@@ -125,6 +126,20 @@ describe('closed', () => {
     expect(await breakers.route()).toBe(first)
     fail(breakers, 1)
     expect(await breakers.route(), 'throttling did not end the row').toBe(second)
+  })
+
+  test('three calls in a row without a connection open it; an answer between them begins a new row', async () => {
+    const breakers = worker()
+    for (const between of [null, REFUSED, THROTTLED]) {
+      breakers.report(first, UNCONNECTED)
+      breakers.report(first, UNCONNECTED)
+      breakers.report(first, between)
+    }
+    expect(await breakers.route()).toBe(first)
+    for (let time = 0; time < 3; time++) breakers.report(first, UNCONNECTED)
+    expect(await breakers.route()).toBe(second)
+    await breakers.settled()
+    expect(shared.rows.get('ses')).toMatchObject({ state: 'open', reasonCode: 'NETWORK_ERROR' })
   })
 
   test('a quota or a paused account opens at once, for the very next e-mail', async () => {
@@ -246,8 +261,8 @@ describe('the probe', () => {
     ).toEqual([5, 30, 120, 600, 600])
   })
 
-  test('that succeeds, or is refused for its own sake, closes the breaker for all', async () => {
-    for (const answer of [null, REFUSED]) {
+  test('that succeeds, is throttled, or is refused for its own sake, closes the breaker for all', async () => {
+    for (const answer of [null, REFUSED, THROTTLED]) {
       const [one, other] = [worker([first]), worker([first])]
       one.report(first, QUOTA)
       await later(one, other)

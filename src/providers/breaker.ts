@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { FAILURES_IN_A_ROW, judgeProvider, probeDelayMs } from '../contracts/breaker.ts'
+import { FAILURES_IN_A_ROW, judgeProvider, probeDelayMs, UNCONNECTED_IN_A_ROW } from '../contracts/breaker.ts'
 import type { ProviderFailure } from '../contracts/provider-errors.ts'
 import type { ProviderRow } from '../db/providers.ts'
 import type { Provider } from './provider.ts'
@@ -26,6 +26,7 @@ type Known = {
   reasonCode: string | null
   failedProbes: number
   failuresInARow: number
+  unconnectedInARow: number
   /** When one e-mail may see whether it works again, by this process's clock. */
   probeDueMs: number
   /** This process is sending that e-mail. */
@@ -53,6 +54,7 @@ export class Breakers {
       reasonCode: null,
       failedProbes: 0,
       failuresInARow: 0,
+      unconnectedInARow: 0,
       probeDueMs: Number.POSITIVE_INFINITY,
       probing: false,
       changedMs: Number.NEGATIVE_INFINITY,
@@ -97,12 +99,15 @@ export class Breakers {
     const known = this.#known.find(one => one.provider === provider)
     if (!known) return
     const verdict = judgeProvider(failure)
-    if (verdict === 'works') {
-      known.failuresInARow = 0
-      if (known.open) this.#tell(this.#closed(known))
-    } else if (verdict === 'trouble') known.failuresInARow++
-    const failedProbe = known.probing && verdict !== 'works'
-    if (failure && (verdict === 'parked' || failedProbe || known.failuresInARow >= FAILURES_IN_A_ROW))
+    const answered = verdict === 'works' || verdict === 'says-nothing'
+    if (verdict === 'works') known.failuresInARow = 0
+    else if (!answered) known.failuresInARow++
+    known.unconnectedInARow = verdict === 'unconnected' ? known.unconnectedInARow + 1 : 0
+    // A probe that was only put off has shown that the provider answers.
+    if (known.open && (verdict === 'works' || (known.probing && answered))) this.#tell(this.#closed(known))
+    const failedProbe = known.probing && !answered
+    const tooMany = known.failuresInARow >= FAILURES_IN_A_ROW || known.unconnectedInARow >= UNCONNECTED_IN_A_ROW
+    if (failure && (verdict === 'parked' || failedProbe || (tooMany && !answered)))
       this.#tell(this.#opened(known, failure, failedProbe))
   }
 
@@ -119,6 +124,7 @@ export class Breakers {
     known.changedMs = performance.now()
     known.reasonCode = failure.code
     known.failuresInARow = 0
+    known.unconnectedInARow = 0
     if (failedProbe) known.failedProbes++
     const opened = await this.#store.open({
       name,

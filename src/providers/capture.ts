@@ -8,9 +8,14 @@ import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './pro
  * `bounce+anything@` is one that has not bounced yet.
  */
 const REFUSALS: Record<string, { name: string; message: string }> = {
-  'throttle@simulator.test': { name: 'Throttling', message: 'Maximum sending rate exceeded.' },
+  'unavailable@simulator.test': { name: 'ServiceUnavailable', message: 'The service is unavailable for now.' },
   'reject@simulator.test': { name: 'MessageRejected', message: 'Email address is not verified.' },
 }
+
+/** Throttled twice, and then sent. */
+const THROTTLED = 'throttle@simulator.test'
+const THROTTLE_TIMES = 2
+const THROTTLING = { name: 'Throttling', message: 'Maximum sending rate exceeded.' }
 
 const FEEDBACK: Record<string, Omit<ProviderEvent, 'recipient'>[]> = {
   'bounce@simulator.test': [
@@ -35,15 +40,27 @@ const FEEDBACK: Record<string, Omit<ProviderEvent, 'recipient'>[]> = {
   ],
 }
 
+export type CaptureStore = {
+  put: (item: CaptureItem) => Promise<string>
+  /** How often this e-mail was throttled so far, by whichever worker. */
+  timesThrottled: (outboxId: string) => Promise<number>
+}
+
 /** Keeps every message in a local inbox instead of sending it. */
-export function captureProvider(put: (item: CaptureItem) => Promise<string>): Provider {
+export function captureProvider({ put, timesThrottled }: CaptureStore): Provider {
+  const refusalOf = async (addresses: string[], outboxId: string) => {
+    const plain = addresses.map(withoutLabel)
+    if (plain.includes(THROTTLED) && (await timesThrottled(outboxId)) < THROTTLE_TIMES) return THROTTLING
+    return plain.map(address => REFUSALS[address]).find(Boolean)
+  }
   return {
     name: 'capture',
     recognisesAttempts: true,
     close: async () => {},
     async send(message): Promise<SendResult> {
       const addresses = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
-      const refusal = addresses.map(address => REFUSALS[withoutLabel(address)]).find(Boolean)
+      const simulated = addresses.some(address => address.endsWith('@simulator.test'))
+      const refusal = simulated ? await refusalOf(addresses, message.outboxId) : undefined
       if (refusal) return { kind: 'failed', failure: classifyProviderError({ provider: 'capture', ...refusal }) }
       const messageId = await put({
         messageId: `capture-${uuidv7()}`,

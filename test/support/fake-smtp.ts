@@ -18,6 +18,7 @@ export type FakeSmtp = {
 /** A real server that takes everything but what it was told to refuse. */
 export async function startFakeSmtp(
   options: SMTPServerOptions & { users?: Record<string, string> } = {},
+  port = 0,
 ): Promise<FakeSmtp> {
   const { users, ...given } = options
   const deliveries: SmtpDelivery[] = []
@@ -51,7 +52,7 @@ export async function startFakeSmtp(
   })
   // A client that goes away in the middle is what some tests are about.
   server.on('error', () => {})
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
   return {
     port: (server.server.address() as { port: number }).port,
     deliveries,

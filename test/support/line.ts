@@ -4,7 +4,7 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/accept.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/attempts.ts'
-import { putCaptured } from '../../src/db/capture-inbox.ts'
+import { countThrottled, putCaptured } from '../../src/db/capture-inbox.ts'
 import { type Claim, type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 import { storeProviderEvents } from '../../src/db/provider-events.ts'
@@ -174,7 +174,10 @@ export async function start(db: Queryable, lease: Lease): Promise<string[]> {
 
 /** A worker without a lane: everything real, one e-mail at a time. */
 export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand: EmailInHand) => Promise<void> {
-  const capture = captureProvider(async item => (await putCaptured(db, [item]))[0]!)
+  const capture = captureProvider({
+    put: async item => (await putCaptured(db, [item]))[0]!,
+    timesThrottled: outboxId => countThrottled(db, outboxId),
+  })
   const deps: AttemptDeps = {
     starts: { add: async start => (await startAttempts(db, [start]))[0]! },
     settlements: { add: async settlement => (await settleAttempts(db, [settlement]))[0]! },
