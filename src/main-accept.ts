@@ -25,7 +25,7 @@ export function makeAccept(
 ): AcceptDeps {
   const units = new Batcher<AcceptUnit, UnitOutcome>({
     ...ACCEPT_BATCH,
-    flush: batch => acceptUnits(db.hot, batch),
+    flush: batch => acceptUnits(db.hot, batch, db.clock),
     weigh: unit => unit.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
   return {
@@ -36,7 +36,8 @@ export function makeAccept(
     defaultFrom: senderAddress(config.EMAIL_FROM),
     defaultRetryPolicy: config.RETRY_POLICY,
     captureOnly: config.EMAIL_PROVIDER.includes('capture'),
-    now: () => new Date(),
+    now: () => db.clock.now(),
+    newId: () => db.clock.newId(),
     onAccepted,
     onCounted,
   }

@@ -37,7 +37,7 @@ export function makeEventsDoor(config: Config, db: Database, onReported: () => v
       inbox,
       onReported,
       onRefused: (provider, reason) => refusals.count(`${provider} ${reason}`),
-      sns: snsParts(config),
+      sns: snsParts(config, () => db.clock.nowMs()),
       resendSecrets: config.RESEND_WEBHOOK_SECRET ?? [],
     },
     async close() {
@@ -47,12 +47,13 @@ export function makeEventsDoor(config: Config, db: Database, onReported: () => v
   }
 }
 
-function snsParts(config: Config): ProviderEventDeps['sns'] {
+function snsParts(config: Config, nowMs: () => number): ProviderEventDeps['sns'] {
   const { SNS_TOPIC_ARNS: topicArns, SNS_CERT_DIR: directory, AWS_ENDPOINT_URL_SNS: endpoint } = config
   if (!topicArns) return null
   const regions = config.SNS_REGIONS ?? topicArns.flatMap(arn => regionOfArn(arn) ?? [])
   return {
     rules: { topicArns, regions },
+    nowMs,
     certificates: directory
       ? certificateSource(pinnedCertificates(directory), { pinned: true })
       : certificateSource(fetchedCertificates(), { pinned: false }),

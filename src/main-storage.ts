@@ -56,6 +56,7 @@ async function opened(
   }
   try {
     await prepare({ db, url })
+    await db.clock.measure()
   } catch (error) {
     await close()
     throw error

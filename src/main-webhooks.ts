@@ -22,7 +22,7 @@ export function makeCourier(config: Config, db: Database, log: Logger) {
     readSecret: secretReader(keyRing(config.encryptionKeys)),
     post: poster.post,
     random: Math.random,
-    now: () => new Date(),
+    now: () => db.clock.now(),
     log,
   })
   return {

@@ -1,5 +1,6 @@
 import type { BatchError } from '../contracts/refusal.ts'
 import { acceptStatement } from './accept-statement.ts'
+import type { DatabaseClock } from './clock.ts'
 import { ensurePartitions } from './partitions.ts'
 import { isMissingPartition, type Queryable, run, together } from './pool.ts'
 
@@ -91,16 +92,30 @@ const PLAIN = acceptStatement({ keys: false, people: false, files: false, extras
 const FULL = acceptStatement({ keys: true, people: true, files: true, extras: true })
 
 /** Accepts units with one commit. A value that Postgres refuses harms its own unit only. */
-export async function acceptUnits(db: Queryable, units: AcceptUnit[]): Promise<(UnitOutcome | Error)[]> {
+export async function acceptUnits(
+  db: Queryable,
+  units: AcceptUnit[],
+  clock: DatabaseClock | null = null,
+): Promise<(UnitOutcome | Error)[]> {
   return together(units, async some => {
     try {
       return await acceptTogether(db, some)
     } catch (error) {
       if (!isMissingPartition(error)) throw error
       await ensurePartitions(db)
+      // Or the ids are of another day than the database's. Nothing was written, so they can be made anew.
+      if (clock) await renewIds(some, clock)
       return acceptTogether(db, some)
     }
   })
+}
+
+async function renewIds(units: AcceptUnit[], clock: DatabaseClock): Promise<void> {
+  await clock.measure()
+  for (const draft of units.flatMap(unit => unit.drafts)) {
+    draft.outboxId = clock.newId()
+    draft.eventId = clock.newId()
+  }
 }
 
 async function acceptTogether(db: Queryable, units: AcceptUnit[]): Promise<(UnitOutcome | Error)[]> {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { DatabaseClock } from './clock.ts'
 import { driverUrl } from './connection-url.ts'
 import { applySettings, limitedTo, type SessionSettings } from './session-settings.ts'
 
@@ -15,6 +16,8 @@ export type Database = {
   pool: pg.Pool
   /** Webhooks: a few statements over a queue that is empty at one moment and huge at the next. */
   courier: pg.Pool
+  /** For ids and for every decision that depends on the time. */
+  clock: DatabaseClock
   close(): Promise<void>
 }
 
@@ -54,7 +57,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     closing = true
     await Promise.all(pools.map(one => one.end()))
   }
-  return { hot, line, pool, courier, close }
+  return { hot, line, pool, courier, clock: new DatabaseClock(() => readTimeMs(pool)), close }
 }
 
 /**
@@ -92,6 +95,15 @@ function openPool(url: string, { name, max, answerMs, settings, idle }: PoolOpti
     // Awaited by the pool; a connection whose settings cannot be applied is closed and its user gets the error.
     onConnect: client => applySettings(client, { ...limitedTo(answerMs), ...settings }),
   })
+}
+
+async function readTimeMs(db: Queryable): Promise<number> {
+  const [row] = await runUnprepared<{ ms: number }>(
+    db,
+    `select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
+    [],
+  )
+  return row!.ms
 }
 
 /** All of it or nothing. */

@@ -1,5 +1,4 @@
 import { hashSecret, type KeyMode, makeApiKey, SCOPES, type Scope } from '../contracts/api-key.ts'
-import { uuidv7 } from '../contracts/uuid.ts'
 import { insertKey } from './api-keys.ts'
 import { type Company, type CompanyChange, insertCompany } from './companies.ts'
 import { type Database, inTransaction, type Queryable } from './pool.ts'
@@ -31,7 +30,7 @@ export async function registerCompany(
   company: { name: string } & CompanyChange,
 ): Promise<{ company: Company; apiKey: string; keyId: string }> {
   return inTransaction(db.pool, async tx => {
-    const created = await insertCompany(tx, { companyId: uuidv7(), ...company })
+    const created = await insertCompany(tx, { companyId: db.clock.newId(), ...company })
     const key = await createKey(tx, pepper, { companyId: created.companyId })
     return { company: created, ...key }
   })

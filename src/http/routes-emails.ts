@@ -147,12 +147,12 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
     async request => {
       const { outboxId } = await ownEmail(db, request.params, ownerOf(request))
       const body = request.body as z.output<typeof rescheduleBody>
-      const late = checkSchedule(body.scheduledAt, new Date())
+      const late = checkSchedule(body.scheduledAt, db.clock.now())
       if (late)
         throw new Problem('INVALID_PAYLOAD', {
           errors: [{ path: 'scheduledAt', code: 'INVALID_PAYLOAD', message: late }],
         })
-      const scheduledAt = new Date(body.scheduledAt ?? Date.now() + body.delay!).toISOString()
+      const scheduledAt = new Date(body.scheduledAt ?? db.clock.nowMs() + body.delay!).toISOString()
       throwUnlessDone(await rescheduleEmail(db.pool, outboxId, request.key!.companyId, scheduledAt))
       return { outboxId, status: 'PENDING' as const, scheduledAt }
     },

@@ -26,6 +26,8 @@ export type ProviderEventDeps = {
   /** null: SNS_TOPIC_ARNS is not set. */
   sns: {
     rules: SnsRules
+    /** By the clock of the database. */
+    nowMs: () => number
     certificates: CertificateSource
     confirm: (subscription: { topicArn: string; token: string; region: string }) => Promise<void>
     rawPassword: string | null
@@ -92,7 +94,8 @@ async function takeSns(request: FastifyRequest, deps: ProviderEventDeps) {
   const body = bodyOf(request)
   try {
     if (request.headers['x-amz-sns-rawdelivery'] === 'true') return await takeRaw(request, body, deps)
-    const message = await verifySnsMessage(body, deps.sns!.rules, deps.sns!.certificates)
+    const { rules, certificates, nowMs } = deps.sns!
+    const message = await verifySnsMessage(body, rules, certificates, nowMs())
     const told = request.headers['x-amz-sns-message-type']
     if (told !== undefined && told !== message.Type)
       throw new SnsRefused('malformed', 'malformed', 'x-amz-sns-message-type says something else than the message.')

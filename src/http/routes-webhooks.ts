@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Owner } from '../contracts/api-key.ts'
 import { encrypt, type KeyRing } from '../contracts/encryption.ts'
-import { uuidv7 } from '../contracts/uuid.ts'
 import { makeWebhookSecret } from '../contracts/webhook-signature.ts'
 import {
   DELIVERY_STATUSES,
@@ -77,7 +76,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
       const made = await insertEndpoint(
         db.pool,
         {
-          endpointId: uuidv7(),
+          endpointId: db.clock.newId(),
           owner: ownerOf(request),
           url: body.url,
           description: body.description ?? null,
@@ -188,7 +187,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
       const delivery = await putTestDelivery(db.pool, {
         endpointId: endpoint.id,
         companyId,
-        deliveryId: uuidv7(),
+        deliveryId: db.clock.newId(),
         data: { webhookId: endpoint.id, message: 'It works.' },
       })
       webhooks.onEnqueued()

@@ -66,7 +66,7 @@ export async function verifySnsMessage(
   body: string,
   rules: SnsRules,
   certificates: CertificateSource,
-  nowMs: number = Date.now(),
+  nowMs: number,
 ): Promise<SnsMessage> {
   const message = parseMessage(body)
   const region = checkTopic(message, rules)

@@ -10,7 +10,6 @@ import { type BatchError, batchError, type FieldProblem, type Refusal, summarise
 import { maxAttempts, type RetryPolicyName } from '../contracts/retry.ts'
 import { checkSchedule, type SendBody } from '../contracts/send-body.ts'
 import { decideSender } from '../contracts/sender.ts'
-import { uuidv7 } from '../contracts/uuid.ts'
 import type { AcceptUnit, Draft, DraftAddress, DraftPerson, UnitAnswer, UnitOutcome } from '../db/accept.ts'
 import type { HtmlChecker } from './html-check.ts'
 
@@ -50,7 +49,9 @@ export type AcceptDeps = {
   defaultRetryPolicy: RetryPolicyName
   /** No provider that leaves the machine is configured. */
   captureOnly: boolean
+  /** By the clock of the database. */
   now: () => Date
+  newId: () => string
   onAccepted: () => void
   /** E-mails that the database was asked to accept, and those of them that the suppression list stopped. */
   onCounted: (companyId: string, requests: number, suppressed: number) => void
@@ -112,8 +113,8 @@ function draftEmail(index: number, body: SendBody, { caller, requestId }: Accept
   const policy = body.retryPolicy ?? caller.retryPolicy ?? deps.defaultRetryPolicy
   return {
     index,
-    outboxId: uuidv7(),
-    eventId: uuidv7(),
+    outboxId: deps.newId(),
+    eventId: deps.newId(),
     companyId: caller.companyId,
     requestId,
     externalId: body.externalId ?? null,
@@ -180,7 +181,7 @@ function personOf(body: SendBody, { test }: Caller, deps: AcceptDeps): DraftPers
       ? `document:${documentHash}`
       : `address:${hashEmail(email)}`
   return {
-    recipientId: recipientId ?? uuidv7(),
+    recipientId: recipientId ?? deps.newId(),
     mustExist: recipientId !== undefined,
     identity: `${test ? 'test:' : ''}${identity}`,
     externalId: externalId ?? null,

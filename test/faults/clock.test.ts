@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { clock } from '../support/fake-time.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
@@ -87,14 +87,6 @@ describe.concurrent('two workers whose clocks are five minutes fast and five min
     },
   )
 })
-
-/** What Debian's faketime sets for a program that it runs. */
-function clock(offset: string): Record<string, string> {
-  const said = execFileSync('faketime', ['-m', '--exclude-monotonic', '-f', offset, 'env'], { encoding: 'utf8' })
-  const wanted = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC']
-  const settings = said.split('\n').map(line => line.split(/=(.*)/s).slice(0, 2) as [string, string])
-  return Object.fromEntries(settings.filter(([name]) => wanted.includes(name)))
-}
 
 const clockOf = (worker: { output: () => string }) => Date.parse(/"timestamp":"([^"]+)"/.exec(worker.output())![1]!)
 
