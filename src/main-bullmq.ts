@@ -147,6 +147,7 @@ function openQueue(redis: Redis, log: Logger): FedQueue & { close(): Promise<voi
   return {
     toKey: type => keys.toKey(BULLMQ_QUEUE_NAME, type),
     addJobs: async jobs => (await ready()).getBackend().addJobs(jobs),
+    remove: async jobId => (await ready()).remove(jobId),
     close: async () => void (await open?.close()),
   }
 }

@@ -8,7 +8,7 @@ import { ringBell } from '../src/db/bell.ts'
 import { pauseCompany } from '../src/db/companies.ts'
 import { listCounters } from '../src/db/counters.ts'
 import { BullmqLane, type BullmqLaneOptions } from '../src/lanes/bullmq.ts'
-import type { Feeder } from '../src/lanes/feeder.ts'
+import { Feeder } from '../src/lanes/feeder.ts'
 import { HeldLeases } from '../src/lanes/held-leases.ts'
 import { QueueWindow } from '../src/lanes/window.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
@@ -295,6 +295,60 @@ test('the window learns of jobs that another feeder put there, and of none that 
   await redis.flushall()
   await window.look()
   expect([window.size, places]).toEqual([0, 4])
+})
+
+/** A feeder that only looks for jobs that are gone, and finds these. */
+async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
+  let answered = 0
+  const feeder = new Feeder({
+    queue: { toKey: type => queue.toKey(type), addJobs: async () => {}, remove: jobId => queue.remove(jobId) },
+    redis,
+    elect: async () => true,
+    electedMs: 60_000,
+    resign: async () => {},
+    concurrency: async () => 1,
+    ownConcurrency: 1,
+    claim: async () => ({ leaseId: uuidv7(), claimed: [], jobs: async () => [] }),
+    takeBack: async () => {},
+    async returnUndelivered() {
+      return answered++ === 0 ? found() : []
+    },
+    companiesOf: async () => new Map(),
+    mayClaim: () => 0,
+    idleMs: 50,
+    log,
+  })
+  feeder.start()
+  await until(
+    async () => answered,
+    count => count >= 1,
+  )
+  await feeder.stop()
+}
+
+describe('jobs that were gone from the queue', () => {
+  const left = async (id: string) => ({
+    waiting: (await redis.lrange(queue.toKey('wait'), 0, -1)).includes(id),
+    data: (await queue.getJob(id))?.data,
+  })
+
+  test('leave nothing behind that would keep another of their name from being added', async () => {
+    const id = uuidv7()
+    await add(id, dataOf(id))
+    await redis.lrem(queue.toKey('wait'), 0, id)
+    await feederThatMisses(async () => [id])
+    await add(id, dataOf(id, { attempt: 2 }))
+    expect(await left(id)).toMatchObject({ waiting: true, data: { attempt: 2 } })
+  })
+
+  test('and that another feeder has added meanwhile are never left on the queue without their data', async () => {
+    const id = uuidv7()
+    await feederThatMisses(async () => {
+      await add(id, dataOf(id))
+      return [id]
+    })
+    expect(await left(id)).toEqual({ waiting: false, data: undefined })
+  })
 })
 
 describe('a dispatch', () => {

@@ -17,6 +17,8 @@ export type Dispatch = {
 export type FedQueue = {
   toKey(type: string): string
   addJobs(jobs: { jobId: string; job: JobJson }[]): Promise<unknown>
+  /** Wherever it is, unless a worker has it. */
+  remove(jobId: string): Promise<unknown>
 }
 
 export type FeederOptions = {
@@ -198,14 +200,17 @@ export class Feeder {
     return room >= 1 && (room >= this.#inHand() * WORTH_A_CLAIM || this.#window.size === 0)
   }
 
-  /** What is left of a job that is in no list is removed: BullMQ would not add another of the same name. */
+  /**
+   * What is left of a job that is in no list is removed: BullMQ would not add another of the same name. Removed whole, not its data
+   * alone: when this process was stopped in between, another feeder has put a new job of that name on the queue.
+   */
   async #returnUndelivered(nowMs: number): Promise<void> {
-    const { returnUndelivered, redis, queue, log } = this.#options
+    const { returnUndelivered, queue, log } = this.#options
     this.#returnedMs = nowMs
     const gone = await returnUndelivered(this.#window.ids())
     if (gone.length === 0) return
     log.warn({ count: gone.length }, 'Jobs were gone from the queue; their e-mails are back in line')
-    await redis.del(gone.map(id => queue.toKey(id)))
+    await Promise.all(gone.map(id => queue.remove(id)))
   }
 
   async #countHands(): Promise<void> {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { listCounters } from '../../src/db/counters.ts'
 import { type Parts, type Supervised, supervise, TROUBLES } from '../support/chaos.ts'
 import { edition, type Fault, FULL, fault, freePort } from '../support/faults.ts'
 import { call, until } from '../support/gateway.ts'
@@ -46,7 +47,8 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
           return { ...via, ...(networks.redis && { REDIS_URL: networks.redis.url }) }
         },
       })
-      await scene.ses.control({ default: { kind: 'ok', latencyMs: 80 } })
+      // Slow enough that every kill meets some under way.
+      await scene.ses.control({ default: { kind: 'ok', latencyMs: 400 } })
       scene.api.signal('SIGKILL')
       await scene.api.exited
       const api = supervise(scene.launchApi)
@@ -62,6 +64,8 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
       const held = await endHolds(scene.db.pool)
       const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
       expect(broken).toEqual([])
+      const counters = await listCounters(scene.db.pool)
+      expect(counters.filter(one => one.name === 'poison_jobs' || one.name === 'stray_emails')).toEqual([])
       const stops = await Promise.all(
         [api, ...workers].map(one => {
           one.release()
@@ -72,7 +76,7 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
       own.report({
         done: `${SECONDS} s; ${[...happened].map(([name, times]) => `${name} ${times}×`).join(', ')}; ${WORKERS} workers, half of the e-mails hold`,
         checked:
-          'every 202 ends; SENT_ATTEMPT before the message; no duplicate but by resend after UNKNOWN, none with hold; afterwards the API accepts, every worker sends, and all exit 0 when told to',
+          'every 202 ends; SENT_ATTEMPT before the message; no duplicate but by resend after UNKNOWN, none with hold; no job of ours counted as garbled; afterwards the API accepts, every worker sends, and all exit 0 when told to',
         figures: {
           ...figures,
           'held to the end': held,
@@ -135,7 +139,7 @@ function keepPosting(scene: Scene): { stop: () => Promise<void> } {
   async function run(poster: number): Promise<void> {
     for (let posted = poster; !stopping; posted++) {
       const company = scene.companies[posted % scene.companies.length]!
-      const bodies = Array.from({ length: 5 }, (_, n) => ({
+      const bodies = Array.from({ length: 6 }, (_, n) => ({
         to: `r${posted}-${n}@example.com`,
         subject: `Mail ${posted}`,
         text: 'It works.',
