@@ -31,11 +31,13 @@ const MAY_IMPORT: Record<string, string[]> = {
     'lanes',
     'pipeline',
   ],
+  'main-admin.ts': ['db', 'pipeline'],
   'main-webhooks.ts': ['config.ts', 'contracts', 'db', 'pipeline'],
   'main-events.ts': ['config.ts', 'db', 'providers', 'pipeline', 'http'],
   'main-feedback.ts': ['config.ts', 'db', 'pipeline'],
   'main.ts': [
     'config.ts',
+    'main-admin.ts',
     'main-accept.ts',
     'main-events.ts',
     'main-feedback.ts',

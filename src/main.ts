@@ -11,6 +11,7 @@ import { buildApp } from './http/app.ts'
 import { CannotListen } from './http/cannot-listen.ts'
 import { KeyRegistry } from './http/key-registry.ts'
 import { makeAccept } from './main-accept.ts'
+import { countLogins } from './main-admin.ts'
 import { makeEventsDoor } from './main-events.ts'
 import { makeFeedback } from './main-feedback.ts'
 import { makeLine } from './main-line.ts'
@@ -156,6 +157,7 @@ async function startApi(
 ) {
   const events = makeEventsDoor(config, db, onReported, log)
   const keys = new KeyRegistry(db.pool)
+  const logins = countLogins(db.pool, log)
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
   const app = await buildApp({
     db,
@@ -178,6 +180,7 @@ async function startApi(
     log,
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
+    onLoginRefused: logins.refused,
     version: VERSION,
   })
   const stop = async () => {
@@ -186,6 +189,7 @@ async function startApi(
     await app.close()
     clearTimeout(hangUp)
     await keys.close()
+    await logins.close()
     await counts.close()
     await events.close()
   }

@@ -600,6 +600,7 @@ describe('a sender, where mail leaves the machine,', () => {
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),
       trustProxy: false,
+      onLoginRefused: () => {},
       publicUrl: config.PUBLIC_URL,
       version: '0',
     })

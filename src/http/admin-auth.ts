@@ -1,8 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { maskSensitive } from '../contracts/masking.ts'
 import { NOBODYS_PASSWORD, passwordMatches } from '../contracts/password.ts'
 import { findAdministrator } from '../db/administrators.ts'
 import type { Queryable } from '../db/pool.ts'
+import { FairSlots } from '../pipeline/fair-slots.ts'
+import { LoginLimits, networkOf } from './login-limits.ts'
 import { Problem } from './problem.ts'
 
 declare module 'fastify' {
@@ -11,14 +14,23 @@ declare module 'fastify' {
   }
 }
 
-/** A browser repeats its password with every request; the slow hash is paid once a minute. A removal counts within it. */
-const REMEMBER_MS = 60_000
-/** Each check costs about 60 ms of a core: guessing must not take the machine. */
-const MAX_CHECKS_AT_ONCE = 4
+/** A browser repeats its password with every request; the slow hash is paid once, and the row is looked at once a minute. A removal counts within it. */
+const LOOK_AGAIN_MS = 60_000
+const MAX_REMEMBERED = 1_000
+/**
+ * Each check costs about 60 ms of a core and one of the four threads that Node has for such work: guessing must not take the machine.
+ * Networks take turns. Those that somebody has logged in from have a slot of their own, so that no crowd of others keeps them waiting.
+ */
+const CHECKS = { total: 2, perKey: 1, waitingPerKey: 3 }
+const CHECKS_FROM_KNOWN = { total: 1, perKey: 1, waitingPerKey: 3 }
+const PATIENCE_MS = 5_000
+
+export type LoginRefusal = 'password' | 'throttled'
+export type AdminAuthOptions = { publicUrl: string | undefined; onLoginRefused: (reason: LoginRefusal) => void }
 
 /** The first moment of every admin route: who it is, and, for what changes something, that nobody else's page sent it. */
-export function requireAdministrator(db: Queryable, publicUrl?: string) {
-  const authenticate = administratorCheck(db)
+export function requireAdministrator(db: Queryable, { publicUrl, onLoginRefused }: AdminAuthOptions) {
+  const authenticate = administratorCheck(db, onLoginRefused)
   return async function admitAdministrator(request: FastifyRequest): Promise<void> {
     await authenticate(request)
     if (request.method !== 'GET' && request.method !== 'HEAD') refuseForgery(request, publicUrl)
@@ -44,30 +56,76 @@ function isOwnOrigin(origin: string, host: string, publicUrl: string | undefined
   return asked.host === host || (publicUrl !== undefined && asked.origin === new URL(publicUrl).origin)
 }
 
-function administratorCheck(db: Queryable) {
+type Remembered = { passwordHash: string; lookAtMs: number }
+
+function administratorCheck(db: Queryable, onRefused: AdminAuthOptions['onLoginRefused']) {
   const processKey = randomBytes(32)
-  const remembered = new Map<string, number>()
-  let checks = 0
+  const remembered = new Map<string, Remembered>()
+  const limits = new LoginLimits()
+  const checks = { known: new FairSlots(CHECKS_FROM_KNOWN), others: new FairSlots(CHECKS) }
 
   return async function authenticateAdministrator(request: FastifyRequest): Promise<void> {
     const { name, password } = basicCredentials(request)
-    const ticket = createHmac('sha256', processKey).update(`${name}\0${password}`).digest('base64')
-    if ((remembered.get(ticket) ?? 0) <= performance.now()) {
-      remembered.delete(ticket)
-      if (checks >= MAX_CHECKS_AT_ONCE) throw new Problem('TOO_MANY_LOGINS', { headers: { 'retry-after': '1' } })
-      checks++
-      try {
-        const known = await findAdministrator(db, name)
-        const right = await passwordMatches(password, known?.passwordHash ?? NOBODYS_PASSWORD)
-        if (!known || !right) throw unauthenticated()
-      } finally {
-        checks--
-      }
-      remembered.set(ticket, performance.now() + REMEMBER_MS)
+    const verified = createHmac('sha256', processKey).update(`${name}\0${password}`).digest('base64')
+    if (!(await isRemembered(name, verified))) {
+      const passwordHash = await checkPassword(request, name, password)
+      remembered.set(verified, { passwordHash, lookAtMs: performance.now() + LOOK_AGAIN_MS })
+      if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!)
     }
     request.admin = name
   }
+
+  /** The same name and password were right before, and are as long as the row holds the same hash. */
+  async function isRemembered(name: string, verified: string): Promise<boolean> {
+    const known = remembered.get(verified)
+    if (!known) return false
+    if (performance.now() < known.lookAtMs) return true
+    const row = await findAdministrator(db, name)
+    if (row?.passwordHash !== known.passwordHash) {
+      remembered.delete(verified)
+      return false
+    }
+    known.lookAtMs = performance.now() + LOOK_AGAIN_MS
+    return true
+  }
+
+  async function checkPassword(request: FastifyRequest, name: string, password: string): Promise<string> {
+    const network = networkOf(request.ip)
+    refuseEarly(name, network)
+    const slots = limits.knows(network) ? checks.known : checks.others
+    const release = await slots.acquire(network, 1, PATIENCE_MS)
+    if (!release) throw throttled(1)
+    try {
+      // Others of this network may have failed while this one waited.
+      refuseEarly(name, network)
+      const known = await findAdministrator(db, name)
+      const right = await passwordMatches(password, known?.passwordHash ?? NOBODYS_PASSWORD)
+      if (known && right) {
+        limits.succeeded(name, network)
+        return known.passwordHash
+      }
+      limits.failed(name, network, performance.now())
+      onRefused('password')
+      request.log.warn({ administrator: shown(name), address: request.ip }, 'Failed login of an administrator')
+      throw unauthenticated()
+    } finally {
+      release()
+    }
+  }
+
+  function refuseEarly(name: string, network: string): void {
+    const waitMs = limits.waitMs(name, network, performance.now())
+    if (waitMs > 0) throw throttled(Math.ceil(waitMs / 1000))
+  }
+
+  function throttled(seconds: number): Problem {
+    onRefused('throttled')
+    return new Problem('TOO_MANY_LOGINS', { headers: { 'retry-after': String(seconds) } })
+  }
 }
+
+/** Chosen by whoever asks: short, printable, and without what looks like a document or an address. */
+const shown = (name: string) => maskSensitive(name.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?').slice(0, 64))
 
 const unauthenticated = () =>
   new Problem('ADMIN_UNAUTHENTICATED', {

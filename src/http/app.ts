@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
-import { requireAdministrator } from './admin-auth.ts'
+import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { SMALL_BODY_LIMIT } from './limits.ts'
@@ -33,10 +33,10 @@ export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
   EmailRouteDeps &
   SuppressionRouteDeps &
-  WebhookRouteDeps & { events: ProviderEventDeps } & {
+  WebhookRouteDeps &
+  AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
-    publicUrl: string | undefined
     version: string
   }
 
@@ -48,7 +48,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     emailRoutes(api, deps)
     webhookRoutes(api, deps)
     suppressionRoutes(api, deps)
-    const onRequest = requireAdministrator(deps.db.pool, deps.publicUrl)
+    const onRequest = requireAdministrator(deps.db.pool, deps)
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })

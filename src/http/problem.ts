@@ -33,7 +33,7 @@ const PROBLEMS = {
   INVALID_TEMPLATE: [422, 'The content is not allowed'],
   RECIPIENT_NOT_FOUND: [422, 'The recipient does not exist'],
   RATE_LIMITED: [429, 'The company has reached its rate limit'],
-  TOO_MANY_LOGINS: [429, 'Too many logins at once'],
+  TOO_MANY_LOGINS: [429, 'Too many logins that failed, or too many at once'],
   HEADERS_TOO_LARGE: [431, 'The headers are too large'],
   INTERNAL_ERROR: [500, 'Something went wrong on our side'],
   EVENTS_NOT_SET_UP: [503, 'Events of this provider are not set up'],

@@ -31,6 +31,10 @@ const COUNTERS: Record<string, { help: string; labels: string[] }> = {
     help: 'Events of providers that were refused at the door',
     labels: ['provider', 'reason'],
   },
+  admin_logins_refused: {
+    help: 'Logins of administrators that were refused: wrong password, or too many failures before',
+    labels: ['reason'],
+  },
   webhook_deliveries: { help: 'Attempts to deliver a webhook, by what came of them', labels: ['outcome'] },
   webhook_endpoints_disabled: {
     help: 'Webhook endpoints that were disabled because they failed or are gone',
