@@ -80,7 +80,9 @@ describe('dlq list', () => {
       [['--until', hourAgo, '--since', '1d'], [refused]],
       [['--since', '2020-01-01', '--limit', '1'], [others]],
       [['--company', 'acme', '--status', 'DLQ', '--code', '421', '--since', '1w'], [old]],
-      [['--code', 'nothing'], []],
+      [['--code', 'SES_THROTTLING'], []],
+      [['--code', 'ses_throttling'], []],
+      [['--code', 'MessageRejected'], [refused]],
     ]
     const listed = expected.map(async ([args]) => [args, idsOf((await cli.json<Page>('dlq', 'list', ...args)).entries)])
     expect(await Promise.all(listed)).toEqual(expected)
@@ -91,7 +93,7 @@ describe('dlq list', () => {
     )
     const rest = await cli.lines('dlq', 'list', '--company', 'acme', ...lines[2]!.split(' '))
     expect(rest.trimEnd().split('\n')).toEqual([expect.stringContaining(old!)])
-    expect(await cli.lines('dlq', 'list', '--code', 'nothing')).toBe('No dead letters.\n')
+    expect(await cli.lines('dlq', 'list', '--code', 'SES_THROTTLING')).toBe('No dead letters.\n')
   })
 
   test('pages through a thousand entries without a gap or a repeat while new ones arrive', async () => {
@@ -137,7 +139,7 @@ describe('dlq show', () => {
     const { status, companyName, replayable, payloadPurged, ...seeds } = entry
     expect(validateDLQEntry(entry)).toMatchObject({
       ...seeds,
-      retryHistory: [{ attempt: 1, error: 'MessageRejected' }],
+      retryHistory: [{ attempt: 1, error: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }],
     })
     expect({ status, companyName, replayable, payloadPurged }).toEqual({
       ...{ status: 'REJECTED', companyName: name, replayable: true, payloadPurged: false },
@@ -145,7 +147,8 @@ describe('dlq show', () => {
     expect(entry).toMatchObject({
       jobId: outboxId,
       failedAttempts: 1,
-      lastFailureCode: 'MessageRejected',
+      lastFailureCode: 'SES_MESSAGE_REJECTED',
+      providerCode: 'MessageRejected',
       ttl: 604800000,
     })
     expect(entry.originalData).toMatchObject({
@@ -153,7 +156,9 @@ describe('dlq show', () => {
       ...{ to: ['reject@simulator.test'], cc: ['ana@example.com'], bcc: [], priority: 5 },
     })
     const printed = await cli.lines('dlq', 'show', outboxId!)
-    expect(printed).toMatch(/REJECTED[\s\S]*MessageRejected {2}Email address is not verified\.[\s\S]*attempt 1/)
+    expect(printed).toMatch(
+      /REJECTED[\s\S]*SES_MESSAGE_REJECTED \(MessageRejected\) {2}Email address is not verified\.[\s\S]*attempt 1/,
+    )
     expect(printed).toContain('to: r***@s***.test\ncc: a***@e***.com\n')
     expect(printed).not.toContain('ana@example.com')
     expect(printed).toMatch(new RegExp(`dlq replay ${outboxId}\n$`))
@@ -226,7 +231,7 @@ describe('dlq export', () => {
 
   test('with --json is one array, also when it is empty', async () => {
     expect(idsOf(await cli.json<DeadLetter[]>('dlq', 'export', '--company', name))).toEqual([...ids].reverse())
-    expect(await cli.json('dlq', 'export', '--code', 'nothing')).toEqual([])
+    expect(await cli.json('dlq', 'export', '--code', 'SES_THROTTLING')).toEqual([])
   })
 
   test('into a file leaves standard output to the answer, and the file to its owner', async () => {

@@ -138,7 +138,7 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     const file = join(await makeDataDir(), 'dead-letters.jsonl')
     const told = await run(block!.replace('dead-letters.jsonl', file), { OUTBOX_ID: outboxId })
     expect(told).toMatch(
-      /demo {2}REJECTED {2}MessageRejected[\s\S]*Replay it with:[\s\S]*Would replay 1 entry\n.*\nReplayed 1 entry\nExported 0 entries to .*\nPurged 0 entries\n$/,
+      /demo {2}REJECTED {2}SES_MESSAGE_REJECTED \(MessageRejected\)[\s\S]*Replay it with:[\s\S]*Would replay 1 entry\n.*\nReplayed 1 entry\nExported 0 entries to .*\nPurged 0 entries\n$/,
     )
   })
 

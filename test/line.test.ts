@@ -105,7 +105,11 @@ describe('magic recipients', () => {
     expect(told.recipients.map(row => row.status)).toEqual(['REJECTED'])
     expect(told.inbox).toEqual([])
     const entry = entryOf(told)
-    expect(entry).toMatchObject({ failedAttempts: 1, lastFailureCode: 'MessageRejected' })
+    expect(entry).toMatchObject({
+      failedAttempts: 1,
+      lastFailureCode: 'SES_MESSAGE_REJECTED',
+      providerCode: 'MessageRejected',
+    })
     expect(entry.retryHistory).toHaveLength(1)
     expect(entry.originalData).toMatchObject({ outboxId, companyId: company.companyId, subject: 'Hello', tags: ['a'] })
   })
@@ -122,6 +126,7 @@ function entryOf({ dead }: Story) {
     failedAttempts: dead!.failed_attempts,
     lastFailureReason: dead!.last_failure_reason,
     lastFailureCode: dead!.last_failure_code,
+    providerCode: dead!.provider_code ?? undefined,
     lastFailureTimestamp: iso(dead!.last_failure_at),
     enqueuedAt: iso(dead!.enqueued_at),
     movedToDLQAt: iso(dead!.moved_at),

@@ -1,3 +1,4 @@
+import { ERROR_CODES, vocabularyOf } from '../contracts/error-codes.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import {
@@ -5,17 +6,19 @@ import {
   type DeadLetterCursor,
   type DeadLetterFilter,
   type DeadStatus,
+  listDeadLetterCodes,
   readClock,
 } from '../db/dead-letters.ts'
 import type { Database } from '../db/pool.ts'
-import { type Input, type OptionSpec, text, UsageError } from './command.ts'
+import { CommandFailed, type Input, type OptionSpec, text, UsageError } from './command.ts'
 import { known } from './company.ts'
+import { nearest } from './nearest.ts'
 
 export const FILTERS = ['company', 'code', 'status', 'since', 'until'] as const
 
 export const FILTER_OPTIONS: Record<(typeof FILTERS)[number], OptionSpec> = {
   company: { type: 'string', value: 'ID|NAME', help: 'of this company' },
-  code: { type: 'string', value: 'CODE', help: 'with this error code' },
+  code: { type: 'string', value: 'CODE', help: "with this error code, the gateway's or the provider's" },
   status: { type: 'string', value: DEAD_STATUSES.join('|'), help: 'whose e-mail has this status' },
   since: { type: 'string', value: 'TIME|2h|7d', help: 'dead since that time, or for less than that long' },
   until: { type: 'string', value: 'TIME|2h|7d', help: 'dead before that time, or for longer than that' },
@@ -35,20 +38,42 @@ export type AskedFilter = {
 export function askedFilter(values: Input['values']): AskedFilter {
   return {
     company: text(values, 'company'),
-    code: text(values, 'code') ?? null,
+    code: codeOf(text(values, 'code')),
     status: statusOf(text(values, 'status')),
     since: momentOf(text(values, 'since'), '--since'),
     until: momentOf(text(values, 'until'), '--until'),
   }
 }
 
+/** The gateway's codes are found in small letters, too. */
+function codeOf(given: string | undefined): string | null {
+  if (given === undefined) return null
+  return vocabularyOf(given.toUpperCase()) === 'own' ? given.toUpperCase() : given
+}
+
 /** "2h ago" is counted by the database's clock, which wrote the times it is compared with. */
 export async function filterOf(db: Database, asked: AskedFilter): Promise<DeadLetterFilter> {
   const { code, status, since, until } = asked
   const companyId = asked.company === undefined ? null : (await known(db, asked.company)).companyId
+  if (code !== null) await demandKnownCode(db, code)
   const nowMs = Date.parse(await readClock(db.pool))
   return { companyId, code, status, since: instantOf(since, nowMs), until: instantOf(until, nowMs) }
 }
+
+/** A filter whose code nobody has ever given an error matches nothing, and would look as if there were nothing. */
+async function demandKnownCode(db: Database, code: string): Promise<void> {
+  if (vocabularyOf(code) !== null) return
+  const found = await listDeadLetterCodes(db.pool)
+  const words = found.flatMap(one => [one.code, one.providerCode]).filter(word => word !== null)
+  if (words.includes(code)) return
+  const near = nearest(code, [...new Set([...words, ...ERROR_CODES])], 3)
+  const hint = near.length > 0 ? `; did you mean ${near.join(', ')}?` : '.'
+  const present = [...new Set(found.flatMap(one => one.code ?? []))].slice(0, CODES_SHOWN)
+  const list = present.length > 0 ? ` The dead letters have: ${present.join(', ')}.` : ''
+  throw new CommandFailed(`There is no error code "${code}"${hint}${list}`, 'UNKNOWN_ERROR_CODE')
+}
+
+const CODES_SHOWN = 10
 
 export function isFiltered(values: Input['values']): boolean {
   return FILTERS.some(name => values[name] !== undefined)

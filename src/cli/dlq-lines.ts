@@ -26,7 +26,7 @@ function inList(entry: DeadLetter): string {
     entry.outboxId,
     plain(entry.companyName),
     entry.status ?? 'GONE',
-    entry.lastFailureCode ?? '-',
+    codesOf(entry),
     counted(entry.failedAttempts, 'attempt'),
     reason.length > REASON_MAX ? `${reason.slice(0, REASON_MAX)}…` : reason,
   ].join('  ')
@@ -38,12 +38,20 @@ export function entryLines(entry: DeadLetter): string[] {
   return [
     `${entry.status ?? 'GONE'}  ${entry.outboxId}  company ${plain(entry.companyName)} (${entry.companyId})`,
     `Enqueued ${entry.enqueuedAt}, moved ${entry.movedToDLQAt}, attempts ${entry.failedAttempts}`,
-    `Failed ${entry.lastFailureTimestamp}  ${entry.lastFailureCode ?? '-'}  ${plain(entry.lastFailureReason)}`,
-    ...retryHistory.map(one => `  attempt ${one.attempt}  ${one.timestamp}  ${plain(one.error)}`),
+    `Failed ${entry.lastFailureTimestamp}  ${codesOf(entry)}  ${plain(entry.lastFailureReason)}`,
+    ...retryHistory.map(
+      one => `  attempt ${one.attempt}  ${one.timestamp}  ${plain(one.error)}${bracketed(one.providerCode)}`,
+    ),
     ...dataLines(originalData),
     replayLine(entry),
   ]
 }
+
+/** `SES_MESSAGE_REJECTED (MessageRejected)`: ours, and the provider's. */
+const codesOf = ({ lastFailureCode, providerCode }: DeadLetter) =>
+  `${plain(lastFailureCode ?? '-')}${bracketed(providerCode)}`
+
+const bracketed = (word: string | null | undefined) => (word ? ` (${plain(word)})` : '')
 
 const ADDRESSES = ['from', 'to', 'cc', 'bcc']
 const FIELDS = [...ADDRESSES, 'subject', 'templateType', 'tags', 'priority', 'requestId', 'externalId']

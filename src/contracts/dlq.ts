@@ -12,11 +12,17 @@ export const dlqEntrySchema = z.object({
   failedAttempts: z.int().min(1),
   lastFailureReason: z.string().refine(reason => reason.trim() !== '', 'lastFailureReason is required'),
   lastFailureCode: z.string().optional(),
+  /** What the provider called it. */
+  providerCode: z.string().optional(),
   lastFailureTimestamp: instant,
   enqueuedAt: instant,
   movedToDLQAt: instant,
   ttl: z.int().positive().default(EMAIL_JOB_RETRY_CONFIG.DLQ_TTL_MS),
-  retryHistory: z.array(z.object({ attempt: z.int().min(1), timestamp: instant, error: z.string() })).optional(),
+  retryHistory: z
+    .array(
+      z.object({ attempt: z.int().min(1), timestamp: instant, error: z.string(), providerCode: z.string().nullish() }),
+    )
+    .optional(),
 })
 
 export type DLQEntry = z.infer<typeof dlqEntrySchema>

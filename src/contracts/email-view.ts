@@ -26,7 +26,12 @@ export const batchAcceptedSchema = z
   .object({ data: z.array(acceptedSchema), errors: z.array(batchErrorSchema).optional() })
   .meta({ id: 'BatchAccepted' })
 
-export const lastErrorSchema = z.object({ code: z.string(), category: z.string().nullable(), message: z.string() })
+export const lastErrorSchema = z.object({
+  code: z.string().describe("The gateway's own code"),
+  providerCode: z.string().nullable().describe('What the provider called it, if it did'),
+  category: z.string().nullable(),
+  message: z.string(),
+})
 
 /** An e-mail as the list shows it. */
 export const emailSummarySchema = z

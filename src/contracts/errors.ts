@@ -50,7 +50,8 @@ const RULE_TABLES = [
   ...[SMTP_REPLY_RULES, SMTP_ENHANCED_RULES, SMTP_CLASS_RULES],
 ]
 
-const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
+/** The gateway's code of every row, for every provider that it can be about. */
+export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
   [
     ...RULE_TABLES.flatMap(table => [...table.values()]),
     ...REFINEMENTS.map(({ rule }) => rule),
@@ -58,7 +59,7 @@ const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
   ].flatMap(rule => PROVIDER_NAMES.map(provider => [codeOf(rule, provider), rule])),
 )
 
-function ruleForOwnCode(code: string): ErrorRule | undefined {
+export function ruleForOwnCode(code: string): ErrorRule | undefined {
   const statusCode = /_HTTP_(\d{3})$/.exec(code)?.[1]
   return statusCode ? ruleForHttpStatus(Number(statusCode)) : OWN_CODES.get(code)
 }

@@ -7,7 +7,12 @@ import { EMAIL_STATUSES, type EmailStatus } from './states.ts'
 
 const AT = '2026-01-23T10:00:00.000Z'
 const LATER = '2026-01-23T10:00:30.000Z'
-const THROTTLED = { code: 'SES_THROTTLING', category: 'QUOTA_ERROR', message: 'Maximum sending rate exceeded' }
+const THROTTLED = {
+  code: 'SES_THROTTLING',
+  providerCode: 'Throttling',
+  category: 'QUOTA_ERROR',
+  message: 'Maximum sending rate exceeded',
+}
 
 /** What an e-mail of each status is known to have; see the constraints of email_outbox. */
 const FACTS: Record<EmailStatus, Partial<EmailSummary>> = {
@@ -93,7 +98,12 @@ const EVERYWHERE = [
 ]
 
 test('a sentence of the provider that ends in a full stop does not get a second one', () => {
-  const lastError = { code: 'SES_INTERNAL_ERROR', category: 'TRANSIENT_ERROR', message: 'Something broke.' }
+  const lastError = {
+    code: 'SES_INTERNAL_ERROR',
+    providerCode: 'InternalFailure',
+    category: 'TRANSIENT_ERROR',
+    message: 'Something broke.',
+  }
   const nowhere: Whereabouts = { standing: null, inHand: null, unknown: null, parked: null, contentGone: false }
   for (const status of ['RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'DLQ'] as const)
     expect(explainEmail(email(status, { lastError }), nowhere).summary).toMatch(/Something broke\.$/)
@@ -161,14 +171,28 @@ describe('what is said is so', () => {
     [
       'waiting to retry after a failure',
       'RETRY_SCHEDULED',
-      { lastError: { code: 'SES_INTERNAL_ERROR', category: 'TRANSIENT_ERROR', message: 'oops.' } },
+      {
+        lastError: {
+          code: 'SES_INTERNAL_ERROR',
+          providerCode: 'InternalFailure',
+          category: 'TRANSIENT_ERROR',
+          message: 'oops.',
+        },
+      },
       null,
       /^Retry 2 of 5 at 2026-01-23T10:00:30\.000Z because capture answered SES_INTERNAL_ERROR: oops\./,
     ],
     [
       'waiting for a connection',
       'RETRY_SCHEDULED',
-      { lastError: { code: 'NETWORK_ERROR', category: 'TRANSIENT_ERROR', message: 'connect ECONNREFUSED' } },
+      {
+        lastError: {
+          code: 'NETWORK_ERROR',
+          providerCode: 'ECONNREFUSED',
+          category: 'TRANSIENT_ERROR',
+          message: 'connect ECONNREFUSED',
+        },
+      },
       null,
       /because there was no connection to capture \(NETWORK_ERROR: connect ECONNREFUSED\), which spends no attempt/,
     ],

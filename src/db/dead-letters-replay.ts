@@ -23,7 +23,7 @@ picked as materialized (${pick}), taken as (
 ), replayed as (
   update email_outbox o set status = 'PENDING', attempts = 0, next_attempt_at = null, expires_at = now() + interval '24 hours',
     attempt_id = null, started_at = null, provider = null, message_id = null, duration_ms = null, sent_at = null,
-    error_code = null, error_category = null, failure_reason = null, failed_at = null
+    error_code = null, provider_code = null, error_category = null, failure_reason = null, failed_at = null
   from picked f
   where o.outbox_id = any(array(select outbox_id from picked)) and o.outbox_id = f.outbox_id and o.status = f.status
     and (f.status = 'EXPIRED' or f.outbox_id in (select outbox_id from taken))

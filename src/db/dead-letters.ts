@@ -11,6 +11,7 @@ export type DeadStatus = (typeof DEAD_STATUSES)[number]
 /** Null: any. The times bound moved_at, both ends included, and are texts so that no microsecond is lost on the way. */
 export type DeadLetterFilter = {
   companyId: string | null
+  /** The gateway's code, or the provider's word. */
   code: string | null
   status: DeadStatus | null
   since: string | null
@@ -44,7 +45,7 @@ export type DeadLetterPage = { entries: DeadLetter[]; nextCursor: DeadLetterCurs
  * without statistics read every partition for each page (replaying 10 000 of 100 000: 12 s instead of 2 s).
  */
 export const MATCHES = `d.moved_at >= coalesce($4::timestamptz, '-infinity') and d.moved_at <= coalesce($5::timestamptz, 'infinity')
-  and ($1::uuid is null or d.company_id = $1) and ($2::text is null or d.last_failure_code = $2)
+  and ($1::uuid is null or d.company_id = $1) and ($2::text is null or d.last_failure_code = $2 or d.provider_code = $2)
   and ($3::text is null or $3 = (select o.status from email_outbox o where o.outbox_id = d.outbox_id))`
 
 export const filterValues = ({ companyId, code, status, since, until }: DeadLetterFilter) => [
@@ -59,7 +60,7 @@ export const filterValues = ({ companyId, code, status, since, until }: DeadLett
 export const OUTCOME_UNKNOWN = 'SEND_OUTCOME_UNKNOWN' satisfies GatewayErrorCode
 
 /** Beside MATCHES: many at once must not invite duplicates that nobody asked for, so these have to be named by their code. */
-export const MEANT_FOR_REPLAY = `($2::text is not null or d.last_failure_code is distinct from '${OUTCOME_UNKNOWN}')`
+export const MEANT_FOR_REPLAY = `($2 = '${OUTCOME_UNKNOWN}' or d.last_failure_code is distinct from '${OUTCOME_UNKNOWN}')`
 
 /** It can be sent: there is a part of a message, or what a template is filled with. */
 export const HAS_CONTENT = `coalesce((select c.html is not null or c.text is not null or c.variables is not null
@@ -74,7 +75,7 @@ export const exactly = (time: string) => `to_char(${time} at time zone 'UTC', 'Y
 const people = (kind: string) => `coalesce((select jsonb_agg(coalesce(r.address, '(erased)') order by r.ordinal)
   from email_recipient_list r where r.outbox_id = d.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
 
-const ENTRY = `d.outbox_id, d.company_id, coalesce(c.name, d.company_id::text) as company_name, d.failed_attempts, d.last_failure_reason, d.last_failure_code,
+const ENTRY = `d.outbox_id, d.company_id, coalesce(c.name, d.company_id::text) as company_name, d.failed_attempts, d.last_failure_reason, d.last_failure_code, d.provider_code,
   d.last_failure_at, d.retry_history, d.enqueued_at, d.moved_at, ${exactly('d.moved_at')} as moved_at_text, o.status,
   case when d.original_data is not null then d.original_data || jsonb_build_object('from', o.from_address, 'to', ${people('to')},
     'cc', ${people('cc')}, 'bcc', ${people('bcc')}, 'priority', o.priority) end as original_data,
@@ -90,8 +91,15 @@ type Row = {
   failed_attempts: number
   last_failure_reason: string
   last_failure_code: string | null
+  provider_code: string | null
   last_failure_at: Date
-  retry_history: { attempt: number; timestamp: string; error: string | null; message?: string | null }[]
+  retry_history: {
+    attempt: number
+    timestamp: string
+    error: string | null
+    providerCode?: string | null
+    message?: string | null
+  }[]
   enqueued_at: Date
   moved_at: Date
   moved_at_text: string
@@ -137,6 +145,19 @@ export async function findDeadLetter(db: Queryable, outboxId: string): Promise<D
   return entry ?? null
 }
 
+export type DeadLetterCode = { code: string | null; providerCode: string | null; entries: number }
+
+/** The error codes that dead letters have, the most frequent first. */
+export async function listDeadLetterCodes(db: Queryable): Promise<DeadLetterCode[]> {
+  return run<DeadLetterCode>(
+    db,
+    'list-dead-letter-codes',
+    `select last_failure_code as code, provider_code as "providerCode", count(*)::int as entries from dead_letters
+     group by 1, 2 order by 3 desc, 1, 2`,
+    [],
+  )
+}
+
 export type DeadLetterCount = { all: number; replayable: number; payloadPurged: number; outcomeUnknown: number }
 
 /**
@@ -174,6 +195,7 @@ function toEntry(row: Row): DeadLetter {
     failedAttempts: row.failed_attempts,
     lastFailureReason: row.last_failure_reason,
     ...(row.last_failure_code !== null && { lastFailureCode: row.last_failure_code }),
+    ...(row.provider_code !== null && { providerCode: row.provider_code }),
     lastFailureTimestamp: row.last_failure_at.toISOString(),
     enqueuedAt: row.enqueued_at.toISOString(),
     movedToDLQAt: row.moved_at.toISOString(),

@@ -10,7 +10,7 @@ const SUMMARY = `
   o.from_address as "from", ${people('to')} as "to", ${people('cc')} as cc, ${people('bcc')} as bcc, o.subject,
   o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts", o.provider, o.message_id as "messageId",
   case when o.error_code is null then null else json_build_object(
-    'code', o.error_code, 'category', o.error_category, 'message', coalesce(o.failure_reason, o.error_code)) end as "lastError",
+    'code', o.error_code, 'providerCode', o.provider_code, 'category', o.error_category, 'message', coalesce(o.failure_reason, o.error_code)) end as "lastError",
   ${iso('o.created_at')} as "createdAt", ${iso('o.scheduled_at')} as "scheduledAt", ${iso('o.next_attempt_at')} as "nextAttemptAt",
   ${iso('o.sent_at')} as "sentAt", ${iso('o.delivered_at')} as "deliveredAt", ${iso('o.failed_at')} as "failedAt",
   ${iso('o.expires_at')} as "expiresAt", o.duration_ms as "durationMs"`

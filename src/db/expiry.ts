@@ -18,7 +18,7 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
          and o.status in ('PENDING', 'RETRY_SCHEDULED')
        limit $1 for update of o skip locked
      ), expired as (
-       update email_outbox o set status = 'EXPIRED', next_attempt_at = null, failed_at = now(), error_code = 'EXPIRED',
+       update email_outbox o set status = 'EXPIRED', next_attempt_at = null, failed_at = now(), error_code = 'EXPIRED', provider_code = null,
          error_category = 'TIMEOUT_ERROR', failure_reason = 'Not sent within 24 hours of its due time'
        from late where o.outbox_id = late.outbox_id and not late.departed
      ), doubted as (

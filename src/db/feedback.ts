@@ -145,6 +145,7 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
        complained_at = least(o.complained_at, i.complained),
        failed_at = case when not i.moved then o.failed_at when i.s = 'REJECTED' then least(i.at, now()) end,
        error_code = case when i.moved and i.s = 'REJECTED' then i.code else o.error_code end,
+       provider_code = case when i.moved and i.s = 'REJECTED' then null else o.provider_code end,
        error_category = case when i.moved and i.s = 'REJECTED' then 'PERMANENT_ERROR' else o.error_category end,
        failure_reason = case when i.moved and i.s = 'REJECTED' then i.reason else o.failure_reason end
      from json_to_recordset($1::json) as i(o uuid, moved boolean, s text, m text, sent timestamptz, delivered timestamptz,

@@ -18,13 +18,13 @@ export type Settlement = {
   events: { type: EmailEventType; metadata: object }[]
   messageId?: string
   durationMs?: number
-  error?: { code: string; category: string; message: string }
+  error?: { code: string; category: string; message: string; originalCode?: string | null }
   /** RETRY_SCHEDULED: when. */
   retryDelayMs?: number
   /** PENDING: the same attempt goes on (a provider that recognises it), or the next one is a new one. */
   sameAttempt?: boolean
   /** Why it is a dead letter. */
-  dead?: { failedAttempts: number; reason: string; code: string | null }
+  dead?: { failedAttempts: number; reason: string; code: string; providerCode?: string | null }
   /** UNKNOWN: why, and how long to wait for evidence. */
   unknown?: { reason: string; graceSeconds: number }
   /** Recipients (ordinals) that were suppressed meanwhile and left out. */
@@ -125,7 +125,7 @@ const HAS_LISTENER = `(exists (select from webhook_endpoints where disabled_at i
 const settleSentStatement = (kind: string) => `
 with settled as (
   update email_outbox o set status = 'SENT', lease_id = null, message_id = ($5::text[])[${placeOf('o')}], duration_ms = ($6::int[])[${placeOf('o')}],
-    sent_at = now(), tells_sent = not ${HAS_LISTENER}, failed_at = null, error_code = null, error_category = null, failure_reason = null
+    sent_at = now(), tells_sent = not ${HAS_LISTENER}, failed_at = null, error_code = null, provider_code = null, error_category = null, failure_reason = null
   where ${ofBatch('o')} and o.lease_id = ($4::uuid[])[${kind}]
   returning o.outbox_id, o.company_id, o.test, o.attempts, o.attempt_id, o.tells_sent
 ), heard as (
@@ -180,7 +180,7 @@ with input as materialized (
     message_id = coalesce(i."messageId", o.message_id), duration_ms = coalesce(i."durationMs", o.duration_ms),
     sent_at = case when i.status = 'SENT' then now() else o.sent_at end,
     failed_at = case when i.status in ('REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then now() end,
-    error_code = i.error ->> 'code', error_category = i.error ->> 'category', failure_reason = i.error ->> 'message',
+    error_code = i.error ->> 'code', provider_code = i.error ->> 'originalCode', error_category = i.error ->> 'category', failure_reason = i.error ->> 'message',
     next_attempt_at = now() + i."retryDelayMs" * interval '1 millisecond'
   from input i where o.outbox_id = i."outboxId" and o.outbox_id = any(array(select "outboxId" from input)) and o.outbox_id between $1 and $2
     and ${GUARDS[guard]}
@@ -220,20 +220,20 @@ with input as materialized (
   group by counter, label order by counter, label
   on conflict (name, label) do update set value = c.value + excluded.value
 ), put_dead as (
-  insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
+  insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, provider_code, last_failure_at,
     retry_history, original_data, enqueued_at)
-  select s.outbox_id, s.company_id, (s.dead ->> 'failedAttempts')::smallint, s.dead ->> 'reason', s.dead ->> 'code', now(),
+  select s.outbox_id, s.company_id, (s.dead ->> 'failedAttempts')::smallint, s.dead ->> 'reason', s.dead ->> 'code', s.dead ->> 'providerCode', now(),
     coalesce((select jsonb_agg(jsonb_build_object('attempt', v.metadata -> 'attempt', 'timestamp', v.created_at,
-        'error', v.metadata -> 'errorCode', 'message', v.metadata -> 'errorMessage') order by v.created_at, v.event_id)
+        'error', v.metadata -> 'errorCode', 'providerCode', v.metadata -> 'originalCode', 'message', v.metadata -> 'errorMessage') order by v.created_at, v.event_id)
       from email_event_log v where v.outbox_id = s.outbox_id and v.type = 'RETRY_SCHEDULED'
         and not v.metadata ?| array['throttled', 'unconnected'] and v.created_at >= coalesce((
         select max(p.created_at) from email_event_log p where p.outbox_id = s.outbox_id and p.type = 'REPLAYED'), '-infinity')), '[]')
       || jsonb_build_array(jsonb_build_object('attempt', s.dead -> 'failedAttempts', 'timestamp', now(), 'error', s.dead -> 'code',
-        'message', s.dead -> 'reason')),
+        'providerCode', s.dead -> 'providerCode', 'message', s.dead -> 'reason')),
     ${originalData('s')}, s.created_at
   from settled s where s.dead is not null
   on conflict (outbox_id) do update set failed_attempts = excluded.failed_attempts, moved_at = now(),
-    last_failure_reason = excluded.last_failure_reason, last_failure_code = excluded.last_failure_code,
+    last_failure_reason = excluded.last_failure_reason, last_failure_code = excluded.last_failure_code, provider_code = excluded.provider_code,
     last_failure_at = excluded.last_failure_at, retry_history = excluded.retry_history,
     original_data = excluded.original_data, enqueued_at = excluded.enqueued_at
 )

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { EmailStatus } from '../contracts/states.ts'
 import type { Ticket } from '../db/tickets.ts'
-import type { AttemptFacts, Outcome } from './outcome.ts'
+import type { AttemptFacts, FailureFacts, Outcome } from './outcome.ts'
 
 type Named = { outboxId: string; companyId: string }
 
@@ -49,11 +49,11 @@ function logLine(outcome: Outcome): LogLine {
     case 'sent':
       return { message: 'E-mail sent', state: 'SENT', messageId: outcome.messageId }
     case 'retry': {
-      const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs, isRetryable: true }
+      const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs }
       return { message: 'Attempt failed, retry scheduled', state: 'RETRY_SCHEDULED', ...error }
     }
     case 'dead': {
-      const error = { ...errorOf(outcome.failure), isRetryable: false }
+      const error = errorOf(outcome.failure)
       return { message: 'E-mail moved to the dead letter queue', state: outcome.status, ...error }
     }
     case 'unknown': {
@@ -67,7 +67,7 @@ function logLine(outcome: Outcome): LogLine {
         ...errorOf(outcome.failure),
       }
     case 'postponed': {
-      const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs, isRetryable: true }
+      const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs }
       const message =
         outcome.because === 'throttled'
           ? 'The provider limits its send rate; the e-mail waits and spends no attempt'
@@ -83,7 +83,10 @@ function logLine(outcome: Outcome): LogLine {
   }
 }
 
-const errorOf = (failure: { code: string; message: string }) => ({
-  errorCode: failure.code,
-  errorReason: failure.message,
+/** isRetryable is about the error: after the last attempt, too, it says whether another one could have helped. */
+const errorOf = ({ code, message, originalCode, retryable = false }: FailureFacts) => ({
+  errorCode: code,
+  ...(originalCode && { providerCode: originalCode }),
+  errorReason: message,
+  isRetryable: retryable,
 })

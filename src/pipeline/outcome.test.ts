@@ -27,10 +27,11 @@ const ERROR = {
   errorCode: 'SES_THROTTLING',
   errorCategory: 'QUOTA_ERROR',
   errorMessage: 'Maximum sending rate exceeded.',
+  providerCode: 'Throttling',
   originalCode: 'Throttling',
 }
 const FAILED = { ...ERROR, willRetry: false, attempt: 3 }
-const MOVED = { attempts: 3, lastError: failure.message }
+const MOVED = { attempts: 3, lastError: failure.message, lastErrorCode: failure.code, lastProviderCode: 'Throttling' }
 const dead = (status: 'REJECTED' | 'FAILED' | 'DLQ', validation?: string): Outcome => ({
   kind: 'dead',
   status,
@@ -180,15 +181,20 @@ describe('what hangs on the status', () => {
       expect(settlement.dead !== undefined).toBe(isDead)
       expect(settlement.events.some(event => event.type === 'DLQ_MOVED')).toBe(isDead)
       if (isDead)
-        expect(settlement.dead).toEqual({ failedAttempts: 3, reason: failure.message, code: failure.originalCode })
+        expect(settlement.dead).toEqual({
+          failedAttempts: 3,
+          reason: failure.message,
+          code: failure.code,
+          providerCode: failure.originalCode,
+        })
     }
   })
 
-  test('without a code of the provider the dead letter carries ours', () => {
+  test('where the provider has no word for it, the dead letter carries our code alone', () => {
     const own = { code: 'INVALID_TEMPLATE', category: 'VALIDATION_ERROR', message: 'no content' }
     const settlement = toSettlement({ kind: 'dead', status: 'FAILED', failure: own, validation: 'TEMPLATE' }, facts)
-    expect(settlement.dead!.code).toBe('INVALID_TEMPLATE')
-    expect(settlement.events[0]!.metadata).toMatchObject({ originalCode: null })
+    expect(settlement.dead).toMatchObject({ code: 'INVALID_TEMPLATE', providerCode: null })
+    expect(settlement.events[0]!.metadata).toMatchObject({ providerCode: null, originalCode: null })
   })
 })
 

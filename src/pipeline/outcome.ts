@@ -4,7 +4,15 @@ import type { Settlement } from '../db/settle.ts'
 import type { Ticket } from '../db/tickets.ts'
 import type { Provider, SendResult } from '../providers/provider.ts'
 
-export type FailureFacts = { code: string; category: string; message: string; originalCode?: string | null }
+export type FailureFacts = {
+  code: string
+  category: string
+  message: string
+  /** What the provider called it. */
+  originalCode?: string | null
+  /** Of the error itself, whether or not another attempt follows. */
+  retryable?: boolean
+}
 
 /** How an attempt ended. Values, not exceptions: settling is a table. */
 export type Outcome =
@@ -196,14 +204,24 @@ function dead(
   events.push({ type: own, metadata })
   events.push({
     type: 'DLQ_MOVED',
-    metadata: { attempts: attempt, lastError: failure.message, lastErrorCode: failure.code },
+    metadata: {
+      attempts: attempt,
+      lastError: failure.message,
+      lastErrorCode: failure.code,
+      lastProviderCode: failure.originalCode ?? null,
+    },
   })
   return {
     status,
     durationMs,
     error: failure,
     events,
-    dead: { failedAttempts: attempt, reason: failure.message, code: failure.originalCode ?? failure.code },
+    dead: {
+      failedAttempts: attempt,
+      reason: failure.message,
+      code: failure.code,
+      providerCode: failure.originalCode ?? null,
+    },
   }
 }
 
@@ -310,6 +328,8 @@ function errorFields(failure: FailureFacts) {
     errorCode: failure.code,
     errorCategory: failure.category,
     errorMessage: failure.message,
+    providerCode: failure.originalCode ?? null,
+    // The name that it had before.
     originalCode: failure.originalCode ?? null,
   }
 }

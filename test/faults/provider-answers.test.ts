@@ -47,7 +47,7 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
       expect(typesOf(told), name).toEqual(['QUEUED', ...STARTED, 'REJECTED', 'DLQ_MOVED'])
       expect(errorOf(told.email), name).toEqual([code, category])
       expect(told.email.attempts).toBe(1)
-      expect(told.dead).toMatchObject({ failed_attempts: 1, last_failure_code: name })
+      expect(told.dead).toMatchObject({ failed_attempts: 1, last_failure_code: code, provider_code: name })
     }
     expect(ses.fake.stats.requests - 1, 'one request each, and one for the account').toBe(final.length)
     report({

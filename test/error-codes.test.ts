@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { uuidv7 } from '../src/contracts/uuid.ts'
+import { insertCompany } from '../src/db/companies.ts'
+import { findDeadLetter } from '../src/db/dead-letters.ts'
+import { findEmail } from '../src/db/emails.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { type Database, openDatabase } from '../src/db/pool.ts'
+import { asItWas, putEmail } from './support/as-it-was.ts'
+import { type TestCli, testCli } from './support/cli.ts'
+import { makeDead } from './support/dead.ts'
+import { accept, draft, type Story, storyOf, workOff } from './support/line.ts'
+import { createTestDatabase } from './support/postgres.ts'
+import { atCleanUp, cleanUp } from './support/process.ts'
+
+afterAll(cleanUp)
+
+const eventOf = ({ events }: Story, type: string) => events.find(event => event.type === type)!
+
+describe('an error', () => {
+  let cli: TestCli
+  let db: Database
+  let companyId: string
+
+  beforeAll(async () => {
+    cli = await testCli()
+    await cli.lines('migrate')
+    db = openDatabase(cli.url, () => {})
+    atCleanUp(() => db.close())
+    companyId = uuidv7()
+    await insertCompany(db.pool, { companyId, name: 'acme' })
+  })
+
+  test("is told by the gateway's code, with the provider's word beside it, in the API, the events and the dead letter", async () => {
+    const [outboxId] = await accept(db.pool, [draft(companyId, { to: 'reject@simulator.test' })])
+    await workOff(db.hot)
+    const both = { errorCode: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }
+    const story = await storyOf(db.pool, outboxId!)
+    expect(eventOf(story, 'REJECTED').metadata).toMatchObject(both)
+    expect(eventOf(story, 'DLQ_MOVED').metadata).toMatchObject({
+      ...{ lastErrorCode: 'SES_MESSAGE_REJECTED', lastProviderCode: 'MessageRejected' },
+    })
+    expect((await findEmail(db.pool, outboxId!, null))!.lastError).toEqual({
+      ...{ code: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected', category: 'PERMANENT_ERROR' },
+      message: 'Email address is not verified.',
+    })
+    expect(await findDeadLetter(db.pool, outboxId!)).toMatchObject({
+      ...{ lastFailureCode: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' },
+      retryHistory: [{ error: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }],
+    })
+    for (const code of ['SES_MESSAGE_REJECTED', 'MessageRejected'])
+      expect(await cli.lines('dlq', 'list', '--code', code)).toMatch(
+        new RegExp(`${outboxId}.* SES_MESSAGE_REJECTED \\(MessageRejected\\) `),
+      )
+  })
+
+  test('code that does not exist is said to be unknown, with those that are near and those that there are', async () => {
+    await makeDead(db.pool, companyId, 2, { code: 'SMTP_MAILBOX_NOT_FOUND' })
+    const said = await cli.fails(1, 'dlq', 'replay', '--code', 'SMTP_MAILBOX_NOTFOUND')
+    expect(said).toMatch(/^There is no error code "SMTP_MAILBOX_NOTFOUND"; did you mean SMTP_MAILBOX_NOT_FOUND/)
+    expect(said).toContain('The dead letters have: SMTP_MAILBOX_NOT_FOUND')
+    expect(await cli.fails(1, 'dlq', 'purge', '--code', 'nonsense', '--yes')).toMatch(
+      /^There is no error code "nonsense"\./,
+    )
+  })
+})
+
+test("a dead letter of an earlier version, which had the provider's word, is translated", async () => {
+  const database = await createTestDatabase()
+  const client = await asItWas(database.url, 15)
+  const db = openDatabase(database.url, () => {})
+  try {
+    const companyId = uuidv7()
+    await client.query(`insert into companies (company_id, name) values ($1, 'old')`, [companyId])
+    const [told, kept, gone] = [uuidv7(), uuidv7(), uuidv7()]
+    for (const id of [told, kept]) await putEmail(client, companyId, id)
+    await client.query(
+      `update email_outbox set status = 'REJECTED', attempts = 1, failed_at = now(), error_code = 'SES_MESSAGE_REJECTED',
+         error_category = 'PERMANENT_ERROR', failure_reason = 'no' where outbox_id = $1`,
+      [kept],
+    )
+    await client.query(
+      `insert into email_event_log (outbox_id, event_id, type, metadata)
+       values ($1, uuid_v7_now(), 'DLQ_MOVED', '{"lastErrorCode":"SES_MESSAGE_REJECTED"}')`,
+      [told],
+    )
+    await client.query(
+      `insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
+         retry_history, original_data, enqueued_at)
+       select id, $2, 2, 'no', 'MessageRejected', now(), jsonb_build_array(
+           jsonb_build_object('attempt', 1, 'timestamp', now(), 'error', 'SES_THROTTLING'),
+           jsonb_build_object('attempt', 2, 'timestamp', now(), 'error', 'MessageRejected')), '{}', now()
+       from unnest($1::uuid[]) as x(id)`,
+      [[told, kept, gone], companyId],
+    )
+    await migrate(database.url)
+    for (const id of [told, kept])
+      expect(await findDeadLetter(db.pool, id)).toMatchObject({
+        ...{ lastFailureCode: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' },
+        retryHistory: [{ error: 'SES_THROTTLING' }, { error: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }],
+      })
+    expect((await findEmail(db.pool, kept, null))!.lastError).toMatchObject({ providerCode: 'MessageRejected' })
+    expect(await findDeadLetter(db.pool, gone)).toMatchObject({ lastFailureCode: 'MessageRejected' })
+  } finally {
+    await client.end()
+    await db.close()
+    await database.drop()
+  }
+})
