@@ -19,18 +19,20 @@ export type Supervised = {
   running: () => Running
   /** Ends it by this signal and answers how long that took and how it ended; another one takes its place. */
   replace: (signal: NodeJS.Signals) => Promise<{ ms: number; code: number | null }>
-  /** How often it ended without being told to. */
-  endedByItself: () => number
+  /** What it said last, for each time that it ended without being told to: while it started, or later. */
+  endedByItself: { starting: string[]; running: string[] }
   /** From now on it stays ended. */
   release: () => void
 }
 
 const RESTART_MS = 300
+const STARTED = /Sending the e-mails|API at http/
+const LAST_WORDS = 2_000
 /** A process that is told to stop and has not ended by then hangs. */
 export const STOP_PATIENCE_MS = 90_000
 
 export function supervise(launch: () => Running): Supervised {
-  let endedByItself = 0
+  const endedByItself = { starting: [] as string[], running: [] as string[] }
   let released = false
   let replacing = false
   let current = watch(launch())
@@ -38,7 +40,8 @@ export function supervise(launch: () => Running): Supervised {
   function watch(one: Running): Running {
     void one.exited.then(async () => {
       if (released || replacing || one !== current) return
-      endedByItself++
+      const said = `${one.output()}${one.errors()}`
+      endedByItself[STARTED.test(said) ? 'running' : 'starting'].push(said.slice(-LAST_WORDS))
       await sleep(RESTART_MS)
       if (!released && one === current) current = watch(launch())
     })
@@ -47,7 +50,7 @@ export function supervise(launch: () => Running): Supervised {
 
   return {
     running: () => current,
-    endedByItself: () => endedByItself,
+    endedByItself,
     release() {
       released = true
     },
