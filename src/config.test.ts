@@ -209,7 +209,7 @@ describe('secrets of the embedded database', () => {
     expect(load()).toEqual(kept)
   })
 
-  test('agree among processes that start for the first time at the same moment', async () => {
+  test('agree among processes that start for the first time at the same moment', { timeout: 30_000 }, async () => {
     const code = `const { loadConfig } = await import(${JSON.stringify(join(import.meta.dirname, 'config.ts'))})
       await new Promise(resolve => setTimeout(resolve, Number(process.argv[1]) - Date.now()))
       console.log(loadConfig({ DATA_DIR: ${JSON.stringify(folder)} }).hashPepper)`

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { parseAddress } from './contracts/addresses.ts'
@@ -164,6 +165,19 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   if (parsed.success) return parsed.data
   const sentences = parsed.error.issues.map(issue => `${issue.path.join('.')}: ${issue.message}`)
   throw new ConfigError(`Bad setting. ${sentences.join('. ')}.`)
+}
+
+/** `.env` of the working directory becomes part of the environment, whose own variables win. Answers the file. */
+export function loadEnvFile(): string | null {
+  const file = resolve('.env')
+  // A virtual environment of Python is a folder of that name.
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return null
+  try {
+    process.loadEnvFile(file)
+    return file
+  } catch (error) {
+    throw new ConfigError(`${file} cannot be read (${(error as Error).message}).`)
+  }
 }
 
 /** `secrets`: whether those of an embedded gateway are made when there are none. Only `start` and `migrate` make something. */

@@ -101,7 +101,7 @@ function makeCapture(db: Database): Provider {
 }
 
 /** config.ts has made sure that what each needs is there. Loaded when used: the SDK alone takes a third of a second. */
-async function makeProvider(entry: string, config: Config): Promise<Provider> {
+export async function makeProvider(entry: string, config: Config): Promise<Provider> {
   if (entry === 'resend') {
     const { resendProvider } = await import('./providers/resend.ts')
     const { RESEND_API_KEY, RESEND_BASE_URL } = config

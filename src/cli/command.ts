@@ -42,6 +42,8 @@ export type Command = {
 export type Input = {
   words: string[]
   values: Record<string, string | boolean | undefined>
+  /** The `.env` that settings were read from, if there is one. */
+  envFile?: string | null
 }
 
 /** The action that the first word names. */

@@ -1,12 +1,13 @@
-import type { Config } from '../config.ts'
 import { type Health, readHealth, readSession } from '../db/health.ts'
 import { type InboxState, readInbox } from '../db/provider-events.ts'
 import { listProviders } from '../db/providers.ts'
 import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
 import { findSecretsProblem } from '../main-secrets.ts'
 import { type Command, type Opened, withStorage } from './command.ts'
-
-type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }
+import type { Check } from './doctor-check.ts'
+import { probeChecks } from './doctor-probe.ts'
+import { eventChecks, laneOf, processChecks, redisChecks, settingsChecks } from './doctor-settings.ts'
+import { readInUse } from './in-use.ts'
 
 const OLDEST_POSTGRES = 150_000
 const CLOCK_TOLERANCE_MS = 5_000
@@ -17,14 +18,17 @@ const DLQ_ALERT = 10_000
 export const doctorCommand: Command = {
   summary: 'check settings, database, Redis, workers and providers',
   usage: [
-    ['doctor', 'check settings, database, Redis, workers, providers and backlog; exit code 1 when something is broken'],
+    [
+      'doctor [--probe]',
+      'check settings, database, Redis, workers, providers and backlog; exit code 1 when something is broken',
+    ],
   ],
   words: 0,
-  options: {},
-  run: () =>
+  options: { probe: { type: 'boolean', help: 'also connect to the providers and log in there; nothing is sent' } },
+  run: ({ values }) =>
     withStorage(
       async opened => {
-        const checks = await examine(opened)
+        const checks = await examine(opened, values.probe === true)
         const failed = checks.some(check => check.state === 'failed')
         return { json: { healthy: !failed, checks }, lines: checks.map(lineOf), exitCode: failed ? 1 : 0 }
       },
@@ -35,31 +39,28 @@ export const doctorCommand: Command = {
 const MARK = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' }
 const lineOf = ({ name, state, detail }: Check) => `${MARK[state]}  ${name.padEnd(10)}  ${detail}`
 
-async function examine({ config, db, where }: Opened): Promise<Check[]> {
+async function examine({ config, db, where }: Opened, probe: boolean): Promise<Check[]> {
   const health = await readHealth(db.pool)
+  const inUse = await readInUse(db.pool, config)
   return [
-    {
-      name: 'settings',
-      state: 'ok',
-      detail: `provider ${config.EMAIL_PROVIDER.join(', then ')}; lane ${laneOf(config)}`,
-    },
+    ...settingsChecks(inUse, config),
     secretsOf(await findSecretsProblem(db.pool, config)),
     database(health, where),
     await sessions(db),
     clock(health),
     partitions(health),
-    ...(await redis(config)),
-    workers(health, config),
-    ...(await providers(db.pool, config)),
+    ...(await redisChecks(inUse, config)),
+    ...processChecks(inUse.processes),
+    workers(health, laneOf(inUse.settings)),
+    ...(await providers(db.pool, inUse.providers)),
+    ...(probe ? await probeChecks(inUse.providers, config) : []),
     backlog(health),
-    ...eventSettings(config),
+    ...eventChecks(inUse),
     inboxOf(await readInbox(db.pool)),
     ...standing(await listStandings(db.pool)),
     deadLetters(health),
   ]
 }
-
-const laneOf = ({ REDIS_URL }: Config) => (REDIS_URL ? 'bullmq' : 'direct')
 
 function secretsOf(problem: string | null): Check {
   const detail = problem ?? 'HASH_PEPPER and ENCRYPTION_KEY are those of this database'
@@ -104,38 +105,24 @@ function partitions({ partitionsUntil, nowMs }: Health): Check {
 
 const dayOf = (digits: string) => digits.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
 
-async function redis(config: Config): Promise<Check[]> {
-  if (!config.REDIS_URL) return []
-  const name = 'redis'
-  // Loaded where it is used: every other command would pay for it.
-  const { checkRedisSettings, sentenceOf } = await import('../lanes/redis-settings.ts')
-  try {
-    const findings = await checkRedisSettings(config.REDIS_URL)
-    if (findings.length === 0) return [{ name, state: 'ok', detail: 'AOF every second, noeviction' }]
-    return findings.map(finding => ({ name, state: 'warning', detail: sentenceOf(finding) }))
-  } catch (error) {
-    return [{ name, state: 'failed', detail: `REDIS_URL cannot be reached: ${(error as Error).message}` }]
-  }
-}
-
-function workers({ workers: alive, expiredLeases }: Health, config: Config): Check {
+function workers({ workers: alive, expiredLeases }: Health, lane: string): Check {
   const name = 'workers'
   if (alive.length === 0) return { name, state: 'warning', detail: 'none alive: nothing is being sent' }
   const hands = alive.reduce((sum, one) => sum + one.concurrency, 0)
-  const strangers = alive.filter(one => one.lane !== laneOf(config))
+  const strangers = alive.filter(one => one.lane !== lane)
   if (strangers.length > 0)
     return {
       name,
       state: 'warning',
-      detail: `some work on another lane than ${laneOf(config)}: give all of them the same REDIS_URL`,
+      detail: `some work on another lane than ${lane}: give all of them the same REDIS_URL`,
     }
   if (expiredLeases > 0)
     return { name, state: 'warning', detail: `${expiredLeases} leases are overdue: no worker is cleaning up` }
   return { name, state: 'ok', detail: `${alive.length} alive, ${hands} hands` }
 }
 
-async function providers(db: Opened['db']['pool'], config: Config): Promise<Check[]> {
-  const rows = await listProviders(db, config.EMAIL_PROVIDER)
+async function providers(db: Opened['db']['pool'], inUse: string[]): Promise<Check[]> {
+  const rows = await listProviders(db, inUse)
   const name = 'provider'
   return rows.map(row => {
     if (row.state === 'closed') return { name, state: 'ok', detail: `${row.name} works${rateOf(row.ratePerSecond)}` }
@@ -158,31 +145,6 @@ function backlog({ waiting, oldestWaitingSeconds, unknown }: Health): Check {
   const oldest = oldestWaitingSeconds === null ? '' : `, the oldest for ${Math.round(oldestWaitingSeconds)} s`
   const detail = `${waiting} ready${oldest}; ${unknown} of unknown outcome`
   return { name: 'backlog', state: (oldestWaitingSeconds ?? 0) > OLD_SECONDS ? 'warning' : 'ok', detail }
-}
-
-/** Without them SENT is the last that is ever known of an e-mail, and nothing suppresses. */
-function eventSettings(config: Config): Check[] {
-  const name = 'events'
-  const missing: Check[] = []
-  const uses = (provider: string) => config.EMAIL_PROVIDER.some(entry => entry.split(':')[0] === provider)
-  const say = (setting: string, what: string) =>
-    missing.push({ name, state: 'warning', detail: `${setting} is not set: ${what}` })
-  if (uses('ses') && !config.SNS_TOPIC_ARNS)
-    say('SNS_TOPIC_ARNS', 'bounces and complaints of Amazon SES are not heard of')
-  if (uses('ses') && config.SNS_TOPIC_ARNS && !config.SES_CONFIGURATION_SET)
-    say('SES_CONFIGURATION_SET', 'only notifications of the identity come, without Send events and tags')
-  if (uses('resend') && !config.RESEND_WEBHOOK_SECRET)
-    say('RESEND_WEBHOOK_SECRET', 'bounces and complaints of Resend are not heard of')
-  const unsigned = (config.SNS_TOPIC_ARNS ?? []).filter(
-    arn => config.SNS_REGIONS && !config.SNS_REGIONS.includes(arn.split(':')[3]!),
-  )
-  if (unsigned.length > 0)
-    missing.push({
-      name,
-      state: 'failed',
-      detail: `SNS_REGIONS lacks the region of ${unsigned.join(', ')}: it is refused`,
-    })
-  return missing
 }
 
 function inboxOf({ waiting, oldestSeconds }: InboxState): Check {

@@ -14,6 +14,7 @@ import {
   UsageError,
   withStorage,
 } from './command.ts'
+import { readInUse } from './in-use.ts'
 
 export const emailCommand: Command = {
   summary: 'show, explain and cancel e-mails',
@@ -47,7 +48,8 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', (opened: Opened, outboxId: 
   },
   async explain({ db, config }, outboxId) {
     const email = await known(db.pool, outboxId)
-    const explanation = explainEmail(email, await findWhereabouts(db.pool, outboxId, config.EMAIL_PROVIDER))
+    const { providers } = await readInUse(db.pool, config)
+    const explanation = explainEmail(email, await findWhereabouts(db.pool, outboxId, providers))
     return {
       json: explanation,
       lines: [explanation.summary, ...(explanation.next ? [`Next: ${explanation.next}`] : [])],

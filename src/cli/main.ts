@@ -1,3 +1,4 @@
+import { loadEnvFile } from '../config.ts'
 import { hasFlag, readInput } from './arguments.ts'
 import { type Command, UsageError } from './command.ts'
 import { COMMANDS } from './commands.ts'
@@ -19,7 +20,11 @@ async function main([first = 'help', ...rest]: string[]): Promise<number> {
     const command = commandOf(first)
     usage = usageOf(first, command)
     if (hasFlag(rest, '--help', '-h')) return help(first, json)
-    const answer = await command.run(readInput(rest, command))
+    const input = readInput(rest, command)
+    const envFile = loadEnvFile()
+    // A start says it in its log.
+    if (envFile && first !== 'start') console.error(`Settings are read from ${envFile}`)
+    const answer = await command.run({ ...input, envFile })
     return answer ? printAnswer(answer, json) : 0
   } catch (error) {
     return printFailure(error, json, usage)

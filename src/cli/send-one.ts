@@ -7,6 +7,7 @@ import { type AcceptDeps, acceptEmails } from '../pipeline/accept-email.ts'
 import { HtmlChecker } from '../pipeline/html-check.ts'
 import { type Answer, CommandFailed, UsageError, withStorage } from './command.ts'
 import { known } from './company.ts'
+import { asTheGatewayAccepts } from './in-use.ts'
 
 /** Accepts one e-mail as the door does, in the name of a company. */
 export function sendOne(given: Record<string, string>, idOrName: string, test: boolean): Promise<Answer | null> {
@@ -14,7 +15,7 @@ export function sendOne(given: Record<string, string>, idOrName: string, test: b
   return withStorage(async ({ db, config }) => {
     const company = await known(db, idOrName)
     const html = new HtmlChecker(config.hashPepper)
-    const accept = makeAccept(config, db, html, () => {})
+    const accept = makeAccept(await asTheGatewayAccepts(db.pool, config), db, html, () => {})
     try {
       return await send(accept, company, body, test)
     } finally {

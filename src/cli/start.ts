@@ -36,11 +36,12 @@ export const startCommand: Command = {
       help: 'mail that was for a real provider may go to the local inbox from now on',
     },
   },
-  async run({ values }) {
+  async run({ values, envFile }) {
     const role = (text(values, 'role') ?? 'all') as Role
     if (!ROLES.includes(role)) throw new UsageError('--role must be api, worker or all')
     const config = loadConfig()
     const log = makeLog({ level: config.LOG_LEVEL, pretty: process.stdout.isTTY === true })
+    if (envFile) log.info(`Settings are read from ${envFile}; variables of the environment win`)
     const stop = watchForStop(log)
     const started: Started = {}
     const starting = start({ config, role, allowCapture: values['allow-capture'] === true, log, stop }, started)

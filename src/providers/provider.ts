@@ -45,5 +45,7 @@ export type Provider = {
   send(message: OutgoingMessage, signal: AbortSignal): Promise<SendResult>
   /** Where the provider can be asked. */
   learnQuota?(signal: AbortSignal): Promise<ProviderQuota>
+  /** Connects and authenticates, and sends nothing. Answers what it found; rejects with what is wrong. */
+  probe?(signal: AbortSignal): Promise<string>
   close(): Promise<void>
 }

@@ -16,6 +16,14 @@ export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): P
   return {
     name: 'resend',
     recognisesAttempts: true,
+    async probe(signal) {
+      const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/domains`, { headers, redirect: 'error', signal })
+      const { name, message } = parseAnswer(await readAnswer(response))
+      if (response.ok) return 'the API key is accepted'
+      // A key for sending only is recognised, and refused here for that reason alone.
+      if (name === 'restricted_api_key') return 'the API key is accepted, for sending only'
+      throw new Error(`${name ?? `HTTP ${response.status}`}: ${message ?? 'the API key is not accepted'}`)
+    },
     // fetch's connections belong to the process, and idle ones do not hold it.
     close: async () => {},
     async send(message, signal) {

@@ -45,6 +45,11 @@ export function sesProvider(options: SesOptions): Provider {
     async learnQuota(signal) {
       return toQuota(await orAborted(client.send(new GetAccountCommand(), { abortSignal: signal }), signal))
     },
+    async probe(signal) {
+      const quota = toQuota(await orAborted(client.send(new GetAccountCommand(), { abortSignal: signal }), signal))
+      if (quota.paused) throw new Error(quota.paused)
+      return `the account answers${quota.recipientsPerSecond === null ? '' : `, ${quota.recipientsPerSecond} recipients per second`}`
+    },
     close: async () => client.destroy(),
   }
 }

@@ -8,7 +8,7 @@ import { MAX_ANSWER_BYTES } from './answer.ts'
 import { bareAddress, composeMime, messageIdOf } from './mime.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
 import { SmtpPool } from './smtp-pool.ts'
-import type { SmtpError, SmtpProgress, SmtpSettings } from './smtp-session.ts'
+import { type SmtpError, type SmtpProgress, SmtpSession, type SmtpSettings } from './smtp-session.ts'
 import { timedOut } from './thrown.ts'
 
 export type SmtpOptions = {
@@ -25,11 +25,17 @@ const CONNECT_MS = 15_000
 const SILENCE_MS = 60_000
 
 export function smtpProvider({ url, maxConnections = MAX_CONNECTIONS }: SmtpOptions): Provider {
-  const pool = new SmtpPool(smtpSettings(url), maxConnections)
+  const settings = smtpSettings(url)
+  const pool = new SmtpPool(settings, maxConnections)
   return {
     name: 'smtp',
     recognisesAttempts: false,
     send: (message, signal) => sendOnce(pool, message, signal),
+    async probe(signal) {
+      const session = await SmtpSession.open(settings, signal)
+      await session.quit()
+      return settings.auth ? 'the relay answers and accepts the login' : 'the relay answers; SMTP_URL has no login'
+    },
     close: () => pool.close(),
   }
 }

@@ -95,9 +95,11 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
     if (await desk.answerControl(request, response, body => control(body))) return
     desk.arrived(response)
     const given = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
-    if (`${request.method} ${request.url}` !== 'POST /emails') return refuse(response, 404, 'not_found')
+    const route = `${request.method} ${request.url}`
+    if (!['POST /emails', 'GET /domains'].includes(route)) return refuse(response, 404, 'not_found')
     if (!given) return refuse(response, 401, 'missing_api_key')
     if (apiKey && given !== apiKey) return refuse(response, 403, 'invalid_api_key')
+    if (route === 'GET /domains') return answerJson(response, 200, { object: 'list', data: [] })
     return sendEmail(request, response)
   }, port)
 

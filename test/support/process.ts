@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Role } from '../../src/config.ts'
 import { openEmbeddedPostgres } from '../../src/db/embedded/index.ts'
@@ -154,7 +155,8 @@ function environment(env: Record<string, string> = {}): Record<string, string> {
   return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env }
 }
 
-function launch(args: string[], { env, cwd = ROOT }: Environment): ChildProcess {
+/** Not in the clone: whoever runs the tests may have a .env there. */
+function launch(args: string[], { env, cwd = tmpdir() }: Environment): ChildProcess {
   // A group of its own, so that a signal for the group does not meet the test.
   const child = spawn(process.execPath, [BIN, ...args], { cwd, env: environment(env), detached: true })
   children.add(child)

@@ -1,0 +1,2 @@
+/** One line of `doctor`. */
+export type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }

@@ -1,0 +1,40 @@
+import type { Config } from '../config.ts'
+import type { Provider } from '../providers/provider.ts'
+import type { Check } from './doctor-check.ts'
+
+const PROBE_MS = 20_000
+
+/** Connects to every provider in use and logs in; sends nothing. Only a shell with their credentials can. */
+export async function probeChecks(providers: string[], config: Config): Promise<Check[]> {
+  const real = providers.filter(entry => entry !== 'capture')
+  if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
+  const { makeProvider } = await import('../main-providers.ts')
+  return Promise.all(real.map(entry => probe(entry, config, makeProvider)))
+}
+
+async function probe(
+  entry: string,
+  config: Config,
+  makeProvider: (entry: string, config: Config) => Promise<Provider>,
+): Promise<Check> {
+  const name = 'probe'
+  const setting = missingSetting(entry, config)
+  if (setting) return { name, state: 'warning', detail: `${entry} is not tried: ${setting} is not set in this shell` }
+  const provider = await makeProvider(entry, config)
+  try {
+    const found = await provider.probe!(AbortSignal.timeout(PROBE_MS))
+    return { name, state: 'ok', detail: `${entry}: ${found}` }
+  } catch (error) {
+    const { name: kind, message } = error as Error
+    const why = kind === 'TimeoutError' || kind === 'AbortError' ? `no answer within ${PROBE_MS / 1000} s` : message
+    return { name, state: 'failed', detail: `${entry}: ${why || kind}` }
+  } finally {
+    await provider.close()
+  }
+}
+
+function missingSetting(entry: string, config: Config): string | null {
+  if (entry === 'smtp') return config.SMTP_URL ? null : 'SMTP_URL'
+  if (entry === 'resend') return config.RESEND_API_KEY ? null : 'RESEND_API_KEY'
+  return entry.includes(':') || config.AWS_REGION ? null : 'AWS_REGION'
+}
