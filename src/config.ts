@@ -153,6 +153,11 @@ export const settingsSchema = z.object({
   SUPPRESSION_SCOPE: z.enum(SUPPRESSION_SCOPES).default('global'),
   /** Companies choose where webhooks go; a gateway must not be talked into calling its own network. */
   WEBHOOK_ALLOW_PRIVATE: flag.default(false),
+  /** Metrics name companies and volumes. Not set: whoever reaches the port may read them. */
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 characters without spaces; make one with: openssl rand -hex 32')
+    .optional(),
 })
 
 export type Settings = z.infer<typeof settingsSchema>

@@ -181,6 +181,7 @@ async function startApi(
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
     onLoginRefused: logins.refused,
+    metricsToken: config.METRICS_TOKEN,
     version: VERSION,
   })
   const stop = async () => {

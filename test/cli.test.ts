@@ -75,6 +75,16 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
     if (beside) expect(await sendOverHttp(acme.apiKey)).toMatchObject({ status: 202 })
   })
 
+  test.sequential('what a company is called cannot give orders to the terminal', async () => {
+    const told = await lines('company', 'create', 'Evil\u001b[2J\u009b31m\u202e\nOK')
+    expect(told).toContain('Company Evil[2J31m OK (')
+    expect(await lines('company', 'list')).not.toMatch(/[^\P{Cc}\n]|\u202e/u)
+    const known = await json<Company[]>('company', 'list')
+    expect(known.map(one => one.name)).toContain('Evil\u001b[2J\u009b31m\u202e\nOK')
+    const { stderr } = await runGateway(['company', 'update', 'Nobody\u001b[2J'], { env })
+    expect(stderr).toContain('"Nobody[2J"')
+  })
+
   test.sequential('company update changes what is named and nothing else', async () => {
     const options = ['--weight', '5', '--rate', '0.5', '--retry-policy', 'steps', '--from-domains', 'acme.example']
     const first = await json<Company>('company', 'update', 'acme', ...options)
@@ -103,7 +113,7 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
     expect(keys.find(one => one.keyId === reading.keyId)).toMatchObject(ci)
     expect(JSON.stringify(keys)).not.toContain(live.apiKey.split('_')[3])
     const listed = await lines('key', 'list')
-    expect(listed.trim().split('\n')).toHaveLength(beside ? 6 : 5)
+    expect(listed.trim().split('\n')).toHaveLength(beside ? 7 : 6)
     expect(listed).toMatch(new RegExp(`${live.keyId}.* company acme \\(`))
     if (beside) expect(await sendOverHttp(reading.apiKey)).toMatchObject({ status: 403 })
   })

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { validateDLQEntry } from '../src/contracts/dlq.ts'
@@ -240,6 +240,19 @@ describe('dlq export', () => {
     expect(idsOf(entriesIn(await readFile(file, 'utf8')))).toHaveLength(COUNT)
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(await cli.fails(1, 'dlq', 'export', '--out', '/nonexistent/dead.jsonl')).toContain('cannot be written')
+  })
+
+  test('follows no link, neither under the name itself nor under that of the unfinished file', async () => {
+    const folder = await makeDataDir()
+    const victim = join(folder, 'victim')
+    await writeFile(victim, 'mine')
+    await symlink(victim, join(folder, 'dead.jsonl'))
+    const said = await cli.fails(1, 'dlq', 'export', '--company', name, '--out', join(folder, 'dead.jsonl'))
+    expect(said).toContain('is a link, which is not followed')
+    await symlink(victim, join(folder, 'other.jsonl.part'))
+    await cli.json('dlq', 'export', '--company', name, '--out', join(folder, 'other.jsonl'))
+    expect(await readFile(victim, 'utf8')).toBe('mine')
+    expect(await cli.fails(1, 'dlq', 'export', '--out', folder)).toContain('is not a file')
   })
 
   test('to a reader that has seen enough ends quietly', async () => {

@@ -118,17 +118,21 @@ describe.each(DOCUMENTS)('%s', (_name, newDocument) => {
     for (const owner of owners) await sendOk(gateway, owner, { recipient: { cpfCnpj: document.written } })
     const kept = await rows(
       gateway,
-      'select cpf_cnpj_cipher as cipher, cpf_cnpj_hash as hash from recipients where company_id = any($1)',
+      'select company_id, cpf_cnpj_cipher as cipher, cpf_cnpj_hash as hash from recipients where company_id = any($1)',
       [owners.map(owner => owner.companyId)],
     )
     expect(kept).toHaveLength(2)
     const ring = keyRing([SHARED_SECRETS.ENCRYPTION_KEY])
     const hash = createHmac('sha256', SHARED_SECRETS.HASH_PEPPER).update(document.bare).digest('hex')
     for (const row of kept) {
-      expect(decrypt(row.cipher, ring)).toBe(document.bare)
+      const place = { companyId: row.company_id, column: 'recipients.cpf_cnpj' } as const
+      expect(decrypt(row.cipher, ring, place)).toBe(document.bare)
       expect(row.hash).toBe(hash)
-      expect(() => decrypt(row.cipher, keyRing(['ab'.repeat(32)]))).toThrow()
+      expect(() => decrypt(row.cipher, keyRing(['ab'.repeat(32)]), place)).toThrow()
     }
+    const [mine, other] = kept
+    const swapped = { companyId: other.company_id, column: 'recipients.cpf_cnpj' } as const
+    expect(() => decrypt(mine.cipher, ring, swapped)).toThrow()
     expect(kept[0].cipher.equals(kept[1].cipher)).toBe(false)
   })
 

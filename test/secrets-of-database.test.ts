@@ -8,6 +8,7 @@ import { atCleanUp, cleanUp, makeDataDir, makeDataDirWithCluster, runGateway, sp
 
 afterAll(cleanUp)
 
+const PLACE = { companyId: '01890000-0000-7000-8000-000000000001', column: 'recipients.cpf_cnpj' } as const
 const [OLD_KEY, NEW_KEY] = ['0a'.repeat(32), '0b'.repeat(32)]
 const PEPPER = 'the pepper of this database, for ever'
 const OTHER_PEPPER = 'another pepper, from another machine'
@@ -57,7 +58,7 @@ test.concurrent('another HASH_PEPPER is refused in a sentence that names it, and
 
 test.concurrent('a list of keys without the one that data need is refused; a rotation is not', async () => {
   const { right, client } = await scene()
-  const cipher = encrypt('12345678909', keyRing([OLD_KEY]))
+  const cipher = encrypt('12345678909', keyRing([OLD_KEY]), PLACE)
   await client.query(
     `insert into recipients (recipient_id, company_id, identity, cpf_cnpj_cipher)
      select gen_random_uuid(), company_id, 'x', $1 from companies`,
@@ -68,7 +69,7 @@ test.concurrent('a list of keys without the one that data need is refused; a rot
   expect(await runGateway(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
   expect(await runGateway(['key', 'list'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
   // The new key encrypts from now on: who has only the old one could not read what the others write.
-  await client.query(`update recipients set cpf_cnpj_cipher = $1`, [encrypt('12345678909', keyRing([NEW_KEY]))])
+  await client.query(`update recipients set cpf_cnpj_cipher = $1`, [encrypt('12345678909', keyRing([NEW_KEY]), PLACE)])
   expect(await runGateway(['migrate'], { env: right })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^ENCRYPTION_KEY lacks/),
@@ -87,7 +88,7 @@ test.concurrent('a database of an older version is not taken over with a key tha
   await client.query(
     `insert into recipients (recipient_id, company_id, identity, cpf_cnpj_cipher)
      select gen_random_uuid(), company_id, 'x', $1 from companies`,
-    [encrypt('12345678909', keyRing([OLD_KEY]))],
+    [encrypt('12345678909', keyRing([OLD_KEY]), PLACE)],
   )
   const { code, stderr } = await runGateway(['migrate'], { env: { ...right, ENCRYPTION_KEY: NEW_KEY } })
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^ENCRYPTION_KEY lacks/) })

@@ -14,19 +14,24 @@ export async function makeEndpoints(
   counts: Record<Kind, number>,
 ): Promise<void> {
   const keys = keyRing(encryptionKeys)
-  await db.pool.query(
-    `insert into companies (company_id, name) select gen_random_uuid(), 'company-' || n from generate_series(1, $1::int) n`,
+  const { rows } = await db.pool.query<{ company_id: string }>(
+    `insert into companies (company_id, name) select gen_random_uuid(), 'company-' || n from generate_series(1, $1::int) n
+     returning company_id`,
     [COMPANIES],
+  )
+  const companies = rows.map(row => row.company_id)
+  const ciphers = companies.map(companyId =>
+    encrypt(makeWebhookSecret(), keys, { companyId, column: 'webhook_endpoints.secret' }),
   )
   for (const [kind, count] of Object.entries(counts) as [Kind, number][]) {
     await db.pool.query(
       `with made as (
          insert into webhook_endpoints (endpoint_id, company_id, url, event_types, secret_cipher)
-         select gen_random_uuid(), (select company_id from companies where name = 'company-' || (n % $4::int + 1)), $2::text || n,
-           array['email.sent'], $3 from generate_series(1, $1::int) n returning endpoint_id
+         select gen_random_uuid(), ($4::uuid[])[n % $5::int + 1], $2::text || n,
+           array['email.sent'], ($3::bytea[])[n % $5::int + 1] from generate_series(1, $1::int) n returning endpoint_id
        )
        insert into webhook_state (endpoint_id) select endpoint_id from made`,
-      [count, `${receiverUrls[kind]}/${kind}/`, encrypt(makeWebhookSecret(), keys), COMPANIES],
+      [count, `${receiverUrls[kind]}/${kind}/`, ciphers, companies, COMPANIES],
     )
   }
 }

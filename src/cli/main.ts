@@ -38,7 +38,7 @@ function commandOf(name: string): Command {
 
 function help(name: string | undefined, json: boolean): number {
   const text = name === undefined || name === 'help' ? overview(COMMANDS) : helpOf(commandOf(name))
-  return printAnswer({ json: { usage: text }, lines: [text] }, json)
+  return printAnswer({ json: { usage: text }, lines: text.split('\n') }, json)
 }
 
 function version(json: boolean): number {

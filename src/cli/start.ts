@@ -12,6 +12,7 @@ import { within } from '../pipeline/within.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
 import { type StopWatch, watchForStop } from './stop-watch.ts'
+import { visibleText } from './terminal.ts'
 import { programVersion } from './version.ts'
 
 /** What is under way may finish in this time: a little more than the longest attempt. */
@@ -81,7 +82,7 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   started.membership = membership
   // Shown before the port is open: a start that fails after this would otherwise have made a key that nobody knows.
   const first = await prepareFirstUse(config, storage)
-  for (const line of secretLines(config, first)) console.log(line)
+  for (const line of secretLines(config, first)) console.log(visibleText(line))
   if (stop.now()) return
   // Loaded here: every other command starts in half the time without it.
   const [{ startGateway }, { makeProviders }] = await Promise.all([
@@ -95,7 +96,7 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
       `API at ${gateway.url}, documentation at ${gateway.url}/docs, captured e-mails at ${gateway.url}/admin/inbox`,
     )
   else log.info('Sending the e-mails of this database')
-  for (const line of firstCurl(gateway.url, first)) console.log(line)
+  for (const line of firstCurl(gateway.url, first)) console.log(visibleText(line))
 }
 
 const told = (providers: string[]) =>

@@ -37,6 +37,7 @@ export type AppDeps = SendRouteDeps &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
+    metricsToken?: string | undefined
     version: string
   }
 

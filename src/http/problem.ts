@@ -10,6 +10,7 @@ const PROBLEMS = {
   INVALID_EVENT: [400, 'This is no event of the provider'],
   UNAUTHENTICATED: [401, 'A valid API key is required'],
   ADMIN_UNAUTHENTICATED: [401, 'Administrator name and password are required'],
+  METRICS_UNAUTHENTICATED: [401, 'The metrics need the token of METRICS_TOKEN'],
   EVENT_UNAUTHENTICATED: [401, 'Raw messages need the password of the subscription'],
   INSUFFICIENT_SCOPE: [403, 'This API key may not do that'],
   FROM_NOT_ALLOWED: [403, 'The sender is not allowed for this company'],

@@ -1,3 +1,5 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { rateOf } from '../contracts/reputation.ts'
 import { listCounters } from '../db/counters.ts'
@@ -51,7 +53,9 @@ async function snapshot(
   return { ...health, counters, providers, sendRequests, suppressionSize, suppressions, inbox, standings, webhooks }
 }
 
-export function operationRoutes(app: App, { db, providers }: { db: Database; providers: string[] }): void {
+export type OperationRouteDeps = { db: Database; providers: string[]; metricsToken?: string | undefined }
+
+export function operationRoutes(app: App, { db, providers, metricsToken }: OperationRouteDeps): void {
   const countSuppressions = remember(SIZE_KEEP_MS, () => countActive(db.pool))
   const metrics = makeMetrics(() => snapshot(db, providers, countSuppressions))
 
@@ -79,13 +83,26 @@ export function operationRoutes(app: App, { db, providers }: { db: Database; pro
   app.get(
     '/metrics',
     {
+      ...(metricsToken !== undefined && { onRequest: requireToken(metricsToken) }),
       schema: {
-        summary: 'For Prometheus',
+        summary: 'For Prometheus; with METRICS_TOKEN set, needs it as Authorization: Bearer',
         ...open,
         produces: ['text/plain'],
-        response: { 200: z.string(), ...problemAnswers(503) },
+        response: { 200: z.string(), ...problemAnswers(401, 503) },
       },
     },
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
   )
 }
+
+/** Digests, because they have one length: the comparison tells nothing about the token, not even how long it is. */
+function requireToken(token: string) {
+  const expected = digest(token)
+  return async (request: FastifyRequest): Promise<void> => {
+    const [, given = ''] = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? []
+    if (!timingSafeEqual(digest(given), expected))
+      throw new Problem('METRICS_UNAUTHENTICATED', { headers: { 'www-authenticate': 'Bearer realm="metrics"' } })
+  }
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest()

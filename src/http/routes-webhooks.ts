@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Owner } from '../contracts/api-key.ts'
-import { encrypt, type KeyRing } from '../contracts/encryption.ts'
+import { type CipherPlace, encrypt, type KeyRing } from '../contracts/encryption.ts'
 import { makeWebhookSecret } from '../contracts/webhook-signature.ts'
 import {
   DELIVERY_STATUSES,
@@ -81,7 +81,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
           url: body.url,
           description: body.description ?? null,
           eventTypes: body.eventTypes,
-          secretCipher: encrypt(secret, webhooks.keys),
+          secretCipher: encrypt(secret, webhooks.keys, secretOf(request)),
         },
         WEBHOOK_LIMITS.ENDPOINTS,
       )
@@ -162,7 +162,7 @@ export function webhookRoutes(app: App, { db, keys, pepper, webhooks }: WebhookR
     async request => {
       const { id } = uuidParams(request.params)
       const secret = makeWebhookSecret()
-      const cipher = encrypt(secret, webhooks.keys)
+      const cipher = encrypt(secret, webhooks.keys, secretOf(request))
       const rotated = await rotateSecret(db.pool, ownerOf(request), id, cipher, WEBHOOK_LIMITS.OVERLAP_HOURS)
       if (!rotated) throw new Problem('NOT_FOUND')
       return { ...rotated, secret }
@@ -254,6 +254,11 @@ function uuidParams(given: unknown): { id: string } {
   const { id } = given as { id: string }
   if (!z.uuid().safeParse(id).success) throw new Problem('NOT_FOUND')
   return { id }
+}
+
+/** What the secret is sealed to. */
+function secretOf(request: FastifyRequest): CipherPlace {
+  return { companyId: request.key!.companyId, column: 'webhook_endpoints.secret' }
 }
 
 function refuseUrl(url: string, allowPrivate: boolean): void {

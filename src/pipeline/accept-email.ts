@@ -171,7 +171,7 @@ export function addressKey(hash: string): string {
   return BigInt.asIntN(64, BigInt(`0x${hash.slice(7, 23)}`)).toString()
 }
 
-function personOf(body: SendBody, { test }: Caller, deps: AcceptDeps): DraftPerson {
+function personOf(body: SendBody, { companyId, test }: Caller, deps: AcceptDeps): DraftPerson {
   const { recipientId, externalId, cpfCnpj, cpfCnpjHash, razaoSocial, nome } = body.recipient!
   const documentHash = cpfCnpj ? hashDocument(cpfCnpj, deps.pepper) : (cpfCnpjHash ?? null)
   const email = body.to.normalised
@@ -186,7 +186,9 @@ function personOf(body: SendBody, { test }: Caller, deps: AcceptDeps): DraftPers
     identity: `${test ? 'test:' : ''}${identity}`,
     externalId: externalId ?? null,
     cpfCnpjHash: documentHash,
-    cpfCnpjCipher: cpfCnpj ? encrypt(normaliseDocument(cpfCnpj), deps.keys).toString('base64') : null,
+    cpfCnpjCipher: cpfCnpj
+      ? encrypt(normaliseDocument(cpfCnpj), deps.keys, { companyId, column: 'recipients.cpf_cnpj' }).toString('base64')
+      : null,
     razaoSocial: razaoSocial ?? null,
     nome: nome ?? null,
     email,

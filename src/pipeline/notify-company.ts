@@ -11,11 +11,12 @@ import type { Post, Posted } from './webhook-post.ts'
 export type NotifyDeps = { post: Post; readSecret: ReadSecret; random: () => number; now: () => Date }
 
 /** The secret that signs, of what is stored. Throws when the key that it was encrypted with is gone. */
-export type ReadSecret = (cipher: Buffer) => string
+export type ReadSecret = (cipher: Buffer, companyId: string) => string
 
 export type Notified = { delivery: ClaimedDelivery; posted: Posted; verdict: AttemptVerdict; body: string }
 
 const REMEMBERED_SECRETS = 5_000
+const UUID_CHARS = 36
 const USER_AGENT = 'Email-Gateway-Webhooks/1'
 
 /** Step 5 of the line: what became of an e-mail, told to its company. One attempt, from the body to the verdict. */
@@ -32,9 +33,10 @@ export async function notifyCompany(
 }
 
 /** null: the key that they were encrypted with is gone from ENCRYPTION_KEY. It may come back, as a receiver may. */
-function readSecrets({ secretCipher, previousCipher }: ClaimedDelivery, read: ReadSecret): string[] | null {
+function readSecrets({ secretCipher, previousCipher, companyId }: ClaimedDelivery, read: ReadSecret): string[] | null {
   try {
-    return previousCipher ? [read(secretCipher), read(previousCipher)] : [read(secretCipher)]
+    const ciphers = previousCipher ? [secretCipher, previousCipher] : [secretCipher]
+    return ciphers.map(cipher => read(cipher, companyId))
   } catch {
     return null
   }
@@ -42,8 +44,11 @@ function readSecrets({ secretCipher, previousCipher }: ClaimedDelivery, read: Re
 
 /** An endpoint signs with one secret for months. */
 export function secretReader(keys: KeyRing): ReadSecret {
-  const read = remembering(REMEMBERED_SECRETS, (box: string) => decrypt(Buffer.from(box, 'latin1'), keys))
-  return cipher => read(cipher.toString('latin1'))
+  const read = remembering(REMEMBERED_SECRETS, (key: string) => {
+    const [companyId, box] = [key.slice(0, UUID_CHARS), Buffer.from(key.slice(UUID_CHARS), 'latin1')]
+    return decrypt(box, keys, { companyId, column: 'webhook_endpoints.secret' })
+  })
+  return (cipher, companyId) => read(companyId + cipher.toString('latin1'))
 }
 
 const UNSIGNED: Posted = { status: null, error: 'SECRET_UNREADABLE', retryAfterMs: null, answer: '', durationMs: 0 }
