@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import type { Provider } from '../providers/provider.ts'
+import type { makeProvider } from '../main-providers.ts'
 import type { Check } from './doctor-check.ts'
 
 const PROBE_MS = 20_000
@@ -8,19 +8,15 @@ const PROBE_MS = 20_000
 export async function probeChecks(providers: string[], config: Config): Promise<Check[]> {
   const real = providers.filter(entry => entry !== 'capture')
   if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
-  const { makeProvider } = await import('../main-providers.ts')
-  return Promise.all(real.map(entry => probe(entry, config, makeProvider)))
+  const { makeProvider: make } = await import('../main-providers.ts')
+  return Promise.all(real.map(entry => probe(entry, config, make)))
 }
 
-async function probe(
-  entry: string,
-  config: Config,
-  makeProvider: (entry: string, config: Config) => Promise<Provider>,
-): Promise<Check> {
+async function probe(entry: string, config: Config, make: typeof makeProvider): Promise<Check> {
   const name = 'probe'
   const setting = missingSetting(entry, config)
   if (setting) return { name, state: 'warning', detail: `${entry} is not tried: ${setting} is not set in this shell` }
-  const provider = await makeProvider(entry, config)
+  const provider = await make(entry, config)
   try {
     const found = await provider.probe!(AbortSignal.timeout(PROBE_MS))
     return { name, state: 'ok', detail: `${entry}: ${found}` }
