@@ -1,8 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { driverUrl } from './connection-url.ts'
 import type { Queryable } from './pool.ts'
 
 const CONNECT_MS = 5_000
+/** Nothing is ever sent over a connection that listens, so it has to be asked whether it is still there. */
+const ASK_EVERY_MS = 30_000
+const ANSWER_MS = 5_000
+const END_MS = 1_000
 
 /** Something became ready: an e-mail to send, a webhook to deliver. */
 export type Bell = 'email_ready' | 'webhook_ready'
@@ -21,6 +26,7 @@ export function hearBells(
   ringer: string,
   onRing: Record<Bell, () => void>,
   onError: (error: Error) => void,
+  askEveryMs = ASK_EVERY_MS,
 ): () => Promise<void> {
   const bells = Object.keys(onRing) as Bell[]
   let client: pg.Client | null = null
@@ -33,25 +39,36 @@ export function hearBells(
       application_name: 'email-gateway-bell',
       keepAlive: true,
       connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: ANSWER_MS,
     })
     client = fresh
     fresh.on('notification', ({ channel, payload }) => {
       if (payload !== ringer) onRing[channel as Bell]?.()
     })
-    fresh.on('error', error => {
-      onError(error)
-      again()
-    })
+    fresh.on('error', lost)
     fresh.on('end', again)
     try {
       await fresh.connect()
       await fresh.query(bells.map(bell => `listen ${bell}`).join(';'))
       // What rang while nobody listened.
       for (const bell of bells) onRing[bell]()
+      await askWhileOpen(fresh)
     } catch (error) {
-      onError(error as Error)
-      again()
+      lost(error as Error)
     }
+  }
+
+  async function askWhileOpen(listening: pg.Client): Promise<void> {
+    for (;;) {
+      await sleep(askEveryMs, null, { ref: false })
+      if (stopped || timer || client !== listening) return
+      await listening.query('select 1')
+    }
+  }
+
+  function lost(error: Error): void {
+    onError(error)
+    again()
   }
 
   function again(): void {
@@ -69,6 +86,7 @@ export function hearBells(
     stopped = true
     clearTimeout(timer)
     client?.removeAllListeners().on('error', () => {})
-    await client?.end().catch(() => {})
+    // A half-open connection never says that it has ended.
+    await Promise.race([client?.end().catch(() => {}), sleep(END_MS, null, { ref: false })])
   }
 }

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { DatabaseClock } from './clock.ts'
 import { driverUrl } from './connection-url.ts'
 import { applySettings, limitedTo, type SessionSettings } from './session-settings.ts'
+import { answerCheck, dropIdleAfterSilence } from './silent-connections.ts'
 
 export type Database = {
   /** Short, prepared, batched statements. */
@@ -18,6 +19,8 @@ export type Database = {
   courier: pg.Pool
   /** For ids and for every decision that depends on the time. */
   clock: DatabaseClock
+  /** Known within two seconds, whatever hangs. */
+  isAnswering(): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -53,11 +56,13 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
   const onLost = (error: Error) => void (closing || onIdleError(error))
   const pools = [pool, hot, courier, ...Object.values(line)]
   for (const one of pools) one.on('error', onLost)
+  dropIdleAfterSilence(pools)
   const close = async () => {
     closing = true
     await Promise.all(pools.map(one => one.end()))
   }
-  return { hot, line, pool, courier, clock: new DatabaseClock(() => readTimeMs(pool)), close }
+  const clock = new DatabaseClock(() => readTimeMs(pool))
+  return { hot, line, pool, courier, clock, isAnswering: answerCheck(pool, pools), close }
 }
 
 /**

@@ -71,12 +71,9 @@ export function operationRoutes(app: App, { db, providers, metricsToken }: Opera
     '/health/ready',
     { schema: { summary: 'It can accept e-mails', ...open, response: { 200: healthSchema, ...problemAnswers(503) } } },
     async () => {
-      try {
-        await db.pool.query('select 1')
-        return { status: 'ok' as const }
-      } catch {
-        throw new Problem('DATABASE_UNAVAILABLE', { headers: { 'retry-after': '1' } })
-      }
+      if (await db.isAnswering()) return { status: 'ok' as const }
+      const detail = 'Postgres did not answer in time; nothing can be accepted.'
+      throw new Problem('DATABASE_UNAVAILABLE', { detail, headers: { 'retry-after': '1' } })
     },
   )
 
