@@ -62,7 +62,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     await Promise.all(pools.map(one => one.end()))
   }
   const clock = new DatabaseClock(() => readTimeMs(pool))
-  return { hot, line, pool, courier, clock, isAnswering: answerCheck(pool, pools), close }
+  return { hot, line, pool, courier, clock, isAnswering: answerCheck([pool, hot], pools), close }
 }
 
 /**

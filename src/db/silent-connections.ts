@@ -29,24 +29,28 @@ export function dropIdle(pools: pg.Pool[]): void {
 const QUESTION_MS = 800
 
 /**
- * Whether Postgres answers, known within two seconds whatever hangs. Where it does after an open connection was silent, the other
- * open ones are taken for half-open and dropped: no e-mail has to find out about them.
+ * Whether Postgres answers in each of the pools `asked`, known within two seconds whatever hangs. Where it does after an open
+ * connection was silent, the other open ones are taken for half-open and dropped: no e-mail has to find out about them.
  */
-export function answerCheck(pool: pg.Pool, all: pg.Pool[]): () => Promise<boolean> {
+export function answerCheck(asked: pg.Pool[], all: pg.Pool[]): () => Promise<boolean> {
   let wasSilent = false
   return async () => {
-    let isAnswering = await answersWithin(QUESTION_MS, pool)
-    if (!isAnswering) {
+    let silent = await silentOf(asked)
+    if (silent.length > 0) {
       wasSilent = true
-      dropIdle([pool])
-      isAnswering = await answersWithin(QUESTION_MS, pool)
+      dropIdle(silent)
+      silent = await silentOf(silent)
     }
-    if (isAnswering && wasSilent) {
-      wasSilent = false
-      dropIdle(all)
-    }
-    return isAnswering
+    if (silent.length > 0) return false
+    if (wasSilent) dropIdle(all)
+    wasSilent = false
+    return true
   }
+}
+
+async function silentOf(pools: pg.Pool[]): Promise<pg.Pool[]> {
+  const answers = await Promise.all(pools.map(pool => answersWithin(QUESTION_MS, pool)))
+  return pools.filter((_, index) => !answers[index])
 }
 
 /** A connection that is late is closed, so that questions do not fill the pool with connections that hang. */
