@@ -37,6 +37,7 @@ const PROBLEMS = {
   TOO_MANY_LOGINS: [429, 'Too many logins that failed, or too many at once'],
   HEADERS_TOO_LARGE: [431, 'The headers are too large'],
   INTERNAL_ERROR: [500, 'Something went wrong on our side'],
+  SERVER_BUSY: [503, 'Too much is being received at once; repeat the request'],
   EVENTS_NOT_SET_UP: [503, 'Events of this provider are not set up'],
   EVENT_NOT_CHECKED: [503, 'The event could not be checked now'],
   SUBSCRIPTION_NOT_CONFIRMED: [503, 'The subscription could not be confirmed'],

@@ -5,8 +5,10 @@ import { hashesEqual } from '../contracts/hashing.ts'
 import { maskSensitive } from '../contracts/masking.ts'
 import type { IncomingEvent } from '../db/provider-events.ts'
 import type { App } from './app.ts'
+import { boundBodies, EVENT_MEMORY } from './body-memory.ts'
 import { bodyWithin, CONNECTION_LIMITS } from './connection-limits.ts'
 import { PROVIDER_EVENT_LIMIT } from './limits.ts'
+import { networkOf } from './login-limits.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
 import {
@@ -47,6 +49,7 @@ export async function providerEventRoutes(
   deps: ProviderEventDeps,
   { eventBodyMs } = CONNECTION_LIMITS,
 ): Promise<void> {
+  const holdMemory = boundBodies(EVENT_MEMORY, request => networkOf(request.ip))
   // Signatures are of the bytes as they came, and SNS calls its JSON text/plain.
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser(
@@ -58,9 +61,12 @@ export async function providerEventRoutes(
   app.post(
     '/webhooks/ses',
     {
-      onRequest: async () => {
-        if (!deps.sns) throw notSetUp('SNS_TOPIC_ARNS is not set: name the topics whose messages are to be taken in.')
-      },
+      onRequest: [
+        async () => {
+          if (!deps.sns) throw notSetUp('SNS_TOPIC_ARNS is not set: name the topics whose messages are to be taken in.')
+        },
+        holdMemory,
+      ],
       preParsing: bodyWithin(eventBodyMs),
       bodyLimit: PROVIDER_EVENT_LIMIT,
       schema: {
@@ -76,10 +82,13 @@ export async function providerEventRoutes(
   app.post(
     '/webhooks/resend',
     {
-      onRequest: async () => {
-        if (webhooks.length === 0)
-          throw notSetUp('RESEND_WEBHOOK_SECRET is not set: it is the signing secret of the webhook.')
-      },
+      onRequest: [
+        async () => {
+          if (webhooks.length === 0)
+            throw notSetUp('RESEND_WEBHOOK_SECRET is not set: it is the signing secret of the webhook.')
+        },
+        holdMemory,
+      ],
       preParsing: bodyWithin(eventBodyMs),
       bodyLimit: PROVIDER_EVENT_LIMIT,
       schema: { summary: 'Events of Resend', ...common, response: { 200: storedSchema, ...refusals } },

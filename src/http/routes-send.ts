@@ -9,6 +9,7 @@ import type { TokenRequest } from '../db/rate-buckets.ts'
 import { type AcceptDeps, type AcceptOutcome, type AcceptRequest, acceptEmails } from '../pipeline/accept-email.ts'
 import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
+import { boundBodies, SEND_MEMORY } from './body-memory.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { BATCH_BODY_LIMIT, SEND_BODY_LIMIT } from './limits.ts'
 import { problemAnswers } from './openapi.ts'
@@ -34,7 +35,11 @@ const batchHeaders = sendHeaders.extend({
 const refusals = problemAnswers(400, 401, 403, 409, 413, 415, 422, 429, 503)
 
 export function sendRoutes(app: App, deps: SendRouteDeps): void {
-  const onRequest = requireKey(deps.keys, deps.pepper, 'send')
+  // In this order: whose turn it is depends on the company.
+  const onRequest = [
+    requireKey(deps.keys, deps.pepper, 'send'),
+    boundBodies(SEND_MEMORY, request => request.key!.companyId),
+  ]
 
   app.post(
     '/v1/email/send',
