@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../src/config.ts'
 import { keyRing } from '../src/contracts/encryption.ts'
 import { hashEmail } from '../src/contracts/hashing.ts'
@@ -614,6 +614,22 @@ describe('a sender, where mail leaves the machine,', () => {
 
   const sendFrom = (company: { apiKey: string }, from: string | undefined) =>
     call(url, company, 'POST', '/v1/email/send', mail({ to: TO, from }), { 'idempotency-key': 'k' })
+
+  test('large HTML of a company that has too much waiting is to come again later, and nothing of it is kept', async () => {
+    const company = await gateway.company()
+    const full = vi.spyOn(html, 'isFull').mockReturnValue(true)
+    const large = mail({ to: TO, html: `<p>${'x'.repeat(9_000)}</p>` })
+    const one = await call(url, company, 'POST', '/v1/email/send', large, { 'idempotency-key': 'k' })
+    const batch = await call(url, company, 'POST', '/v1/email/batch', [mail({ to: TO }), large])
+    for (const answer of [one, batch]) {
+      expectProblem(answer, 503, 'SERVER_BUSY')
+      expect(answer.headers.get('retry-after')).toBe('1')
+    }
+    await expectNoTrace(company)
+    expect((await call(url, company, 'POST', '/v1/email/send', mail({ to: TO }))).status).toBe(202)
+    full.mockRestore()
+    expect((await call(url, company, 'POST', '/v1/email/send', large, { 'idempotency-key': 'k' })).status).toBe(202)
+  })
 
   test.each([
     ['another domain', ['acme.example'], `${MARK}@other.example`],

@@ -174,6 +174,7 @@ function answered(
   if (outcome.kind === 'key-used-for-another-body') throw new Problem('IDEMPOTENCY_KEY_REUSED')
   if (outcome.kind === 'key-still-running')
     throw new Problem('IDEMPOTENCY_IN_PROGRESS', { headers: { 'retry-after': '1' } })
+  if (outcome.kind === 'busy') throw new Problem('SERVER_BUSY', { headers: { 'retry-after': '1' } })
   if (outcome.kind === 'refused') throw problemOf(outcome.refusals.values().next().value!, outcome.refusals)
   if (outcome.replayed) reply.header('idempotent-replayed', 'true')
   return outcome.answer

@@ -39,6 +39,8 @@ export type AcceptOutcome =
   | { kind: 'refused'; refusals: Map<number, Refusal> }
   | { kind: 'key-used-for-another-body' }
   | { kind: 'key-still-running' }
+  /** Nothing was looked at: the same request may be repeated soon. */
+  | { kind: 'busy' }
 
 export type AcceptDeps = {
   units: { add(unit: AcceptUnit): Promise<UnitOutcome> }
@@ -59,6 +61,7 @@ export type AcceptDeps = {
 
 /** Step 1 of the line: after this answers, the e-mail is kept, whatever dies. */
 export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Promise<AcceptOutcome> {
+  if (isFull(request, deps)) return { kind: 'busy' }
   const { drafts, refusals } = await draftAll(request, deps)
   if (drafts.length === 0 || (request.strict && refusals.size > 0)) return { kind: 'refused', refusals }
   const outcome = await deps.units.add(toUnit(request, drafts, refusals, deps))
@@ -73,12 +76,19 @@ function countVerdicts(companyId: string, { verdicts }: UnitAnswer, deps: Accept
   deps.onCounted(companyId, verdicts.length, suppressed)
 }
 
+/** Its large HTML would wait behind too much of its own. */
+function isFull({ members, caller }: AcceptRequest, { html }: AcceptDeps): boolean {
+  return (
+    html.isFull(caller.companyId) && members.some(({ body }) => body.html !== undefined && html.takesTime(body.html))
+  )
+}
+
 async function draftAll(request: AcceptRequest, deps: AcceptDeps) {
   const drafts: Draft[] = []
   const refusals = new Map<number, Refusal>()
   const allowances = { linkSchemes: request.caller.linkSchemes }
   for (const { index, body } of request.members) {
-    const found = body.html === undefined ? [] : deps.html.check(body.html, allowances)
+    const found = body.html === undefined ? [] : deps.html.check(body.html, request.caller.companyId, allowances)
     const problems = found instanceof Promise ? await found : found
     const refusal = refuse(body, problems, request.caller, deps)
     if (refusal) refusals.set(index, refusal)

@@ -165,7 +165,7 @@ async function prepareInTime(
 ): Promise<Prepared | null> {
   const provider = await routed
   if (!provider) return null
-  const text = makesText ? await deps.html.textOf(ticket.html!) : ticket.text
+  const text = makesText ? await deps.html.textOf(ticket.html!, ticket.companyId) : ticket.text
   const attachments = ticket.files > 0 ? await deps.attachments(ticket.outboxId) : []
   return preparedWith(ticket, provider, text, attachments)
 }

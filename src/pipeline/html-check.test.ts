@@ -26,6 +26,7 @@ const codes = (problems: { code: string }[]) => problems.map(problem => problem.
 
 describe('with a real thread', () => {
   let checker: HtmlChecker
+  const check = (html: string, companyId = 'acme') => checker.check(html, companyId)
 
   beforeEach(() => {
     checker = new HtmlChecker('a key')
@@ -33,13 +34,13 @@ describe('with a real thread', () => {
   afterEach(() => checker.close())
 
   test('small HTML is answered at once, without a thread', () => {
-    expect(checker.check(small)).toEqual([])
-    expect(codes(checker.check('<script>1</script>') as { code: string }[])).toEqual(['HTML_SCRIPT'])
-    expect(checker.check('x'.repeat(INLINE))).toEqual([])
+    expect(check(small)).toEqual([])
+    expect(codes(check('<script>1</script>') as { code: string }[])).toEqual(['HTML_SCRIPT'])
+    expect(check('x'.repeat(INLINE))).toEqual([])
   })
 
   test('large HTML goes to the thread and gets the same verdict', async () => {
-    const verdicts = [checker.check(large), checker.check(hostile), checker.check(large)]
+    const verdicts = [check(large), check(hostile), check(large)]
     for (const verdict of verdicts) expect(verdict).toBeInstanceOf(Promise)
     expect((await Promise.all(verdicts)).map(codes)).toEqual([[], ['HTML_SCRIPT'], []])
   })
@@ -47,20 +48,21 @@ describe('with a real thread', () => {
   test('the event loop belongs to the others while 512 KB are parsed', async () => {
     let turns = 0
     const timer = setInterval(() => turns++, 1)
-    await checker.check('<b>x</b>'.repeat(65_000))
+    await check('<b>x</b>'.repeat(65_000))
     clearInterval(timer)
     expect(turns).toBeGreaterThan(5)
   })
 
   test('100 000 nested elements are refused in time', async () => {
     const started = performance.now()
-    expect(codes(await checker.check('<div>'.repeat(100_000)))).toEqual(['HTML_TOO_DEEP'])
+    expect(codes(await check('<div>'.repeat(100_000)))).toEqual(['HTML_TOO_DEEP'])
     expect(performance.now() - started).toBeLessThan(DEADLINE_MS)
   })
 })
 
 describe('with a thread that misbehaves', () => {
   let checker: HtmlChecker
+  const check = (html: string, companyId = 'acme') => checker.check(html, companyId)
   let made: StubThread[]
 
   beforeEach(() => {
@@ -81,7 +83,7 @@ describe('with a thread that misbehaves', () => {
     thread(place).emit('message', { id: thread(place).jobs.at(-1)!.id, problems })
 
   test('one that hangs is replaced, its content refused as HTML_TOO_COMPLEX, and the next one checked', async () => {
-    const [hanging, next] = [checker.check(hostile), checker.check(large)]
+    const [hanging, next] = [check(hostile), check(large)]
     vi.advanceTimersByTime(DEADLINE_MS - 1)
     expect(made).toHaveLength(1)
     vi.advanceTimersByTime(1)
@@ -93,7 +95,7 @@ describe('with a thread that misbehaves', () => {
   })
 
   test('one that dies is replaced, its content refused at once, and the next one checked', async () => {
-    const [deadly, next] = [checker.check(hostile), checker.check(large)]
+    const [deadly, next] = [check(hostile), check(large)]
     thread(0).emit('error', new Error('ERR_WORKER_OUT_OF_MEMORY'))
     expect(codes(await deadly)).toEqual(['HTML_TOO_COMPLEX'])
     answer(1)
@@ -101,25 +103,25 @@ describe('with a thread that misbehaves', () => {
   })
 
   test('one that exits without a word costs its content no more than the deadline', async () => {
-    const deadly = checker.check(hostile)
+    const deadly = check(hostile)
     thread(0).emit('exit', 1)
     vi.advanceTimersByTime(DEADLINE_MS)
     expect(codes(await deadly)).toEqual(['HTML_TOO_COMPLEX'])
   })
 
   test.each(['error', 'exit'])('one that dies (%s) while it has nothing to do harms nobody', async event => {
-    const first = checker.check(large)
+    const first = check(large)
     answer(0)
     await first
     thread(0).emit(event, event === 'error' ? new Error('gone') : 1)
-    const next = checker.check(large)
+    const next = check(large)
     expect(made).toHaveLength(2)
     answer(1)
     expect(await next).toEqual([])
   })
 
   test('a late answer of a replaced thread is nobody’s', async () => {
-    const [hanging, next] = [checker.check(hostile), checker.check(large)]
+    const [hanging, next] = [check(hostile), check(large)]
     vi.advanceTimersByTime(DEADLINE_MS)
     await hanging
     thread(0).emit('message', { id: thread(0).jobs[0]!.id, problems: [{ code: 'HTML_NUL', message: 'late' }] })
@@ -130,7 +132,7 @@ describe('with a thread that misbehaves', () => {
   })
 
   test('the deadline starts when the content is parsed, not when it joins the queue', async () => {
-    const verdicts = [checker.check(large), checker.check(large)]
+    const verdicts = [check(large), check(large)]
     vi.advanceTimersByTime(DEADLINE_MS - 1)
     answer(0)
     await verdicts[0]
@@ -138,5 +140,22 @@ describe('with a thread that misbehaves', () => {
     answer(0)
     expect(await verdicts[1]).toEqual([])
     expect(made).toHaveLength(1)
+  })
+
+  test('companies take turns, however many one has waiting', async () => {
+    const named = (name: string) => `<p>${name}</p>${large}`
+    const asked = ['a1', 'a2', 'a3', 'a4', 'b1', 'c1'].map(name => check(named(name), name[0]))
+    for (let n = 0; n < asked.length; n++) answer(0)
+    await Promise.all(asked)
+    const order = thread(0).jobs.map(job => job.html.slice(3, 5))
+    expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'a4'])
+  })
+
+  test('a company with 64 waiting is full, others are not, and one that is done makes room', async () => {
+    const asked = Array.from({ length: 65 }, () => check(large))
+    expect([checker.isFull('acme'), checker.isFull('other')]).toEqual([true, false])
+    answer(0)
+    await asked[0]
+    expect(checker.isFull('acme')).toBe(false)
   })
 })

@@ -2,10 +2,13 @@ import { Worker } from 'node:worker_threads'
 import { htmlProof } from '../contracts/html-proof.ts'
 import { checkHtml, type HtmlAllowances, type HtmlProblem } from '../contracts/html-rules.ts'
 import { textFromHtml } from '../contracts/text-from-html.ts'
+import { TurnQueue } from './turn-queue.ts'
 
 /** Up to here parsing costs less than a millisecond; above, the event loop belongs to the other callers. */
 const INLINE_CHARS = 8 * 1024
 const DEADLINE_MS = 5_000
+/** Of one company. 512 KB take some 40 ms, so the last one waits for a few seconds. */
+const MOST_WAITING = 64
 /** The compiled worker, from src/ (tests) and from dist/ alike. */
 const WORKER = new URL('../../dist/pipeline/html-worker.js', import.meta.url)
 
@@ -24,11 +27,11 @@ type Job = {
   deadline?: NodeJS.Timeout
 }
 
-/** Applies the HTML rules and makes text of HTML: small bodies at once, large ones one at a time in a thread of their own. */
+/** Applies the HTML rules and makes text of HTML: small bodies at once, large ones one at a time in a thread of their own, companies in turn. */
 export class HtmlChecker {
   #worker: Worker | null = null
   #running: Job | null = null
-  #waiting: Job[] = []
+  readonly #waiting = new TurnQueue<Job>()
   #lastId = 0
   readonly #proofKey: string
   readonly #startThread: () => Worker
@@ -48,9 +51,9 @@ export class HtmlChecker {
     return proof !== null && proof === this.prove(html)
   }
 
-  check(html: string, allowances: HtmlAllowances = {}): HtmlProblem[] | Promise<HtmlProblem[]> {
+  check(html: string, companyId: string, allowances: HtmlAllowances = {}): HtmlProblem[] | Promise<HtmlProblem[]> {
     if (!this.takesTime(html)) return checkHtml(html, allowances)
-    return this.#ask('problems', html, allowances).then(answer => answer.problems!)
+    return this.#ask('problems', html, companyId, allowances).then(answer => answer.problems!)
   }
 
   /** Too much to be parsed in passing. */
@@ -58,8 +61,13 @@ export class HtmlChecker {
     return html.length > INLINE_CHARS
   }
 
-  async textOf(html: string): Promise<string> {
-    return this.takesTime(html) ? (await this.#ask('text', html)).text! : textFromHtml(html)
+  /** So much of this company waits that more is to come later. What has been accepted is not asked this. */
+  isFull(companyId: string): boolean {
+    return this.#waiting.waiting(companyId) >= MOST_WAITING
+  }
+
+  async textOf(html: string, companyId: string): Promise<string> {
+    return this.takesTime(html) ? (await this.#ask('text', html, companyId)).text! : textFromHtml(html)
   }
 
   async close(): Promise<void> {
@@ -68,9 +76,9 @@ export class HtmlChecker {
     await worker?.terminate()
   }
 
-  #ask(task: Job['task'], html: string, allowances: HtmlAllowances = {}): Promise<Answer> {
+  #ask(task: Job['task'], html: string, companyId: string, allowances: HtmlAllowances = {}): Promise<Answer> {
     return new Promise(resolve => {
-      this.#waiting.push({ id: ++this.#lastId, html, allowances, task, resolve })
+      this.#waiting.push(companyId, { id: ++this.#lastId, html, allowances, task, resolve })
       this.#next()
     })
   }

@@ -144,7 +144,7 @@ function template(
   if (!ticket.html) return null
   if (Buffer.byteLength(ticket.html) > SEND_LIMITS.CONTENT_BYTES) return badTemplate('The HTML is larger than 512 KB')
   if (html.isProven(ticket.html, ticket.htmlProof)) return null
-  const problems = html.check(ticket.html)
+  const problems = html.check(ticket.html, ticket.companyId)
   const judge = (found: HtmlProblem[]) => judgeLinks(found, ticket, html, linkSchemesOf)
   return problems instanceof Promise ? problems.then(judge) : judge(problems)
 }
@@ -158,7 +158,7 @@ function judgeLinks(
 ): Invalid | null | Promise<Invalid | null> {
   if (!problems.some(problem => problem.code === 'HTML_URL_SCHEME')) return refusalOf(problems)
   return linkSchemesOf(companyId).then(async linkSchemes =>
-    refusalOf(linkSchemes.length === 0 ? problems : await checker.check(html!, { linkSchemes })),
+    refusalOf(linkSchemes.length === 0 ? problems : await checker.check(html!, companyId, { linkSchemes })),
   )
 }
 
