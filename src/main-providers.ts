@@ -9,6 +9,7 @@ import {
   listProviders,
   openProvider,
   reserveSending,
+  slowSending,
   takeProbe,
 } from './db/providers.ts'
 import type { Ticket } from './db/tickets.ts'
@@ -19,6 +20,7 @@ import { Breakers } from './providers/breaker.ts'
 import { captureProvider } from './providers/capture.ts'
 import type { Provider } from './providers/provider.ts'
 import { sendRate } from './providers/rate.ts'
+import { MAX_AHEAD_MS, Throttles } from './providers/throttle.ts'
 
 const REFRESH_MS = 1_000
 const LEARN_EVERY_MS = 300_000
@@ -50,12 +52,29 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
   )
   const names = inOrder.map(provider => provider.name)
   const breakers = new Breakers(inOrder, breakerStore(db, names), nudge, log)
-  const rates = new Map<string, number | null>()
+  const rates = new Throttles(
+    names,
+    (name, learnt) => baseRate(name, config.SEND_RATE_PER_SECOND ?? null, learnt),
+    { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => learnRate(db.hot, name, rate) },
+    log,
+  )
   const stops: (() => void)[] = []
 
   async function refresh(): Promise<void> {
-    for (const row of await listProviders(db.hot, names)) rates.set(row.name, row.ratePerSecond)
+    const lookedMs = performance.now()
+    rates.refresh(await listProviders(db.hot, names), lookedMs)
     await breakers.refresh()
+  }
+  async function reserve(name: string, recipients: number, rate: number): Promise<number | null> {
+    const { waitMs, reserved } = await reserveSending(db.hot, name, recipients, rate, MAX_AHEAD_MS)
+    if (!reserved) rates.noteFree(name, waitMs)
+    return reserved ? waitMs : null
+  }
+  /** What the provider that is next takes in a few seconds, and nothing while it takes nothing for long. */
+  function inHand(): number {
+    const next = breakers.first()
+    if (!next) return Number.POSITIVE_INFINITY
+    return rates.isBusy(next.name) ? 0 : inHandAt(rates.rateOf(next.name))
   }
   const learn = () => learnQuotas(inOrder, db, breakers, log).then(refresh)
   const failed = (what: string) => (error: unknown) => log.warn({ err: error }, what)
@@ -64,12 +83,17 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
     // A test key's mail never leaves the gateway. An unknown outcome is asked about where it arose.
     route: ticket => (ticket.test ? capture : ticket.resumed ? resume(ticket, breakers, capture) : breakers.route()),
     // What capture refuses is made up: it shows that capture works.
-    report: (provider, failure) => breakers.report(provider, provider === capture ? null : failure),
+    report(provider, result, callMs) {
+      if (provider === capture) return breakers.report(provider, null)
+      rates.report(provider, result, callMs)
+      breakers.report(provider, result.kind === 'failed' ? result.failure : null)
+    },
     pace: sendRate({
-      ratePerSecond: name => rateOf(name, config, rates),
-      reserve: (name, recipients, rate) => reserveSending(db.hot, name, recipients, rate),
+      ratePerSecond: name => (name === capture.name ? null : rates.rateOf(name)),
+      slowdowns: name => rates.slowdowns(name),
+      reserve,
     }),
-    mayClaim: () => Math.min(breakers.mayClaim(), inHandAt(names.map(name => rateOf(name, config, rates)))),
+    mayClaim: () => Math.min(breakers.mayClaim(), inHand()),
     recognising: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
     async start() {
       await knowProviders(db.pool, names)
@@ -130,14 +154,15 @@ function breakerStore(db: Database, names: string[]) {
   }
 }
 
-function rateOf(name: string, config: Config, rates: Map<string, number | null>): number | null {
+/** The operator knows better than the account of SES what SES is to be given; a limit that comes with answers is one. */
+function baseRate(name: string, configured: number | null, learnt: number | null): number | null {
   if (name === 'capture') return null
-  return config.SEND_RATE_PER_SECOND ?? rates.get(name) ?? (name.startsWith('ses') ? UNLEARNT_RATE : null)
+  if (name.startsWith('ses')) return configured ?? learnt ?? UNLEARNT_RATE
+  return configured !== null && learnt !== null ? Math.min(configured, learnt) : (configured ?? learnt)
 }
 
-function inHandAt(rates: (number | null)[]): number {
-  const perSecond = rates.reduce<number>((sum, rate) => sum + (rate ?? Number.POSITIVE_INFINITY), 0)
-  return Math.max(1, Math.ceil(perSecond * IN_HAND_SECONDS))
+function inHandAt(rate: number | null): number {
+  return rate === null ? Number.POSITIVE_INFINITY : Math.max(1, Math.ceil(rate * IN_HAND_SECONDS))
 }
 
 async function learnQuotas(providers: Provider[], db: Database, breakers: Breakers, log: Logger): Promise<void> {

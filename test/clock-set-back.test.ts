@@ -7,7 +7,7 @@ import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule
 import type { Provider } from '../src/providers/provider.ts'
 import { cleanLine } from './support/clean-line.ts'
 import { accept, claim, draft, makeDue, receive, start, storyOf, worker } from './support/line.ts'
-import { scripted, taken, throttled } from './support/unknown.ts'
+import { scripted, taken, unavailable } from './support/unknown.ts'
 
 let db: Queryable
 let companyId: string
@@ -27,7 +27,7 @@ async function workWith(provider: Provider): Promise<void> {
 
 test('a retry that was due when the clock of the database is set back is made', async () => {
   const [outboxId] = await accept(db, [draft(companyId)])
-  const ses = scripted('ses', false, throttled(), taken())
+  const ses = scripted('ses', false, unavailable(), taken())
   await workWith(ses)
   await makeDue(db, [outboxId!])
   expect(await readyDueEmails(db)).toBe(1)
@@ -85,13 +85,14 @@ test('what is left of an e-mail that is gone does not hold up those that are due
 
 test('a clock that is set back by an hour stops neither the sending nor the feeding for that hour', async () => {
   await knowProviders(db, ['ses'])
-  await reserveSending(db, 'ses', 10, 10)
+  const wait = async () => (await reserveSending(db, 'ses', 10, 10, 600_000)).waitMs
+  await wait()
   const [dead, living] = [uuidv7(), uuidv7()]
   expect(await electFeeder(db, dead, 5)).toBe(true)
   expect(await electFeeder(db, living, 5), 'while its time lasts').toBe(false)
   await db.query(`update providers set free_at = free_at + interval '1 hour'`)
   await db.query(`update feeder set expires_at = expires_at + interval '1 hour'`)
-  expect(await reserveSending(db, 'ses', 10, 10)).toBeLessThan(100)
-  expect(await reserveSending(db, 'ses', 10, 10), 'and the pace is kept').toBeGreaterThan(800)
+  expect(await wait()).toBeLessThan(100)
+  expect(await wait(), 'and the pace is kept').toBeGreaterThan(800)
   expect(await electFeeder(db, living, 5)).toBe(true)
 })

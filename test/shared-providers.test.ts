@@ -6,7 +6,8 @@ import {
   learnRate,
   listProviders,
   openProvider,
-  reserveSending,
+  reserveSending as reserve,
+  slowSending,
   takeProbe,
 } from '../src/db/providers.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
@@ -33,6 +34,8 @@ const trouble = (change: object = {}) => ({
   failedProbe: false,
   ...change,
 })
+const reserveSending = async (queryable: Queryable, name: string, recipients: number, rate: number) =>
+  (await reserve(queryable, name, recipients, rate, 600_000)).waitMs
 const ses = async () => (await listProviders(db, ['ses']))[0]!
 const makeProbeDue = () => db.query(`update providers set probe_at = now() - interval '1 second' where name = 'ses'`)
 
@@ -92,6 +95,36 @@ describe('a rate that all workers share', () => {
   test('one provider’s places are not another’s', async () => {
     await reserveSending(db, 'ses', 1000, 100)
     expect(await reserveSending(db, 'smtp', 1, 100)).toBe(0)
+  })
+
+  test('places further ahead than is worth waiting for are not reserved', async () => {
+    expect(await reserve(db, 'ses', 20, 1, 10_000)).toMatchObject({ reserved: true })
+    const { waitMs, reserved } = await reserve(db, 'ses', 1, 1, 10_000)
+    expect(reserved).toBe(false)
+    expect(waitMs).toBeGreaterThan(15_000)
+    expect((await ses()).freeInMs, 'nothing was added').toBeLessThanOrEqual(20_000)
+  })
+
+  test('thirty calls that are throttled at once lower it once, and the longest pause counts', async () => {
+    await reserve(db, 'ses', 100, 10, 600_000)
+    const slow = (pauseMs: number) => slowSending(db, { name: 'ses', from: 10, to: 5, pauseMs, sameWithinMs: 60_000 })
+    const slowed = await Promise.all(Array.from({ length: 30 }, (_, one) => slow(one * 10)))
+    expect(slowed.filter(Boolean)).toHaveLength(1)
+    const { slowFrom, slowTo, slowedAgoMs, freeInMs } = await ses()
+    expect([slowFrom, slowTo]).toEqual([10, 5])
+    expect(slowedAgoMs).toBeLessThan(60_000)
+    expect(freeInMs, 'places that were given away at the old rate are void').toBeLessThanOrEqual(290)
+    await slow(5_000)
+    expect((await ses()).freeInMs).toBeGreaterThan(4_000)
+    await db.query(`update providers set slowed_at = now() - interval '2 minutes' where name = 'ses'`)
+    expect(await slow(0), 'later, it is another slowdown').toBe(true)
+  })
+
+  test('a slowdown of a clock that was set back does not keep the next one away', async () => {
+    const change = { name: 'ses', from: 10, to: 5, pauseMs: 0, sameWithinMs: 1_000 }
+    await slowSending(db, change)
+    await db.query(`update providers set slowed_at = now() + interval '1 hour' where name = 'ses'`)
+    expect(await slowSending(db, change)).toBe(true)
   })
 
   test('what the account may send is learnt, and known to all', async () => {

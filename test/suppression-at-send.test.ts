@@ -177,6 +177,7 @@ test('who was suppressed while the e-mail waited for its turn at the provider ge
     pace: async () => {
       ms += 60_000
       await suppress('maria@example.com')
+      return true
     },
     nowMs: () => ms,
   }

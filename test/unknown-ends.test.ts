@@ -17,7 +17,18 @@ import {
   typesOf,
   worker,
 } from './support/line.ts'
-import { counted, doubts, graceOver, lost, overQuota, refused, scripted, taken, throttled } from './support/unknown.ts'
+import {
+  counted,
+  doubts,
+  graceOver,
+  lost,
+  overQuota,
+  refused,
+  scripted,
+  taken,
+  throttled,
+  unavailable,
+} from './support/unknown.ts'
 
 const TRIED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
 const IN_DOUBT = ['QUEUED', ...TRIED, 'UNKNOWN']
@@ -138,10 +149,17 @@ describe('the late answer of a worker that lost its lease while it waited', () =
   })
 
   test('refused for now: it is tried again, as a new attempt', async () => {
-    const told = await answeredLate(throttled())
+    const told = await answeredLate(unavailable())
     expect(typesOf(told)).toEqual([...IN_DOUBT, 'RESOLVED', 'RETRY_SCHEDULED'])
     expect(told.email).toMatchObject({ status: 'RETRY_SCHEDULED', attempts: 1, started_at: null })
     expect([await doubts(db), await counted(db)]).toEqual([[], COUNTED])
+    await makeDue(db, [told.email.outbox_id])
+  })
+
+  test('throttled: it waits with its attempt given back', async () => {
+    const told = await answeredLate(throttled())
+    expect(typesOf(told)).toEqual([...IN_DOUBT, 'RESOLVED', 'RETRY_SCHEDULED'])
+    expect(told.email).toMatchObject({ status: 'RETRY_SCHEDULED', attempts: 0, started_at: null })
     await makeDue(db, [told.email.outbox_id])
   })
 

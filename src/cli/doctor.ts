@@ -1,6 +1,7 @@
+import { rateAfter } from '../contracts/slowdown.ts'
 import { type Health, readHealth, readSession } from '../db/health.ts'
 import { type InboxState, readInbox } from '../db/provider-events.ts'
-import { listProviders } from '../db/providers.ts'
+import { listProviders, type ProviderRow } from '../db/providers.ts'
 import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
 import { findSecretsProblem } from '../main-secrets.ts'
 import { type Command, type Opened, withStorage } from './command.ts'
@@ -125,7 +126,8 @@ async function providers(db: Opened['db']['pool'], inUse: string[]): Promise<Che
   const rows = await listProviders(db, inUse)
   const name = 'provider'
   return rows.map(row => {
-    if (row.state === 'closed') return { name, state: 'ok', detail: `${row.name} works${rateOf(row.ratePerSecond)}` }
+    if (row.state === 'closed')
+      return { name, state: 'ok', detail: `${row.name} works${rateOf(row.ratePerSecond)}${slowedTo(row)}` }
     const since = row.openedAt?.toISOString()
     return {
       name,
@@ -137,6 +139,13 @@ async function providers(db: Opened['db']['pool'], inUse: string[]): Promise<Che
 
 function nextTry(inMs: number | null): string {
   return inMs === null || inMs <= 0 ? 'it is tried again now' : `it is tried again in ${Math.ceil(inMs / 1000)} s`
+}
+
+/** The send rate while the provider throttles; it grows back by itself. */
+function slowedTo({ slowFrom, slowTo, slowedAgoMs }: ProviderRow): string {
+  const rate = slowedAgoMs === null ? null : rateAfter({ from: slowFrom!, to: slowTo!, agoMs: slowedAgoMs })
+  if (rate === null) return ''
+  return `; it throttled ${Math.round(slowedAgoMs! / 1000)} s ago, so at most ${rate.toPrecision(2)} a second for now`
 }
 
 const rateOf = (rate: number | null) => (rate === null ? '' : `, ${rate} recipients per second`)

@@ -27,7 +27,7 @@ test.each([
   ["retry_policy = 'never'", 'email_outbox_retry_policy_check'],
   ["on_unknown = 'hope'", 'email_outbox_on_unknown_check'],
   ['max_attempts = 0', 'email_outbox_max_attempts_check'],
-  ['max_attempts = 21', 'email_outbox_max_attempts_check'],
+  ['max_attempts = 101', 'email_outbox_max_attempts_check'],
   ['attempts = -1', 'email_outbox_attempts_check'],
   ["status = 'PROCESSING'", 'worked_on_under_a_lease'],
   ['sent_at = now()', 'sent_has_a_message_id'],

@@ -1,5 +1,4 @@
 import { hashEmail } from '../contracts/hashing.ts'
-import type { ProviderFailure } from '../contracts/provider-errors.ts'
 import type { AttemptStart } from '../db/attempts.ts'
 import type { Settlement } from '../db/settle.ts'
 import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
@@ -23,14 +22,17 @@ export type AttemptDeps = {
   handBacks: { add(outboxId: string): Promise<unknown> }
   /** null: every provider that could take it is parked. */
   route: (ticket: Ticket) => Provider | null | Promise<Provider | null>
-  /** What an answer says about the provider. */
-  report: (provider: Provider, failure: ProviderFailure | null) => void
+  /** What an answer says about the provider; callMs: how long ago the call began. */
+  report: (provider: Provider, result: SendResult, callMs: number) => void
   /** Bounds those that have started and have no answer yet; closed when the process is to stop. */
   gate: Gate
   /** Bounds the calls. */
   hands: Pick<Gate, 'tryEnter' | 'enter' | 'leave'>
-  /** Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`. null: it has. */
-  pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<void> | null
+  /**
+   * Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`; false: not in the time
+   * that is worth waiting. null: it has room.
+   */
+  pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<boolean> | null
   /** Whether somebody it would go to was put on the suppression list since it was read. */
   suppressedMeanwhile: (ticket: Ticket) => Promise<boolean>
   attachments: (outboxId: string) => Promise<Attachment[]>
@@ -90,8 +92,9 @@ async function send(hand: EmailInHand, ticket: Ticket, startedMs: number, deps: 
     if (ticket.onUnknown === 'hold') calls = hands.tryEnter() || (await hands.enter())
     if (isOurs(await start(hand, prepared, deps), hand, deps)) {
       calls ||= hands.tryEnter() || (await hands.enter())
+      const calledMs = deps.nowMs()
       result = await provider.send(message, deps.limit())
-      deps.report(provider, result.kind === 'failed' ? result.failure : null)
+      deps.report(provider, result, deps.nowMs() - calledMs)
     }
   } finally {
     if (calls) hands.leave()
@@ -205,14 +208,15 @@ function startNow(hand: EmailInHand, { ticket, provider, message }: Prepared, de
 async function startInTurn(
   hand: EmailInHand,
   prepared: Prepared,
-  turn: Promise<void> | null,
+  turn: Promise<boolean> | null,
   sinceMs: number,
   deps: AttemptDeps,
 ): Promise<boolean | null> {
   const { ticket } = prepared
-  await turn
+  const hasPlace = (await turn) ?? true
   const waitedLong = deps.nowMs() - sinceMs > LOOK_AGAIN_MS
-  const isWanted = !deps.gate.closed && (!waitedLong || ticket.resumed || !(await deps.suppressedMeanwhile(ticket)))
+  const isWanted =
+    hasPlace && !deps.gate.closed && (!waitedLong || ticket.resumed || !(await deps.suppressedMeanwhile(ticket)))
   if (isWanted) return startNow(hand, prepared, deps)
   await handBack(hand, deps)
   return null

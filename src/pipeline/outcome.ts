@@ -1,5 +1,6 @@
 import { maskSensitive } from '../contracts/masking.ts'
 import { decideAfterFailure, withJitter } from '../contracts/retry.ts'
+import { MAX_PAUSE_MS } from '../contracts/slowdown.ts'
 import type { Settlement } from '../db/settle.ts'
 import type { Ticket } from '../db/tickets.ts'
 import type { Provider, SendResult } from '../providers/provider.ts'
@@ -76,7 +77,7 @@ export function outcomeOf(
       kind: 'postponed',
       because: failure.throttled ? 'throttled' : 'unconnected',
       failure,
-      delayMs: withJitter(POSTPONED_MS, deps.random),
+      delayMs: withJitter(Math.max(POSTPONED_MS, Math.min(MAX_PAUSE_MS, result.rate?.retryAfterMs ?? 0)), deps.random),
     }
   const { maxAttempts, retryPolicy: policy } = ticket
   const next = decideAfterFailure(

@@ -50,6 +50,10 @@ class Shared implements BreakerStore {
       openedAt: null,
       reason: null,
       ratePerSecond: null,
+      slowFrom: null,
+      slowTo: null,
+      slowedAgoMs: null,
+      freeInMs: 0,
       probeInMs: row.probeAtMs === null ? null : row.probeAtMs - this.nowMs,
     }))
 

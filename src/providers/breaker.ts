@@ -78,6 +78,11 @@ export class Breakers {
     return known && (!known.open || (await this.#mayProbe(known))) ? known.provider : null
   }
 
+  /** Where the next e-mail goes; null: all are parked. */
+  first(): Provider | null {
+    return this.#known.find(one => !one.open)?.provider ?? null
+  }
+
   /** How many e-mails may be in hand: any number, one to probe with, or none. */
   mayClaim(): number {
     if (this.#known.some(one => !one.open)) return Number.POSITIVE_INFINITY

@@ -1,4 +1,5 @@
 import type { ProviderFailure } from '../contracts/provider-errors.ts'
+import type { RateHint } from '../contracts/rate-headers.ts'
 
 export type OutgoingMessage = {
   outboxId: string
@@ -27,8 +28,8 @@ export type ProviderEvent = {
 
 /** A failure that is `ambiguous` says: the message may have been accepted all the same. */
 export type SendResult =
-  | { kind: 'sent'; messageId: string; events: ProviderEvent[] }
-  | { kind: 'failed'; failure: ProviderFailure }
+  | { kind: 'sent'; messageId: string; events: ProviderEvent[]; rate?: RateHint }
+  | { kind: 'failed'; failure: ProviderFailure; rate?: RateHint }
 
 /** What the account may send, as the provider itself says. `paused`: it takes nothing now, and why. */
 export type ProviderQuota = { recipientsPerSecond: number | null; paused: string | null }

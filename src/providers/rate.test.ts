@@ -45,7 +45,9 @@ describe('an even pace', () => {
     async (workers, recipients, rate) => {
       const { reserve } = timeline()
       const sent: { atMs: number; recipients: number }[] = []
-      const paces = Array.from({ length: workers }, () => sendRate({ ratePerSecond: () => rate, reserve }))
+      const paces = Array.from({ length: workers }, () =>
+        sendRate({ slowdowns: () => 0, ratePerSecond: () => rate, reserve }),
+      )
       const send = async (pace: (typeof paces)[number]) => {
         await pace(ses, recipients)
         sent.push({ atMs: Date.now(), recipients })
@@ -67,7 +69,7 @@ describe('an even pace', () => {
 
   test('those who came first go first', async () => {
     const { reserve } = timeline()
-    const pace = sendRate({ ratePerSecond: () => 20, reserve })
+    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => 20, reserve })
     const order: number[] = []
     const all = Array.from({ length: 30 }, async (_, index) => {
       await new Promise(resolve => setTimeout(resolve, index * 3))
@@ -83,7 +85,7 @@ describe('an even pace', () => {
     const { reserve } = timeline()
     const times: Record<string, number[]> = { a: [], b: [] }
     const worker = async (name: string) => {
-      const pace = sendRate({ ratePerSecond: () => 10, reserve })
+      const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => 10, reserve })
       for (let sent = 0; sent < 10; sent++) {
         await pace(ses, 1)
         times[name]!.push(Date.now())
@@ -99,7 +101,7 @@ describe('an even pace', () => {
 describe('reservations', () => {
   test('those who come while one is under way share the next one', async () => {
     const { reserve, asked } = timeline(10)
-    const pace = sendRate({ ratePerSecond: () => 1000, reserve })
+    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => 1000, reserve })
     const all = [pace(ses, 1), pace(ses, 2), pace(ses, 3), pace(ses, 4)]
     await vi.advanceTimersByTimeAsync(1000)
     await Promise.all(all)
@@ -108,14 +110,14 @@ describe('reservations', () => {
 
   test('a provider without a rate is not waited for, and nothing is reserved', () => {
     const { reserve, asked } = timeline()
-    const pace = sendRate({ ratePerSecond: name => (name === 'ses' ? 1 : null), reserve })
+    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: name => (name === 'ses' ? 1 : null), reserve })
     expect(Array.from({ length: 100 }, () => pace(smtp, 50)).every(turn => turn === null)).toBe(true)
     expect(asked).toEqual([])
   })
 
   test('a slow provider does not hold up another', async () => {
     const { reserve } = timeline()
-    const pace = sendRate({ ratePerSecond: name => (name === 'ses' ? 1 : 1000), reserve })
+    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: name => (name === 'ses' ? 1 : 1000), reserve })
     const slow = Array.from({ length: 5 }, () => pace(ses, 1))
     let quick = false
     void pace(smtp, 1)!.then(() => {
@@ -131,6 +133,7 @@ describe('reservations', () => {
     const { reserve } = timeline()
     let calls = 0
     const pace = sendRate({
+      slowdowns: () => 0,
       ratePerSecond: () => 1000,
       reserve: async (...asked) => {
         const call = ++calls
@@ -139,7 +142,7 @@ describe('reservations', () => {
         return waitMs
       },
     })
-    const outcome = (sending: Promise<void> | null) =>
+    const outcome = (sending: Promise<boolean> | null) =>
       sending!.then(
         () => 'sent',
         error => error.message,
@@ -163,11 +166,37 @@ describe('reservations', () => {
   test('a rate that is lifted meanwhile lets those who wait go', async () => {
     let rate: number | null = 1
     const { reserve } = timeline(10)
-    const pace = sendRate({ ratePerSecond: () => rate, reserve })
+    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => rate, reserve })
     const first = pace(ses, 1)
     const second = pace(ses, 1)
     rate = null
     await vi.advanceTimersByTimeAsync(50)
     await Promise.all([first, second])
+  })
+
+  test('a place too far away is not waited for', async () => {
+    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => 1, reserve: async () => null })
+    expect(await pace(ses, 1)).toBe(false)
+  })
+
+  test('a slowdown voids the places of those who wait: they ask again at the lower rate', async () => {
+    let [rate, slowdowns] = [10, 0]
+    const { reserve, asked } = timeline()
+    const pace = sendRate({ slowdowns: () => slowdowns, ratePerSecond: () => rate, reserve })
+    const wentAtMs: number[] = []
+    const all = Array.from({ length: 6 }, async () => {
+      await pace(ses, 1)
+      wentAtMs.push(Date.now())
+    })
+    await vi.advanceTimersByTimeAsync(150)
+    const before = wentAtMs.length
+    rate = 1
+    slowdowns++
+    await vi.advanceTimersByTimeAsync(20_000)
+    await Promise.all(all)
+    expect(asked.length).toBeGreaterThan(1)
+    const later = wentAtMs.slice(before)
+    for (let place = 1; place < later.length; place++)
+      expect(later[place]! - later[place - 1]!).toBeGreaterThanOrEqual(900)
   })
 })

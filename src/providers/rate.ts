@@ -3,21 +3,25 @@ import type { Provider } from './provider.ts'
 export type RateOptions = {
   /** Recipients per second for this provider; null: no limit. */
   ratePerSecond: (provider: string) => number | null
-  /** Reserves places on the timeline that all workers share; answers the wait for the first of them. */
-  reserve: (provider: string, recipients: number, ratePerSecond: number) => Promise<number>
+  /** Counts up when the provider was slowed down: places that were reserved before are void. */
+  slowdowns: (provider: string) => number
+  /** Reserves places on the timeline that all workers share; answers the wait for the first, null when it is too far away. */
+  reserve: (provider: string, recipients: number, ratePerSecond: number) => Promise<number | null>
 }
 
 type Sleep = (ms: number) => Promise<void>
-type Waiting = { recipients: number; go: (waitMs: number) => void; fail: (error: unknown) => void }
+type Waiting = { recipients: number; go: (waitMs: number | null) => void; fail: (error: unknown) => void }
 
 /**
  * Sends at an even pace: every message has its own place on the provider's timeline, and there are no windows at whose
- * edges two bursts could meet. Those who come while a reservation is under way share the next one.
+ * edges two bursts could meet. Those who come while a reservation is under way share the next one. Resolves to false when
+ * there is no place that is worth waiting for.
  */
 export function sendRate({
   ratePerSecond,
+  slowdowns,
   reserve,
-}: RateOptions): (provider: Provider, recipients: number, sleep?: Sleep) => Promise<void> | null {
+}: RateOptions): (provider: Provider, recipients: number, sleep?: Sleep) => Promise<boolean> | null {
   const lines = new Map<string, Waiting[]>()
 
   async function serve(name: string, line: Waiting[]): Promise<void> {
@@ -29,7 +33,7 @@ export function sendRate({
         let waitMs = rate === null ? 0 : await reserve(name, total, rate)
         for (const one of group) {
           one.go(waitMs)
-          if (rate !== null) waitMs += (one.recipients / rate) * 1000
+          if (rate !== null && waitMs !== null) waitMs += (one.recipients / rate) * 1000
         }
       } catch (error) {
         for (const one of group) one.fail(error)
@@ -38,8 +42,8 @@ export function sendRate({
     lines.delete(name)
   }
 
-  async function takeTurn(name: string, recipients: number, sleep: Sleep): Promise<void> {
-    const waitMs = await new Promise<number>((go, fail) => {
+  function place(name: string, recipients: number): Promise<number | null> {
+    return new Promise((go, fail) => {
       const line = lines.get(name)
       if (line) line.push({ recipients, go, fail })
       else {
@@ -48,7 +52,17 @@ export function sendRate({
         void serve(name, fresh)
       }
     })
-    if (waitMs > 0) await sleep(waitMs)
+  }
+
+  async function takeTurn(name: string, recipients: number, sleep: Sleep): Promise<boolean> {
+    for (;;) {
+      const before = slowdowns(name)
+      const waitMs = await place(name, recipients)
+      if (waitMs === null) return false
+      if (waitMs === 0) return true
+      await sleep(waitMs)
+      if (slowdowns(name) === before) return true
+    }
   }
 
   return ({ name }, recipients, sleep = ms => new Promise(resolve => setTimeout(resolve, ms))) =>

@@ -1,5 +1,6 @@
 import { ANSWER_TOO_LARGE } from '../contracts/network-errors.ts'
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors.ts'
+import { readRateHeaders } from '../contracts/rate-headers.ts'
 import { answerTooLarge, MAX_ANSWER_BYTES } from './answer.ts'
 import type { OutgoingMessage, Provider, SendResult } from './provider.ts'
 import { providerTags } from './tags.ts'
@@ -36,7 +37,8 @@ export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): P
           redirect: 'error',
           signal,
         })
-        return await resultOf(response)
+        const rate = readRateHeaders(name => response.headers.get(name), Date.now())
+        return { ...(await resultOf(response)), rate }
       } catch (error) {
         return { kind: 'failed', failure: signal.aborted ? timedOut('resend', 'left') : toFailure(error) }
       }

@@ -8,6 +8,7 @@ import {
   SendEmailCommand,
 } from '@aws-sdk/client-sesv2'
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors.ts'
+import { readRateHeaders } from '../contracts/rate-headers.ts'
 import { keepAliveAgents } from './agents.ts'
 import { limitAnswer } from './answer.ts'
 import type { OutgoingMessage, Provider, ProviderQuota, SendResult } from './provider.ts'
@@ -118,6 +119,7 @@ async function sendOnce(
     return {
       kind: 'failed',
       failure: signal.aborted ? timedOut('ses', mayHaveLeft ? 'left' : 'unconnected') : toFailure(error, headers),
+      rate: readRateHeaders(name => headers?.[name], Date.now()),
     }
   }
 }

@@ -4,7 +4,9 @@ import { EVERYTHING_OK, type FakePlan } from './answer-plan.ts'
 import { answerJson, readBody } from './fake-http.ts'
 
 export type FakeStats = { requests: number; accepted: number; concurrent: number; maxConcurrent: number }
-export type FakeControl = Partial<FakePlan> & { reset?: boolean }
+export type FakeControl = Partial<FakePlan> & { reset?: boolean; limit?: FakeLimit | null }
+/** So many requests in each second by the fake's own clock. */
+export type FakeLimit = { perSecond: number; headers?: boolean }
 
 /** What the fakes of HTTP providers share: the plan, the counters, the log of what was accepted, and their control. */
 export class FakeDesk<Line extends object> {
@@ -13,14 +15,29 @@ export class FakeDesk<Line extends object> {
   readonly stats: FakeStats = { requests: 0, accepted: 0, concurrent: 0, maxConcurrent: 0 }
   readonly #log: AcceptLog | null
   #lines = 0
+  #limit: FakeLimit | null = null
+  #window = { second: 0, requests: 0 }
+  throttled = 0
 
   constructor(logFile: string | undefined) {
     this.#log = logFile ? openAcceptLog(logFile) : null
   }
 
-  control({ reset, ...change }: FakeControl): void {
+  control({ reset, limit, ...change }: FakeControl): void {
     if (reset) this.#reset()
+    if (limit !== undefined) this.#limit = limit
     Object.assign(this.plan, structuredClone(change))
+  }
+
+  /** The headers of a refusal when this request is above the limit. */
+  overLimit(): Record<string, string> | null {
+    if (!this.#limit) return null
+    const second = Math.floor(Date.now() / 1000)
+    if (this.#window.second !== second) this.#window = { second, requests: 0 }
+    if (++this.#window.requests <= this.#limit.perSecond) return null
+    this.throttled++
+    const { headers, perSecond } = this.#limit
+    return headers ? { 'retry-after': '1', 'ratelimit-limit': String(perSecond) } : {}
   }
 
   /** Returns when the acceptance would survive the fake's own death. */
@@ -59,6 +76,8 @@ export class FakeDesk<Line extends object> {
   #reset(): void {
     this.plan = structuredClone(EVERYTHING_OK)
     this.accepted.length = 0
+    this.#limit = null
+    this.throttled = 0
     Object.assign(this.stats, { requests: 0, accepted: 0, maxConcurrent: this.stats.concurrent })
   }
 }

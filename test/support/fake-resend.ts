@@ -38,6 +38,8 @@ export type FakeResend = {
   accepted: ResendAcceptance[]
   stats: FakeStats
   requests: { headers: IncomingMessage['headers']; body: ResendBody }[]
+  /** Requests above the limit so far. */
+  throttled: () => number
   close: () => Promise<void>
 }
 
@@ -64,6 +66,11 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
     const cut = () => void request.socket.resetAndDestroy()
     if (takeUnread(desk.plan)) return cut()
     const text = await readBody(request)
+    const over = desk.overLimit()
+    if (over) {
+      const refusal = { statusCode: 429, name: 'rate_limit_exceeded', message: 'Too many requests' }
+      return answerJson(response, 429, refusal, over)
+    }
     const body: ResendBody = JSON.parse(text)
     requests.push({ headers: request.headers, body })
     const key = request.headers['idempotency-key']?.toString()
@@ -104,7 +111,8 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
   }, port)
 
   const close = () => server.close().then(() => desk.close())
-  return { url: server.url, control, accepted: desk.accepted, stats: desk.stats, requests, close }
+  const throttled = () => desk.throttled
+  return { url: server.url, control, accepted: desk.accepted, stats: desk.stats, requests, throttled, close }
 }
 
 function answerKnown(response: ServerResponse, { text, id, running }: Kept, now: string): void {

@@ -31,6 +31,8 @@ export type FakeSes = {
   stats: FakeStats
   /** Bodies as they came, when kept. */
   bodies: SesBody[]
+  /** Requests above the limit so far. */
+  throttled: () => number
   close: () => Promise<void>
 }
 
@@ -77,7 +79,18 @@ export async function startFakeSes({ logFile, port, keepBodies = true }: FakeSes
   async function sendEmail(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const cut = () => void request.socket.resetAndDestroy()
     if (takeUnread(desk.plan)) return cut()
-    const body: SesBody = JSON.parse(await readBody(request))
+    const text = await readBody(request)
+    const over = desk.overLimit()
+    if (over) {
+      const name = 'TooManyRequestsException'
+      return answerJson(
+        response,
+        429,
+        { message: 'Maximum sending rate exceeded.' },
+        { 'x-amzn-errortype': name, ...over },
+      )
+    }
+    const body: SesBody = JSON.parse(text)
     if (keepBodies) bodies.push(body)
     const acceptance = toAcceptance(body)
     const recipients = [...acceptance.to, ...acceptance.cc, ...acceptance.bcc]
@@ -104,6 +117,7 @@ export async function startFakeSes({ logFile, port, keepBodies = true }: FakeSes
     accepted: desk.accepted,
     stats: desk.stats,
     bodies,
+    throttled: () => desk.throttled,
     async close() {
       await server.close()
       await desk.close()

@@ -33,6 +33,7 @@ export const timedOut = (): SendResult => failed({ name: 'TimeoutError', message
 export const refused = (): SendResult =>
   failed({ name: 'validation_error', statusCode: 422, message: 'no such domain' })
 export const throttled = (): SendResult => failed({ name: 'rate_limit_exceeded', statusCode: 429 })
+export const unavailable = (): SendResult => failed({ name: 'application_error', statusCode: 500 })
 export const overQuota = (): SendResult => failed({ name: 'daily_quota_exceeded', statusCode: 429 })
 export const notConnected = (): SendResult => failed({ networkCode: 'ECONNREFUSED', message: 'connect ECONNREFUSED' })
 
