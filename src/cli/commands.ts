@@ -10,6 +10,7 @@ import { migrateCommand } from './migrate.ts'
 import { sendCommand } from './send.ts'
 import { startCommand } from './start.ts'
 import { suppressionCommand } from './suppression.ts'
+import { webhookCommand } from './webhook.ts'
 
 export const COMMANDS: Record<string, Command> = {
   start: startCommand,
@@ -21,6 +22,7 @@ export const COMMANDS: Record<string, Command> = {
   email: emailCommand,
   dlq: dlqCommand,
   suppression: suppressionCommand,
+  webhook: webhookCommand,
   doctor: doctorCommand,
   db: dbCommand,
 }

@@ -12,6 +12,7 @@ import {
 import type { Database } from '../db/pool.ts'
 import { CommandFailed, type Input, type OptionSpec, text, UsageError } from './command.ts'
 import { known } from './company.ts'
+import { instantOf, type Moment, momentOf } from './moment.ts'
 import { nearest } from './nearest.ts'
 
 export const FILTERS = ['company', 'code', 'status', 'since', 'until'] as const
@@ -23,8 +24,6 @@ export const FILTER_OPTIONS: Record<(typeof FILTERS)[number], OptionSpec> = {
   since: { type: 'string', value: 'TIME|2h|7d', help: 'dead since that time, or for less than that long' },
   until: { type: 'string', value: 'TIME|2h|7d', help: 'dead before that time, or for longer than that' },
 }
-
-type Moment = { agoMs: number } | { at: string }
 
 /** Read before the database is opened: what was typed wrongly costs nothing. */
 export type AskedFilter = {
@@ -103,20 +102,4 @@ function statusOf(given: string | undefined): DeadStatus | null {
   const status = DEAD_STATUSES.find(one => one === given.toUpperCase())
   if (!status) throw new UsageError(`--status must be ${DEAD_STATUSES.join(', ')}`)
   return status
-}
-
-const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
-
-function momentOf(given: string | undefined, option: string): Moment | null {
-  if (given === undefined) return null
-  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(given) ?? []
-  if (count && unit) return { agoMs: Number(count) * UNIT_MS[unit]! }
-  const at = rangeEndSchema.safeParse(/^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given)
-  if (!at.success) throw new UsageError(`${option} must be a time such as 2026-11-15T10:00:00Z, or 30m, 2h, 7d ago`)
-  return { at: at.data }
-}
-
-function instantOf(moment: Moment | null, nowMs: number): string | null {
-  if (moment === null) return null
-  return 'at' in moment ? moment.at : new Date(Math.max(0, nowMs - moment.agoMs)).toISOString()
 }

@@ -1,6 +1,6 @@
 import { explainEmail } from '../contracts/explain.ts'
 import { isUuid } from '../contracts/uuid.ts'
-import { findCompany } from '../db/companies.ts'
+import { companyNames } from '../db/companies.ts'
 import { findEmail, listEvents } from '../db/emails.ts'
 import { cancelEmail } from '../db/schedule.ts'
 import { findWhereabouts } from '../db/whereabouts.ts'
@@ -14,30 +14,41 @@ import {
   UsageError,
   withStorage,
 } from './command.ts'
+import { LIST_OPTIONS, listAction } from './email-list.ts'
 import { readInUse } from './in-use.ts'
 
 export const emailCommand: Command = {
-  summary: 'show, explain and cancel e-mails',
+  summary: 'list, show, explain and cancel e-mails',
   usage: [
+    ['email list [OPTIONS]', 'newest first'],
     ['email show ID', 'an e-mail and its events'],
     ['email explain ID', 'where it is, why, and what happens next'],
     ['email cancel ID', 'cancel what has not started'],
   ],
   words: 2,
-  options: {},
-  run({ words: [action, given] }) {
-    const act = actionOf(ACTIONS, action, 'email')
+  options: LIST_OPTIONS,
+  run({ words: [action, given], values }) {
+    const act = actionOf<ListAction | IdAction>({ list: listAction, ...ACTIONS }, action, 'email')
+    if (act === listAction) {
+      if (given !== undefined) throw new UsageError(`"${given}" is one word too many`)
+      return withStorage(listAction(values))
+    }
+    const stray = Object.keys(values).find(name => name !== 'json')
+    if (stray) throw new UsageError(`--${stray} has no meaning here`)
     const outboxId = required(given, 'ID')
     if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of the answer, a UUID')
-    return withStorage(opened => act(opened, outboxId))
+    return withStorage(opened => (act as IdAction)(opened, outboxId))
   },
 }
 
-const ACTIONS: Record<'show' | 'explain' | 'cancel', (opened: Opened, outboxId: string) => Promise<Answer>> = {
+type ListAction = typeof listAction
+type IdAction = (opened: Opened, outboxId: string) => Promise<Answer>
+
+const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
   async show({ db }, outboxId) {
     const email = await known(db.pool, outboxId)
     const events = await listEvents(db.pool, outboxId)
-    const companyName = await nameOf(db.pool, email.companyId)
+    const companyName = (await companyNames(db.pool, [email.companyId])).get(email.companyId) ?? email.companyId
     const lines = [
       `${email.status}  ${email.subject ?? email.templateType ?? ''}`,
       `company ${companyName} (${email.companyId})`,
@@ -67,10 +78,6 @@ async function known(db: Opened['db']['pool'], outboxId: string) {
   const email = await findEmail(db, outboxId, null)
   if (!email) throw notFound(outboxId)
   return email
-}
-
-async function nameOf(db: Opened['db']['pool'], companyId: string): Promise<string> {
-  return (await findCompany(db, companyId))?.name ?? companyId
 }
 
 const notFound = (outboxId: string) => new CommandFailed(`There is no e-mail ${outboxId}.`)

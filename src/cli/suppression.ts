@@ -8,7 +8,7 @@ import {
   SUPPRESSION_LIMITS,
   type SuppressionRow,
 } from '../contracts/suppression-view.ts'
-import { listCompanies } from '../db/companies.ts'
+import { companyNames } from '../db/companies.ts'
 import { addSuppressions } from '../db/suppression.ts'
 import { removeSuppression } from '../db/suppression-ends.ts'
 import { findEntries, listAudit } from '../db/suppression-reads.ts'
@@ -81,19 +81,20 @@ const check: Action = {
         one =>
           `${one.performedAt}  ${one.action}  ${one.reason}  by ${one.performedBy}${one.justification ? `: ${one.justification}` : ''}`,
       )
-      const names = await namesOf(opened)
+      const names = await companyNames(
+        opened.db.pool,
+        entries.flatMap(entry => entry.companyId ?? []),
+      )
       const lines = suppressed ? entries.map(entry => entryLine(entry, names)) : [`${emailHash} is not suppressed.`]
       return { json: { emailHash, suppressed, entries, auditLog }, lines: [...lines, ...history] }
     }
   },
 }
 
-type Names = Map<string, string>
-
-const namesOf = async ({ db }: Opened): Promise<Names> =>
-  new Map((await listCompanies(db.pool)).map(({ companyId, name }) => [companyId, name]))
-
-function entryLine({ emailHash, reason, addedAt, expiresAt, companyId }: SuppressionRow, names: Names): string {
+function entryLine(
+  { emailHash, reason, addedAt, expiresAt, companyId }: SuppressionRow,
+  names: Map<string, string>,
+): string {
   const list = companyId ? `company ${names.get(companyId) ?? ''} (${companyId})` : 'all companies'
   return `${emailHash} is suppressed for ${list}: ${reason}, since ${addedAt}, ${expiresAt ? `until ${expiresAt}` : 'for ever'}`
 }
@@ -116,7 +117,7 @@ const add: Action = {
         json,
         lines: [
           ...(outcome!.outcome === 'unchanged' ? ['It was listed already.'] : []),
-          ...(now ? [entryLine(now, await namesOf(opened))] : []),
+          ...(now ? [entryLine(now, await companyNames(opened.db.pool, companyId ? [companyId] : []))] : []),
         ],
       }
     }

@@ -51,6 +51,17 @@ export async function listCompanies(db: Queryable): Promise<Company[]> {
   return run<Company>(db, 'list-companies', `select ${COLUMNS} from companies order by name`, [])
 }
 
+/** The names of these, by id. */
+export async function companyNames(db: Queryable, companyIds: string[]): Promise<Map<string, string>> {
+  const rows = await run<{ companyId: string; name: string }>(
+    db,
+    'company-names',
+    `select company_id as "companyId", name from companies where company_id = any($1)`,
+    [[...new Set(companyIds)]],
+  )
+  return new Map(rows.map(({ companyId, name }) => [companyId, name]))
+}
+
 /** By id or by name, whichever it is. */
 export async function findCompany(db: Queryable, idOrName: string): Promise<Company | null> {
   const [row] = await run<Company>(

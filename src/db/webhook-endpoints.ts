@@ -20,12 +20,12 @@ export type WebhookEndpoint = {
   updatedAt: string
 }
 
-const COLUMNS = `w.endpoint_id as id, w.test, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
+export const ENDPOINT_COLUMNS = `w.endpoint_id as id, w.test, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
   ${iso('w.disabled_at')} as "disabledAt", w.disabled_reason as "disabledReason",
   (select ${iso('s.failing_since')} from webhook_state s where s.endpoint_id = w.endpoint_id) as "failingSince",
   case when w.previous_until > now() then ${iso('w.previous_until')} end as "previousSecretUntil",
   ${iso('w.created_at')} as "createdAt", ${iso('w.updated_at')} as "updatedAt"`
-const THERE = `w.disabled_reason is distinct from 'DELETED'`
+export const THERE = `w.disabled_reason is distinct from 'DELETED'`
 
 export type NewEndpoint = {
   endpointId: string
@@ -51,7 +51,7 @@ export async function insertEndpoint(db: Queryable, made: NewEndpoint, limit: nu
      ), put_state as (
        insert into webhook_state (endpoint_id) select endpoint_id from w
      )
-     select ${COLUMNS} from w`,
+     select ${ENDPOINT_COLUMNS} from w`,
     [
       made.endpointId,
       made.owner.companyId,
@@ -70,7 +70,7 @@ export async function listEndpoints(db: Queryable, { companyId, test }: Owner): 
   return run<WebhookEndpoint>(
     db,
     'list-webhook-endpoints',
-    `select ${COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.test = $2 and ${THERE} order by w.endpoint_id`,
+    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.test = $2 and ${THERE} order by w.endpoint_id`,
     [companyId, test],
   )
 }
@@ -83,7 +83,7 @@ export async function findEndpoint(
   const [row] = await run<WebhookEndpoint>(
     db,
     'find-webhook-endpoint',
-    `select ${COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${THERE}`,
+    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${THERE}`,
     [companyId, endpointId, test],
   )
   return row ?? null
@@ -158,7 +158,7 @@ export async function rotateSecret(
          secret_cipher = $3, updated_at = now()
        where w.company_id = $1 and w.endpoint_id = $2 and w.test = $5 and ${THERE} returning *
      )
-     select ${COLUMNS} from w`,
+     select ${ENDPOINT_COLUMNS} from w`,
     [companyId, endpointId, secretCipher, overlapHours, test],
   )
   return row ?? null

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { createTestDatabase } from './postgres.ts'
 import { atCleanUp, makeDataDir, runGateway } from './process.ts'
+import { SHARED_SECRETS } from './secrets.ts'
 
 export type TestCli = {
   url: string
@@ -17,15 +18,19 @@ export type TestCli = {
 export async function testCli(): Promise<TestCli> {
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
-  const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
-  const env = { DATABASE_URL: database.url, DATA_DIR: await makeDataDir(), ...secrets }
+  return cliOn(database.url)
+}
+
+/** The same beside a gateway of the test. */
+export async function cliOn(url: string): Promise<TestCli> {
+  const env = { DATABASE_URL: url, DATA_DIR: await makeDataDir(), ...SHARED_SECRETS }
   async function lines(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await runGateway(args, { env })
     expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
     return stdout
   }
   return {
-    url: database.url,
+    url,
     env,
     lines,
     async json(...args) {

@@ -1,0 +1,106 @@
+import { parseBareAddress } from '../contracts/addresses.ts'
+import type { EmailSummary } from '../contracts/email-view.ts'
+import { hashEmail } from '../contracts/hashing.ts'
+import { EMAIL_STATUSES } from '../contracts/states.ts'
+import { isUuid } from '../contracts/uuid.ts'
+import { companyNames } from '../db/companies.ts'
+import { readClock } from '../db/dead-letters.ts'
+import { type EmailFilter, listEmails } from '../db/emails.ts'
+import { type Answer, type Input, type Opened, type Options, text, UsageError } from './command.ts'
+import { known } from './company.ts'
+import { limitOf } from './dlq-filter.ts'
+import { instantOf, momentOf } from './moment.ts'
+import { didYouMean } from './nearest.ts'
+
+export const LIST_OPTIONS: Options = {
+  company: { type: 'string', value: 'ID|NAME', help: 'of list: of this company' },
+  status: { type: 'string', value: 'STATUS', help: 'of list: PENDING, SENT, DELIVERED and so on' },
+  recipient: { type: 'string', value: 'ADDRESS', help: 'of list: to, cc or bcc this address' },
+  tag: { type: 'string', value: 'TAG', help: 'of list: with this tag' },
+  template: { type: 'string', value: 'NAME', help: 'of list: of this template' },
+  since: { type: 'string', value: 'TIME|2h|7d', help: 'of list: accepted since that time, or less than that long ago' },
+  until: { type: 'string', value: 'TIME|2h|7d', help: 'of list: accepted before that time, or longer ago than that' },
+  test: { type: 'boolean', help: 'of list: e-mails of test keys instead of live ones' },
+  limit: { type: 'string', value: 'N', help: 'of list: at most so many, up to 1000 (50)' },
+  after: { type: 'string', value: 'CURSOR', help: 'of list: the next page' },
+}
+
+const PAGE = { usual: 50, most: 1_000 }
+
+/** Read before the database is opened: what was typed wrongly costs nothing. */
+export function listAction(values: Input['values']): (opened: Opened) => Promise<Answer> {
+  const status = statusOf(text(values, 'status'))
+  const address = addressOf(text(values, 'recipient'))
+  const [since, until] = [momentOf(text(values, 'since'), '--since'), momentOf(text(values, 'until'), '--until')]
+  const limit = limitOf(values, PAGE.most) ?? PAGE.usual
+  const before = cursorOf(text(values, 'after'))
+  return async ({ db }) => {
+    const company = text(values, 'company')
+    const nowMs = Date.parse(await readClock(db.pool))
+    const rows = await listEmails(db.pool, {
+      owner: {
+        companyId: company === undefined ? null : (await known(db, company)).companyId,
+        test: values.test === true,
+      },
+      status,
+      recipient: address === null ? null : await searchFor(address),
+      tag: text(values, 'tag') ?? null,
+      template: text(values, 'template') ?? null,
+      createdAfter: instantOf(since, nowMs),
+      createdBefore: instantOf(until, nowMs),
+      before,
+      // One more than asked for tells whether there is another page.
+      limit: limit + 1,
+    })
+    const page = rows.slice(0, limit)
+    const hasMore = rows.length > limit
+    const names = await companyNames(
+      db.pool,
+      page.map(email => email.companyId),
+    )
+    const data = page.map(email => ({ ...email, companyName: names.get(email.companyId) ?? email.companyId }))
+    const cursor = hasMore ? page.at(-1)!.outboxId : null
+    return { json: { data, cursor, hasMore }, lines: linesOf(data, cursor) }
+  }
+}
+
+type Listed = EmailSummary & { companyName: string }
+
+function linesOf(data: Listed[], cursor: string | null): string[] {
+  if (data.length === 0) return ['No e-mails.']
+  return [...data.map(lineOf), ...(cursor ? [`--after ${cursor}`] : [])]
+}
+
+function lineOf({ createdAt, outboxId, companyName, status, to, subject, templateType, lastError }: Listed): string {
+  return [
+    ...[createdAt, outboxId, companyName, status],
+    ...(lastError ? [lastError.code] : []),
+    ...[to.join(', '), subject ?? templateType ?? ''],
+  ].join('  ')
+}
+
+function statusOf(given: string | undefined): string | null {
+  if (given === undefined) return null
+  const status = EMAIL_STATUSES.find(one => one === given.toUpperCase())
+  if (!status) throw new UsageError(`--status must be ${EMAIL_STATUSES.join(', ')}${didYouMean(given, EMAIL_STATUSES)}`)
+  return status
+}
+
+function addressOf(given: string | undefined): string | null {
+  if (given === undefined) return null
+  const parsed = parseBareAddress(given)
+  if (!parsed.ok) throw new UsageError(`--recipient: ${parsed.problem.message}`)
+  return parsed.value.normalised
+}
+
+async function searchFor(address: string): Promise<EmailFilter['recipient']> {
+  // Loaded where it is used: it brings the parser of HTML.
+  const { addressKey } = await import('../pipeline/accept-email.ts')
+  return { key: addressKey(hashEmail(address)), address }
+}
+
+function cursorOf(given: string | undefined): string | null {
+  if (given === undefined) return null
+  if (!isUuid(given)) throw new UsageError('--after must be the cursor that the page before ended with')
+  return given
+}

@@ -1,0 +1,22 @@
+import { rangeEndSchema } from '../contracts/instant.ts'
+import { UsageError } from './command.ts'
+
+/** A time that was typed: an instant, or how long ago. */
+export type Moment = { agoMs: number } | { at: string }
+
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+export function momentOf(given: string | undefined, option: string): Moment | null {
+  if (given === undefined) return null
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(given) ?? []
+  if (count && unit) return { agoMs: Number(count) * UNIT_MS[unit]! }
+  const at = rangeEndSchema.safeParse(/^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given)
+  if (!at.success) throw new UsageError(`${option} must be a time such as 2026-11-15T10:00:00Z, or 30m, 2h, 7d ago`)
+  return { at: at.data }
+}
+
+/** Counted by the clock whose time is given. */
+export function instantOf(moment: Moment | null, nowMs: number): string | null {
+  if (moment === null) return null
+  return 'at' in moment ? moment.at : new Date(Math.max(0, nowMs - moment.agoMs)).toISOString()
+}
