@@ -53,6 +53,15 @@ test('the metrics of a company that was never served have no lastProcessedAt', (
 describe('how many more of a company may be in hand', () => {
   const hands = fc.integer({ min: 0, max: 1000 })
 
+  test('one with none in hand is never passed over; another only while one more would be over four times what stays free', () => {
+    fc.assert(
+      fc.property(hands, hands, (own, free) => {
+        const isPassedOver = inHandAllowance({ own, free }) === 0
+        return isPassedOver === (own === 0 ? free === 0 : own + 1 > 4 * (free - 1))
+      }),
+    )
+  })
+
   /** Companies come one after the other, and each takes all it may until nothing changes. */
   function greedy(total: number, companies: number): number[] {
     const own = Array.from({ length: companies }, () => 0)
