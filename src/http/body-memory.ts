@@ -16,7 +16,7 @@ export const SEND_MEMORY: BodyMemoryOptions = {
   total: 96 * 1024 * 1024,
   perKey: 64 * 1024 * 1024,
   countFrom: 64 * 1024,
-  patienceMs: 5_000,
+  patienceMs: 10_000,
 }
 /** Anybody may post events; who it was is known when the body has been read. */
 export const EVENT_MEMORY: BodyMemoryOptions = {
