@@ -1,4 +1,4 @@
-import { type BenchPostgres, startPostgres } from './support/databases.ts'
+import { type BenchPostgres, startPostgres, startStockPostgres } from './support/databases.ts'
 import { startRedis } from './support/processes.ts'
 import { perSecond, runReference } from './support/reference.ts'
 import { writeResults } from './support/results.ts'
@@ -60,9 +60,11 @@ function reference({ postgres, redisUrl }: Parts, file: string, jobs: number): (
 /** The direct lane, against BullMQ that does nothing and against the way the source documents sketch it. */
 export const benchDrainDirect = () =>
   withParts(async parts => {
+    const stock = await startStockPostgres()
     const figures = await interleave({
       'BullMQ, no-op': reference(parts, 'bullmq-noop.js', JOBS),
       'ours, direct': ours(parts, 'direct', JOBS),
+      'ours, direct, stock Postgres': ours({ ...parts, postgres: stock }, 'direct', JOBS),
       'seed-style': reference(parts, 'seed-pipeline.js', SEED_JOBS),
       'floor (bare statements)': reference(parts, 'floor.js', JOBS),
     })
@@ -73,6 +75,7 @@ export const benchDrainDirect = () =>
       },
       { rounds: SUSTAINED_ROUNDS },
     )
+    await stock.close()
     const mine = figures['ours, direct']
     writeResults('drain-direct', [
       `${HOW} ${ROUNDS} rounds of ${JOBS} e-mails (seed-style ${SEED_JOBS}), ${SUSTAINED_ROUNDS} of ${SUSTAINED_JOBS}.`,
@@ -86,6 +89,7 @@ export const benchDrainDirect = () =>
         sustained['BullMQ, no-op, sustained'],
       ),
       ratioRow('drain ÷ seed-style', '≥ 18', mine, figures['seed-style']),
+      ratioRow('stock Postgres ÷ embedded', '', figures['ours, direct, stock Postgres'], mine),
       ratioRow('floor ÷ BullMQ no-op', '', figures['floor (bare statements)'], figures['BullMQ, no-op']),
       ratioRow('drain ÷ floor', '', mine, figures['floor (bare statements)']),
       '',

@@ -4,7 +4,8 @@ import { type Certificates, makeCertificates } from './support/certificates.ts'
 import { call, until } from './support/gateway.ts'
 import { startPgBouncer } from './support/pgbouncer.ts'
 import { atCleanUp, cleanUp, makeDataDir, runGateway, spawnGateway } from './support/process.ts'
-import { type StockPostgres, startStockPostgres } from './support/stock-postgres.ts'
+import { startStockPostgres } from './support/stock-postgres.ts'
+import type { StockPostgres } from './support/stock-server.ts'
 import { startTcpProxy } from './support/tcp-proxy.ts'
 
 const SECRETS = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
