@@ -1,7 +1,8 @@
+import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import { type Config, ConfigError, nothingIn } from './config.ts'
 import { checkConnection } from './db/check-connection.ts'
-import { hasEmbeddedPostgres, openEmbeddedPostgres } from './db/embedded/index.ts'
+import { type EmbeddedPostgres, hasEmbeddedPostgres, openEmbeddedPostgres } from './db/embedded/index.ts'
 import { migrate, requireMigrated } from './db/migrate.ts'
 import { ensurePartitions } from './db/partitions.ts'
 import { type Database, openDatabase } from './db/pool.ts'
@@ -61,10 +62,15 @@ async function opened(
     await close()
     throw error
   }
-  const where = embedded
-    ? `embedded Postgres in ${embedded.directory}, port ${embedded.port}`
-    : `Postgres at ${hostOf(url)}`
+  const where = embedded ? placeOf(embedded, config.dataDir) : `Postgres at ${hostOf(url)}`
   return { db, url, where, alone: embedded !== null, close }
+}
+
+/** As root below a folder that is closed to others, it cannot be in DATA_DIR: who deletes the one must know of the other. */
+function placeOf({ directory, port, outside }: EmbeddedPostgres, dataDir: string): string {
+  const place = `embedded Postgres in ${directory}, port ${port}`
+  if (!outside) return place
+  return `${place}; its server's user cannot reach ${dataDir}, which holds the secrets: they belong together, so back up or delete ${dirname(directory)} and ${dataDir} together`
 }
 
 function hostOf(url: string): string {

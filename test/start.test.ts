@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,10 +11,13 @@ import { call, until } from './support/gateway.ts'
 import { createTestDatabase } from './support/postgres.ts'
 import {
   atCleanUp,
+  BIN,
   cleanUp,
   launchGateway,
+  launchShell,
   makeDataDir,
   makeDataDirWithCluster,
+  readFirstStart,
   runGateway,
   runShell,
   type SpawnedGateway,
@@ -46,17 +49,18 @@ async function show(gateway: { url: string }, apiKey: string, outboxId: string) 
 
 // Alone, since it counts time; everything below runs at the same time, since it waits a lot.
 describe('the first start', () => {
-  test('prints once what a newcomer needs, and the printed curl sends an e-mail within a second', async () => {
+  test('writes once what a newcomer needs, not into the log, and its curl sends an e-mail within a second', async () => {
     const env = await freshSettings()
     const gateway = await spawnGateway({ env })
-    expect(gateway.output()).toMatch(/^ {2}Company +demo$/m)
-    expect(gateway.output()).toMatch(/^ {2}API key +sk_live_[0-9a-z]{16}_\w+$/m)
-    expect(gateway.output()).toMatch(/^ {2}Administrator +admin$/m)
-    expect(gateway.output()).toMatch(/^ {2}Password +\S{16,}$/m)
-    expect(gateway.output().split(gateway.adminPassword)).toHaveLength(2)
+    const { file, text } = await readFirstStart(env.DATA_DIR)
+    expectWelcome(text)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(gateway.output()).toContain(file)
+    for (const secret of [gateway.apiKey, gateway.adminPassword]) expect(gateway.output()).not.toContain(secret)
+    for (const line of gateway.output().trimEnd().split('\n')) expect(JSON.parse(line)).toHaveProperty('message')
     expect(gateway.errors()).toBe('')
 
-    const answer = await pasteInShell(printedCurl(gateway))
+    const answer = await pasteInShell(curlIn(text))
     expect(answer.status).toBe(202)
     expect(answer.body).toMatchObject({ status: 'QUEUED', jobId: answer.body.outboxId })
     const { outboxId } = answer.body
@@ -85,8 +89,30 @@ describe('the first start', () => {
     expect(second.output()).not.toMatch(/sk_live_|Password|Welcome|curl/)
   }
 
-  function printedCurl(gateway: SpawnedGateway): string {
-    return /^curl[^\n]*\\\n[^\n]*$/m.exec(gateway.output())![0]
+  test('prints it on a terminal, and writes no file', async () => {
+    const env = await madeSettings()
+    const command = `${process.execPath} ${BIN} start`
+    const terminal = launchShell(`script --quiet --return --flush --command '${command}' /dev/null`, { env })
+    await terminal.printed(/look at it[\s\S]*API at /)
+    const text = terminal.output().replaceAll('\r', '')
+    expectWelcome(text)
+    const [, apiKey] = /API key +(sk_live_\w+)/.exec(text)!
+    const url = /API at (http:\/\/[^\s,]+)/.exec(text)![1]!
+    expect(await call(url, { apiKey: apiKey! }, 'GET', '/v1/emails')).toMatchObject({ status: 200 })
+    expect((await readFirstStart(env.DATA_DIR)).text).toBe('')
+    terminal.signal('SIGTERM', 'group')
+    await terminal.exited
+  })
+
+  function expectWelcome(text: string): void {
+    expect(text).toMatch(/^ {2}Company +demo$/m)
+    expect(text).toMatch(/^ {2}API key +sk_live_[0-9a-z]{16}_\w+$/m)
+    expect(text).toMatch(/^ {2}Administrator +admin$/m)
+    expect(text).toMatch(/^ {2}Password +\S{16,}$/m)
+  }
+
+  function curlIn(text: string): string {
+    return /^curl[^\n]*\\\n[^\n]*$/m.exec(text)![0]
   }
 
   /** The command as it was printed; curl reads from its own file that the status is wanted, too. */
@@ -247,22 +273,14 @@ test.concurrent('killed with SIGKILL during its first start, it starts again and
   console.log(`first start: SEED=${SEED}`)
   const random = seeded(SEED)
   const env = await freshSettings()
-  const starts: { output: () => string }[] = []
   for (let kill = 1; kill <= 3; kill++) {
     const gateway = launchGateway({ env })
-    starts.push(gateway)
     await sleep(random() * 1_200)
     gateway.signal('SIGKILL')
     await gateway.exited
   }
   const gateway = await spawnGateway({ env })
-  starts.push(gateway)
-  const said = () => starts.map(start => start.output()).join('')
-  await until(
-    async () => said(),
-    text => /API key +sk_live_\w+\n/.test(text),
-  )
-  const apiKey = /API key +(sk_live_\w+)\n/.exec(said())![1]!
+  const { apiKey } = gateway
   const body = { to: 'maria@example.com', subject: 'Hello', text: 'It works.' }
   expect((await call(gateway.url, { apiKey }, 'POST', '/v1/email/send', body)).status).toBe(202)
 })

@@ -1,18 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import { type Config, loadConfig, ROLES, type Role } from '../config.ts'
-import { hashPassword, passwordMatches } from '../contracts/password.ts'
-import { findAdministrator, listAdministrators, putAdministrator } from '../db/administrators.ts'
-import { listCompanies } from '../db/companies.ts'
-import { registerCompany } from '../db/registration.ts'
 import type { Gateway } from '../main.ts'
 import { joinProcesses, type Membership, providersOfMember } from '../main-process.ts'
 import { openStorage, type Storage } from '../main-storage.ts'
 import { within } from '../pipeline/within.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
+import { firstCurl, prepareFirstUse, secretLines, secretScreen } from './first-use.ts'
 import { type StopWatch, watchForStop } from './stop-watch.ts'
-import { visibleText } from './terminal.ts'
 import { programVersion } from './version.ts'
 
 /** What is under way may finish in this time: a little more than the longest attempt. */
@@ -82,7 +77,8 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   started.membership = membership
   // Shown before the port is open: a start that fails after this would otherwise have made a key that nobody knows.
   const first = await prepareFirstUse(config, storage)
-  for (const line of secretLines(config, first)) console.log(visibleText(line))
+  const show = secretScreen(config, process.stdout.isTTY === true, log)
+  await show(secretLines(config, first))
   if (stop.now()) return
   // Loaded here: every other command starts in half the time without it.
   const [{ startGateway }, { makeProviders }] = await Promise.all([
@@ -91,72 +87,16 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   ])
   const gateway = await startGateway(config, storage, role, log, providersOfMember(makeProviders, membership))
   started.gateway = gateway
+  await show(firstCurl(gateway.url, first))
   if (gateway.url)
     log.info(
       `API at ${gateway.url}, documentation at ${gateway.url}/docs, captured e-mails at ${gateway.url}/admin/inbox`,
     )
   else log.info('Sending the e-mails of this database')
-  for (const line of firstCurl(gateway.url, first)) console.log(visibleText(line))
 }
 
 const told = (providers: string[]) =>
   providers.includes('capture') ? 'capture (a local inbox, nothing leaves this machine)' : providers.join(', then ')
-
-/** Made by the very first start only; null where it exists already. */
-type FirstUse = { apiKey: string | null; password: string | null }
-
-async function prepareFirstUse(config: Config, storage: Storage): Promise<FirstUse> {
-  const password = await ensureAdministrator(config, storage)
-  return { password, apiKey: await ensureDemoCompany(config, storage) }
-}
-
-/** What a newcomer needs, shown once. */
-function secretLines(config: Config, { apiKey, password }: FirstUse): string[] {
-  if (!apiKey && !password) return []
-  return [
-    '',
-    '  Welcome to Email Gateway. What follows is shown only this once.',
-    '',
-    ...(apiKey ? ['  Company         demo', `  API key         ${apiKey}`] : []),
-    ...(password ? [`  Administrator   ${config.ADMIN_USER}`, `  Password        ${password}`] : []),
-    '',
-  ]
-}
-
-function firstCurl(url: string, { apiKey }: FirstUse): string[] {
-  if (!apiKey || !url) return []
-  return [
-    '',
-    '  Send your first e-mail:',
-    '',
-    `curl -sS ${url}/v1/email/send -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' \\`,
-    `  -d '{"to":"maria@example.com","subject":"Hello","html":"<p>It works.</p>"}'`,
-    '',
-    `  and look at it: ${url}/admin/inbox`,
-    '',
-  ]
-}
-
-/** ADMIN_PASSWORD counts whenever it is set; without it, the embedded gateway makes one. Answers a password that was made. */
-async function ensureAdministrator(config: Config, { db, alone }: Storage): Promise<string | null> {
-  const { ADMIN_USER: name, ADMIN_PASSWORD: given } = config
-  if (given) {
-    const known = await findAdministrator(db.pool, name)
-    if (!known || !(await passwordMatches(given, known.passwordHash)))
-      await putAdministrator(db.pool, name, await hashPassword(given))
-    return null
-  }
-  if (!alone || (await listAdministrators(db.pool)).length > 0) return null
-  const made = randomBytes(15).toString('base64url')
-  await putAdministrator(db.pool, name, await hashPassword(made))
-  return made
-}
-
-async function ensureDemoCompany(config: Config, storage: Storage): Promise<string | null> {
-  if (!storage.alone || (await listCompanies(storage.db.pool)).length > 0) return null
-  const { apiKey } = await registerCompany(storage.db, config.hashPepper, { name: 'demo' })
-  return apiKey
-}
 
 async function stopAll({ gateway, membership, storage }: Started, log: Logger): Promise<void> {
   const failed = (error: unknown) => log.warn({ err: error }, 'Not everything could be stopped')

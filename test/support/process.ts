@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Role } from '../../src/config.ts'
@@ -20,7 +20,7 @@ export type Ended = Exit & { stdout: string; stderr: string }
 
 export type SpawnedGateway = {
   url: string
-  /** Printed by a first start only; empty otherwise. */
+  /** Of the DATA_DIR's first start; empty with a DATABASE_URL. */
   apiKey: string
   adminPassword: string
   /** Standard output so far. */
@@ -79,20 +79,19 @@ async function removeDataDir(dataDir: string): Promise<void> {
 /** Starts the gateway as everybody does and waits until it has said all it says at its start. */
 export async function spawnGateway(options: GatewayOptions = {}): Promise<SpawnedGateway> {
   const { env = {}, role = 'all' } = options
-  const embedded = env.DATABASE_URL === undefined
-  const first = embedded && !existsSync(join(env.DATA_DIR ?? '.data', 'secrets.json'))
   const gateway = launchGateway(options)
-  const ready =
-    role === 'worker'
-      ? /Sending the e-mails/
-      : first
-        ? /API at [\s\S]*look at it|look at it[\s\S]*API at /
-        : /API at http/
-  await gateway.printed(ready)
-  const text = gateway.output()
+  await gateway.printed(role === 'worker' ? /Sending the e-mails/ : /API at http/)
+  const { apiKey, adminPassword } = await readFirstStart(env.DATA_DIR ?? '')
+  return { ...gateway, url: /API at (http:\/\/[^\s,]+)/.exec(gateway.output())?.[1] ?? '', apiKey, adminPassword }
+}
+
+/** What the first start of an embedded gateway wrote for its owner; empty where there was none. */
+export async function readFirstStart(dataDir: string) {
+  const file = join(dataDir, 'first-start.txt')
+  const text = dataDir && existsSync(file) ? await readFile(file, 'utf8') : ''
   return {
-    ...gateway,
-    url: /API at (http:\/\/[^\s,]+)/.exec(text)?.[1] ?? '',
+    file,
+    text,
     apiKey: /API key\s+(sk_live_\w+)/.exec(text)?.[1] ?? '',
     adminPassword: /Password\s+(\S+)/.exec(text)?.[1] ?? '',
   }

@@ -11,12 +11,14 @@ import { preparePlace, proposeDirectory } from './place.ts'
 import { findFreePort } from './port.ts'
 
 export { EmbeddedPostgresError } from './error.ts'
-export { makeDataDir } from './folders.ts'
+export { giveToOwnerOf, makeDataDir } from './folders.ts'
 
 export type EmbeddedPostgres = {
   /** postgres://gateway:<password>@127.0.0.1:<port>/gateway */
   url: string
   directory: string
+  /** It is not in dataDir, which the server's user cannot reach. */
+  outside: boolean
   port: number
   /** Found running: left by a killed gateway, or shared with another process. */
   adopted: boolean
@@ -44,7 +46,8 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
   const joined = await joinServer(cluster, use)
   const { close } = keepHold({ cluster, use, joined, onLost })
   const { port, adopted } = joined
-  return { url: urlOf({ ...cluster.memory, port }), directory: cluster.directory, port, adopted, close }
+  const { directory, memory } = cluster
+  return { url: urlOf({ ...memory, port }), directory, outside: memory.directory !== undefined, port, adopted, close }
 }
 
 /** Of the database in dataDir, running or not; undefined when none was made yet. */
