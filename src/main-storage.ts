@@ -8,7 +8,15 @@ import { ensurePartitions } from './db/partitions.ts'
 import { type Database, openDatabase } from './db/pool.ts'
 import { recordSecrets, requireSameSecrets } from './main-secrets.ts'
 
-export type Storage = { db: Database; url: string; where: string; alone: boolean; close(): Promise<void> }
+export type Storage = {
+  db: Database
+  url: string
+  where: string
+  alone: boolean
+  /** Where the embedded database lives; null with DATABASE_URL. */
+  folder: string | null
+  close(): Promise<void>
+}
 
 export type StorageOptions = {
   use: 'gateway' | 'command'
@@ -47,7 +55,7 @@ async function opened(
 ): Promise<Storage> {
   const embedded = config.DATABASE_URL
     ? null
-    : await openEmbeddedPostgres({ dataDir: config.dataDir, use, say, onLost })
+    : await openEmbeddedPostgres({ dataDir: config.dataDir, use, say, complain: line => log.error(line), onLost })
   const url = config.DATABASE_URL ?? embedded!.url
   if (config.DATABASE_URL) await checkConnection(url)
   const db = openDatabase(url, error => log.warn({ err: error }, 'A database connection was lost'))
@@ -63,7 +71,7 @@ async function opened(
     throw error
   }
   const where = embedded ? placeOf(embedded, config.dataDir) : `Postgres at ${hostOf(url)}`
-  return { db, url, where, alone: embedded !== null, close }
+  return { db, url, where, alone: embedded !== null, folder: embedded?.directory ?? null, close }
 }
 
 /** As root below a folder that is closed to others, it cannot be in DATA_DIR: who deletes the one must know of the other. */

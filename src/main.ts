@@ -61,7 +61,7 @@ export async function startGateway(
     // Everything that can fail comes before the port is open: whoever is answered 202 meets a gateway that works.
     if (role !== 'api') sending = await makeSending(config, storage, html, ringer, log, providersOf)
     await sending?.prepare()
-    if (role !== 'worker') api = await startApi(config, db, html, bells, () => sending?.reported(), log)
+    if (role !== 'worker') api = await startApi(config, storage, html, bells, () => sending?.reported(), log)
     sending?.start()
   } catch (error) {
     // Nothing is left behind: neither an open port, nor a connection that keeps the process.
@@ -149,7 +149,7 @@ async function makeSending(
 
 async function startApi(
   config: Config,
-  db: Database,
+  { db, folder }: Storage,
   html: HtmlChecker,
   bells: Record<Bell, () => void>,
   onReported: () => void,
@@ -161,6 +161,7 @@ async function startApi(
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
   const app = await buildApp({
     db,
+    folder,
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,

@@ -590,6 +590,7 @@ describe('a sender, where mail leaves the machine,', () => {
     keys = new KeyRegistry(gateway.db.pool)
     app = await buildApp({
       db: gateway.db,
+      folder: null,
       keys,
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,

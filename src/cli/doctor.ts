@@ -1,4 +1,5 @@
 import { rateAfter } from '../contracts/slowdown.ts'
+import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
 import { type Health, readHealth, readSession } from '../db/health.ts'
 import { type InboxState, readInbox } from '../db/provider-events.ts'
 import { listProviders, type ProviderRow } from '../db/providers.ts'
@@ -13,6 +14,7 @@ import { readInUse } from './in-use.ts'
 const OLDEST_POSTGRES = 150_000
 const CLOCK_TOLERANCE_MS = 5_000
 const OLD_SECONDS = 300
+const LOW_DISK_MEGABYTES = 1_024
 const DLQ_ALERT = 10_000
 
 /** Looks at everything the gateway leans on, and says what is wrong and what to do about it. */
@@ -40,7 +42,7 @@ export const doctorCommand: Command = {
 const MARK = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' }
 const lineOf = ({ name, state, detail }: Check) => `${MARK[state]}  ${name.padEnd(10)}  ${detail}`
 
-async function examine({ config, db, where }: Opened, probe: boolean): Promise<Check[]> {
+async function examine({ config, db, where, folder }: Opened, probe: boolean): Promise<Check[]> {
   const health = await readHealth(db.pool)
   const inUse = await readInUse(db.pool, config)
   return [
@@ -48,6 +50,7 @@ async function examine({ config, db, where }: Opened, probe: boolean): Promise<C
     secretsOf(await findSecretsProblem(db.pool, config)),
     database(health, where),
     await sessions(db),
+    ...(await diskOf(folder)),
     clock(health),
     partitions(health),
     ...(await redisChecks(inUse, config)),
@@ -86,6 +89,17 @@ async function sessions({ pool, hot, courier }: Opened['db']): Promise<Check> {
   }
   const detail = `JIT is ${found.map(({ jit }) => jit).join(', ')} and statements end after ${found.map(({ limitSeconds }) => limitSeconds).join(', ')} s, although the gateway sets both: what is between it and Postgres resets settings; connect directly`
   return { name, state: 'failed', detail }
+}
+
+/** Of the embedded database; another server's disk is not ours to see. */
+async function diskOf(folder: string | null): Promise<Check[]> {
+  if (!folder) return []
+  const name = 'disk'
+  const problem = await findDiskProblem(folder, NEEDED_BYTES)
+  if (problem) return [{ name, state: 'failed', detail: problem }]
+  const megabytes = Math.floor((await freeBytes(folder)) / (1024 * 1024))
+  const state = megabytes < LOW_DISK_MEGABYTES ? 'warning' : 'ok'
+  return [{ name, state, detail: `${megabytes} MB free for ${folder}` }]
 }
 
 function clock({ nowMs }: Health): Check {

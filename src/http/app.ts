@@ -12,7 +12,7 @@ import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
-import { operationRoutes } from './routes-operations.ts'
+import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
 import { type ProviderEventDeps, providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
@@ -33,6 +33,7 @@ export type App = FastifyInstance
 export type AppDeps = SendRouteDeps &
   EmailRouteDeps &
   SuppressionRouteDeps &
+  OperationRouteDeps &
   WebhookRouteDeps &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger

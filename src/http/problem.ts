@@ -44,6 +44,9 @@ const PROBLEMS = {
   DATABASE_UNAVAILABLE: [503, 'The database does not answer; repeat the request with the same Idempotency-Key'],
 } as const satisfies Record<string, readonly [number, string]>
 
+/** SQLSTATE of a server that has no space left on its disk. */
+const DISK_FULL = '53100'
+
 export type ProblemCode = keyof typeof PROBLEMS
 
 export type ProblemExtras = {
@@ -95,7 +98,12 @@ export function problemBody({ code, extras }: Problem, requestId: string) {
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof DatabaseUnavailable)
-    return new Problem('DATABASE_UNAVAILABLE', { headers: { 'retry-after': '1' } })
+    return new Problem('DATABASE_UNAVAILABLE', {
+      headers: { 'retry-after': '1' },
+      ...((error.cause as { code?: string } | undefined)?.code === DISK_FULL && {
+        detail: 'The disk of the database is full; repeat the request with the same Idempotency-Key',
+      }),
+    })
   switch ((error as FastifyError).code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Problem('BODY_TOO_LARGE')

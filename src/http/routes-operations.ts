@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { rateOf } from '../contracts/reputation.ts'
 import { listCounters } from '../db/counters.ts'
+import { FULL_BYTES, findDiskProblem, NEEDED_BYTES } from '../db/embedded/disk.ts'
 import { readHealth } from '../db/health.ts'
 import type { Database } from '../db/pool.ts'
 import { readInbox } from '../db/provider-events.ts'
@@ -53,9 +54,15 @@ async function snapshot(
   return { ...health, counters, providers, sendRequests, suppressionSize, suppressions, inbox, standings, webhooks }
 }
 
-export type OperationRouteDeps = { db: Database; providers: string[]; metricsToken?: string | undefined }
+export type OperationRouteDeps = {
+  db: Database
+  providers: string[]
+  metricsToken?: string | undefined
+  /** Where the embedded database lives: its disk may be full. */
+  folder: string | null
+}
 
-export function operationRoutes(app: App, { db, providers, metricsToken }: OperationRouteDeps): void {
+export function operationRoutes(app: App, { db, providers, metricsToken, folder }: OperationRouteDeps): void {
   const countSuppressions = remember(SIZE_KEEP_MS, () => countActive(db.pool))
   const metrics = makeMetrics(() => snapshot(db, providers, countSuppressions))
 
@@ -71,8 +78,11 @@ export function operationRoutes(app: App, { db, providers, metricsToken }: Opera
     '/health/ready',
     { schema: { summary: 'It can accept e-mails', ...open, response: { 200: healthSchema, ...problemAnswers(503) } } },
     async () => {
-      if (await db.isAnswering()) return { status: 'ok' as const }
-      const detail = 'Postgres did not answer in time; nothing can be accepted.'
+      const isAnswering = await db.isAnswering()
+      // A server that cannot write still answers.
+      const problem = folder && (await findDiskProblem(folder, isAnswering ? FULL_BYTES : NEEDED_BYTES))
+      if (isAnswering && !problem) return { status: 'ok' as const }
+      const detail = problem || 'Postgres did not answer in time; nothing can be accepted.'
       throw new Problem('DATABASE_UNAVAILABLE', { detail, headers: { 'retry-after': '1' } })
     },
   )

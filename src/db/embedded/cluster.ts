@@ -18,6 +18,8 @@ export type Cluster = {
   memory: Memory
   settings: Record<string, string>
   say: (line: string) => void
+  /** What somebody has to do something about. */
+  complain: (line: string) => void
 }
 
 export async function ensureCluster(cluster: Cluster): Promise<void> {

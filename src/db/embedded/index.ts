@@ -10,6 +10,7 @@ import { agreeOn, recall, urlOf } from './memory.ts'
 import { preparePlace, proposeDirectory } from './place.ts'
 import { findFreePort } from './port.ts'
 
+export { FULL_BYTES, findDiskProblem, freeBytes, NEEDED_BYTES } from './disk.ts'
 export { EmbeddedPostgresError } from './error.ts'
 export { giveToOwnerOf, makeDataDir } from './folders.ts'
 
@@ -31,6 +32,8 @@ export type EmbeddedPostgresOptions = {
   /** There is one gateway per dataDir; commands join it or are alone. */
   use: Use
   say?: (line: string) => void
+  /** What somebody has to do something about; `say` unless given. */
+  complain?: (line: string) => void
   /** The server went away and could not be brought back on the same port. */
   onLost?: (error: Error) => void
   /** Replaces some of the server's settings, when this call is the one that starts it. */
@@ -63,7 +66,7 @@ export function hasEmbeddedPostgres(dataDir: string): boolean {
 }
 
 async function prepareCluster(options: EmbeddedPostgresOptions, say: (line: string) => void): Promise<Cluster> {
-  const { settings = {}, systemDir = '/var/lib/email-gateway' } = options
+  const { settings = {}, systemDir = '/var/lib/email-gateway', complain = say } = options
   await makeDataDir(resolve(options.dataDir))
   const dataDir = await realpath(options.dataDir)
   const proposal = async () => ({
@@ -73,7 +76,7 @@ async function prepareCluster(options: EmbeddedPostgresOptions, say: (line: stri
   const memory = recall(dataDir) ?? (await agreeOn(dataDir, await proposal()))
   const { directory, user } = await preparePlace(dataDir, memory, systemDir)
   const binaries = await prepareBinaries(await findNativePackage(), { user, systemDir, say })
-  const cluster = { dataDir, directory, user, binaries, memory, settings, say }
+  const cluster = { dataDir, directory, user, binaries, memory, settings, say, complain }
   await ensureCluster(cluster)
   return cluster
 }

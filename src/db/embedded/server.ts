@@ -3,7 +3,7 @@ import { open, rename, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster } from './cluster.ts'
-import { EmbeddedPostgresError } from './error.ts'
+import { EmbeddedPostgresError, NotStartedError } from './error.ts'
 import { giveTo, giveToOwnerOf } from './folders.ts'
 import { remember } from './memory.ts'
 import { findFreePort, isFree } from './port.ts'
@@ -160,10 +160,10 @@ async function boundLog(cluster: Cluster): Promise<void> {
   if (size > LOG_LIMIT_BYTES) await truncate(log)
 }
 
-function notStarted(cluster: Cluster, output: string): EmbeddedPostgresError {
+function notStarted(cluster: Cluster, output: string): NotStartedError {
   const fatal = output.split('\n').findLast(line => /FATAL|PANIC/.test(line))
   const reason = fatal?.replace(/^.*?(FATAL|PANIC):\s*/, '') ?? lastLine(output)
-  return new EmbeddedPostgresError(`The embedded database did not start: ${reason} (see ${logOf(cluster)}).`)
+  return new NotStartedError(`The embedded database did not start: ${reason} (see ${logOf(cluster)}).`)
 }
 
 const seconds = (ms: number) => Math.round(ms / 1000)
