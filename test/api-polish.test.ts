@@ -114,3 +114,14 @@ test('the 202 says where to look, and what is found there begins with its word',
   expect(email.status).toBe('PENDING')
   expect(email.events[0].type).toBe('QUEUED')
 })
+
+test('the log line of a refused request names the error code', async () => {
+  const requestId = 'the-request-of-this-test'
+  await send(gateway, company, mail({ to: 'nobody' }), { 'x-request-id': requestId })
+  const lines = gateway
+    .logs()
+    .split('\n')
+    .filter(line => line.includes(requestId))
+    .map(line => JSON.parse(line))
+  expect(lines).toMatchObject([{ message: 'Request', status: 422, errorCode: 'INVALID_EMAIL' }])
+})

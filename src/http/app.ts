@@ -17,7 +17,7 @@ import { type ProviderEventDeps, providerEventRoutes } from './routes-provider-e
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { type WebhookRouteDeps, webhookRoutes } from './routes-webhooks.ts'
-import { validatorCompiler } from './validation.ts'
+import { refuseUnknownQuery, validatorCompiler } from './validation.ts'
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/
 
@@ -46,6 +46,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const app = baseApp(deps)
   await documentApi(app, deps)
   await app.register(async api => {
+    refuseUnknownQuery(api)
     sendRoutes(api, deps)
     emailRoutes(api, deps)
     webhookRoutes(api, deps)
@@ -54,8 +55,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })
-    operationRoutes(api, deps)
   })
+  // Health checks and scrapers add parameters of their own.
+  await app.register(async operations => operationRoutes(operations, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
 }
@@ -83,6 +85,7 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('key', null)
   app.decorateRequest('admin', null)
+  app.decorateRequest('errorCode', null)
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
@@ -118,6 +121,7 @@ function logRequest(request: Parameters<typeof sendProblem>[1], reply: Parameter
     method: request.method,
     route: request.routeOptions.url ?? '(none)',
     status: reply.statusCode,
+    ...(request.errorCode && { errorCode: request.errorCode }),
     durationMs: Math.round(reply.elapsedTime * 10) / 10,
   }
   if (reply.statusCode >= 500) request.log.error(fields, 'Request failed')

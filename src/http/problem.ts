@@ -2,6 +2,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { type FieldProblem, RECIPIENT_SUPPRESSED_MESSAGE, type Refusal } from '../contracts/refusal.ts'
 import { DatabaseUnavailable } from '../db/pool.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of the problem that it was answered with, for its line in the log. */
+    errorCode: ProblemCode | null
+  }
+}
+
 /** Every code the API answers with: status and title. The one place where refusals become HTTP. */
 const PROBLEMS = {
   INVALID_JSON: [400, 'The body is not valid JSON'],
@@ -79,6 +86,7 @@ export function refusalProblem(refusal: Refusal): Problem {
 }
 
 export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  request.errorCode = problem.code
   const { headers = {} } = problem.extras
   // Refused while its body is still coming: hang up instead of reading it to the end.
   if (!request.raw.complete) reply.header('connection', 'close')
@@ -113,6 +121,12 @@ export function toProblem(error: unknown): Problem {
     case 'FST_ERR_BAD_URL':
       return new Problem('INVALID_REQUEST')
     default:
-      return (error as FastifyError).statusCode === 400 ? new Problem('INVALID_REQUEST') : new Problem('INTERNAL_ERROR')
+      return fromStatus((error as FastifyError).statusCode)
   }
+}
+
+/** Other refusals of Fastify and its plugins: an id that is too long, a path that leaves its folder. What the caller did stays the caller's. */
+function fromStatus(status = 500): Problem {
+  if (status === 403 || status === 404 || status === 414) return new Problem('NOT_FOUND')
+  return status >= 400 && status < 500 ? new Problem('INVALID_REQUEST') : new Problem('INTERNAL_ERROR')
 }

@@ -1,17 +1,35 @@
-import type { FastifySchemaCompiler } from 'fastify'
-import type { ZodType, z } from 'zod'
+import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
+import { type ZodObject, type ZodType, z } from 'zod'
 import { type FieldProblem, fieldPath, summarise } from '../contracts/refusal.ts'
 import { refusalProblem } from './problem.ts'
 
 /** Fastify validates with the very Zod schemas that the OpenAPI document is made from. */
 export const validatorCompiler: FastifySchemaCompiler<ZodType> =
-  ({ schema }) =>
+  ({ schema, httpPart }) =>
   data => {
     const parsed = schema.safeParse(data ?? {}, REPORT_INPUT)
     return parsed.success
       ? { value: parsed.data }
-      : { error: refusalProblem(summarise(fieldProblems(parsed.error.issues))) }
+      : { error: refusalProblem(summarise(problemsIn(httpPart, parsed.error.issues))) }
   }
+
+/** Everywhere in this part of the app: a misspelt filter must not answer as if it were none. */
+export function refuseUnknownQuery(app: FastifyInstance): void {
+  app.addHook('onRoute', route => {
+    const { querystring } = (route.schema ?? {}) as { querystring?: ZodObject }
+    route.schema = { ...route.schema, querystring: querystring?.strict() ?? z.strictObject({}) }
+  })
+}
+
+function problemsIn(httpPart: string | undefined, issues: readonly Issue[]): FieldProblem[] {
+  const problems = fieldProblems(issues)
+  if (httpPart !== 'querystring') return problems
+  return problems.map(problem =>
+    problem.code === 'UNKNOWN_FIELD'
+      ? { ...problem, code: 'UNKNOWN_PARAMETER', message: 'is not a query parameter of this route' }
+      : problem,
+  )
+}
 
 /** For messages that say how long a value is; the value itself is never repeated. */
 export const REPORT_INPUT = { reportInput: true } as const

@@ -142,7 +142,8 @@ async function refuse(hand: EmailInHand, ticket: Ticket, outcome: Outcome, start
     outboxId: hand.outboxId,
     guard: { leaseId: hand.leaseId, waiting: true as const },
     requestId: ticket.requestId,
-    attempt: Math.min(ticket.attempts + 1, ticket.maxAttempts),
+    // No attempt is made of what expires.
+    attempt: outcome.kind === 'expired' ? ticket.attempts : Math.min(ticket.attempts + 1, ticket.maxAttempts),
     before: ticket.attempts,
     maxAttempts: ticket.maxAttempts,
     durationMs: Math.round(deps.nowMs() - startedMs),

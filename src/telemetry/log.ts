@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import type { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type pinoPretty from 'pino-pretty'
 import { maskSensitive } from '../contracts/masking.ts'
@@ -16,13 +17,21 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: maskedError, error: maskedError },
   }
-  if (destination) return pino(options, destination)
+  if (destination && !forPeople) return pino(options, destination)
   if (forPeople) {
     // Loaded where somebody watches: elsewhere it would be a tenth of every start.
     const pretty = createRequire(import.meta.url)('pino-pretty') as typeof pinoPretty
     return pino(
       options,
-      pretty({ messageKey: 'message', timestampKey: 'timestamp', translateTime: 'HH:MM:ss.l', sync: true }),
+      pretty({
+        messageKey: 'message',
+        timestampKey: 'timestamp',
+        translateTime: 'HH:MM:ss.l',
+        sync: true,
+        // So that requests can be read down the screen; only errors bring their stack.
+        singleLine: true,
+        ...(destination && { destination: destination as Writable }),
+      }),
     )
   }
   return pino(options, logOutput(1, droppedLine))
