@@ -48,6 +48,11 @@ test('an administrator who has logged in goes on, although others guess from the
   expect((await login('192.0.2.50', 'bob', 'wrong')).status).toBe(429)
 })
 
+test('an address that the guesser wrote into X-Forwarded-For is not believed', async () => {
+  for (let n = 1; n <= 6; n++) await login(`203.0.113.${100 + n}, 198.51.100.99`, 'ana', `guess ${n}`)
+  expect((await login('203.0.113.200, 198.51.100.99', 'ana', 'another')).status).toBe(429)
+})
+
 test('a whole network of IPv6 counts as one', async () => {
   for (let n = 1; n <= 6; n++) await login(`2001:db8:1:2::${n}`, 'ana', `guess ${n}`)
   expect((await login('2001:db8:1:2:ffff::1', 'ana', 'another')).status).toBe(429)

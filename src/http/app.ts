@@ -70,7 +70,8 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
     ...serverOptions(limits),
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    trustProxy,
+    // What the proxy itself has written counts, which is last; whoever asks may have written what stands before it.
+    trustProxy: trustProxy && ((_address, hop) => hop === 0),
     bodyLimit: SMALL_BODY_LIMIT,
     genReqId: request => saneRequestId(request.headers['x-request-id']),
     requestIdHeader: false,
