@@ -10,6 +10,7 @@ import type { Check } from './doctor-check.ts'
 import { probeChecks } from './doctor-probe.ts'
 import { eventChecks, laneOf, processChecks, redisChecks, settingsChecks } from './doctor-settings.ts'
 import { readInUse } from './in-use.ts'
+import { counted } from './plural.ts'
 
 const OLDEST_POSTGRES = 150_000
 const CLOCK_TOLERANCE_MS = 5_000
@@ -132,8 +133,8 @@ function workers({ workers: alive, expiredLeases }: Health, lane: string): Check
       detail: `some work on another lane than ${lane}: give all of them the same REDIS_URL`,
     }
   if (expiredLeases > 0)
-    return { name, state: 'warning', detail: `${expiredLeases} leases are overdue: no worker is cleaning up` }
-  return { name, state: 'ok', detail: `${alive.length} alive, ${hands} hands` }
+    return { name, state: 'warning', detail: `${counted(expiredLeases, 'lease')} overdue: no worker is cleaning up` }
+  return { name, state: 'ok', detail: `${alive.length} alive, ${counted(hands, 'hand')}` }
 }
 
 async function providers(db: Opened['db']['pool'], inUse: string[]): Promise<Check[]> {
@@ -173,7 +174,7 @@ function backlog({ waiting, oldestWaitingSeconds, unknown }: Health): Check {
 function inboxOf({ waiting, oldestSeconds }: InboxState): Check {
   const oldest = oldestSeconds === null ? '' : `, the oldest for ${Math.round(oldestSeconds)} s`
   const state = (oldestSeconds ?? 0) > OLD_SECONDS ? 'warning' : 'ok'
-  return { name: 'inbox', state, detail: `${waiting} provider events to process${oldest}` }
+  return { name: 'inbox', state, detail: `${counted(waiting, 'provider event')} to process${oldest}` }
 }
 
 function standing(companies: CompanyStandingRow[]): Check[] {
@@ -186,6 +187,9 @@ function standing(companies: CompanyStandingRow[]): Check[] {
 
 function deadLetters({ deadLetters: count }: Health): Check {
   const state = count >= DLQ_ALERT ? 'warning' : 'ok'
-  const letters = count === 1 ? 'dead letter' : 'dead letters'
-  return { name: 'dlq', state, detail: `${count} ${letters}${state === 'ok' ? '' : ': email-gateway dlq list'}` }
+  return {
+    name: 'dlq',
+    state,
+    detail: `${counted(count, 'dead letter')}${state === 'ok' ? '' : ': email-gateway dlq list'}`,
+  }
 }

@@ -60,7 +60,7 @@ export const filterValues = ({ companyId, code, status, since, until }: DeadLett
 export const OUTCOME_UNKNOWN = 'SEND_OUTCOME_UNKNOWN' satisfies GatewayErrorCode
 
 /** Beside MATCHES: many at once must not invite duplicates that nobody asked for, so these have to be named by their code. */
-export const MEANT_FOR_REPLAY = `($2 = '${OUTCOME_UNKNOWN}' or d.last_failure_code is distinct from '${OUTCOME_UNKNOWN}')`
+export const MEANT_FOR_REPLAY = `(coalesce($2 = '${OUTCOME_UNKNOWN}', false) or d.last_failure_code is distinct from '${OUTCOME_UNKNOWN}')`
 
 /** It can be sent: there is a part of a message, or what a template is filled with. */
 export const HAS_CONTENT = `coalesce((select c.html is not null or c.text is not null or c.variables is not null
