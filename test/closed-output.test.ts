@@ -46,8 +46,8 @@ function closeOutput(child: Child): void {
 const send = ({ url }: Child) =>
   call(url, { apiKey }, 'POST', '/v1/email/send', { to: 'maria@example.com', subject: 'Hello', text: 'It works.' })
 
-describe.concurrent('a gateway whose output nobody reads any more', () => {
-  test.each([0, 5, 30, 150])('ends by a SIGTERM that comes %d ms after its output was closed', async ms => {
+describe.concurrent('a gateway whose output nobody reads any more', { timeout: 120_000 }, () => {
+  test.each([0, 30])('ends by a SIGTERM that comes %d ms after its output was closed', async ms => {
     const child = await start()
     await send(child)
     const exited = once(child, 'exit')
@@ -72,7 +72,9 @@ describe.concurrent('a gateway whose output nobody reads any more', () => {
   test('goes on, and ends, when the reader stops reading without closing', async () => {
     const child = await start({ LOG_LEVEL: 'trace' })
     child.stdout!.removeAllListeners('data').pause()
-    for (let count = 0; count < 600; count++) expect((await send(child)).status).toBe(202)
+    for (let count = 0; count < 12; count++)
+      for (const { status } of await Promise.all(Array.from({ length: 50 }, () => send(child))))
+        expect(status).toBe(202)
     const exited = once(child, 'exit')
     child.kill('SIGTERM')
     expect(await exited).toEqual([0, null])
