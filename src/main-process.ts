@@ -10,6 +10,7 @@ import {
   holdProviders,
   LIVING_SECONDS,
   readProvidersInUse,
+  releaseProviders,
   removeProcess,
   reportProcess,
 } from './db/processes.ts'
@@ -80,24 +81,37 @@ export async function joinProcesses(joining: Joining): Promise<Membership | null
 
   let timer: NodeJS.Timeout | undefined
   let stopped = false
+  let troubled = false
+  let reporting: Promise<void> = Promise.resolve()
   const next = (ms: number) => {
-    if (!stopped) timer = setTimeout(() => void again(), ms)
+    if (!stopped) timer = setTimeout(again, ms)
   }
-  const again = () =>
-    report().then(
-      denial => (denial ? onLost(new ConfigError(denial.reason)) : next(REPORT_EVERY_MS)),
+  const again = () => {
+    reporting = report().then(
+      denial => {
+        troubled = false
+        if (denial) onLost(new ConfigError(denial.reason))
+        else next(REPORT_EVERY_MS)
+      },
       error => {
-        log.warn({ err: error }, 'Could not record in the database that this process is running; it is tried again')
+        const said = 'Could not record in the database that this process is running; it is tried every second'
+        if (!troubled) log.warn({ err: error }, said)
+        troubled = true
         next(ASK_AGAIN_MS)
       },
     )
+  }
   next(REPORT_EVERY_MS)
   return {
     mayTakeMail: () => performance.now() - confirmedMs < TRUSTED_MS,
     async leave() {
       stopped = true
       clearTimeout(timer)
-      await removeProcess(db.pool, own.processId).catch(() => {})
+      // A report under way would put the row back.
+      await reporting
+      await removeProcess(db.pool, own.processId)
+        .then(() => releaseProviders(db.pool))
+        .catch(() => {})
     },
   }
 }

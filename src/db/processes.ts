@@ -54,9 +54,12 @@ export async function reportProcess(db: Queryable, one: GatewayProcess, waiting:
   )
 }
 
-/** Who stops last lets the next one choose its providers at once. */
 export async function removeProcess(db: Queryable, processId: string): Promise<void> {
   await run(db, 'remove-process', `delete from gateway_processes where process_id = $1`, [processId])
+}
+
+/** For who took mail and stops as the last one: the next may choose its providers at once. */
+export async function releaseProviders(db: Queryable): Promise<void> {
   await run(
     db,
     'release-providers',
