@@ -20,8 +20,18 @@ export const SEND_LIMITS = {
   BATCH: 100,
 } as const
 
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
+/** The caller's own words, which no reader of the e-mail sees. */
+const ownWord = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .refine(text => !CONTROL.test(text), 'must not contain line breaks or control characters')
+
+/** What the reader sees as text. */
 const oneLine = (max: number) =>
   z
     .string()
@@ -85,7 +95,7 @@ const attachment = z.strictObject({
 
 const recipient = z.strictObject({
   recipientId: z.uuid().optional(),
-  externalId: oneLine(255).optional(),
+  externalId: ownWord(255).optional(),
   cpfCnpj: z
     .string()
     .max(20)
@@ -121,7 +131,7 @@ export const sendBodySchema = z
     html: content.optional(),
     text: content.optional(),
     headers: headers.optional(),
-    tags: z.array(oneLine(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
+    tags: z.array(ownWord(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
     attachments: z
       .array(attachment)
       .max(SEND_LIMITS.ATTACHMENTS)
@@ -133,7 +143,7 @@ export const sendBodySchema = z
       })
       .optional(),
     recipient: recipient.optional(),
-    externalId: oneLine(255).optional(),
+    externalId: ownWord(255).optional(),
     priority: z.int().min(1).max(10).default(5).describe('1 is the most urgent'),
     delay: z.int().min(0).max(SEND_LIMITS.SCHEDULE_MS).optional().describe('Milliseconds'),
     scheduledAt: instantSchema.optional(),
