@@ -172,6 +172,7 @@ function makeAttempt(
     linkSchemesOf: companyId => listLinkSchemes(db.pool, companyId),
     keepReports: sent => keepReports(db, sent, reported, patienceMs),
     graceSeconds: config.UNKNOWN_GRACE_SECONDS,
+    retryPolicy: config.RETRY_POLICY,
     limit: timeLimit(PROVIDER_TIMEOUT_MS),
     random: Math.random,
     nowMs: () => performance.now(),

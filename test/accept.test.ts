@@ -727,13 +727,16 @@ describe('what is sent', () => {
     await untilStatus(gateway, company, outboxId, 'SENT')
   })
 
-  test.each(['steps', 'exponential', 'patient'])('follows the retry policy %s when asked to', async retryPolicy => {
-    const outboxId = await sendOk(gateway, company, { retryPolicy, delay: HOUR_MS })
-    const [row] = await rows(gateway, 'select retry_policy, max_attempts from email_outbox where outbox_id = $1', [
-      outboxId,
-    ])
-    expect(row).toEqual({ retry_policy: retryPolicy, max_attempts: retryPolicy === 'patient' ? 4 : 5 })
-  })
+  test.each(['steps', 'exponential', 'patient', 'persistent'])(
+    'follows the retry policy %s when asked to',
+    async retryPolicy => {
+      const outboxId = await sendOk(gateway, company, { retryPolicy, delay: HOUR_MS })
+      const [row] = await rows(gateway, 'select retry_policy, max_attempts from email_outbox where outbox_id = $1', [
+        outboxId,
+      ])
+      expect(row).toEqual({ retry_policy: retryPolicy, max_attempts: { patient: 4, persistent: 48 }[retryPolicy] ?? 5 })
+    },
+  )
 
   test('follows the retry policy of the company when nobody asks', async () => {
     const patient = await gateway.company({ retryPolicy: 'patient' })

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { type FakeSmtp, type SmtpRefusal, startFakeSmtp } from './support/fake-smtp.ts'
-import { startTestGateway, type TestCompany, type TestGateway } from './support/gateway.ts'
+import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
+import { makeDue } from './support/line.ts'
 import { rows, sendOk, untilStatus } from './support/mail.ts'
 
 let relay: FakeSmtp
@@ -56,4 +57,70 @@ test.each([
   const { events } = await untilStatus(gateway, company, beside, 'BOUNCED')
   expect(events.find((event: { type: string }) => event.type === 'BOUNCE').metadata.bounceType).not.toBe('Permanent')
   expect([await reasonOf(lone), await reasonOf(accompanied)]).toEqual([undefined, undefined])
+})
+
+describe('a recipient that is greylisted', () => {
+  const rowOf = async (outboxId: string) =>
+    (await rows(gateway, 'select status, attempts, max_attempts from email_outbox where outbox_id = $1', [outboxId]))[0]
+  const delays = async (outboxId: string): Promise<number[]> =>
+    (
+      await rows(
+        gateway,
+        `select (metadata ->> 'backoffDelay')::float8 / 60000 as minutes from email_events
+         where outbox_id = $1 and type = 'RETRY_SCHEDULED' order by created_at, event_id`,
+        [outboxId],
+      )
+    ).map(row => row.minutes)
+
+  test('is asked again for hours, not five times, and sent in the end', { timeout: 60_000 }, async () => {
+    const address = refused(450, '4.7.1 greylisted, try again later')
+    const outboxId = await sendOk(gateway, company, { to: address })
+    const steps = [1, 5, 15, 30, 60, 60, 60]
+    for (const attempts of steps.keys()) {
+      await until(
+        () => rowOf(outboxId),
+        row => row.status === 'RETRY_SCHEDULED' && row.attempts === attempts + 1,
+      )
+      if (attempts + 1 < steps.length) await makeDue(gateway.db.pool, [outboxId])
+    }
+    const waited = await delays(outboxId)
+    for (const [place, minutes] of steps.entries()) {
+      expect(waited[place]).toBeGreaterThanOrEqual(minutes * 0.75)
+      expect(waited[place]).toBeLessThanOrEqual(minutes * 1.25)
+    }
+    // Once its lease has ended.
+    await until(
+      async () => (await gateway.call(company, 'GET', `/v1/email/${outboxId}/explain`)).body.summary,
+      summary => /^Retry 8 \(repeated until it expires at /.test(summary),
+    )
+    relay.refuse({})
+    await makeDue(gateway.db.pool, [outboxId])
+    await untilStatus(gateway, company, outboxId, 'SENT')
+  })
+
+  test('follows the policy that the company or the request chose', async () => {
+    const steady = await gateway.company({ retryPolicy: 'patient' })
+    const address = refused(450, '4.7.1 greylisted, try again later')
+    const chosen = await sendOk(gateway, company, { to: address, retryPolicy: 'patient' })
+    const ofCompany = await sendOk(gateway, steady, { to: address })
+    await untilStatus(gateway, company, chosen, 'RETRY_SCHEDULED')
+    await untilStatus(gateway, steady, ofCompany, 'RETRY_SCHEDULED')
+    for (const outboxId of [chosen, ofCompany]) expect(await rowOf(outboxId)).toMatchObject({ max_attempts: 4 })
+  })
+
+  test('is not tried after its time: the last retry is at its expiry', async () => {
+    const address = refused(450, '4.7.1 greylisted, try again later')
+    const outboxId = await sendOk(gateway, company, { to: address, delay: 3_600_000 })
+    await rows(gateway, `update email_outbox set expires_at = now() + interval '20 seconds' where outbox_id = $1`, [
+      outboxId,
+    ])
+    await makeDue(gateway.db.pool, [outboxId])
+    await untilStatus(gateway, company, outboxId, 'RETRY_SCHEDULED')
+    const [row] = await rows(
+      gateway,
+      'select next_attempt_at = expires_at as ends, attempts from email_outbox where outbox_id = $1',
+      [outboxId],
+    )
+    expect(row).toEqual({ ends: true, attempts: 1 })
+  })
 })

@@ -183,6 +183,21 @@ describe('what is said is so', () => {
       /^Retry 2 of 5 at 2026-01-23T10:00:30\.000Z because capture answered SES_INTERNAL_ERROR: oops\./,
     ],
     [
+      'put off by an SMTP server',
+      'RETRY_SCHEDULED',
+      {
+        maxAttempts: 48,
+        lastError: {
+          code: 'SMTP_MAILBOX_BUSY',
+          providerCode: null,
+          category: 'TRANSIENT_ERROR',
+          message: 'greylisted',
+        },
+      },
+      null,
+      /^Retry 2 \(repeated until it expires at 2026-\S+\) at 2026-01-23T10:00:30\.000Z because capture answered SMTP_MAILBOX_BUSY/,
+    ],
+    [
       'waiting for a connection',
       'RETRY_SCHEDULED',
       {

@@ -1,4 +1,5 @@
 import type { EmailSummary, Explanation } from './email-view.ts'
+import { maxAttempts } from './retry.ts'
 
 /** Its place in line. */
 export type Standing = { ahead: number; companies: number; paused: boolean; pauseReason: string | null }
@@ -144,7 +145,10 @@ function inLine({ ahead, companies }: Standing): string {
 function retrying(email: EmailSummary, whereabouts: Whereabouts): Told {
   const { standing, inHand } = whereabouts
   const free = spentNone(email)
-  const which = `${free ? 'Attempt' : 'Retry'} ${email.attempts + 1} of ${email.maxAttempts}`
+  // Of a persistent e-mail not the attempts come to an end but its time.
+  const many = email.maxAttempts >= maxAttempts('persistent')
+  const until = many ? ` (repeated until it expires at ${email.expiresAt})` : ` of ${email.maxAttempts}`
+  const which = `${free ? 'Attempt' : 'Retry'} ${email.attempts + 1}${until}`
   const because = free ?? (email.lastError ? ` because ${whoAnswered(email)}` : '')
   if (!standing && !inHand && email.nextAttemptAt)
     return told(`${which}${at(email.nextAttemptAt)}${because}.`, 'It joins the line then.', email.nextAttemptAt)

@@ -5,6 +5,7 @@ import {
   decideAfterFailure,
   EMAIL_JOB_RETRY_CONFIG,
   maxAttempts,
+  policyAfter,
   RETRY_POLICIES,
   RETRY_POLICY_NAMES,
   retryDelayMs,
@@ -56,12 +57,23 @@ describe('the named policies', () => {
     ['steps', [1, 5, 30, 120, 600, 600]],
     ['exponential', [1, 2, 4, 8, 16, 32, 60, 60]],
     ['patient', [60, 300, 900, 900]],
+    ['persistent', [60, 300, 900, 1800, 3600, 3600, 3600]],
   ] as const)('%s waits as its document says', (policy, seconds) => {
     expect(seconds.map((_, index) => retryDelayMs(policy, index + 1, middle) / 1000)).toEqual(seconds)
   })
 
-  test('five attempts, and four for the patient one (three retries)', () => {
-    expect(RETRY_POLICY_NAMES.map(maxAttempts)).toEqual([5, 5, 4])
+  test('five attempts, four for the patient one (three retries), and more than a day has for the persistent one', () => {
+    expect(RETRY_POLICY_NAMES.map(maxAttempts)).toEqual([5, 5, 4, 48])
+    let seconds = 0
+    for (let failed = 1; failed < maxAttempts('persistent'); failed++)
+      seconds += retryDelayMs('persistent', failed, shortest) / 1000
+    expect(seconds).toBeGreaterThan(24 * 60 * 60)
+  })
+
+  test('an SMTP server that puts mail off is asked for hours, unless somebody chose otherwise', () => {
+    expect(policyAfter({ deferred: true }, null, 'steps')).toBe('persistent')
+    expect(policyAfter({ deferred: true }, 'patient', 'steps')).toBe('patient')
+    expect(policyAfter({ deferred: false }, null, 'exponential')).toBe('exponential')
   })
 
   test('the names are the keys of the table', () => {

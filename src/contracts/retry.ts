@@ -9,7 +9,7 @@ export const EMAIL_JOB_RETRY_CONFIG = {
   DLQ_MAX_SIZE: 10000,
 } as const
 
-export const RETRY_POLICY_NAMES = ['steps', 'exponential', 'patient'] as const
+export const RETRY_POLICY_NAMES = ['steps', 'exponential', 'patient', 'persistent'] as const
 export type RetryPolicyName = (typeof RETRY_POLICY_NAMES)[number]
 
 export interface RetryPolicy {
@@ -18,11 +18,15 @@ export interface RetryPolicy {
   readonly maxAttempts: number
 }
 
-/** Three documents, three tables (decision 6): seeds 000 and 001, seed 002, seed 003. */
+/** More than fit into the 24 hours of an e-mail, which end it: at most 36 with the shortest waits. */
+const MORE_THAN_A_DAY = 48
+
+/** Three documents, three tables (decision 6): seeds 000 and 001, seed 002, seed 003. persistent: greylisting takes hours. */
 export const RETRY_POLICIES: Readonly<Record<RetryPolicyName, RetryPolicy>> = {
   steps: { delaysSeconds: [1, 5, 30, 120, 600], maxAttempts: EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS },
   exponential: { delaysSeconds: [1, 2, 4, 8, 16, 32, 60], maxAttempts: EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS },
   patient: { delaysSeconds: [60, 300, 900], maxAttempts: 4 },
+  persistent: { delaysSeconds: [60, 300, 900, 1800, 3600], maxAttempts: MORE_THAN_A_DAY },
 }
 
 export const DEFAULT_RETRY_POLICY: RetryPolicyName = 'steps'
@@ -50,6 +54,15 @@ export function maxAttempts(policy: RetryPolicyName): number {
 export function withJitter(delayMs: number, random: () => number): number {
   const range = delayMs * EMAIL_JOB_RETRY_CONFIG.JITTER_FACTOR
   return Math.max(0, Math.round(delayMs + (random() * 2 - 1) * range))
+}
+
+/** An SMTP server that puts mail off (4xx) is asked for hours, unless the company or the request chose otherwise. */
+export function policyAfter(
+  { deferred }: { deferred: boolean },
+  chosen: RetryPolicyName | null,
+  usual: RetryPolicyName,
+): RetryPolicyName {
+  return chosen ?? (deferred ? 'persistent' : usual)
 }
 
 export interface FailedAttempt {

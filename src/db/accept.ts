@@ -44,7 +44,8 @@ export type Draft = {
   template: string | null
   tags: string[]
   priority: number
-  retryPolicy: string
+  /** null: neither the company nor the request chose one. */
+  retryPolicy: string | null
   onUnknown: string
   maxAttempts: number
   delayMs: number | null
@@ -235,7 +236,7 @@ function emailRow(draft: Draft, i: number, u: number, strict: boolean): object {
     subject: draft.subject ?? undefined,
     tags: draft.tags.join(TAG_SEPARATOR),
     priority: draft.priority,
-    policy: draft.retryPolicy,
+    policy: draft.retryPolicy ?? undefined,
     unknown: draft.onUnknown,
     max: draft.maxAttempts,
     html: draft.html ?? undefined,

@@ -21,6 +21,8 @@ export type Settlement = {
   error?: { code: string; category: string; message: string; originalCode?: string | null }
   /** RETRY_SCHEDULED: when. */
   retryDelayMs?: number
+  /** From now on it has so many attempts. */
+  maxAttempts?: number
   /** PENDING: the same attempt goes on (a provider that recognises it), or the next one is a new one. */
   sameAttempt?: boolean
   /** Why it is a dead letter. */
@@ -168,7 +170,7 @@ const settleStatement = (guard: Guard) => `
 with input as materialized (
   select * from json_to_recordset($3::json) as x(
     "outboxId" uuid, guard uuid, status text, attempts smallint, events json, "eventId" uuid, type text, metadata json, "messageId" text,
-    "durationMs" int, error json, "retryDelayMs" double precision, "sameAttempt" boolean, dead json, unknown json, "leftOut" smallint[],
+    "durationMs" int, error json, "retryDelayMs" double precision, "maxAttempts" smallint, "sameAttempt" boolean, dead json, unknown json, "leftOut" smallint[],
     counter text, label text)
 ), ${
   guard === 'waiting'
@@ -181,7 +183,10 @@ with input as materialized (
     sent_at = case when i.status = 'SENT' then now() else o.sent_at end,
     failed_at = case when i.status in ('REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then now() end,
     error_code = i.error ->> 'code', provider_code = i.error ->> 'originalCode', error_category = i.error ->> 'category', failure_reason = i.error ->> 'message',
-    next_attempt_at = now() + i."retryDelayMs" * interval '1 millisecond'
+    max_attempts = coalesce(i."maxAttempts", o.max_attempts),
+    -- At its expiry at the latest, so that it ends then and not an hour later.
+    next_attempt_at = least(now() + i."retryDelayMs" * interval '1 millisecond',
+      case when i."retryDelayMs" is not null then greatest(o.expires_at, now()) end)
   from input i where o.outbox_id = i."outboxId" and o.outbox_id = any(array(select "outboxId" from input)) and o.outbox_id between $1 and $2
     and ${GUARDS[guard]}
   returning o.*, i.guard, i.events, i."eventId", i.type, i.metadata, i.dead, i.unknown, i."leftOut", i.counter, i.label

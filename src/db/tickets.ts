@@ -1,4 +1,4 @@
-import { maxAttempts } from '../contracts/retry.ts'
+import { maxAttempts, type RetryPolicyName } from '../contracts/retry.ts'
 import { ofBatch } from './places.ts'
 import { type Queryable, type RawRow, run, runRaw, uuids, WAITING_AND_DUE } from './pool.ts'
 import { blocks } from './suppression.ts'
@@ -24,7 +24,8 @@ export type Ticket = {
   tags: string[]
   attempts: number
   maxAttempts: number
-  retryPolicy: 'steps' | 'exponential' | 'patient'
+  /** null: neither the company nor the request chose one. */
+  retryPolicy: RetryPolicyName | null
   onUnknown: 'resend' | 'hold'
   expired: boolean
   /** An attempt whose outcome is unknown at a provider that recognises it: it goes on there. askedSeconds: since it was last asked. */
@@ -63,7 +64,7 @@ const ofEmail = (table: string, email: string) =>
   `${table}.outbox_id = ${email}.outbox_id and ${table}.outbox_id between $2 and $3`
 
 /** How nearly every e-mail stands when it comes into a hand. */
-const ORDINARY: Standing = [0, maxAttempts('steps'), 'steps', 'resend', false, false, null]
+const ORDINARY: Standing = [0, maxAttempts('steps'), null, 'resend', false, false, null]
 
 type Standing = [
   attempts: number,
@@ -86,7 +87,7 @@ export const TICKET_COLUMNS = `o.outbox_id, o.company_id, o.request_id, o.from_a
 export const ticketParts = (emails: string) => `
 select 'email', o.outbox_id, o.company_id::text, o.request_id::text, o.from_address, o.subject,
   case when o.tags <> '{}' then to_json(o.tags)::text end,
-  case when o.attempts <> ${ORDINARY[0]} or o.max_attempts <> ${ORDINARY[1]} or o.retry_policy <> '${ORDINARY[2]}' or o.on_unknown <> '${ORDINARY[3]}'
+  case when o.attempts <> ${ORDINARY[0]} or o.max_attempts <> ${ORDINARY[1]} or o.retry_policy is not null or o.on_unknown <> '${ORDINARY[3]}'
     or o.test or o.expires_at <= now() or o.started_at is not null
   then json_build_array(o.attempts, o.max_attempts, o.retry_policy, o.on_unknown, o.test, o.expires_at <= now(),
     case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,

@@ -120,7 +120,7 @@ function senderOf(body: SendBody, caller: Caller, deps: AcceptDeps): MailAddress
 }
 
 function draftEmail(index: number, body: SendBody, { caller, requestId }: AcceptRequest, deps: AcceptDeps): Draft {
-  const policy = body.retryPolicy ?? caller.retryPolicy ?? deps.defaultRetryPolicy
+  const chosen = body.retryPolicy ?? caller.retryPolicy
   return {
     index,
     outboxId: deps.newId(),
@@ -134,9 +134,9 @@ function draftEmail(index: number, body: SendBody, { caller, requestId }: Accept
     template: null,
     tags: body.tags ?? [],
     priority: body.priority,
-    retryPolicy: policy,
+    retryPolicy: chosen,
     onUnknown: body.onUnknown,
-    maxAttempts: maxAttempts(policy),
+    maxAttempts: maxAttempts(chosen ?? deps.defaultRetryPolicy),
     delayMs: body.delay || null,
     scheduledAt: body.scheduledAt ?? null,
     html: body.html ?? null,

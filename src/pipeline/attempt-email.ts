@@ -1,4 +1,5 @@
 import { hashEmail } from '../contracts/hashing.ts'
+import type { RetryPolicyName } from '../contracts/retry.ts'
 import type { AttemptStart } from '../db/attempts.ts'
 import type { Settlement } from '../db/settle.ts'
 import type { Attachment, Ticket, TicketRecipient } from '../db/tickets.ts'
@@ -43,6 +44,8 @@ export type AttemptDeps = {
   /** Stores what the provider said about single recipients; answers how to have it looked at. */
   keepReports: (sent: ReportsOfSend) => Promise<() => void>
   graceSeconds: number
+  /** Where neither the company nor the request chose one. */
+  retryPolicy: RetryPolicyName
   /** Ends a call that begins now when it takes too long. */
   limit: () => AbortSignal
   random: () => number

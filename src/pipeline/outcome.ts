@@ -1,5 +1,5 @@
 import { maskSensitive } from '../contracts/masking.ts'
-import { decideAfterFailure, withJitter } from '../contracts/retry.ts'
+import { decideAfterFailure, maxAttempts, policyAfter, type RetryPolicyName, withJitter } from '../contracts/retry.ts'
 import { MAX_PAUSE_MS } from '../contracts/slowdown.ts'
 import type { Settlement } from '../db/settle.ts'
 import type { Ticket } from '../db/tickets.ts'
@@ -18,7 +18,7 @@ export type FailureFacts = {
 /** How an attempt ended. Values, not exceptions: settling is a table. */
 export type Outcome =
   | { kind: 'sent'; messageId: string }
-  | { kind: 'retry'; failure: FailureFacts; delayMs: number }
+  | { kind: 'retry'; failure: FailureFacts; delayMs: number; maxAttempts?: number }
   | { kind: 'dead'; status: 'REJECTED' | 'FAILED' | 'DLQ'; failure: FailureFacts; validation?: string }
   | { kind: 'unknown'; failure: FailureFacts & { ambiguous?: boolean }; graceSeconds: number }
   | { kind: 'parked'; failure: FailureFacts }
@@ -60,7 +60,7 @@ export function outcomeOf(
   result: SendResult,
   ticket: Ticket,
   provider: Provider,
-  deps: { graceSeconds: number; random: () => number },
+  deps: { graceSeconds: number; retryPolicy: RetryPolicyName; random: () => number },
 ): Outcome {
   if (result.kind === 'sent') return { kind: 'sent', messageId: result.messageId }
   const failure = { ...result.failure, message: maskSensitive(result.failure.message) }
@@ -79,12 +79,18 @@ export function outcomeOf(
       failure,
       delayMs: withJitter(Math.max(POSTPONED_MS, Math.min(MAX_PAUSE_MS, result.rate?.retryAfterMs ?? 0)), deps.random),
     }
-  const { maxAttempts, retryPolicy: policy } = ticket
+  const policy = policyAfter(failure, ticket.retryPolicy, deps.retryPolicy)
+  // Nobody chose the persistent policy: the e-mail was accepted with the attempts of another one.
+  const limit =
+    policy === 'persistent' && !ticket.retryPolicy
+      ? Math.max(ticket.maxAttempts, maxAttempts(policy))
+      : ticket.maxAttempts
   const next = decideAfterFailure(
-    { retryable: failure.retryable, attempts: attemptOf(ticket), maxAttempts, policy },
+    { retryable: failure.retryable, attempts: attemptOf(ticket), maxAttempts: limit, policy },
     deps.random,
   )
-  if (next.kind === 'retry') return { kind: 'retry', failure, delayMs: next.delayMs }
+  if (next.kind === 'retry')
+    return { kind: 'retry', failure, delayMs: next.delayMs, ...(limit > ticket.maxAttempts && { maxAttempts: limit }) }
   return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure }
 }
 
@@ -141,7 +147,7 @@ function draftOf(outcome: Outcome, facts: AttemptFacts): Draft {
     case 'sent':
       return sent(outcome.messageId, facts)
     case 'retry':
-      return retry(outcome.failure, outcome.delayMs, facts)
+      return retry(outcome, facts)
     case 'dead':
       return dead(outcome, facts)
     case 'unknown':
@@ -170,7 +176,10 @@ function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptF
 /** The view email_events adds the other spellings of the source documents: nearly every e-mail has one of these. */
 const sentMetadata = (messageId: string, attempt: number, durationMs: number) => ({ messageId, attempt, durationMs })
 
-function retry(failure: FailureFacts, delayMs: number, { attempt, durationMs }: AttemptFacts): Draft {
+function retry(
+  { failure, delayMs, maxAttempts }: Outcome & { kind: 'retry' },
+  { attempt, durationMs }: AttemptFacts,
+): Draft {
   const metadata = {
     ...errorFields(failure),
     willRetry: true,
@@ -182,6 +191,7 @@ function retry(failure: FailureFacts, delayMs: number, { attempt, durationMs }: 
   return {
     status: 'RETRY_SCHEDULED',
     retryDelayMs: delayMs,
+    ...(maxAttempts !== undefined && { maxAttempts }),
     error: failure,
     events: [{ type: 'RETRY_SCHEDULED', metadata }],
   }

@@ -110,7 +110,8 @@ export function jobDataOf(ticket: Ticket): EmailSendJobData {
       ...(person?.nome && { nome: person.nome }),
       email: to,
     },
-    attempt: Math.min(ticket.attempts + 1, ticket.maxAttempts),
+    // The contract's job knows five; a persistent e-mail has more.
+    attempt: Math.min(ticket.attempts + 1, ticket.maxAttempts, EMAIL_JOB_CONFIG.MAX_ATTEMPTS),
     enqueuedAt: uuidv7Time(ticket.outboxId).toISOString(),
   }
 }

@@ -198,6 +198,7 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
       return () => {}
     },
     graceSeconds: 120,
+    retryPolicy: 'steps',
     random: Math.random,
     nowMs: () => performance.now(),
     log: attemptLog(silent),
