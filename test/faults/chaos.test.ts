@@ -14,7 +14,7 @@ const SECONDS = Number(process.env.CHAOS_SECONDS ?? edition(8, 600))
 const WORKERS = 3
 const POSTERS = 4
 /** A provider that was parked by its half-open connections is tried again after up to two and a half minutes. */
-const DRAIN_SECONDS = edition(60, 600)
+const DRAIN_SECONDS = edition(60, 300)
 
 describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () => {
   test.for(LANES)(
@@ -53,20 +53,23 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
       await scene.api.exited
       const api = supervise(scene.launchApi)
       const workers = Array.from({ length: WORKERS }, () => supervise(() => scene.launchWorker()))
+      const all = [api, ...workers]
+      context.onTestFinished(() => all.forEach(one => void one.release()))
       const parts: Parts = { postgres, redis: scene.redis, networks, api, workers }
       const posting = keepPosting(scene)
       const happened = await troubleFor(SECONDS, parts, own)
       await posting.stop()
 
-      context.onTestFailed(async () => console.log(await standing(scene)))
-      for (const worker of workers) await scene.sending(pidOf(worker), DRAIN_SECONDS * 1000)
+      for (const worker of workers)
+        await scene.sending(pidOf(worker), DRAIN_SECONDS * 1000).catch(async error => {
+          throw new Error(`${await standing(scene)}\n${worker.running().output().slice(-3_000)}`, { cause: error })
+        })
       const seconds = await scene.drained(DRAIN_SECONDS)
       const held = await endHolds(scene.db.pool)
       const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
       expect(broken).toEqual([])
       const counters = await listCounters(scene.db.pool)
       expect(counters.filter(one => one.name === 'poison_jobs' || one.name === 'stray_emails')).toEqual([])
-      const all = [api, ...workers]
       expect(all.flatMap(one => one.endedByItself.running)).toEqual([])
       const stops = await Promise.all(
         all.map(one => {

@@ -35,7 +35,13 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
 
   async function start(): Promise<void> {
     const owner = user ? { uid: user.uid, gid: user.gid } : {}
-    server = spawn(postgres, ['-D', directory], { cwd: '/', stdio: 'ignore', detached: true, ...owner })
+    // The default of 100 is enough for three processes of the gateway.
+    server = spawn(postgres, ['-D', directory, '-c', 'max_connections=200'], {
+      cwd: '/',
+      stdio: 'ignore',
+      detached: true,
+      ...owner,
+    })
     reapWithUs(server)
     await until(() => answers(url), Boolean, 60_000)
   }
