@@ -32,10 +32,11 @@ async function pile(endpointId: string, count: number): Promise<void> {
   await gateway.db.pool.query(
     `with d as (
        insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, data)
-       select $1, uuid_v7_now(), $2, 'webhook.test', '{"message": "It works."}' from generate_series(1, $3::int) returning *
+       select w.endpoint_id, uuid_v7_now(), w.company_id, 'webhook.test', '{"message": "It works."}'
+       from webhook_endpoints w, generate_series(1, $2::int) where w.endpoint_id = $1 returning *
      )
      insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from d`,
-    [endpointId, company.companyId, count],
+    [endpointId, count],
   )
 }
 
@@ -75,10 +76,11 @@ test('endpoints that hang or fail, with thousands waiting, neither take the plac
 
 test('a company with hundreds of endpoints that hang leaves slots to others', async () => {
   const greedy = await gateway.company()
+  await register(gateway, greedy, `${receiver.url}/greedy`)
   await gateway.db.pool.query(
     `with w as (
        insert into webhook_endpoints (endpoint_id, company_id, url, event_types, secret_cipher)
-       select gen_random_uuid(), $1, $2 || '/greedy', '{email.sent}', (select secret_cipher from webhook_endpoints limit 1)
+       select gen_random_uuid(), $1, $2 || '/greedy', '{email.sent}', (select secret_cipher from webhook_endpoints where company_id = $1)
        from generate_series(1, 600) returning endpoint_id
      ), s as (
        insert into webhook_state (endpoint_id) select endpoint_id from w
@@ -90,12 +92,17 @@ test('a company with hundreds of endpoints that hang leaves slots to others', as
     [greedy.companyId, receiver.url],
   )
   receiver.answer('/greedy', () => {})
-  await receiver.got('/greedy', 128)
+  await until(
+    async () => receiver.at('/greedy').length,
+    count => count >= 128,
+    30_000,
+  )
   const { id } = await register(gateway, company, `${receiver.url}/beside-greedy`)
   await pile(id, 50)
   await until(
     () => waiting([id]),
     count => count === 0,
+    30_000,
   )
   expect(receiver.at('/beside-greedy')).toHaveLength(50)
   await gateway.db.pool.query(
