@@ -10,7 +10,7 @@ import { LANES, type Scene, startScene } from '../support/scene.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 /** CHAOS_SECONDS: for a longer or shorter run. */
-const SECONDS = Number(process.env.CHAOS_SECONDS ?? edition(8, 600))
+const SECONDS = Number(process.env.CHAOS_SECONDS ?? edition(5, 600))
 const WORKERS = 3
 const POSTERS = 4
 /** A provider that was parked by its half-open connections is tried again after up to two and a half minutes. */
