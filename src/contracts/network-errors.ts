@@ -35,6 +35,8 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['ECONNECTION', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['ESOCKET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EPROTOCOL', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  // A TLS error: after the handshake unless its message says otherwise, see below.
+  ['EPROTO', 'NETWORK_TLS_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EMESSAGE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
 
   // Ours: the provider did answer, but nobody knows what.
@@ -64,7 +66,6 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['HOSTNAME_MISMATCH', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
-  ['EPROTO', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['ETLS', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
 
   // nodemailer, when the server gave no reply code to go by.
@@ -76,6 +77,13 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
 ]
 
 export const NETWORK_REFINEMENTS: readonly Refinement[] = [
+  {
+    // OpenSSL's words for a handshake that failed: nothing has left, and a person has to look at it.
+    said: ['EPROTO'],
+    message:
+      /wrong version number|handshake failure|(?:unsupported|unknown) protocol|alert protocol version|packet length too long|http request/i,
+    rule: errorRule('NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'),
+  },
   {
     // Node's, the AWS handler's and nodemailer's words for a connection that was never made: nothing has left.
     said: ['TimeoutError', 'ETIMEDOUT', 'ECONNRESET'],

@@ -24,6 +24,18 @@ describe('seed 000, "Mapeamento de Erros SES"', () => {
   })
 })
 
+describe('a TLS error', () => {
+  test.each([
+    ['write EPROTO 80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number', true],
+    ['write EPROTO 80:error:0A000410:SSL routines:ssl3_read_bytes:sslv3 alert handshake failure', true],
+    ['write EPROTO 80:error:0A00042E:SSL routines:ssl3_read_bytes:tlsv1 alert protocol version', true],
+    ['read EPROTO 80:error:0A0003FC:SSL routines:ssl3_read_bytes:sslv3 alert bad record mac', false],
+    ['read EPROTO', false],
+  ])('%j: of the handshake, so that nothing has left: %s', (message, handshake) => {
+    expect(network('EPROTO', message)).toMatchObject({ openBreaker: handshake, ambiguous: !handshake })
+  })
+})
+
 describe('quota, pause and credentials', () => {
   test.each([
     'DailyQuotaExceeded LimitExceededException AccountSendingPausedException SendingPausedException',
