@@ -2,9 +2,9 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { parseAddress } from './contracts/addresses.ts'
-import { PROVIDER_NAMES } from './contracts/provider-errors.ts'
+import { PROVIDER_NAMES } from './contracts/provider-errors/classify.ts'
 import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
-import { SUPPRESSION_SCOPES, type SuppressionPolicy } from './contracts/suppression.ts'
+import { SUPPRESSION_SCOPES, type SuppressionPolicy } from './contracts/suppression/rules.ts'
 import { findSecrets, keepSecrets, SecretsError } from './secrets.ts'
 
 /** A setting that is wrong or missing. The message names the variable; there is nothing to debug. */

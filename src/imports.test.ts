@@ -4,68 +4,26 @@ import { expect, test } from 'vitest'
 
 const SRC = import.meta.dirname
 
-/** Imports go one way. A room may import from itself and from the rooms listed. */
+/** Imports go one way. A folder may import from itself and from the folders listed. */
+const BASE = ['contracts', 'runtime', 'telemetry', 'db', 'providers']
+const STEPS = [...BASE, 'sending', 'feedback', 'webhooks', 'pipeline']
 const MAY_IMPORT: Record<string, string[]> = {
   contracts: [],
-  telemetry: ['contracts'],
-  db: ['contracts', 'telemetry'],
-  providers: ['contracts', 'telemetry', 'db'],
-  lanes: ['contracts', 'telemetry', 'db'],
-  pipeline: ['contracts', 'telemetry', 'db', 'lanes', 'providers'],
-  http: ['contracts', 'telemetry', 'db', 'pipeline'],
+  runtime: [],
+  telemetry: ['contracts', 'runtime'],
+  db: ['contracts', 'runtime', 'telemetry'],
+  providers: ['contracts', 'runtime', 'telemetry', 'db'],
+  sending: BASE,
+  feedback: BASE,
+  webhooks: BASE,
+  pipeline: [...BASE, 'sending', 'feedback', 'webhooks'],
+  http: STEPS,
   'secrets.ts': [],
   'config.ts': ['secrets.ts', 'contracts'],
-  'main-secrets.ts': ['config.ts', 'contracts', 'db'],
-  'main-storage.ts': ['config.ts', 'main-secrets.ts', 'db'],
-  'main-accept.ts': ['config.ts', 'contracts', 'db', 'pipeline'],
-  'main-providers.ts': ['config.ts', 'contracts', 'telemetry', 'db', 'providers', 'pipeline'],
-  'main-process.ts': ['config.ts', 'main-providers.ts', 'contracts', 'db', 'pipeline'],
-  'main-bullmq.ts': ['main-line.ts', 'contracts', 'db', 'lanes', 'pipeline'],
-  'main-line.ts': [
-    'config.ts',
-    'main-providers.ts',
-    'main-bullmq.ts',
-    'contracts',
-    'telemetry',
-    'db',
-    'lanes',
-    'pipeline',
-  ],
-  'main-admin.ts': ['db', 'pipeline'],
-  'main-webhooks.ts': ['config.ts', 'contracts', 'db', 'pipeline'],
-  'main-events.ts': ['config.ts', 'db', 'providers', 'pipeline', 'http'],
-  'main-feedback.ts': ['config.ts', 'db', 'pipeline'],
-  'main.ts': [
-    'config.ts',
-    'main-admin.ts',
-    'main-accept.ts',
-    'main-events.ts',
-    'main-feedback.ts',
-    'main-line.ts',
-    'main-providers.ts',
-    'main-storage.ts',
-    'main-webhooks.ts',
-    'contracts',
-    'telemetry',
-    'db',
-    'pipeline',
-    'http',
-  ],
-  cli: [
-    'config.ts',
-    'main.ts',
-    'main-accept.ts',
-    'main-process.ts',
-    'main-providers.ts',
-    'main-secrets.ts',
-    'main-storage.ts',
-    'contracts',
-    'telemetry',
-    'db',
-    'lanes',
-    'pipeline',
-    'http',
-  ],
+  compose: ['config.ts', 'http', ...STEPS],
+  'main.ts': ['config.ts', 'compose', 'http', ...STEPS],
+  // The command line is the entry point: `start` calls main.ts.
+  cli: ['config.ts', 'main.ts', 'compose', 'http', ...STEPS],
 }
 
 function sourceFiles(): string[] {
@@ -79,14 +37,14 @@ function importsOf(file: string): string[] {
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(match => match[1]!)
 }
 
-const room = (file: string) => file.split('/')[0]!
+const folder = (file: string) => file.split('/')[0]!
 
 test('imports go one way only', () => {
   const wrong: string[] = []
   for (const file of sourceFiles()) {
     for (const target of importsOf(file).filter(path => path.startsWith('.'))) {
-      const to = room(relative(SRC, resolve(SRC, dirname(file), target)))
-      const from = room(file)
+      const to = folder(relative(SRC, resolve(SRC, dirname(file), target)))
+      const from = folder(file)
       if (to !== from && !MAY_IMPORT[from]?.includes(to)) wrong.push(`${file} → ${target}`)
     }
   }
@@ -96,7 +54,7 @@ test('imports go one way only', () => {
 test('contracts are pure: no node I/O modules, no environment', () => {
   const allowed = ['zod', 'parse5', 'node:crypto', 'node:url']
   const wrong = sourceFiles()
-    .filter(file => room(file) === 'contracts')
+    .filter(file => folder(file) === 'contracts')
     .flatMap(file =>
       importsOf(file)
         .filter(path => !path.startsWith('.') && !allowed.includes(path))

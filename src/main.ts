@@ -1,28 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
+import { makeAccept } from './compose/accept.ts'
+import { countLogins } from './compose/admin-logins.ts'
+import { makeFeedback } from './compose/feedback.ts'
+import { makeEventsDoor } from './compose/provider-events.ts'
+import { makeProviders } from './compose/providers.ts'
+import { makeLine } from './compose/sending.ts'
+import type { Storage } from './compose/storage.ts'
+import { composeWebhooks } from './compose/webhooks.ts'
 import { type Config, type Role, suppressionPolicy } from './config.ts'
 import { keyRing } from './contracts/encryption.ts'
-import { type Bell, hearBells, ringBell } from './db/bell.ts'
-import { returnExpiredLeases } from './db/leases.ts'
+import { takeTokens } from './db/companies/rate-buckets.ts'
+import { addSendRequests } from './db/companies/send-requests.ts'
+import { type Channel, listenForNotifications, notifyProcesses } from './db/notifications.ts'
+import { returnExpiredLeases } from './db/outbox/leases.ts'
 import type { Database } from './db/pool.ts'
-import { takeTokens } from './db/rate-buckets.ts'
-import { addSendRequests } from './db/send-requests.ts'
 import { buildApp } from './http/app.ts'
 import { CannotListen } from './http/cannot-listen.ts'
 import { KeyRegistry } from './http/key-registry.ts'
-import { makeAccept } from './main-accept.ts'
-import { countLogins } from './main-admin.ts'
-import { makeEventsDoor } from './main-events.ts'
-import { makeFeedback } from './main-feedback.ts'
-import { makeLine } from './main-line.ts'
-import { makeProviders } from './main-providers.ts'
-import type { Storage } from './main-storage.ts'
-import { makeCourier } from './main-webhooks.ts'
-import { Batcher } from './pipeline/batcher.ts'
-import { RequestCounts } from './pipeline/count-requests.ts'
+import { RequestCounts } from './http/request-counts.ts'
 import { startHousekeeping } from './pipeline/housekeeping.ts'
-import { HtmlChecker } from './pipeline/html-check.ts'
-import { within } from './pipeline/within.ts'
+import { Batcher } from './runtime/batcher.ts'
+import { finishedWithin } from './runtime/finished-within.ts'
+import { HtmlChecker } from './sending/html-check.ts'
 
 export const VERSION = '0.1.0'
 
@@ -45,11 +45,11 @@ export async function startGateway(
 ): Promise<Gateway> {
   const { db } = storage
   const html = new HtmlChecker(config.hashPepper)
-  const ringer = randomUUID()
+  const sender = randomUUID()
   let sending: Sending | null = null
-  const bells: Record<Bell, () => void> = {
-    email_ready: makeBell(db, 'email_ready', ringer, () => sending?.nudge(), log),
-    webhook_ready: makeBell(db, 'webhook_ready', ringer, () => sending?.wakeCourier(), log),
+  const notifiers: Record<Channel, () => void> = {
+    email_ready: makeNotifier(db, 'email_ready', sender, () => sending?.nudge(), log),
+    webhook_ready: makeNotifier(db, 'webhook_ready', sender, () => sending?.wakeDispatcher(), log),
   }
   let api: Awaited<ReturnType<typeof startApi>> | null = null
   const stop = async () => {
@@ -59,27 +59,27 @@ export async function startGateway(
   }
   try {
     // Everything that can fail comes before the port is open: whoever is answered 202 meets a gateway that works.
-    if (role !== 'api') sending = await makeSending(config, storage, html, ringer, log, providersOf)
+    if (role !== 'api') sending = await makeSending(config, storage, html, sender, log, providersOf)
     await sending?.prepare()
-    if (role !== 'worker') api = await startApi(config, storage, html, bells, () => sending?.reported(), log)
+    if (role !== 'worker') api = await startApi(config, storage, html, notifiers, () => sending?.reported(), log)
     sending?.start()
   } catch (error) {
     // Nothing is left behind: neither an open port, nor a connection that keeps the process.
     const failed = (problem: unknown) => log.warn({ err: problem }, 'Could not stop what had been started')
-    await within(UNDO_MS, stop().catch(failed))
+    await finishedWithin(UNDO_MS, stop().catch(failed))
     throw error
   }
   return { url: api?.url ?? '', stop }
 }
 
 /** What became ready wakes this process at once, and the others through Postgres, a hundred times a second at most. */
-function makeBell(db: Database, bell: Bell, ringer: string, here: () => void, log: Logger): () => void {
+function makeNotifier(db: Database, channel: Channel, sender: string, here: () => void, log: Logger): () => void {
   let ringing: NodeJS.Timeout | null = null
   return () => {
     here()
     ringing ??= setTimeout(() => {
       ringing = null
-      ringBell(db.pool, bell, ringer).catch(error =>
+      notifyProcesses(db.pool, channel, sender).catch(error =>
         log.debug({ err: error }, 'Could not wake the other workers; they look by themselves'),
       )
     }, RING_MS)
@@ -90,7 +90,7 @@ function makeBell(db: Database, bell: Bell, ringer: string, here: () => void, lo
 type Sending = {
   nudge(): void
   reported(): void
-  wakeCourier(): void
+  wakeDispatcher(): void
   /** All that needs the database. Takes no mail yet. */
   prepare(): Promise<void>
   /** Cannot fail. */
@@ -102,19 +102,19 @@ async function makeSending(
   config: Config,
   { db, url, alone }: Storage,
   html: HtmlChecker,
-  ringer: string,
+  sender: string,
   log: Logger,
   providersOf: typeof makeProviders,
 ): Promise<Sending> {
   let nudge = () => {}
   const providers = await providersOf(config, db, () => nudge(), log)
-  const courier = makeCourier(config, db, log)
+  const dispatcher = composeWebhooks(config, db, log)
   const feedback = makeFeedback(config, db, log)
   const { sent } = feedback
   const reported = () => feedback.nudge()
-  const line = await makeLine({ config, db, providers, html, log, reported, sent, onSettled: () => courier.nudge() })
+  const line = await makeLine({ config, db, providers, html, log, reported, sent, onSettled: () => dispatcher.nudge() })
   nudge = () => line.nudge()
-  const wakeCourier = () => courier.wake()
+  const wakeDispatcher = () => dispatcher.wake()
   const { recognising } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
   const retentionDays = { providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS }
@@ -122,7 +122,7 @@ async function makeSending(
   return {
     nudge,
     reported,
-    wakeCourier,
+    wakeDispatcher,
     async prepare() {
       await providers.start()
       if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
@@ -130,9 +130,9 @@ async function makeSending(
     },
     start() {
       stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, retentionDays, nudge }, log))
-      const rings = { email_ready: nudge, webhook_ready: wakeCourier }
-      stops.push(hearBells(url, ringer, rings, error => log.debug({ err: error }, 'The bell was lost')))
-      courier.start()
+      const rings = { email_ready: nudge, webhook_ready: wakeDispatcher }
+      stops.push(listenForNotifications(url, sender, rings, error => log.debug({ err: error }, 'The channel was lost')))
+      dispatcher.start()
       line.start()
       feedback.start()
     },
@@ -140,7 +140,7 @@ async function makeSending(
       await line.stop()
       await feedback.stop()
       // After those: what the last e-mails have to tell may go along.
-      await courier.stop()
+      await dispatcher.stop()
       for (const stop of stops) await stop()
       await providers.stop()
     },
@@ -151,7 +151,7 @@ async function startApi(
   config: Config,
   { db, folder }: Storage,
   html: HtmlChecker,
-  bells: Record<Bell, () => void>,
+  notifiers: Record<Channel, () => void>,
   onReported: () => void,
   log: Logger,
 ) {
@@ -165,13 +165,13 @@ async function startApi(
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,
-    accept: makeAccept(config, db, html, bells.email_ready, (...counted) => counts.count(...counted)),
+    accept: makeAccept(config, db, html, notifiers.email_ready, (...counted) => counts.count(...counted)),
     suppression: suppressionPolicy(config),
     events: events.deps,
     webhooks: {
       keys: keyRing(config.encryptionKeys),
       allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
-      onEnqueued: bells.webhook_ready,
+      onEnqueued: notifiers.webhook_ready,
     },
     tokens: new Batcher({
       maxItems: 500,

@@ -2,12 +2,12 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { createUuidv7, uuidv7 } from '../src/contracts/uuid.ts'
-import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from '../src/db/accept.ts'
+import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from '../src/db/outbox/accept.ts'
+import { loadEmailsToSend } from '../src/db/outbox/load.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { openDatabase } from '../src/db/pool.ts'
-import { loadTickets } from '../src/db/tickets.ts'
-import { addressKey } from '../src/pipeline/accept-email.ts'
-import { Batcher } from '../src/pipeline/batcher.ts'
+import { addressKey } from '../src/pipeline/accept.ts'
+import { Batcher } from '../src/runtime/batcher.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { accept, claim, type DraftChange, draft, person, unit } from './support/line.ts'
 
@@ -299,7 +299,7 @@ describe('with 200 000 suppressed addresses, and statements that were planned wh
     single = new pg.Pool({ ...gateway.db.hot.options, connectionString: gateway.databaseUrl, max: 1 })
     await acceptUnits(single, [plain()])
     await acceptUnits(single, [full()])
-    await loadTickets(single, [(await accept(single, [one()]))[0]!])
+    await loadEmailsToSend(single, [(await accept(single, [one()]))[0]!])
     await db.query(
       `insert into suppression_list (email_hash, reason)
        select 'sha256:' || encode(sha256(i::text::bytea), 'hex'), 'MANUAL' from generate_series(1, 50000) i`,
@@ -341,8 +341,8 @@ describe('with 200 000 suppressed addresses, and statements that were planned wh
   }
   const load50 = async () => {
     const drafts = many(50, () => one({ person: person(`grown ${++made}`) }))
-    const tickets = await loadTickets(single, await accept(db, drafts))
-    expect([...tickets.values()].filter(ticket => ticket.person)).toHaveLength(50)
+    const emails = await loadEmailsToSend(single, await accept(db, drafts))
+    expect([...emails.values()].filter(email => email.person)).toHaveLength(50)
   }
 
   test.each<[what: string, table: string, act: () => Promise<unknown>]>([

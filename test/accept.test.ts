@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { pauseCompany, resumeCompany } from '../src/db/companies.ts'
+import { pauseCompany, resumeCompany } from '../src/db/companies/companies.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import {
   captured,
@@ -51,7 +51,7 @@ async function sentAndCaptured(change: Record<string, unknown>): Promise<Json> {
 }
 
 /** In which of the two waiting places it is. */
-async function placeOf(outboxId: string): Promise<{ ready: number; scheduled: Date[] }> {
+async function indexInBatch(outboxId: string): Promise<{ ready: number; scheduled: Date[] }> {
   const [row] = await rows(
     gateway,
     `select (select count(*)::int from email_ready where outbox_id = $1) as ready,
@@ -250,7 +250,7 @@ describe('scheduled mail', () => {
   test('waits apart from the ready, and has 24 hours from its due time', async () => {
     const scheduledAt = fromNow(2 * HOUR_MS)
     const outboxId = await sendOk(gateway, company, { scheduledAt })
-    expect(await placeOf(outboxId)).toEqual({ ready: 0, scheduled: [new Date(scheduledAt)] })
+    expect(await indexInBatch(outboxId)).toEqual({ ready: 0, scheduled: [new Date(scheduledAt)] })
     await sleep(600)
     const email = await read(gateway, company, outboxId)
     expect(email).toMatchObject({ status: 'PENDING', attempts: 0, scheduledAt, nextAttemptAt: scheduledAt })
@@ -267,7 +267,7 @@ describe('scheduled mail', () => {
 
   test('with a delay is sent when that is over, not before', async () => {
     const outboxId = await sendOk(gateway, company, { delay: 1_200 })
-    expect(await placeOf(outboxId)).toMatchObject({ ready: 0, scheduled: [expect.any(Date)] })
+    expect(await indexInBatch(outboxId)).toMatchObject({ ready: 0, scheduled: [expect.any(Date)] })
     const email = await untilStatus(gateway, company, outboxId, 'SENT')
     expect(ms(email.scheduledAt) - ms(email.createdAt)).toBe(1_200)
     expect(ms(email.sentAt)).toBeGreaterThanOrEqual(ms(email.scheduledAt))
@@ -307,7 +307,7 @@ describe('PATCH', () => {
     const email = await read(gateway, company, outboxId)
     expect(email).toMatchObject({ status: 'PENDING', scheduledAt, nextAttemptAt: scheduledAt })
     expect(ms(email.expiresAt)).toBe(ms(scheduledAt) + DAY_MS)
-    expect((await placeOf(outboxId)).scheduled).toContainEqual(new Date(scheduledAt))
+    expect((await indexInBatch(outboxId)).scheduled).toContainEqual(new Date(scheduledAt))
   })
 
   test('to later means that nothing happens at the first time', async () => {
@@ -321,7 +321,7 @@ describe('PATCH', () => {
     const paused = await pausedCompany()
     const outboxId = await sendOk(gateway, paused)
     await patch(outboxId, { delay: HOUR_MS }, paused)
-    expect(await placeOf(outboxId)).toMatchObject({ ready: 0, scheduled: [expect.any(Date)] })
+    expect(await indexInBatch(outboxId)).toMatchObject({ ready: 0, scheduled: [expect.any(Date)] })
   })
 
   test.each([
@@ -391,7 +391,7 @@ describe('cancel', () => {
     const answer = await cancel(outboxId, paused)
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ outboxId, status: 'CANCELLED', scheduledAt: null })
-    expect((await placeOf(outboxId)).ready).toBe(0)
+    expect((await indexInBatch(outboxId)).ready).toBe(0)
     await resumeCompany(gateway.db.pool, paused.companyId)
     await untilStatus(gateway, paused, await sendOk(gateway, paused), 'SENT')
     const email = await read(gateway, paused, outboxId)
@@ -406,7 +406,7 @@ describe('cancel', () => {
     await sleep(1_300)
     expect(await read(gateway, company, outboxId)).toMatchObject({ status: 'CANCELLED', attempts: 0, messageId: null })
     expect(await captured(gateway, outboxId)).toBeUndefined()
-    expect(await placeOf(outboxId)).toEqual({ ready: 0, scheduled: [] })
+    expect(await indexInBatch(outboxId)).toEqual({ ready: 0, scheduled: [] })
   })
 
   test('takes an empty JSON object as body as well', async () => {

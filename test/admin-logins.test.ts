@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hashPassword } from '../src/contracts/password.ts'
-import { putAdministrator } from '../src/db/administrators.ts'
+import { putAdministrator } from '../src/db/companies/administrators.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 
 const PASSWORD = 'correct horse battery'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { updateCompany } from '../src/db/companies.ts'
-import { inTransaction, type Queryable, RING_AGAIN } from '../src/db/pool.ts'
-import { cancelEmail } from '../src/db/schedule.ts'
-import { loadTickets } from '../src/db/tickets.ts'
+import { updateCompany } from '../src/db/companies/companies.ts'
+import { loadEmailsToSend } from '../src/db/outbox/load.ts'
+import { cancelEmail } from '../src/db/outbox/schedule.ts'
+import { inTransaction, type Queryable, READY_AGAIN } from '../src/db/pool.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { accept, CLEAN_LINE, claim, draft, forgotten, start } from './support/line.ts'
 import { rowsRead } from './support/rows-read.ts'
@@ -65,7 +65,7 @@ test('an old and a new e-mail are read together without what lies between them',
   )
   await db.query('analyze email_outbox, email_content, email_recipient_list, email_attachments')
   const read = await rowsRead(gateway.db.hot, '^email_', async client => {
-    expect((await loadTickets(client, [ids[0]!, ids.at(-1)!])).size).toBe(2)
+    expect((await loadEmailsToSend(client, [ids[0]!, ids.at(-1)!])).size).toBe(2)
   })
   expect(read).toBeLessThan(20)
 })
@@ -132,7 +132,7 @@ test('a doorbell that is rung again in the middle of a claim is waited for, and 
     Array.from({ length: 5 }, () => draft(companyId!)),
   )
   const first = await claimDuring(tx =>
-    tx.query(`insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2) ${RING_AGAIN}`, [
+    tx.query(`insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2) ${READY_AGAIN}`, [
       companyId,
       ids[2],
     ]),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { updateCompany } from '../src/db/companies.ts'
+import { updateCompany } from '../src/db/companies/companies.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { captured, mail, read, rows, send, sendOk, untilStatus } from './support/mail.ts'
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { CrowdRedis, PlainlyWritten } from '../src/lanes/crowd-redis.ts'
+import { CrowdRedis, PlainlyWritten } from '../src/sending/crowd-redis.ts'
 import { type RedisServer, startRedis } from './support/redis-server.ts'
 
 type Scripted = {

@@ -1,8 +1,8 @@
 import { type Job, Queue, type WorkerOptions } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CrowdRedis } from '../src/lanes/crowd-redis.ts'
-import { CrowdWorker } from '../src/lanes/crowd-worker.ts'
+import { CrowdRedis } from '../src/sending/crowd-redis.ts'
+import { CrowdWorker } from '../src/sending/crowd-worker.ts'
 import { until } from './support/gateway.ts'
 import { sleep } from './support/mail.ts'
 import { type RedisServer, startRedis } from './support/redis-server.ts'
@@ -32,7 +32,7 @@ type Crowd = {
   worker: CrowdWorker
   connection: Redis
   /** Jobs in hand now, each with the end that it waits for. */
-  inHand: Map<string, () => void>
+  inFlight: Map<string, () => void>
   begun: string[]
   most: () => number
   errors: Error[]
@@ -46,7 +46,7 @@ type Crowd = {
 async function crowd(hands: number, options: Partial<WorkerOptions> = {}): Promise<Crowd> {
   const connection = new CrowdRedis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 20 })
   connection.on('error', () => {})
-  const inHand = new Map<string, () => void>()
+  const inFlight = new Map<string, () => void>()
   const failing = new Set<(error: Error) => void>()
   const begun: string[] = []
   const errors: Error[] = []
@@ -58,15 +58,15 @@ async function crowd(hands: number, options: Partial<WorkerOptions> = {}): Promi
     const ended = free
       ? Promise.resolve()
       : new Promise<void>((resolve, reject) => {
-          inHand.set(place, resolve)
+          inFlight.set(place, resolve)
           failing.add(reject)
         })
-    if (free) inHand.set(place, () => {})
-    most = Math.max(most, inHand.size)
+    if (free) inFlight.set(place, () => {})
+    most = Math.max(most, inFlight.size)
     try {
       await ended
     } finally {
-      inHand.delete(place)
+      inFlight.delete(place)
     }
   }
   const fail = (error: Error) => {
@@ -75,7 +75,7 @@ async function crowd(hands: number, options: Partial<WorkerOptions> = {}): Promi
   }
   const letGo = () => {
     free = true
-    for (const end of inHand.values()) end()
+    for (const end of inFlight.values()) end()
   }
   const worker = new CrowdWorker(NAME, hold, {
     connection,
@@ -92,14 +92,14 @@ async function crowd(hands: number, options: Partial<WorkerOptions> = {}): Promi
     connection.disconnect()
   })
   await worker.waitUntilReady()
-  return { worker, connection, inHand, begun, most: () => most, errors, letGo, fail }
+  return { worker, connection, inFlight, begun, most: () => most, errors, letGo, fail }
 }
 
 const put = (count: number) =>
   queue.addBulk(many(count, index => ({ name: 'job', data: { index }, opts: { removeOnComplete: true } })))
-const untilInHand = (one: Crowd, count: number) =>
+const untilInFlight = (one: Crowd, count: number) =>
   until(
-    async () => one.inHand.size,
+    async () => one.inFlight.size,
     size => size === count,
   )
 const untilBegun = (one: Crowd, count: number) =>
@@ -123,9 +123,9 @@ describe('hands', () => {
     const one = await crowd(50)
     await untilListening()
     await put(40)
-    await untilInHand(one, 40)
+    await untilInFlight(one, 40)
     await put(40)
-    await untilInHand(one, 50)
+    await untilInFlight(one, 50)
     expect(await counts()).toEqual({ ...NOTHING, active: 50, wait: 30 })
     one.letGo()
     await untilEmpty()
@@ -136,31 +136,31 @@ describe('hands', () => {
     const one = await crowd(3)
     for (let burst = 0; burst < 60; burst++) {
       await put(3 + (burst % 3))
-      await untilInHand(one, 3)
-      for (const end of [...one.inHand.values()].slice(burst % 3)) end()
+      await untilInFlight(one, 3)
+      for (const end of [...one.inFlight.values()].slice(burst % 3)) end()
     }
-    await untilInHand(one, 3)
+    await untilInFlight(one, 3)
     expect(one.most()).toBe(3)
   })
 
   test('that become fewer take no further job before so many are free; that become more are busy at once', async () => {
     const one = await crowd(10)
     await put(60)
-    await untilInHand(one, 10)
+    await untilInFlight(one, 10)
     one.worker.hands = 4
-    const ends = [...one.inHand.values()]
+    const ends = [...one.inFlight.values()]
     for (const end of ends.slice(0, 5)) end()
-    await untilInHand(one, 5)
+    await untilInFlight(one, 5)
     expect(await until(counts, found => found.active === 5)).toMatchObject({ wait: 50 })
     ends[5]!()
-    await untilInHand(one, 4)
+    await untilInFlight(one, 4)
     await sleep(100)
-    expect([one.inHand.size, one.begun.length]).toEqual([4, 10])
+    expect([one.inFlight.size, one.begun.length]).toEqual([4, 10])
     ends[6]!()
     await untilBegun(one, 11)
-    expect(one.inHand.size).toBe(4)
+    expect(one.inFlight.size).toBe(4)
     one.worker.hands = 20
-    await untilInHand(one, 20)
+    await untilInFlight(one, 20)
     expect(one.most()).toBe(20)
   })
 })
@@ -171,7 +171,7 @@ describe('trouble', () => {
     const stalled: string[] = []
     one.worker.on('stalled', jobId => stalled.push(jobId))
     const [lost] = await put(1)
-    await untilInHand(one, 1)
+    await untilInFlight(one, 1)
     await until(
       async () => stalled.length,
       length => length > 0,
@@ -181,7 +181,7 @@ describe('trouble', () => {
     one.letGo()
     await put(20)
     await untilEmpty()
-    expect([one.begun.length, one.inHand.size, one.worker.isRunning()]).toEqual([21, 0, true])
+    expect([one.begun.length, one.inFlight.size, one.worker.isRunning()]).toEqual([21, 0, true])
   })
 
   test('an error while a hand asks is told, and the hands go on', async () => {
@@ -195,7 +195,7 @@ describe('trouble', () => {
       return ask(token, name)
     }
     await put(30)
-    await untilInHand(one, 5)
+    await untilInFlight(one, 5)
     expect(one.errors.map(error => error.message)).toEqual(many(3, () => 'OOM command not allowed'))
     one.letGo()
     await untilEmpty()
@@ -209,7 +209,7 @@ describe('trouble', () => {
       const added = put(20)
       await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
       await added
-      for (const end of one.inHand.values()) end()
+      for (const end of one.inFlight.values()) end()
     }
     one.letGo()
     await untilEmpty()
@@ -222,7 +222,7 @@ describe('trouble', () => {
     const one = await crowd(1)
     one.worker.on('failed', (job, error) => failed.push([job!.id!, error.message]))
     const [first, second] = await put(2)
-    await untilInHand(one, 1)
+    await untilInFlight(one, 1)
     one.fail(new Error('broke off'))
     await untilBegun(one, 2)
     expect([failed, one.begun]).toEqual([[[first!.id, 'broke off']], [first!.id, second!.id]])
@@ -243,7 +243,7 @@ describe('trouble', () => {
   test('a job that is gone when it ends is told as an error, and the hands go on', async () => {
     const one = await crowd(2)
     await put(2)
-    await untilInHand(one, 2)
+    await untilInFlight(one, 2)
     await redis.flushall()
     one.letGo()
     await until(
@@ -308,10 +308,10 @@ describe('closing', () => {
   test('while all hands are busy waits for them, and takes nothing more', async () => {
     const one = await crowd(4)
     await put(10)
-    await untilInHand(one, 4)
+    await untilInFlight(one, 4)
     const closings = [one.worker.close(), one.worker.close()]
     expect(await isPending(Promise.race(closings))).toBe(true)
-    const ends = [...one.inHand.values()]
+    const ends = [...one.inFlight.values()]
     for (const end of ends.slice(0, 3)) end()
     expect(await isPending(Promise.race(closings))).toBe(true)
     ends[3]!()
@@ -323,9 +323,9 @@ describe('closing', () => {
     const locks = { lockDuration: 300, stalledInterval: 100, maxStalledCount: 100 }
     const one = await crowd(4, locks)
     await put(6)
-    await untilInHand(one, 4)
+    await untilInFlight(one, 4)
     await one.worker.close(true)
-    expect(one.inHand.size).toBe(4)
+    expect(one.inFlight.size).toBe(4)
     one.letGo()
     expect(await counts()).toEqual({ ...NOTHING, active: 4, wait: 2 })
     const next = await crowd(4, locks)

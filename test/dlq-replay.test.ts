@@ -3,15 +3,15 @@ import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { validateDLQEntry } from '../src/contracts/dlq.ts'
 import { uuidv7 } from '../src/contracts/uuid.ts'
-import { startAttempts } from '../src/db/attempts.ts'
-import { insertCompany } from '../src/db/companies.ts'
-import { EVERY_DEAD_LETTER, findDeadLetter } from '../src/db/dead-letters.ts'
-import { purgeDeadLetters, purgeOldPayloads } from '../src/db/dead-letters-purge.ts'
-import { replayDeadLetters } from '../src/db/dead-letters-replay.ts'
+import { insertCompany } from '../src/db/companies/companies.ts'
+import { EVERY_DEAD_LETTER, findDeadLetter } from '../src/db/outbox/dead-letters.ts'
+import { purgeDeadLetters, purgeOldPayloads } from '../src/db/outbox/dead-letters-purge.ts'
+import { replayDeadLetters } from '../src/db/outbox/dead-letters-replay.ts'
+import { loadEmailsToSend } from '../src/db/outbox/load.ts'
+import { cancelEmail } from '../src/db/outbox/schedule.ts'
+import { startAttempts } from '../src/db/outbox/start.ts'
 import { type Database, openDatabase, type Queryable } from '../src/db/pool.ts'
-import { cancelEmail } from '../src/db/schedule.ts'
-import { loadTickets } from '../src/db/tickets.ts'
-import { replayMatching, replayNamed } from '../src/pipeline/replay-dead-letters.ts'
+import { replayMatching, replayNamed } from '../src/sending/replay-dead-letters.ts'
 import { type TestCli, testCli } from './support/cli.ts'
 import { makeDead, replaysOf } from './support/dead.ts'
 import { tell } from './support/feedback.ts'
@@ -51,7 +51,7 @@ const eachOnce = (count: number) => ({ pending: count, events: count, ready: cou
 /** What a worker gets that claims all there is: doorbells, the e-mails among them that wait, and those it could start on. */
 async function claimAll() {
   const { leaseId, claimed } = await claim(db.pool, 20_000)
-  const tickets = await loadTickets(
+  const emails = await loadEmailsToSend(
     db.pool,
     claimed.map(one => one.outboxId),
   )
@@ -60,7 +60,7 @@ async function claimAll() {
     eventIds: [uuidv7(), uuidv7(), uuidv7()] as [string, string, string],
   }))
   const started = starts.length > 0 ? await startAttempts(db.pool, starts) : []
-  return { waiting: tickets.size, started: started.filter(Boolean).length }
+  return { waiting: emails.size, started: started.filter(Boolean).length }
 }
 
 /** A transaction of somebody else, who takes his time. */

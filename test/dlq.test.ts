@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { validateDLQEntry } from '../src/contracts/dlq.ts'
 import { uuidv7 } from '../src/contracts/uuid.ts'
-import { insertCompany } from '../src/db/companies.ts'
+import { insertCompany } from '../src/db/companies/companies.ts'
 import {
   countDeadLetters,
   type DeadLetter,
@@ -11,8 +11,8 @@ import {
   EVERY_DEAD_LETTER,
   findDeadLetter,
   listDeadLetters,
-} from '../src/db/dead-letters.ts'
-import { purgeDeadLetters, purgeOldPayloads } from '../src/db/dead-letters-purge.ts'
+} from '../src/db/outbox/dead-letters.ts'
+import { purgeDeadLetters, purgeOldPayloads } from '../src/db/outbox/dead-letters-purge.ts'
 import { type Database, openDatabase } from '../src/db/pool.ts'
 import { type TestCli, testCli } from './support/cli.ts'
 import { makeDead } from './support/dead.ts'

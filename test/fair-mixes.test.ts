@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
-import { pauseCompany, resumeCompany, updateCompany } from '../src/db/companies.ts'
+import { pauseCompany, resumeCompany, updateCompany } from '../src/db/companies/companies.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { claim, numberLeases } from './support/line.ts'

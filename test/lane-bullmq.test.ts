@@ -4,13 +4,13 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { BULLMQ_QUEUE_NAME, EMAIL_JOB_CONFIG } from '../src/contracts/job.ts'
 import { uuidv7 } from '../src/contracts/uuid.ts'
-import { ringBell } from '../src/db/bell.ts'
-import { pauseCompany } from '../src/db/companies.ts'
+import { pauseCompany } from '../src/db/companies/companies.ts'
 import { listCounters } from '../src/db/counters.ts'
-import { BullmqLane, type BullmqLaneOptions } from '../src/lanes/bullmq.ts'
-import { Feeder } from '../src/lanes/feeder.ts'
-import { HeldLeases } from '../src/lanes/held-leases.ts'
-import { QueueWindow } from '../src/lanes/window.ts'
+import { notifyProcesses } from '../src/db/notifications.ts'
+import { BullmqLane, type BullmqLaneOptions } from '../src/sending/bullmq-lane.ts'
+import { Feeder } from '../src/sending/feeder.ts'
+import { HeldLeases } from '../src/sending/held-leases.ts'
+import { QueueWindow } from '../src/sending/queue-window.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from './support/holding-resend.ts'
 import { accept, CLEAN_LINE, type DraftChange, draft, forgotten, storyOf, typesOf } from './support/line.ts'
@@ -65,7 +65,7 @@ async function put(count: number, change: DraftChange = {}, paused = false): Pro
     api.db.pool,
     many(count, () => draft(companyId, { html: null, text: 'Hi', ...change })),
   )
-  await ringBell(api.db.pool, 'email_ready', 'another process')
+  await notifyProcesses(api.db.pool, 'email_ready', 'another process')
   return ids
 }
 const statuses = async (ids: string[]): Promise<string[]> =>

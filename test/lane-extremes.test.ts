@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
-import { ringBell } from '../src/db/bell.ts'
-import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
+import { notifyProcesses } from '../src/db/notifications.ts'
+import { resolveUnknownSends } from '../src/sending/resolve-unknown.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { accept, CLEAN_LINE, claim, draft, receive, storyOf, worker } from './support/line.ts'
 import { rows, sleep } from './support/mail.ts'
@@ -34,7 +34,7 @@ async function work(env: Record<string, string>): Promise<void> {
 async function put(count = 1): Promise<string[]> {
   const drafts = Array.from({ length: count }, () => draft(companyId, { html: null, text: 'Hi' }))
   const ids = await accept(api.db.pool, drafts)
-  await ringBell(api.db.pool, 'email_ready', 'another process')
+  await notifyProcesses(api.db.pool, 'email_ready', 'another process')
   return ids
 }
 const untilSent = (ids: string[], patienceMs = 3_000) =>

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readSettings } from '../src/config.ts'
-import { ringBell } from '../src/db/bell.ts'
-import { pauseCompany, resumeCompany, updateCompany } from '../src/db/companies.ts'
-import { takeUpStrays } from '../src/db/strays.ts'
+import { pauseCompany, resumeCompany, updateCompany } from '../src/db/companies/companies.ts'
+import { notifyProcesses } from '../src/db/notifications.ts'
+import { recoverOrphans } from '../src/db/outbox/orphans.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from './support/holding-resend.ts'
 import { accept, type DraftChange, draft, forgotten, makeDue, storyOf, typesOf } from './support/line.ts'
@@ -72,7 +72,7 @@ describe.each([
     // Without HTML nothing is looked at on another thread, so that what was claimed first is sent first.
     const drafts = many(count, () => draft(companyId, { html: null, text: 'Hi', ...change }))
     const ids = await accept(api.db.pool, drafts)
-    await ringBell(api.db.pool, 'email_ready', 'another process')
+    await notifyProcesses(api.db.pool, 'email_ready', 'another process')
     return ids
   }
   const statuses = async (ids: string[]): Promise<string[]> =>
@@ -118,7 +118,7 @@ describe.each([
         async () => {
           // Wherever they are, somebody has them.
           await rows(gateway, 'delete from orphan_checks')
-          expect(await takeUpStrays(gateway.db.pool, 0)).toEqual([])
+          expect(await recoverOrphans(gateway.db.pool, 0)).toEqual([])
           return rows(gateway, `select from email_outbox where status <> 'SENT'`)
         },
         open => open.length === 0,

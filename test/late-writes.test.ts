@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
-import { startAttempts } from '../src/db/attempts.ts'
-import { renewLeases, returnExpiredLeases } from '../src/db/leases.ts'
+import { renewLeases, returnExpiredLeases } from '../src/db/outbox/leases.ts'
+import { settleAttempts } from '../src/db/outbox/settle.ts'
+import { startAttempts } from '../src/db/outbox/start.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { settleAttempts } from '../src/db/settle.ts'
-import { Gate } from '../src/lanes/gate.ts'
-import { type AttemptFacts, type Outcome, toSettlement } from '../src/pipeline/outcome.ts'
+import { Semaphore } from '../src/runtime/semaphore.ts'
+import { type AttemptFacts, type Outcome, toSettlement } from '../src/sending/outcome.ts'
 import { cleanLine } from './support/clean-line.ts'
 import {
   accept,
@@ -188,11 +188,15 @@ test.each(['hold', 'resend'] as const)(
   'with %s, a start that the database does not take leaves its hand free for others',
   async onUnknown => {
     await accept(db, [draft(companyId, { onUnknown }), draft(companyId, { onUnknown })])
-    const [gate, hands] = [new Gate(1), new Gate(1)]
-    const broken = worker(db, { gate, hands, starts: { add: () => Promise.reject(new Error('the database is away')) } })
+    const [semaphore, hands] = [new Semaphore(1), new Semaphore(1)]
+    const broken = worker(db, {
+      semaphore,
+      hands,
+      starts: { add: () => Promise.reject(new Error('the database is away')) },
+    })
     const received = await receive(db, await claim(db, 2))
     for (const hand of received) await expect(broken(hand)).rejects.toThrow('away')
-    for (const hand of received) await worker(db, { gate, hands })(hand)
+    for (const hand of received) await worker(db, { semaphore, hands })(hand)
     for (const { outboxId } of received) expect((await storyOf(db, outboxId)).email.status).toBe('SENT')
   },
 )

@@ -1,19 +1,19 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
+import { openStorage } from '../src/compose/storage.ts'
 import { loadConfig } from '../src/config.ts'
 import { uuidv7 } from '../src/contracts/uuid.ts'
-import { returnUndelivered } from '../src/db/dispatch.ts'
-import { returnExpiredLeases } from '../src/db/leases.ts'
+import { returnUndelivered } from '../src/db/outbox/dispatch.ts'
+import { returnExpiredLeases } from '../src/db/outbox/leases.ts'
+import type { EmailToSend } from '../src/db/outbox/load.ts'
+import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/outbox/schedule.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
-import type { Ticket } from '../src/db/tickets.ts'
-import { DirectLane } from '../src/lanes/direct.ts'
-import { HeldLeases } from '../src/lanes/held-leases.ts'
 import { startGateway } from '../src/main.ts'
-import { openStorage } from '../src/main-storage.ts'
-import type { EmailInHand } from '../src/pipeline/attempt-email.ts'
-import { claimFairly } from '../src/pipeline/claim-fairly.ts'
-import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
+import type { EmailUnderLease } from '../src/pipeline/attempt.ts'
+import { claimFairly } from '../src/pipeline/claim.ts'
+import { DirectLane } from '../src/sending/direct-lane.ts'
+import { HeldLeases } from '../src/sending/held-leases.ts'
+import { resolveUnknownSends } from '../src/sending/resolve-unknown.ts'
 import { cleanLine } from './support/clean-line.ts'
 import { type TestGateway, until } from './support/gateway.ts'
 import {
@@ -230,11 +230,11 @@ describe('an attempt that breaks off while its worker lives on', () => {
     let broken = 0
     const healthy = worker(db)
     const failing = worker(db, { settlements: { add: died } })
-    const work = (hand: EmailInHand) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
+    const work = (hand: EmailUnderLease) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
     const leases = new HeldLeases({ renew: died, end: async () => {}, renewEveryMs: 60_000, log: silent })
-    const lane = new DirectLane<Ticket>({
+    const lane = new DirectLane<EmailToSend>({
       claim: limits =>
-        claimFairly({ claims: db, tickets: db }, limits, {
+        claimFairly({ claims: db, emails: db }, limits, {
           perTurn: 3,
           holder: 'test',
           leaseSeconds: 60,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/outbox/schedule.ts'
 import { inTransaction, type Queryable } from '../src/db/pool.ts'
-import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/schedule.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { accept, CLEAN_LINE, claim, draft, forgotten, makeDue, start, storyOf, typesOf } from './support/line.ts'
 import { unaccounted, watchStatuses } from './support/moves.ts'
@@ -117,7 +117,7 @@ test('postponing and falling due at the same moment, 100 times: it starts now or
   expect(await forgotten(db)).toEqual([])
 })
 
-test('cancelled in the moment in which it wakes: the bell that it could not see rings, and nothing is started', async () => {
+test('cancelled in the moment in which it wakes: the channel that it could not see rings, and nothing is started', async () => {
   const outboxId = await later()
   await makeDue(db, [outboxId])
   let cancelling: ReturnType<typeof cancel> | undefined

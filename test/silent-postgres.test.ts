@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hearBells, ringBell } from '../src/db/bell.ts'
+import { listenForNotifications, notifyProcesses } from '../src/db/notifications.ts'
 import { type Database, DatabaseUnavailable, openDatabase, run } from '../src/db/pool.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { createTestDatabase } from './support/postgres.ts'
@@ -44,7 +44,7 @@ describe('a Postgres that vanishes without closing its connections', () => {
   })
 
   test('costs one wait, not one for each connection of each pool', async () => {
-    const pools = [db.hot, db.pool, db.courier, ...Object.values(db.line)]
+    const pools = [db.hot, db.pool, db.dispatcher, ...Object.values(db.line)]
     const busy = (pool: pg.Pool) => Array.from({ length: pool.options.max }, () => pool.query('select pg_sleep(0.1)'))
     await Promise.all(pools.flatMap(busy))
     const open = pools.reduce((sum, pool) => sum + pool.idleCount, 0)
@@ -73,7 +73,7 @@ test('a connection that listens notices that it is half-open, and hears again', 
   let heard = 0
   const errors: Error[] = []
   const hear = { email_ready: () => void heard++, webhook_ready: () => {} }
-  const stop = hearBells(network.url, 'me', hear, error => void errors.push(error), 200)
+  const stop = listenForNotifications(network.url, 'me', hear, error => void errors.push(error), 200)
   const db = openDatabase(database.url, () => {})
   try {
     await until(
@@ -88,7 +88,7 @@ test('a connection that listens notices that it is half-open, and hears again', 
       20_000,
     )
     expect(errors.map(error => error.message)).toContain('Query read timeout')
-    await ringBell(db.pool, 'email_ready', 'another')
+    await notifyProcesses(db.pool, 'email_ready', 'another')
     await until(
       async () => heard,
       count => count === 3,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ringBell } from '../src/db/bell.ts'
+import { notifyProcesses } from '../src/db/notifications.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from './support/holding-resend.ts'
 import { accept, draft } from './support/line.ts'
@@ -41,7 +41,7 @@ async function put({ api }: Stage, count: number): Promise<string[]> {
     api.db.pool,
     Array.from({ length: count }, () => draft(companyId, { html: null, text: 'Hi' })),
   )
-  await ringBell(api.db.pool, 'email_ready', 'another process')
+  await notifyProcesses(api.db.pool, 'email_ready', 'another process')
   return ids
 }
 

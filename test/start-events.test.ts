@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { DEFAULT_SUPPRESSION_POLICY } from '../src/contracts/suppression.ts'
-import { type AttemptStart, startAttempts } from '../src/db/attempts.ts'
-import { listEvents } from '../src/db/emails.ts'
-import { returnExpiredLeases } from '../src/db/leases.ts'
+import { DEFAULT_SUPPRESSION_POLICY } from '../src/contracts/suppression/rules.ts'
+import { storeProviderEvents } from '../src/db/feedback/provider-events.ts'
+import { listEvents } from '../src/db/outbox/emails.ts'
+import { returnExpiredLeases } from '../src/db/outbox/leases.ts'
+import { loadEmailsToSend } from '../src/db/outbox/load.ts'
+import { readyDueEmails } from '../src/db/outbox/schedule.ts'
+import { type Settlement, settleAttempts } from '../src/db/outbox/settle.ts'
+import { type AttemptStart, startAttempts } from '../src/db/outbox/start.ts'
 import type { Database, Queryable } from '../src/db/pool.ts'
-import { storeProviderEvents } from '../src/db/provider-events.ts'
-import { readyDueEmails } from '../src/db/schedule.ts'
-import { type Settlement, settleAttempts } from '../src/db/settle.ts'
-import { loadTickets } from '../src/db/tickets.ts'
-import { type Outcome, toSettlement } from '../src/pipeline/outcome.ts'
-import { replayNamed } from '../src/pipeline/replay-dead-letters.ts'
-import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
+import { type Outcome, toSettlement } from '../src/sending/outcome.ts'
+import { replayNamed } from '../src/sending/replay-dead-letters.ts'
+import { resolveUnknownSends } from '../src/sending/resolve-unknown.ts'
 import { cleanLine } from './support/clean-line.ts'
 import { workOffReports } from './support/feedback.ts'
 import { accept, claim, draft, expireLeases, makeDue, startOf } from './support/line.ts'
@@ -205,9 +205,9 @@ test('starts and answers of a crowd find their e-mails, whatever their order, an
   const { leaseId } = await claim(db.hot, 300)
   const shuffled = ids.map((id, place) => ids[(place * 7) % ids.length] ?? id)
   const starts = shuffled.map((id, place) => startOf(leaseId, id, { provider: `p${place % 3}` }))
-  const stray = startOf(leaseId, randomUUID())
+  const orphan = startOf(leaseId, randomUUID())
   const again = startOf(leaseId, shuffled[5]!)
-  expect(await startAttempts(db.hot, [stray, ...starts, again])).toEqual([false, ...starts.map(() => true), false])
+  expect(await startAttempts(db.hot, [orphan, ...starts, again])).toEqual([false, ...starts.map(() => true), false])
   const ends = starts.map((start, place) => endOf({ kind: 'sent', messageId: `m-${place}` }, start))
   const lost = endOf(SENT, { ...starts[9]!, leaseId: randomUUID() })
   const answers = await settleAttempts(db.hot, [lost, ...ends, ends[0]!])
@@ -230,7 +230,7 @@ test('an old and a new e-mail start and end together, and their events are found
   await db.pool.query('analyze email_outbox, email_event_log, email_recipient_list, email_attachments')
   const read = (act: Parameters<typeof rowsRead>[2]) => rowsRead(db.hot, '^email_', act)
   const ends = [ids[0]!, ids.at(-1)!]
-  expect(await read(async client => expect((await loadTickets(client, ends)).size).toBe(2))).toBeLessThan(20)
+  expect(await read(async client => expect((await loadEmailsToSend(client, ends)).size).toBe(2))).toBeLessThan(20)
   const starts = ends.map(id => startOf(leaseId, id))
   const begin = async (client: Queryable) => expect(await startAttempts(client, starts)).toEqual([true, true])
   expect(await read(begin)).toBeLessThan(10)

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { uuidv7Floor } from '../src/contracts/uuid.ts'
 import { listCounters } from '../src/db/counters.ts'
-import { returnExpiredLeases } from '../src/db/leases.ts'
+import { returnExpiredLeases } from '../src/db/outbox/leases.ts'
+import { recoverOrphans } from '../src/db/outbox/orphans.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { takeUpStrays } from '../src/db/strays.ts'
-import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
+import { resolveUnknownSends } from '../src/sending/resolve-unknown.ts'
 import { cleanLine } from './support/clean-line.ts'
 import {
   accept,
@@ -28,7 +28,7 @@ cleanLine(line => {
   ;({ db, companyId } = line)
 })
 beforeEach(async () => {
-  await db.query(`delete from counters where name = 'stray_emails'`)
+  await db.query(`delete from counters where name = 'orphaned_emails'`)
   await allDue()
 })
 
@@ -38,24 +38,24 @@ const allDue = () => db.query('delete from orphan_checks')
 async function takenUp(): Promise<typeof NONE> {
   const counts = { ...NONE }
   await allDue()
-  for (const { status } of await takeUpStrays(db, 0))
+  for (const { status } of await recoverOrphans(db, 0))
     counts[status === 'PROCESSING' ? 'processing' : status === 'UNKNOWN' ? 'unknown' : 'waiting']++
   return counts
 }
 const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
-const counted = async () => (await listCounters(db)).filter(one => one.name === 'stray_emails')
+const counted = async () => (await listCounters(db)).filter(one => one.name === 'orphaned_emails')
 
 test('an e-mail at work under a lease that is gone is in doubt, as if its worker had died, and ends', async () => {
   const outboxId = await acceptOne()
   await start(db, await claim(db, 1))
   await db.query('delete from leases')
-  expect(await takeUpStrays(db, 0)).toEqual([{ outboxId, status: 'PROCESSING' }])
+  expect(await recoverOrphans(db, 0)).toEqual([{ outboxId, status: 'PROCESSING' }])
   expect(await takenUp()).toEqual(NONE)
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
   expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
   await workOff(db)
   expect(await statusOf(outboxId)).toBe('SENT')
-  expect(await counted()).toEqual([{ name: 'stray_emails', label: 'PROCESSING', value: 1 }])
+  expect(await counted()).toEqual([{ name: 'orphaned_emails', label: 'PROCESSING', value: 1 }])
 })
 
 test('an e-mail that is due and in no line goes back into it, without an attempt', async () => {
@@ -109,7 +109,7 @@ test('whatever is where it belongs is left alone', async () => {
 })
 
 test('a row that says nothing of an attempt harms nobody but itself', async () => {
-  const [broken, inDoubt, stray] = [await acceptOne(), await acceptOne(), await acceptOne()]
+  const [broken, inDoubt, orphan] = [await acceptOne(), await acceptOne(), await acceptOne()]
   await start(db, await claim(db, 3))
   await db.query('delete from leases')
   await db.query('update email_outbox set attempt_id = null where outbox_id = $1', [broken])
@@ -119,7 +119,7 @@ test('a row that says nothing of an attempt harms nobody but itself', async () =
   )
   expect(await takenUp()).toEqual({ ...NONE, processing: 1 })
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
-  expect(await statusOf(stray)).toBe('UNKNOWN')
+  expect(await statusOf(orphan)).toBe('UNKNOWN')
   await db.query('delete from email_outbox where outbox_id = any($1)', [[broken, inDoubt]])
 })
 
@@ -132,7 +132,7 @@ test('several who look at once take each up, and none fails', async () => {
   await start(db, await claim(db, 20))
   await db.query('delete from leases')
   await db.query('delete from email_ready')
-  await Promise.all(Array.from({ length: 4 }, () => takeUpStrays(db, 0)))
+  await Promise.all(Array.from({ length: 4 }, () => recoverOrphans(db, 0)))
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 40, undelivered: 20 })
 })
 
@@ -161,19 +161,19 @@ describe('mail of any age is searched', () => {
     await acceptOf(30)
     await workOff(db)
     const waiting = await acceptOf(12)
-    await takeUpStrays(db, 0)
+    await recoverOrphans(db, 0)
     expect(await checks()).toBeGreaterThanOrEqual(4)
     await db.query('delete from email_ready')
     await olderCheck(0.9)
-    expect(await takeUpStrays(db, 0), 'not yet').toEqual([])
+    expect(await recoverOrphans(db, 0), 'not yet').toEqual([])
     await olderCheck(1.1)
-    expect(await takeUpStrays(db, 0)).toEqual([{ outboxId: waiting, status: 'PENDING' }])
+    expect(await recoverOrphans(db, 0)).toEqual([{ outboxId: waiting, status: 'PENDING' }])
     const { rows } = await db.query<{ old: boolean; again: boolean }>(
       `select day < current_date - 20 as old, checked_at > now() - interval '1 hour' as again from orphan_checks`,
     )
     expect(rows.every(row => row.again !== row.old)).toBe(true)
     await olderCheck(24.1)
-    await takeUpStrays(db, 0)
+    await recoverOrphans(db, 0)
     const left = await db.query(`select from orphan_checks where checked_at < now() - interval '1 hour'`)
     expect(left.rowCount).toBe(0)
     await returnExpiredLeases(db, OPTIONS)
@@ -182,11 +182,11 @@ describe('mail of any age is searched', () => {
   test('by one process at a time, and by another one when that was lost in the middle', async () => {
     const outboxId = await acceptOf(12)
     await db.query('delete from email_ready')
-    const found = await Promise.all(Array.from({ length: 4 }, () => takeUpStrays(db, 0)))
+    const found = await Promise.all(Array.from({ length: 4 }, () => recoverOrphans(db, 0)))
     expect(found.flat()).toEqual([{ outboxId, status: 'PENDING' }])
     await db.query(`delete from leases`)
     await db.query(`update orphan_checks set unfinished = null, checked_at = now() - interval '61 minutes'`)
-    expect(await takeUpStrays(db, 0)).toHaveLength(1)
+    expect(await recoverOrphans(db, 0)).toHaveLength(1)
     await returnExpiredLeases(db, OPTIONS)
   })
 })

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { hashPassword } from '../src/contracts/password.ts'
-import { putAdministrator } from '../src/db/administrators.ts'
-import { addSuppressions, type SuppressionEntry } from '../src/db/suppression.ts'
+import { putAdministrator } from '../src/db/companies/administrators.ts'
+import { addSuppressions, type SuppressionEntry } from '../src/db/suppression/list.ts'
 import { type Answer, startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import { mail, send } from './support/mail.ts'
 

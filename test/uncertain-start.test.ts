@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { listCounters } from '../src/db/counters.ts'
-import { returnExpiredLeases } from '../src/db/leases.ts'
+import { returnExpiredLeases } from '../src/db/outbox/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { commitStarts } from '../src/pipeline/start-attempts.ts'
+import { commitStarts } from '../src/sending/commit-starts.ts'
 import { cleanLine } from './support/clean-line.ts'
 import {
   accept,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { returnExpiredLeases } from '../src/db/leases.ts'
+import { returnExpiredLeases } from '../src/db/outbox/leases.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { resolveUnknownSends } from '../src/pipeline/resolve-unknown.ts'
 import type { Provider } from '../src/providers/provider.ts'
+import { resolveUnknownSends } from '../src/sending/resolve-unknown.ts'
 import { cleanLine } from './support/clean-line.ts'
 import { tell as report } from './support/feedback.ts'
 import {
@@ -36,7 +36,7 @@ const resolve = () => resolveUnknownSends(db, RECOGNISING)
 async function workWith(...providers: [Provider, ...Provider[]]): Promise<number> {
   const hands = await receive(db, await claim(db, 100))
   const send = worker(db, {
-    route: ticket => (ticket.resumed ? providers.find(one => one.name === ticket.resumed!.provider)! : providers[0]),
+    route: email => (email.resumed ? providers.find(one => one.name === email.resumed!.provider)! : providers[0]),
   })
   for (const hand of hands) await send(hand)
   return hands.length

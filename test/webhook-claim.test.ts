@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { claimDeliveries, loadEventFacts } from '../src/db/webhook-claim.ts'
-import { settleDeliveries } from '../src/db/webhook-settle.ts'
+import { claimDeliveries, loadEventFacts } from '../src/db/webhooks/claim.ts'
+import { settleDeliveries } from '../src/db/webhooks/settle.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from './support/gateway.ts'
 import { rows } from './support/mail.ts'
 import { rowsRead as rowsReadBy } from './support/rows-read.ts'
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => gateway.stop())
 
 const rowsRead = (tables: string, act: (db: pg.PoolClient) => Promise<unknown>) =>
-  rowsReadBy(gateway.db.courier, tables, act)
+  rowsReadBy(gateway.db.dispatcher, tables, act)
 
 const claim = (db: pg.PoolClient, steps: number, healthy = steps, companies: Record<string, number> = {}) =>
   claimDeliveries(db, {
@@ -68,7 +68,7 @@ test('a claim looks at no more deliveries than it has places for, however many w
 
 test('a company that has its share gets no more, and others are served meanwhile', async () => {
   const other = await gateway.company()
-  const client = await gateway.db.courier.connect()
+  const client = await gateway.db.dispatcher.connect()
   try {
     await client.query('begin')
     expect((await claim(client, 50, 40, { [company.companyId]: 0 })).deliveries).toHaveLength(0)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Courier } from '../src/pipeline/webhook-courier.ts'
+import { WebhookDispatcher } from '../src/webhooks/dispatcher.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import { rows } from './support/mail.ts'
 import { SHARED_SECRETS } from './support/second-gateway.ts'
@@ -160,19 +160,16 @@ test('any number of endpoints that are to be left alone is looked at now and the
     if (given.name === 'claim-deliveries') claims++
     return pool.query(given as pg.QueryConfig)
   }
-  const courier = new Courier({
+  const dispatcher = new WebhookDispatcher({
     db: { query: query as pg.Pool['query'] },
     log: pino({ level: 'silent' }),
     holdSeconds: 15,
     vacuum: { count: () => {}, clean: async () => {} },
-    readSecret: () => '',
-    post: () => Promise.reject(new Error('nothing is to be delivered')),
-    random: Math.random,
-    now: () => new Date(),
+    notify: () => Promise.reject(new Error('nothing is to be delivered')),
   })
-  courier.start()
+  dispatcher.start()
   await sleep(1_000)
-  await courier.stop()
+  await dispatcher.stop()
   await pool.query('delete from webhook_ready')
   await pool.end()
   // Four looks a second, three claims each, and one circle more at the start.

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makePoster } from '../src/pipeline/webhook-post.ts'
+import { makePoster } from '../src/webhooks/request.ts'
 import { serve } from './support/fake-http.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, trickyTargets } from './support/tricky-targets.ts'

@@ -1,8 +1,8 @@
 import { ServerResponse } from 'node:http'
+import { openStorage } from '../../src/compose/storage.ts'
 import { loadConfig } from '../../src/config.ts'
-import { registerCompany } from '../../src/db/registration.ts'
+import { registerCompany } from '../../src/db/companies/registration.ts'
 import { startGateway } from '../../src/main.ts'
-import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { providersOf, sent } from '../support/our-line.ts'
 

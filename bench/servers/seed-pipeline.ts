@@ -41,7 +41,7 @@ async function processEmailJob(job: Job<EmailSendJobData>): Promise<EmailSendJob
 
 function receive(data: EmailSendJobData, attempt: number): Promise<void> {
   const event = sql.putEvent(data.outboxId, 'RECEIVED', { attempt, requestId: data.requestId })
-  return together(sql.raiseAttempts(data.outboxId), sql.putLog(data, attempt), event)
+  return writeBatchOrSingly(sql.raiseAttempts(data.outboxId), sql.putLog(data, attempt), event)
 }
 
 /** INTEGRITY, OUTBOX, RECIPIENT, TEMPLATE. */
@@ -75,7 +75,7 @@ async function nullProvider(_message: { to: string; subject: string; html: strin
 
 function settle(outboxId: string, sent: { sesMessageId: string; durationMs: number; attempt: number }): Promise<void> {
   const log = sql.markLogSent(outboxId, sent.sesMessageId, sent.durationMs)
-  return together(sql.markOutboxSent(outboxId), log, sql.putEvent(outboxId, 'SENT', sent))
+  return writeBatchOrSingly(sql.markOutboxSent(outboxId), log, sql.putEvent(outboxId, 'SENT', sent))
 }
 
 async function one(statement: sql.Statement) {
@@ -83,7 +83,7 @@ async function one(statement: sql.Statement) {
 }
 
 /** A state and its event in one transaction, sent in one go: when one fails, the commit behind it rolls back. */
-async function together(...statements: sql.Statement[]): Promise<void> {
+async function writeBatchOrSingly(...statements: sql.Statement[]): Promise<void> {
   const client = await pool.connect()
   try {
     await Promise.all([client.query('begin'), ...statements.map(one => client.query(one)), client.query('commit')])

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { composeWebhooks } from '../../src/compose/webhooks.ts'
 import { loadConfig } from '../../src/config.ts'
-import { ensurePartitions } from '../../src/db/partitions.ts'
+import { ensurePartitions } from '../../src/db/outbox/partitions.ts'
 import { openDatabase } from '../../src/db/pool.ts'
-import { makeCourier } from '../../src/main-webhooks.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { cpuMicros } from '../support/claim-cost.ts'
 import { enqueue, makeEndpoints } from '../support/webhook-load.ts'
@@ -17,7 +17,7 @@ const { RECEIVER_URL, BAD_RECEIVER_URL, DELIVERIES, HEALTHY, FAILING, HANGING, R
 >
 const config = loadConfig()
 const db = openDatabase(config.DATABASE_URL!, () => {})
-const courier = makeCourier(config, db, makeLog({ level: config.LOG_LEVEL, pretty: false }))
+const dispatcher = composeWebhooks(config, db, makeLog({ level: config.LOG_LEVEL, pretty: false }))
 await ensurePartitions(db.pool)
 await makeEndpoints(
   db,
@@ -34,10 +34,10 @@ const isWaiting = async () =>
     )
   ).rows[0].waiting
 
-/** Of this process and of the courier's connections. */
+/** Of this process and of the dispatcher's connections. */
 async function cpuMs(): Promise<number> {
   const { rows } = await db.pool.query<{ pid: number }>(
-    `select pid from pg_stat_activity where datname = current_database() and application_name = 'email-gateway-courier'`,
+    `select pid from pg_stat_activity where datname = current_database() and application_name = 'email-gateway-dispatcher'`,
   )
   return [process.pid, ...rows.map(({ pid }) => pid)].reduce((sum, pid) => sum + cpuMicros(pid) / 1000, 0)
 }
@@ -46,10 +46,10 @@ const bad = Number(FAILING) + Number(HANGING)
 const theirs = (healthy: number) => Math.round((healthy * bad) / Number(HEALTHY))
 
 // Compilers and connections warm up, and the bad ones are found out, as they have long been in a gateway that runs.
-courier.start()
+dispatcher.start()
 await enqueue(db, 20 * Number(HEALTHY), ['ok'])
 await enqueue(db, theirs(20 * Number(HEALTHY)), ['fail', 'hang'])
-courier.wake()
+dispatcher.wake()
 while (await isWaiting()) await sleep(50)
 await db.pool.query(
   `delete from webhook_deliveries d using webhook_endpoints w where d.endpoint_id = w.endpoint_id and w.url like '%/ok/%'`,
@@ -66,7 +66,7 @@ if (RATE === '0') {
   await enqueue(db, Number(DELIVERIES), ['ok'])
   const { rows } = await db.pool.query('select clock_timestamp()::text as now')
   committed = `greatest(d.created_at, '${rows[0].now}')`
-  courier.wake()
+  dispatcher.wake()
 } else {
   const EVERY_MS = 100
   const some = (Number(RATE) * EVERY_MS) / 1000
@@ -74,7 +74,7 @@ if (RATE === '0') {
   for (let next = startedMs; left > 0; next += EVERY_MS) {
     await sleep(Math.max(0, next - performance.now()))
     await enqueue(db, Math.min(left, some), ['ok'])
-    courier.nudge()
+    dispatcher.nudge()
     left -= some
   }
 }

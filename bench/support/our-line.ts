@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
+import type { Providers } from '../../src/compose/providers.ts'
+import { type Line, makeLine } from '../../src/compose/sending.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
-import { htmlProof } from '../../src/contracts/html-proof.ts'
+import { htmlProof } from '../../src/contracts/html/proof.ts'
 import { maxAttempts } from '../../src/contracts/retry.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
-import { acceptUnits, type Draft } from '../../src/db/accept.ts'
+import { acceptUnits, type Draft } from '../../src/db/outbox/accept.ts'
+import type { EmailToSend } from '../../src/db/outbox/load.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
-import type { Ticket } from '../../src/db/tickets.ts'
-import { type Line, makeLine } from '../../src/main-line.ts'
-import type { Providers } from '../../src/main-providers.ts'
-import { addressKey } from '../../src/pipeline/accept-email.ts'
-import { HtmlChecker } from '../../src/pipeline/html-check.ts'
+import { addressKey } from '../../src/pipeline/accept.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'
+import { HtmlChecker } from '../../src/sending/html-check.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { BODY } from '../accept.ts'
 
@@ -51,12 +51,12 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
 /** No rate, no breaker: nothing between the line and this function. */
 export function providersOf(
   send: (message: OutgoingMessage) => Promise<SendResult>,
-  seen: (ticket: Ticket) => void = () => {},
+  seen: (email: EmailToSend) => void = () => {},
 ): Providers {
   const provider: Provider = { name: 'null', recognisesAttempts: false, send, close: async () => {} }
   return {
-    route: ticket => {
-      seen(ticket)
+    route: email => {
+      seen(email)
       return provider
     },
     report: () => {},

@@ -1,5 +1,5 @@
 import { encrypt, keyRing } from '../../src/contracts/encryption.ts'
-import { makeWebhookSecret } from '../../src/contracts/webhook-signature.ts'
+import { makeWebhookSecret } from '../../src/contracts/webhooks/signature.ts'
 import type { Database } from '../../src/db/pool.ts'
 
 export type Kind = 'ok' | 'fail' | 'hang'

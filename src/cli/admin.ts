@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hashPassword } from '../contracts/password.ts'
-import { listAdministrators, putAdministrator, removeAdministrator } from '../db/administrators.ts'
+import { listAdministrators, putAdministrator, removeAdministrator } from '../db/companies/administrators.ts'
 import {
   type Answer,
   actionOf,

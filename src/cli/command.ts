@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
+import { openExistingStorage, openStorage, type Storage } from '../compose/storage.ts'
 import { type Config, loadConfig } from '../config.ts'
-import { openExistingStorage, openStorage, type Storage } from '../main-storage.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { didYouMean } from './nearest.ts'
 

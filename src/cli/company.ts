@@ -1,10 +1,16 @@
 import { domainToASCII } from 'node:url'
-import { MAX_LINK_SCHEMES, parseLinkScheme } from '../contracts/html-link-schemes.ts'
+import { MAX_LINK_SCHEMES, parseLinkScheme } from '../contracts/html/link-schemes.ts'
 import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
-import { type Company, type CompanyChange, findCompany, listCompanies, updateCompany } from '../db/companies.ts'
+import {
+  type Company,
+  type CompanyChange,
+  findCompany,
+  listCompanies,
+  updateCompany,
+} from '../db/companies/companies.ts'
+import { registerCompany } from '../db/companies/registration.ts'
 import type { Database } from '../db/pool.ts'
-import { registerCompany } from '../db/registration.ts'
-import { BY_REPUTATION, pauseByHand, resumeByHand } from '../pipeline/company-standing.ts'
+import { BY_REPUTATION, pauseByHand, resumeByHand } from '../feedback/reputation.ts'
 import {
   type Answer,
   actionOf,

@@ -1,4 +1,9 @@
-import { type DeadLetter, type DeadLetterCursor, type DeadLetterFilter, listDeadLetters } from '../db/dead-letters.ts'
+import {
+  type DeadLetter,
+  type DeadLetterCursor,
+  type DeadLetterFilter,
+  listDeadLetters,
+} from '../db/outbox/dead-letters.ts'
 import type { Queryable } from '../db/pool.ts'
 import { asJson, counting, writeToFile } from './stream-out.ts'
 

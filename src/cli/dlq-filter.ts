@@ -1,5 +1,5 @@
-import { ERROR_CODES, vocabularyOf } from '../contracts/error-codes.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
+import { ERROR_CODES, vocabularyOf } from '../contracts/provider-errors/codes.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import {
   DEAD_STATUSES,
@@ -8,7 +8,7 @@ import {
   type DeadStatus,
   listDeadLetterCodes,
   readClock,
-} from '../db/dead-letters.ts'
+} from '../db/outbox/dead-letters.ts'
 import type { Database } from '../db/pool.ts'
 import { CommandFailed, type Input, type OptionSpec, text, UsageError } from './command.ts'
 import { known } from './company.ts'

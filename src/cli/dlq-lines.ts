@@ -1,5 +1,5 @@
 import { maskEmail } from '../contracts/masking.ts'
-import type { DeadLetter, DeadLetterPage } from '../db/dead-letters.ts'
+import type { DeadLetter, DeadLetterPage } from '../db/outbox/dead-letters.ts'
 import { cursorText } from './dlq-filter.ts'
 import { counted } from './plural.ts'
 

@@ -1,5 +1,5 @@
 import { isUuid } from '../contracts/uuid.ts'
-import { findDeadLetter, listDeadLetters, OUTCOME_UNKNOWN, readClock } from '../db/dead-letters.ts'
+import { findDeadLetter, listDeadLetters, OUTCOME_UNKNOWN, readClock } from '../db/outbox/dead-letters.ts'
 import {
   actionOf,
   type Command,
@@ -59,8 +59,8 @@ export const dlqCommand: Command = {
 
 /** A filter that is not understood must not widen what is replayed or purged. */
 function refuseOptions(values: Input['values'], allowed: readonly string[]): void {
-  const stray = Object.keys(values).find(name => name !== 'json' && !allowed.includes(name))
-  if (stray) throw new UsageError(`--${stray} has no meaning here`)
+  const orphan = Object.keys(values).find(name => name !== 'json' && !allowed.includes(name))
+  if (orphan) throw new UsageError(`--${orphan} has no meaning here`)
 }
 
 const PAGE_MAX = 1_000

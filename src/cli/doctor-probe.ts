@@ -1,5 +1,5 @@
+import type { makeProvider } from '../compose/providers.ts'
 import type { Config } from '../config.ts'
-import type { makeProvider } from '../main-providers.ts'
 import type { Check } from './doctor-check.ts'
 
 const PROBE_MS = 20_000
@@ -8,7 +8,7 @@ const PROBE_MS = 20_000
 export async function probeChecks(providers: string[], config: Config): Promise<Check[]> {
   const real = providers.filter(entry => entry !== 'capture')
   if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
-  const { makeProvider: make } = await import('../main-providers.ts')
+  const { makeProvider: make } = await import('../compose/providers.ts')
   return Promise.all(real.map(entry => probe(entry, config, make)))
 }
 

@@ -76,7 +76,7 @@ export async function redisChecks({ settings }: InUse, config: Config): Promise<
     ]
   }
   // Loaded where it is used: every other command would pay for it.
-  const { checkRedisSettings, sentenceOf } = await import('../lanes/redis-settings.ts')
+  const { checkRedisSettings, sentenceOf } = await import('../sending/redis-settings.ts')
   try {
     const findings = await checkRedisSettings(config.REDIS_URL)
     if (findings.length === 0) return [{ name, state: 'ok', detail: 'AOF every second, noeviction' }]

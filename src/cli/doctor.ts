@@ -1,10 +1,10 @@
+import { findSecretsProblem } from '../compose/secrets.ts'
 import { rateAfter } from '../contracts/slowdown.ts'
+import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
+import { type InboxState, readInbox } from '../db/feedback/provider-events.ts'
 import { type Health, readHealth, readSession } from '../db/health.ts'
-import { type InboxState, readInbox } from '../db/provider-events.ts'
 import { listProviders, type ProviderRow } from '../db/providers.ts'
-import { type CompanyStandingRow, listStandings } from '../db/reputation.ts'
-import { findSecretsProblem } from '../main-secrets.ts'
 import { type Command, type Opened, withStorage } from './command.ts'
 import type { Check } from './doctor-check.ts'
 import { probeChecks } from './doctor-probe.ts'
@@ -81,9 +81,9 @@ function database({ version }: Health, where: string): Check {
 }
 
 /** The settings that every connection is given; a stock server compiles each statement without the first. */
-async function sessions({ pool, hot, courier }: Opened['db']): Promise<Check> {
+async function sessions({ pool, hot, dispatcher }: Opened['db']): Promise<Check> {
   const name = 'sessions'
-  const found = await Promise.all([pool, hot, courier].map(readSession))
+  const found = await Promise.all([pool, hot, dispatcher].map(readSession))
   if (found.every(({ jit, limitSeconds }) => jit === 'off' && limitSeconds > 0)) {
     const [reads, sends] = found.map(({ limitSeconds }) => limitSeconds)
     return { name, state: 'ok', detail: `JIT off; statements end after ${sends} s, reads after ${reads} s` }

@@ -3,9 +3,9 @@ import type { EmailSummary } from '../contracts/email-view.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { isUuid } from '../contracts/uuid.ts'
-import { companyNames } from '../db/companies.ts'
-import { readClock } from '../db/dead-letters.ts'
-import { type EmailFilter, listEmails } from '../db/emails.ts'
+import { companyNames } from '../db/companies/companies.ts'
+import { readClock } from '../db/outbox/dead-letters.ts'
+import { type EmailFilter, listEmails } from '../db/outbox/emails.ts'
 import { type Answer, type Input, type Opened, type Options, text, UsageError } from './command.ts'
 import { known } from './company.ts'
 import { limitOf } from './dlq-filter.ts'
@@ -95,7 +95,7 @@ function addressOf(given: string | undefined): string | null {
 
 async function searchFor(address: string): Promise<EmailFilter['recipient']> {
   // Loaded where it is used: it brings the parser of HTML.
-  const { addressKey } = await import('../pipeline/accept-email.ts')
+  const { addressKey } = await import('../pipeline/accept.ts')
   return { key: addressKey(hashEmail(address)), address }
 }
 

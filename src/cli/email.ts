@@ -1,9 +1,9 @@
 import { explainEmail } from '../contracts/explain.ts'
 import { isUuid } from '../contracts/uuid.ts'
-import { companyNames } from '../db/companies.ts'
-import { findEmail, listEvents } from '../db/emails.ts'
-import { cancelEmail } from '../db/schedule.ts'
-import { findWhereabouts } from '../db/whereabouts.ts'
+import { companyNames } from '../db/companies/companies.ts'
+import { findEmail, listEvents } from '../db/outbox/emails.ts'
+import { findLocation } from '../db/outbox/location.ts'
+import { cancelEmail } from '../db/outbox/schedule.ts'
 import {
   type Answer,
   actionOf,
@@ -33,8 +33,8 @@ export const emailCommand: Command = {
       if (given !== undefined) throw new UsageError(`"${given}" is one word too many`)
       return withStorage(listAction(values))
     }
-    const stray = Object.keys(values).find(name => name !== 'json')
-    if (stray) throw new UsageError(`--${stray} has no meaning here`)
+    const orphan = Object.keys(values).find(name => name !== 'json')
+    if (orphan) throw new UsageError(`--${orphan} has no meaning here`)
     const outboxId = required(given, 'ID')
     if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of the answer, a UUID')
     return withStorage(opened => (act as IdAction)(opened, outboxId))
@@ -60,7 +60,7 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
   async explain({ db, config }, outboxId) {
     const email = await known(db.pool, outboxId)
     const { providers } = await readInUse(db.pool, config)
-    const explanation = explainEmail(email, await findWhereabouts(db.pool, outboxId, providers))
+    const explanation = explainEmail(email, await findLocation(db.pool, outboxId, providers))
     return {
       json: explanation,
       lines: [explanation.summary, ...(explanation.next ? [`Next: ${explanation.next}`] : [])],

@@ -1,6 +1,6 @@
 import { type KeyMode, SCOPES, type Scope } from '../contracts/api-key.ts'
-import { listKeys, revokeKey } from '../db/api-keys.ts'
-import { createKey } from '../db/registration.ts'
+import { listKeys, revokeKey } from '../db/companies/api-keys.ts'
+import { createKey } from '../db/companies/registration.ts'
 import {
   type Answer,
   actionOf,

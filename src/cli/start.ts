@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
+import { joinProcesses, type Membership, providersOfMember } from '../compose/processes.ts'
+import { openStorage, type Storage } from '../compose/storage.ts'
 import { type Config, loadConfig, ROLES, type Role } from '../config.ts'
 import type { Gateway } from '../main.ts'
-import { joinProcesses, type Membership, providersOfMember } from '../main-process.ts'
-import { openStorage, type Storage } from '../main-storage.ts'
-import { within } from '../pipeline/within.ts'
+import { finishedWithin } from '../runtime/finished-within.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
 import { firstCurl, prepareFirstUse, secretLines, secretScreen } from './first-use.ts'
@@ -46,7 +46,7 @@ export const startCommand: Command = {
       if (reason.kind === 'failed') throw reason.error
     } finally {
       const breakOffMs = BREAK_OFF_MS[config.DATABASE_URL ? 'given' : 'embedded']
-      await within(breakOffMs, starting).catch(() => {})
+      await finishedWithin(breakOffMs, starting).catch(() => {})
       await stopAll(started, log)
       // A connection that is still being waited for must not keep the process.
       setTimeout(() => process.exit(), EXIT_MS).unref()
@@ -83,7 +83,7 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   // Loaded here: every other command starts in half the time without it.
   const [{ startGateway }, { makeProviders }] = await Promise.all([
     import('../main.ts'),
-    import('../main-providers.ts'),
+    import('../compose/providers.ts'),
   ])
   const gateway = await startGateway(config, storage, role, log, providersOfMember(makeProviders, membership))
   started.gateway = gateway
@@ -100,8 +100,8 @@ const told = (providers: string[]) =>
 
 async function stopAll({ gateway, membership, storage }: Started, log: Logger): Promise<void> {
   const failed = (error: unknown) => log.warn({ err: error }, 'Not everything could be stopped')
-  if (gateway && !(await within(DRAIN_MS, gateway.stop().catch(failed))))
+  if (gateway && !(await finishedWithin(DRAIN_MS, gateway.stop().catch(failed))))
     log.warn('Not everything finished in time; its leases will return it')
-  if (membership) await within(LEAVE_MS, membership.leave())
-  if (storage) await within(CLOSE_MS[storage.alone ? 'embedded' : 'given'], storage.close().catch(failed))
+  if (membership) await finishedWithin(LEAVE_MS, membership.leave())
+  if (storage) await finishedWithin(CLOSE_MS[storage.alone ? 'embedded' : 'given'], storage.close().catch(failed))
 }

@@ -1,6 +1,6 @@
-import type { SuppressionRow } from '../contracts/suppression-view.ts'
+import type { SuppressionRow } from '../contracts/suppression/view.ts'
 import type { Queryable } from '../db/pool.ts'
-import { listSuppressions, type SuppressionCursor, type SuppressionFilter } from '../db/suppression-reads.ts'
+import { listSuppressions, type SuppressionCursor, type SuppressionFilter } from '../db/suppression/reads.ts'
 
 const PAGE = 5_000
 

@@ -1,17 +1,17 @@
 import { userInfo } from 'node:os'
 import { suppressionPolicy } from '../config.ts'
-import { isSuppressionReason, SUPPRESSION_REASONS, type SuppressionReason } from '../contracts/suppression.ts'
+import { isSuppressionReason, SUPPRESSION_REASONS, type SuppressionReason } from '../contracts/suppression/rules.ts'
 import {
   hashOfAddress,
   justificationSchema,
   readEmailHash,
   SUPPRESSION_LIMITS,
   type SuppressionRow,
-} from '../contracts/suppression-view.ts'
-import { companyNames } from '../db/companies.ts'
-import { addSuppressions } from '../db/suppression.ts'
-import { removeSuppression } from '../db/suppression-ends.ts'
-import { findEntries, listAudit } from '../db/suppression-reads.ts'
+} from '../contracts/suppression/view.ts'
+import { companyNames } from '../db/companies/companies.ts'
+import { removeSuppression } from '../db/suppression/ends.ts'
+import { addSuppressions } from '../db/suppression/list.ts'
+import { findEntries, listAudit } from '../db/suppression/reads.ts'
 import {
   type Answer,
   actionOf,
@@ -52,8 +52,8 @@ export const suppressionCommand: Command = {
   },
   run({ words: [action, word], values }) {
     const act = actionOf<Action>(ACTIONS, action, 'suppression')
-    const stray = Object.keys(values).find(name => !['json', 'company', ...act.options].includes(name))
-    if (stray) throw new UsageError(`--${stray} has no meaning here`)
+    const orphan = Object.keys(values).find(name => !['json', 'company', ...act.options].includes(name))
+    if (orphan) throw new UsageError(`--${orphan} has no meaning here`)
     const use = act.prepare(values, word)
     return withStorage(use)
   },

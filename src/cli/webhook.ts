@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUuid } from '../contracts/uuid.ts'
-import { putTestDelivery } from '../db/webhook-deliveries.ts'
+import { putTestDelivery } from '../db/webhooks/deliveries.ts'
 import {
   type DeliveryState,
   findAnyEndpoint,
   findDelivery,
   type ListedEndpoint,
   listAllEndpoints,
-} from '../db/webhook-operator.ts'
+} from '../db/webhooks/operator.ts'
 import {
   type Answer,
   actionOf,

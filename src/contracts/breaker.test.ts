@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { FAILURES_IN_A_ROW, judgeProvider, probeDelayMs, type Verdict } from './breaker.ts'
-import type { ErrorCategory } from './error-rules.ts'
-import { classifyProviderError, type ProviderError, type ProviderFailure } from './provider-errors.ts'
+import { classifyProviderError, type ProviderError, type ProviderFailure } from './provider-errors/classify.ts'
+import type { ErrorCategory } from './provider-errors/rules.ts'
 
 const failure = (change: Partial<ProviderFailure>): ProviderFailure => ({
   code: 'X',

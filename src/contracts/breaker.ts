@@ -1,4 +1,4 @@
-import type { ProviderFailure } from './provider-errors.ts'
+import type { ProviderFailure } from './provider-errors/classify.ts'
 import { RETRY_POLICIES, withJitter } from './retry.ts'
 
 /** Failures without a success between them, of any e-mails, after which the provider and not the e-mail is at fault. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { EmailSummary } from './email-view.ts'
 import { explanationSchema } from './email-view.ts'
-import { explainEmail, type Standing, type Whereabouts } from './explain.ts'
+import { type EmailLocation, explainEmail, type Standing } from './explain.ts'
 import { EMAIL_STATUSES, type EmailStatus } from './states.ts'
 
 const AT = '2026-01-23T10:00:00.000Z'
@@ -70,9 +70,9 @@ const inLine = (more: Partial<Standing> = {}): Standing => ({
   pauseReason: null,
   ...more,
 })
-const where = (more: Partial<Whereabouts> = {}): Whereabouts => ({
+const where = (more: Partial<EmailLocation> = {}): EmailLocation => ({
   standing: null,
-  inHand: null,
+  inFlight: null,
   unknown: null,
   parked: null,
   contentGone: false,
@@ -89,8 +89,8 @@ const EVERYWHERE = [
   where(),
   where({ standing: inLine() }),
   where({ standing: paused }),
-  where({ inHand: { kind: 'work', holder: 'host:1' } }),
-  where({ inHand: { kind: 'dispatch', holder: 'host:1' } }),
+  where({ inFlight: { kind: 'work', holder: 'host:1' } }),
+  where({ inFlight: { kind: 'dispatch', holder: 'host:1' } }),
   where({ unknown: DOUBT }),
   where({ unknown: { ...DOUBT, onUnknown: 'hold', reason: 'else' } }),
   where({ standing: inLine(), parked: PARKED }),
@@ -104,15 +104,15 @@ test('a sentence of the provider that ends in a full stop does not get a second 
     category: 'TRANSIENT_ERROR',
     message: 'Something broke.',
   }
-  const nowhere: Whereabouts = { standing: null, inHand: null, unknown: null, parked: null, contentGone: false }
+  const nowhere: EmailLocation = { standing: null, inFlight: null, unknown: null, parked: null, contentGone: false }
   for (const status of ['RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'DLQ'] as const)
     expect(explainEmail(email(status, { lastError }), nowhere).summary).toMatch(/Something broke\.$/)
 })
 
 describe('every status', () => {
   test.each(EMAIL_STATUSES)('%s is told in a sentence that shows no hole', status => {
-    for (const whereabouts of EVERYWHERE) {
-      const told = explainEmail(email(status), whereabouts)
+    for (const location of EVERYWHERE) {
+      const told = explainEmail(email(status), location)
       expect(explanationSchema.safeParse(told).error).toBeUndefined()
       expect(told.summary).toMatch(/^[A-Z].{15,}\.?$/)
       expect(sentences(told)).not.toMatch(/null|undefined|NaN|\[object/)
@@ -133,8 +133,8 @@ describe('every status', () => {
           deliveredAt: maybe(LATER),
         }),
         fc.constantFrom(...EVERYWHERE),
-        (status, holes, whereabouts) => {
-          expect(sentences(explainEmail(email(status, holes), whereabouts))).not.toMatch(/null|undefined/)
+        (status, holes, location) => {
+          expect(sentences(explainEmail(email(status, holes), location))).not.toMatch(/null|undefined/)
         },
       ),
     )
@@ -245,10 +245,10 @@ describe('what is said is so', () => {
   })
 
   test('who has it in hand is said', () => {
-    expect(explainEmail(email('PENDING'), where({ inHand: { kind: 'dispatch', holder: 'a:1' } })).summary).toMatch(
+    expect(explainEmail(email('PENDING'), where({ inFlight: { kind: 'dispatch', holder: 'a:1' } })).summary).toMatch(
       /On the queue/,
     )
-    expect(explainEmail(email('PENDING'), where({ inHand: { kind: 'work', holder: 'a:1' } })).summary).toMatch(
+    expect(explainEmail(email('PENDING'), where({ inFlight: { kind: 'work', holder: 'a:1' } })).summary).toMatch(
       /worker a:1/,
     )
   })

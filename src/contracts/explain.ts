@@ -7,10 +7,10 @@ export type Standing = { ahead: number; companies: number; paused: boolean; paus
 export type ParkedProvider = { provider: string; since: string; code: string; reason: string; probeAt: string }
 
 /** What the e-mail's own row does not tell. Null: not so. */
-export type Whereabouts = {
+export type EmailLocation = {
   standing: Standing | null
   /** work: a worker has it. dispatch: it is on the queue for the workers. */
-  inHand: { kind: 'work' | 'dispatch'; holder: string } | null
+  inFlight: { kind: 'work' | 'dispatch'; holder: string } | null
   unknown: { reason: string; provider: string; since: string; resolveAt: string; onUnknown: 'resend' | 'hold' } | null
   /** Every provider in use is parked. */
   parked: ParkedProvider[] | null
@@ -21,13 +21,13 @@ export type Whereabouts = {
 type Told = Pick<Explanation, 'summary' | 'next' | 'nextAt'>
 
 /** Where it is, why, what happens next and when, for people who were asked. */
-export function explainEmail(email: EmailSummary, whereabouts: Whereabouts): Explanation {
+export function explainEmail(email: EmailSummary, location: EmailLocation): Explanation {
   const { outboxId, status, attempts, maxAttempts, lastError } = email
-  const { standing, parked } = whereabouts
+  const { standing, parked } = location
   return {
     outboxId,
     status,
-    ...tell(email, whereabouts),
+    ...tell(email, location),
     aheadInCompany: standing?.ahead ?? null,
     companiesSharing: standing?.companies ?? null,
     parkedProviders: parked?.map(one => one.provider) ?? null,
@@ -37,19 +37,19 @@ export function explainEmail(email: EmailSummary, whereabouts: Whereabouts): Exp
   }
 }
 
-function tell(email: EmailSummary, whereabouts: Whereabouts): Told {
+function tell(email: EmailSummary, location: EmailLocation): Told {
   switch (email.status) {
     case 'PENDING':
-      return waiting(email, whereabouts)
+      return waiting(email, location)
     case 'PROCESSING':
       return told(
         `Being sent${email.provider ? ` by ${email.provider}` : ''}: attempt ${email.attempts} of ${email.maxAttempts} is under way.`,
         'The provider answers, or the attempt times out after 30 seconds.',
       )
     case 'RETRY_SCHEDULED':
-      return retrying(email, whereabouts)
+      return retrying(email, location)
     case 'UNKNOWN':
-      return unknown(whereabouts.unknown)
+      return unknown(location.unknown)
     case 'SENT':
       return told(
         `Accepted by ${email.provider ?? 'the provider'}${at(email.sentAt)}${email.messageId ? ` as ${email.messageId}` : ''}.`,
@@ -66,12 +66,12 @@ function tell(email: EmailSummary, whereabouts: Whereabouts): Told {
     case 'EXPIRED':
       return told(
         'Not sent within 24 hours of its due time, so it was given up.',
-        replay(whereabouts, 'It can be replayed.'),
+        replay(location, 'It can be replayed.'),
       )
     case 'REJECTED':
     case 'FAILED':
     case 'DLQ':
-      return dead(email, whereabouts)
+      return dead(email, location)
   }
 }
 
@@ -80,7 +80,7 @@ const at = (time: string | null) => (time ? ` at ${time}` : '')
 const told = (summary: string, next: string | null, nextAt: string | null = null): Told => ({ summary, next, nextAt })
 
 /** What holds it back, whatever its own state. */
-function held({ standing, parked }: Whereabouts): Told | null {
+function held({ standing, parked }: EmailLocation): Told | null {
   if (standing?.paused) {
     const because = standing.pauseReason ? ` (${standing.pauseReason})` : ''
     return told(`Held: the company is paused${because}.`, 'It is sent when an administrator resumes the company.')
@@ -93,23 +93,23 @@ function held({ standing, parked }: Whereabouts): Told | null {
   return told(`Held: ${all.join('; ')}. No attempt is spent.`, `One e-mail tries again at ${probeAt}.`, probeAt)
 }
 
-function waiting(email: EmailSummary, whereabouts: Whereabouts): Told {
-  const { standing, inHand } = whereabouts
-  if (!standing && !inHand && email.nextAttemptAt)
+function waiting(email: EmailSummary, location: EmailLocation): Told {
+  const { standing, inFlight } = location
+  if (!standing && !inFlight && email.nextAttemptAt)
     return told(`Scheduled for ${email.nextAttemptAt}.`, 'It joins the line then.', email.nextAttemptAt)
   return (
-    held(whereabouts) ??
-    handed(inHand) ??
+    held(location) ??
+    handed(inFlight) ??
     (standing
       ? told(`Waiting for its turn: ${inLine(standing)}.`, 'It is sent when its turn comes.')
       : told('Waiting to join the line.', 'It is picked up within seconds.'))
   )
 }
 
-function handed(inHand: Whereabouts['inHand']): Told | null {
-  if (!inHand) return null
-  if (inHand.kind === 'dispatch') return told('On the queue: its turn has come.', 'The next free worker sends it.')
-  return told(`In the hands of worker ${inHand.holder}, about to be sent.`, 'It is sent within moments.')
+function handed(inFlight: EmailLocation['inFlight']): Told | null {
+  if (!inFlight) return null
+  if (inFlight.kind === 'dispatch') return told('On the queue: its turn has come.', 'The next free worker sends it.')
+  return told(`In the hands of worker ${inFlight.holder}, about to be sent.`, 'It is sent within moments.')
 }
 
 const DOUBT: Record<string, string> = {
@@ -120,7 +120,7 @@ const DOUBT: Record<string, string> = {
   PROVIDER_UNAVAILABLE: 'is parked or gone, so it cannot be asked what became of it',
 }
 
-function unknown(doubt: Whereabouts['unknown']): Told {
+function unknown(doubt: EmailLocation['unknown']): Told {
   if (!doubt)
     return told(
       'The connection ended after the message had left: whether the provider took it is not known.',
@@ -142,17 +142,17 @@ function inLine({ ahead, companies }: Standing): string {
 }
 
 /** "retry 3 of 5": the first attempt is not a retry, but people count the attempts. */
-function retrying(email: EmailSummary, whereabouts: Whereabouts): Told {
-  const { standing, inHand } = whereabouts
+function retrying(email: EmailSummary, location: EmailLocation): Told {
+  const { standing, inFlight } = location
   const free = spentNone(email)
   // Of a persistent e-mail not the attempts come to an end but its time.
   const many = email.maxAttempts >= maxAttempts('persistent')
   const until = many ? ` (repeated until it expires at ${email.expiresAt})` : ` of ${email.maxAttempts}`
   const which = `${free ? 'Attempt' : 'Retry'} ${email.attempts + 1}${until}`
   const because = free ?? (email.lastError ? ` because ${whoAnswered(email)}` : '')
-  if (!standing && !inHand && email.nextAttemptAt)
+  if (!standing && !inFlight && email.nextAttemptAt)
     return told(`${which}${at(email.nextAttemptAt)}${because}.`, 'It joins the line then.', email.nextAttemptAt)
-  const stopped = held(whereabouts) ?? handed(inHand)
+  const stopped = held(location) ?? handed(inFlight)
   if (stopped) return { ...stopped, summary: `${stopped.summary} ${which} is due${because}.` }
   if (!standing) return told(`${which}${because}.`, 'It follows within seconds.')
   return told(`${which} is due${because}: ${inLine(standing)}.`, 'It is sent when its turn comes.')
@@ -177,7 +177,7 @@ function whoAnswered({ provider, lastError }: EmailSummary): string {
 /** Providers end their sentences or not; ours goes on behind it. */
 const bare = (message: string) => message.replace(/[.\s]+$/, '')
 
-function dead(email: EmailSummary, whereabouts: Whereabouts): Told {
+function dead(email: EmailSummary, location: EmailLocation): Told {
   const because = email.lastError ? ` ${email.lastError.code}: ${bare(email.lastError.message)}.` : ''
   if (email.lastError?.code === 'RECIPIENT_SUPPRESSED') return told(`Not sent.${because}`, null)
   const how = {
@@ -186,8 +186,8 @@ function dead(email: EmailSummary, whereabouts: Whereabouts): Told {
     DLQ: `Given up after ${email.attempts} attempts.`,
   }[email.status as 'REJECTED' | 'FAILED' | 'DLQ']
   const next = 'It is in the dead letter queue and can be replayed once the cause is mended.'
-  return told(`${how}${because}`, replay(whereabouts, next))
+  return told(`${how}${because}`, replay(location, next))
 }
 
-const replay = ({ contentGone }: Whereabouts, next: string) =>
+const replay = ({ contentGone }: EmailLocation, next: string) =>
   contentGone ? 'Its content was purged, so it can no longer be replayed.' : next

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   calculateRoundRobinPriority,
   EMAIL_JOB_FAIRNESS_CONFIG,
-  inHandAllowance,
+  inFlightAllowance,
   type TenantFairnessMetrics,
 } from './fairness.ts'
 
@@ -56,7 +56,7 @@ describe('how many more of a company may be in hand', () => {
   test('one with none in hand is never passed over; another only while one more would be over four times what stays free', () => {
     fc.assert(
       fc.property(hands, hands, (own, free) => {
-        const isPassedOver = inHandAllowance({ own, free }) === 0
+        const isPassedOver = inFlightAllowance({ own, free }) === 0
         return isPassedOver === (own === 0 ? free === 0 : own + 1 > 4 * (free - 1))
       }),
     )
@@ -67,7 +67,7 @@ describe('how many more of a company may be in hand', () => {
     const own = Array.from({ length: companies }, () => 0)
     const free = () => total - own.reduce((sum, count) => sum + count, 0)
     for (let company = 0; company < companies; company++) {
-      for (let more = 1; more > 0; own[company]! += more) more = inHandAllowance({ own: own[company]!, free: free() })
+      for (let more = 1; more > 0; own[company]! += more) more = inFlightAllowance({ own: own[company]!, free: free() })
     }
     return own
   }
@@ -75,7 +75,7 @@ describe('how many more of a company may be in hand', () => {
   test('is never negative, and never more than are free', () => {
     fc.assert(
       fc.property(hands, hands, (own, free) => {
-        const more = inHandAllowance({ own, free })
+        const more = inFlightAllowance({ own, free })
         return more >= 0 && more <= free && Number.isInteger(more)
       }),
     )
@@ -84,8 +84,8 @@ describe('how many more of a company may be in hand', () => {
   test('more hands in use never mean more to take; more free ones never mean less', () => {
     fc.assert(
       fc.property(hands, hands, (own, free) => {
-        const more = inHandAllowance({ own, free })
-        return inHandAllowance({ own: own + 1, free }) <= more && inHandAllowance({ own, free: free + 1 }) >= more
+        const more = inFlightAllowance({ own, free })
+        return inFlightAllowance({ own: own + 1, free }) <= more && inFlightAllowance({ own, free: free + 1 }) >= more
       }),
     )
   })
@@ -101,12 +101,12 @@ describe('how many more of a company may be in hand', () => {
   })
 
   test('the last free hand goes to a company that has none, and to no other', () => {
-    expect(inHandAllowance({ own: 0, free: 1 })).toBe(1)
-    for (let own = 1; own < 50; own++) expect(inHandAllowance({ own, free: 1 }), `has ${own}`).toBe(0)
+    expect(inFlightAllowance({ own: 0, free: 1 })).toBe(1)
+    for (let own = 1; own < 50; own++) expect(inFlightAllowance({ own, free: 1 }), `has ${own}`).toBe(0)
   })
 
   test('a company that has none is served as long as a hand is free', () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: 1000 }), free => inHandAllowance({ own: 0, free }) >= 1))
+    fc.assert(fc.property(fc.integer({ min: 1, max: 1000 }), free => inFlightAllowance({ own: 0, free }) >= 1))
   })
 
   test('companies that hang share what the others left: each next one has about a fifth of the one before', () => {

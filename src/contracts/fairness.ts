@@ -32,7 +32,7 @@ const SHARE_OF_FREE = 4
  * How many more of a company may be taken in hand, so that its slow recipients cannot fill the engine. Dynamic: each further
  * slow company gets a part of what the others left, and the last free hand goes to one that has none.
  */
-export function inHandAllowance({ own, free }: { own: number; free: number }): number {
+export function inFlightAllowance({ own, free }: { own: number; free: number }): number {
   const share = Math.floor((SHARE_OF_FREE * free - own) / (1 + SHARE_OF_FREE))
   return Math.max(own === 0 && free > 0 ? 1 : 0, share)
 }

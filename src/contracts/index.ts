@@ -1,12 +1,9 @@
 export * from './dlq.ts'
 export * from './documents.ts'
-export type { Behaviour, ErrorCategory, ErrorRow, ErrorRule } from './error-rules.ts'
-export * from './errors.ts'
 export * from './fairness.ts'
 export * from './hashing.ts'
 export * from './job.ts'
 export * from './masking.ts'
-export { NETWORK_ERRORS } from './network-errors.ts'
 export {
   classifyProviderError,
   HTTP_STATUS_ERRORS,
@@ -14,12 +11,15 @@ export {
   type ProviderError,
   type ProviderFailure,
   type ProviderName,
-} from './provider-errors.ts'
-export { RESEND_ERRORS } from './resend-errors.ts'
+} from './provider-errors/classify.ts'
+export * from './provider-errors/contract-errors.ts'
+export { NETWORK_ERRORS } from './provider-errors/network.ts'
+export { RESEND_ERRORS } from './provider-errors/resend.ts'
+export type { Behaviour, ErrorCategory, ErrorRow, ErrorRule } from './provider-errors/rules.ts'
+export { SES_ERRORS } from './provider-errors/ses.ts'
+export { SMTP_ENHANCED_STATUSES, SMTP_REPLIES } from './provider-errors/smtp.ts'
 export * from './retry.ts'
-export { SES_ERRORS } from './ses-errors.ts'
-export { SMTP_ENHANCED_STATUSES, SMTP_REPLIES } from './smtp-errors.ts'
 export * from './states.ts'
-export * from './suppression.ts'
+export * from './suppression/rules.ts'
 export * from './uuid.ts'
-export * from './webhook-events.ts'
+export * from './webhooks/events.ts'

@@ -96,7 +96,7 @@ test('an array of any texts arrives as it was', async () => {
 })
 
 test('the pools open as many connections at most as docs/sending.md says', () => {
-  const pools = [db.pool, db.hot, db.courier, ...Object.values(db.line)]
+  const pools = [db.pool, db.hot, db.dispatcher, ...Object.values(db.line)]
   const most = pools.reduce((sum, pool) => sum + pool.options.max, 0)
   const said = readFileSync(new URL('../../docs/sending.md', import.meta.url), 'utf8')
   expect(said).toContain(`(${most} in its pools and one that listens)`)
@@ -109,7 +109,7 @@ test('every connection is without JIT, and the server ends a statement before th
   expect(await of(db.pool)).toEqual({ jit: 'off', plans: 'auto', scans: 'on', hashes: 'on', seconds: 54 })
   const forced = { jit: 'off', plans: 'force_generic_plan', scans: 'off', seconds: 27 }
   for (const pool of [db.hot, ...Object.values(db.line)]) expect(await of(pool)).toEqual({ ...forced, hashes: 'on' })
-  expect(await of(db.courier)).toEqual({ ...forced, hashes: 'off' })
+  expect(await of(db.dispatcher)).toEqual({ ...forced, hashes: 'off' })
 })
 
 test('a statement that takes too long is ended on the server, and the database counts as unavailable', async () => {
@@ -126,7 +126,7 @@ test('a statement that takes too long is ended on the server, and the database c
 })
 
 test('no connection needs start-up options, which connection poolers refuse', () => {
-  for (const pool of [db.pool, db.hot, db.courier, ...Object.values(db.line)])
+  for (const pool of [db.pool, db.hot, db.dispatcher, ...Object.values(db.line)])
     expect(pool.options.options).toBeUndefined()
 })
 

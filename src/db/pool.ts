@@ -12,11 +12,11 @@ export type Database = {
    * The same, for the four that every e-mail needs: each on connections of its own, which stay open and plan it once. Over shared
    * ones all were planned on all, a tenth of a second after every start and every quiet minute.
    */
-  line: { claims: pg.Pool; tickets: pg.Pool; starts: pg.Pool; settlements: pg.Pool }
+  line: { claims: pg.Pool; emails: pg.Pool; starts: pg.Pool; settlements: pg.Pool }
   /** Reads and administration. */
   pool: pg.Pool
   /** Webhooks: a few statements over a queue that is empty at one moment and huge at the next. */
-  courier: pg.Pool
+  dispatcher: pg.Pool
   /** For ids and for every decision that depends on the time. */
   clock: DatabaseClock
   /** Known within two seconds, whatever hangs. */
@@ -43,9 +43,9 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     openPool(url, { name: 'email-gateway-line', max, answerMs: answerMs.hot, settings: LINE_SETTINGS, idle })
   const hot = hotPool(8)
   const linePool = (max: number) => hotPool(max, { idleTimeoutMillis: 0 })
-  const line = { claims: linePool(1), tickets: linePool(2), starts: linePool(2), settlements: linePool(2) }
-  const courier = openPool(url, {
-    name: 'email-gateway-courier',
+  const line = { claims: linePool(1), emails: linePool(2), starts: linePool(2), settlements: linePool(2) }
+  const dispatcher = openPool(url, {
+    name: 'email-gateway-dispatcher',
     max: 4,
     answerMs: answerMs.hot,
     settings: COURIER_SETTINGS,
@@ -54,7 +54,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
   // An idle connection that Postgres closes must not end the process; the next query opens another. One that Postgres closes
   // while we do is no news.
   const onLost = (error: Error) => void (closing || onIdleError(error))
-  const pools = [pool, hot, courier, ...Object.values(line)]
+  const pools = [pool, hot, dispatcher, ...Object.values(line)]
   for (const one of pools) one.on('error', onLost)
   dropIdleAfterSilence(pools)
   const close = async () => {
@@ -62,7 +62,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     await Promise.all(pools.map(one => one.end()))
   }
   const clock = new DatabaseClock(() => readTimeMs(pool))
-  return { hot, line, pool, courier, clock, isAnswering: answerCheck([pool, hot], pools), close }
+  return { hot, line, pool, dispatcher, clock, isAnswering: answerCheck([pool, hot], pools), close }
 }
 
 /**
@@ -214,7 +214,10 @@ const CONFLICT_TRIES = 3
  * Writes items together, or, when one of them is what Postgres refuses, each on its own: a bad value harms itself only.
  * Its place in the answer then holds the error.
  */
-export async function together<In, Out>(items: In[], write: (items: In[]) => Promise<Out[]>): Promise<(Out | Error)[]> {
+export async function writeBatchOrSingly<In, Out>(
+  items: In[],
+  write: (items: In[]) => Promise<Out[]>,
+): Promise<(Out | Error)[]> {
   for (let tried = 1; ; tried++) {
     try {
       return await write(items)
@@ -223,7 +226,7 @@ export async function together<In, Out>(items: In[], write: (items: In[]) => Pro
       if (!isDataError(error)) throw error
       if (items.length === 1) return [error as Error]
       const outcomes: (Out | Error)[] = []
-      for (const item of items) outcomes.push(...(await together([item], write)))
+      for (const item of items) outcomes.push(...(await writeBatchOrSingly([item], write)))
       return outcomes
     }
   }
@@ -232,7 +235,10 @@ export async function together<In, Out>(items: In[], write: (items: In[]) => Pro
 const BACK_CHECK_MS = 200
 
 /** For what is known here and nowhere else: tries again until the database is back, for so long. `write` must bear repetition. */
-export async function untilItIsBack<Out>(write: () => Promise<Out>, patienceMs: number | (() => number)): Promise<Out> {
+export async function retryWhileUnavailable<Out>(
+  write: () => Promise<Out>,
+  patienceMs: number | (() => number),
+): Promise<Out> {
   const beganMs = performance.now()
   const isOver = () => performance.now() - beganMs > (typeof patienceMs === 'number' ? patienceMs : patienceMs())
   for (;;) {
@@ -301,7 +307,7 @@ export function idRange(items: { outboxId: string }[]): [string, string] {
  * waits for this commit, and then sees the e-mail as it made it; passed over, it could be taken by one who still saw the
  * e-mail as not due, and then nobody would come back to it.
  */
-export const RING_AGAIN = 'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'
+export const READY_AGAIN = 'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'
 
 /** Of `email_outbox o`: nothing of it has left, and its time has come. What the claim hands out and what may start mean the same. */
 export const WAITING_AND_DUE = `o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { type Owner, parseApiKey, type Scope, secretMatches } from '../contracts/api-key.ts'
-import type { KnownKey } from '../db/api-keys.ts'
+import type { KnownKey } from '../db/companies/api-keys.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { Problem } from './problem.ts'
 

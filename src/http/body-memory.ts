@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { FairSlots } from '../pipeline/fair-slots.ts'
+import { FairSlots } from '../runtime/fair-semaphore.ts'
 import { Problem } from './problem.ts'
 
 export type BodyMemoryOptions = {

@@ -1,6 +1,6 @@
-import { findKeys, type KnownKey, touchKeys } from '../db/api-keys.ts'
+import { findKeys, type KnownKey, touchKeys } from '../db/companies/api-keys.ts'
 import type { Queryable } from '../db/pool.ts'
-import { Batcher } from '../pipeline/batcher.ts'
+import { Batcher } from '../runtime/batcher.ts'
 
 /** A revoked key is refused within a second, in every process, without a message between them. */
 const TRUST_MS = 800

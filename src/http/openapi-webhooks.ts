@@ -1,5 +1,5 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { type AnyWebhookType, WEBHOOK_EVENT_SCHEMAS } from '../contracts/webhook-events.ts'
+import { type AnyWebhookType, WEBHOOK_EVENT_SCHEMAS } from '../contracts/webhooks/events.ts'
 
 const SUMMARIES: Record<AnyWebhookType, string> = {
   'email.sent': 'The provider has accepted the e-mail',

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { SuppressionPolicy } from '../contracts/suppression.ts'
+import type { SuppressionPolicy } from '../contracts/suppression/rules.ts'
 import {
   addressSchema,
   justificationSchema,
@@ -10,14 +10,14 @@ import {
   suppressionDetailsSchema,
   suppressionPageSchema,
   suppressionStatsSchema,
-} from '../contracts/suppression-view.ts'
-import { findCompany } from '../db/companies.ts'
+} from '../contracts/suppression/view.ts'
+import { findCompany } from '../db/companies/companies.ts'
 import type { Database } from '../db/pool.ts'
-import { addSuppressions } from '../db/suppression.ts'
-import { removeSuppression } from '../db/suppression-ends.ts'
-import { findEntries, listAudit, listSuppressions } from '../db/suppression-reads.ts'
-import { countActive, readStats } from '../db/suppression-stats.ts'
-import { remember } from '../telemetry/remember.ts'
+import { removeSuppression } from '../db/suppression/ends.ts'
+import { addSuppressions } from '../db/suppression/list.ts'
+import { findEntries, listAudit, listSuppressions } from '../db/suppression/reads.ts'
+import { countActive, readStats } from '../db/suppression/stats.ts'
+import { cachedQuery } from '../runtime/cached-query.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -73,7 +73,7 @@ export function adminSuppressionRoutes(app: App, { db, onRequest: admit, suppres
   const common = { tags: ['Admin'], security: [{ administrator: [] }] }
   const refusals = problemAnswers(400, 401, 422, 429, 503)
   const changes = problemAnswers(403, 413, 415)
-  const counts = remember(STATS_KEEP_MS, () => countActive(db.pool))
+  const counts = cachedQuery(STATS_KEEP_MS, () => countActive(db.pool))
 
   app.get(
     '/admin/suppression',

@@ -7,11 +7,11 @@ import { hashEmail } from '../contracts/hashing.ts'
 import { instantSchema, rangeEndSchema } from '../contracts/instant.ts'
 import { checkSchedule, SEND_LIMITS } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
-import { type EmailFilter, findEmail, listEmails, listEvents } from '../db/emails.ts'
+import { type EmailFilter, findEmail, listEmails, listEvents } from '../db/outbox/emails.ts'
+import { findLocation } from '../db/outbox/location.ts'
+import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/outbox/schedule.ts'
 import type { Database } from '../db/pool.ts'
-import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/schedule.ts'
-import { findWhereabouts } from '../db/whereabouts.ts'
-import { addressKey } from '../pipeline/accept-email.ts'
+import { addressKey } from '../pipeline/accept.ts'
 import type { App } from './app.ts'
 import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'
@@ -89,7 +89,7 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
     },
     async request => {
       const email = await ownEmail(db, request.params, ownerOf(request))
-      return explainEmail(email, await findWhereabouts(db.pool, email.outboxId, providers))
+      return explainEmail(email, await findLocation(db.pool, email.outboxId, providers))
     },
   )
 

@@ -2,18 +2,18 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { rateOf } from '../contracts/reputation.ts'
+import { listStandings } from '../db/companies/reputation.ts'
+import { listSendRequests } from '../db/companies/send-requests.ts'
 import { listCounters } from '../db/counters.ts'
 import { FULL_BYTES, findDiskProblem, NEEDED_BYTES } from '../db/embedded/disk.ts'
+import { readInbox } from '../db/feedback/provider-events.ts'
 import { readHealth } from '../db/health.ts'
 import type { Database } from '../db/pool.ts'
-import { readInbox } from '../db/provider-events.ts'
 import { listProviders } from '../db/providers.ts'
-import { listStandings } from '../db/reputation.ts'
-import { listSendRequests } from '../db/send-requests.ts'
-import { type ActiveCounts, countActive, readTotals } from '../db/suppression-stats.ts'
-import { readWebhookBacklog } from '../db/webhook-deliveries.ts'
+import { type ActiveCounts, countActive, readTotals } from '../db/suppression/stats.ts'
+import { readWebhookBacklog } from '../db/webhooks/deliveries.ts'
+import { cachedQuery } from '../runtime/cached-query.ts'
 import { type MetricsSnapshot, makeMetrics } from '../telemetry/metrics.ts'
-import { remember } from '../telemetry/remember.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -63,7 +63,7 @@ export type OperationRouteDeps = {
 }
 
 export function operationRoutes(app: App, { db, providers, metricsToken, folder }: OperationRouteDeps): void {
-  const countSuppressions = remember(SIZE_KEEP_MS, () => countActive(db.pool))
+  const countSuppressions = cachedQuery(SIZE_KEEP_MS, () => countActive(db.pool))
   const metrics = makeMetrics(() => snapshot(db, providers, countSuppressions))
 
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))

@@ -1,16 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { listOf, type SuppressionPolicy } from '../contracts/suppression.ts'
+import { listOf, type SuppressionPolicy } from '../contracts/suppression/rules.ts'
 import {
   addressSchema,
   hashOfAddress,
   justificationSchema,
   type SuppressionRow,
   suppressionCheckSchema,
-} from '../contracts/suppression-view.ts'
+} from '../contracts/suppression/view.ts'
 import type { Database } from '../db/pool.ts'
-import { type RemovalOutcome, removeSuppression } from '../db/suppression-ends.ts'
-import { findBlocking } from '../db/suppression-reads.ts'
+import { type RemovalOutcome, removeSuppression } from '../db/suppression/ends.ts'
+import { findBlocking } from '../db/suppression/reads.ts'
 import type { App } from './app.ts'
 import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'

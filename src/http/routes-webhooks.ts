@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Owner } from '../contracts/api-key.ts'
 import { type CipherPlace, encrypt, type KeyRing } from '../contracts/encryption.ts'
-import { makeWebhookSecret } from '../contracts/webhook-signature.ts'
+import { makeWebhookSecret } from '../contracts/webhooks/signature.ts'
 import {
   DELIVERY_STATUSES,
   newWebhookSchema,
@@ -11,9 +11,9 @@ import {
   webhookDeliverySchema,
   webhookSchema,
   webhookWithSecretSchema,
-} from '../contracts/webhook-view.ts'
+} from '../contracts/webhooks/view.ts'
 import type { Database } from '../db/pool.ts'
-import { listDeliveries, putTestDelivery, replayDelivery } from '../db/webhook-deliveries.ts'
+import { listDeliveries, putTestDelivery, replayDelivery } from '../db/webhooks/deliveries.ts'
 import {
   deleteEndpoint,
   findEndpoint,
@@ -22,8 +22,8 @@ import {
   rotateSecret,
   updateEndpoint,
   type WebhookEndpoint,
-} from '../db/webhook-endpoints.ts'
-import { refuseWebhookUrl } from '../pipeline/webhook-address.ts'
+} from '../db/webhooks/endpoints.ts'
+import { refuseWebhookUrl } from '../webhooks/address-check.ts'
 import type { App } from './app.ts'
 import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { rangeEndSchema } from '../contracts/instant.ts'
-import { SUPPRESSION_REASONS } from '../contracts/suppression.ts'
-import { readEmailHash, SUPPRESSION_LIMITS } from '../contracts/suppression-view.ts'
+import { SUPPRESSION_REASONS } from '../contracts/suppression/rules.ts'
+import { readEmailHash, SUPPRESSION_LIMITS } from '../contracts/suppression/view.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import {
   SUPPRESSION_ORDERS,
@@ -9,7 +9,7 @@ import {
   type SuppressionCursor,
   type SuppressionFilter,
   type SuppressionOrder,
-} from '../db/suppression-reads.ts'
+} from '../db/suppression/reads.ts'
 import { Problem } from './problem.ts'
 import { hashOrProblem } from './routes-suppression.ts'
 

@@ -1,20 +1,20 @@
 import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
-import { purgeOldPayloads } from '../db/dead-letters-purge.ts'
-import { expireWaitingEmails } from '../db/expiry.ts'
+import { purgeReputation } from '../db/companies/reputation.ts'
+import { forgetOldHours } from '../db/companies/send-requests.ts'
+import { purgeProviderEvents } from '../db/feedback/provider-events.ts'
 import { ping } from '../db/health.ts'
-import { deleteExpiredKeys } from '../db/idempotency-keys.ts'
-import { returnExpiredLeases } from '../db/leases.ts'
-import { ensurePartitions } from '../db/partitions.ts'
+import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
+import { expireWaitingEmails } from '../db/outbox/expiry.ts'
+import { deleteExpiredKeys } from '../db/outbox/idempotency-keys.ts'
+import { returnExpiredLeases } from '../db/outbox/leases.ts'
+import { recoverOrphans } from '../db/outbox/orphans.ts'
+import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/pool.ts'
-import { purgeProviderEvents } from '../db/provider-events.ts'
-import { purgeReputation } from '../db/reputation.ts'
-import { forgetOldHours } from '../db/send-requests.ts'
-import { takeUpStrays } from '../db/strays.ts'
-import { expireSuppressions } from '../db/suppression-ends.ts'
-import { failUndeliverable, purgeOldDeliveries } from '../db/webhook-deliveries.ts'
-import { periodically } from './periodic.ts'
-import { resolveUnknownSends } from './resolve-unknown.ts'
+import { expireSuppressions } from '../db/suppression/ends.ts'
+import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
+import { periodically } from '../runtime/periodic-task.ts'
+import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 
 export type HousekeepingOptions = {
   /** Providers that recognise an attempt when asked again. */
@@ -38,7 +38,7 @@ const CHORES: Chore[] = [
   { name: 'return-expired-leases', everyMs: 5_000, waitsAfterFailure: true, run: returnLeases },
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
   // Soon after the start; each day is searched once an hour, by whichever process comes first.
-  { name: 'take-up-strays', everyMs: 60_000, run: lookForStrays },
+  { name: 'take-up-orphans', everyMs: 60_000, run: lookForStrays },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
@@ -65,9 +65,9 @@ async function resolveUnknown(db: Queryable, { recognising, nudge }: Housekeepin
 const STRAYS_NAMED = 20
 
 async function lookForStrays(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
-  const strays = await takeUpStrays(db, graceSeconds)
-  if (strays.length === 0) return
-  const facts = { count: strays.length, strays: strays.slice(0, STRAYS_NAMED) }
+  const orphans = await recoverOrphans(db, graceSeconds)
+  if (orphans.length === 0) return
+  const facts = { count: orphans.length, orphans: orphans.slice(0, STRAYS_NAMED) }
   log.error(facts, 'E-mails were in nobody’s hands and are taken up again; this should not happen: please report it')
 }
 

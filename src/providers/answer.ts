@@ -1,5 +1,5 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
-import { ANSWER_TOO_LARGE } from '../contracts/network-errors.ts'
+import { ANSWER_TOO_LARGE } from '../contracts/provider-errors/network.ts'
 
 /** An answer of a provider is a few hundred bytes; ten of 200 MB each would fill the memory of the process. */
 export const MAX_ANSWER_BYTES = 1024 * 1024

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { ProviderFailure } from '../contracts/provider-errors.ts'
+import type { ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import type { ProviderRow } from '../db/providers.ts'
 import { type BreakerStore, Breakers } from './breaker.ts'
 import type { Provider } from './provider.ts'

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { FAILURES_IN_A_ROW, judgeProvider, probeDelayMs, UNCONNECTED_IN_A_ROW } from '../contracts/breaker.ts'
-import type { ProviderFailure } from '../contracts/provider-errors.ts'
+import type { ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import type { ProviderRow } from '../db/providers.ts'
 import type { Provider } from './provider.ts'
 

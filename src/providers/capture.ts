@@ -1,4 +1,4 @@
-import { classifyProviderError } from '../contracts/provider-errors.ts'
+import { classifyProviderError } from '../contracts/provider-errors/classify.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { CapturedMessage, CaptureItem } from '../db/capture-inbox.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'

@@ -1,5 +1,5 @@
-import type { ProviderFailure } from '../contracts/provider-errors.ts'
-import type { RateHint } from '../contracts/rate-headers.ts'
+import type { ProviderFailure } from '../contracts/provider-errors/classify.ts'
+import type { RateHint } from '../contracts/provider-errors/rate-headers.ts'
 
 export type OutgoingMessage = {
   outboxId: string

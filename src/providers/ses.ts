@@ -7,8 +7,8 @@ import {
   SESv2ServiceException,
   SendEmailCommand,
 } from '@aws-sdk/client-sesv2'
-import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors.ts'
-import { readRateHeaders } from '../contracts/rate-headers.ts'
+import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors/classify.ts'
+import { readRateHeaders } from '../contracts/provider-errors/rate-headers.ts'
 import { keepAliveAgents } from './agents.ts'
 import { limitAnswer } from './answer.ts'
 import type { OutgoingMessage, Provider, ProviderQuota, SendResult } from './provider.ts'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { RateHint } from '../contracts/rate-headers.ts'
+import type { RateHint } from '../contracts/provider-errors/rate-headers.ts'
 import type { ProviderRow, SlowDown } from '../db/providers.ts'
 import type { Provider, SendResult } from './provider.ts'
 import { Throttles } from './throttle.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { RateHint } from '../contracts/rate-headers.ts'
+import type { RateHint } from '../contracts/provider-errors/rate-headers.ts'
 import { pauseMs, rateAfter, SLOWDOWN_SPREADS_MS, slowerThan, withinLimit } from '../contracts/slowdown.ts'
 import type { ProviderRow, SlowDown } from '../db/providers.ts'
 import type { Provider, SendResult } from './provider.ts'

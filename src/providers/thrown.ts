@@ -3,7 +3,7 @@ import {
   type ProviderError,
   type ProviderFailure,
   type ProviderName,
-} from '../contracts/provider-errors.ts'
+} from '../contracts/provider-errors/classify.ts'
 
 type Witness = { name?: string; code?: unknown; message?: string; cause?: unknown; errors?: unknown[] }
 

@@ -21,7 +21,10 @@ const COUNTERS: Record<string, { help: string; labels: string[] }> = {
   unknown_sends: { help: 'Sends whose outcome was unknown, by reason', labels: ['reason'] },
   unknown_resolved: { help: 'Unknown outcomes that were resolved, by evidence or policy', labels: ['by'] },
   poison_jobs: { help: 'Jobs that were dropped because they were not ours or had no e-mail', labels: ['reason'] },
-  stray_emails: { help: 'E-mails that were in nobody’s hands and were taken up again, by status', labels: ['status'] },
+  orphaned_emails: {
+    help: 'E-mails that were in nobody’s hands and were taken up again, by status',
+    labels: ['status'],
+  },
   provider_events_received: { help: 'Events of providers that were taken in', labels: ['provider', 'type'] },
   provider_events_ended: {
     help: 'What became of them: processed, ignored, unmatched or unreadable',

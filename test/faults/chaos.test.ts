@@ -69,7 +69,7 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
       const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
       expect(broken).toEqual([])
       const counters = await listCounters(scene.db.pool)
-      expect(counters.filter(one => one.name === 'poison_jobs' || one.name === 'stray_emails')).toEqual([])
+      expect(counters.filter(one => one.name === 'poison_jobs' || one.name === 'orphaned_emails')).toEqual([])
       expect(all.flatMap(one => one.endedByItself.running)).toEqual([])
       const stops = await Promise.all(
         all.map(one => {

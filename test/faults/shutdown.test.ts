@@ -28,7 +28,7 @@ describe.concurrent('a worker told to stop with SIGTERM under load', () => {
         worker.signal('SIGTERM')
         expect(await worker.exited).toEqual(STOPPED)
         longestMs = Math.max(longestMs, Date.now() - askedMs)
-        expect(await inHand(scene), 'what a worker that has ended says to have in hand').toEqual([])
+        expect(await inFlight(scene), 'what a worker that has ended says to have in hand').toEqual([])
         expect(worker.output()).not.toMatch(/"level":"(error|fatal)"/)
       }
       await scene.worker()
@@ -106,7 +106,7 @@ async function secondsToExit(worker: Running): Promise<number> {
   return (Date.now() - askedMs) / 1000
 }
 
-async function inHand({ db }: Scene) {
+async function inFlight({ db }: Scene) {
   const started = `select status from email_outbox where status in ('PROCESSING', 'UNKNOWN')`
   return (await db.pool.query(`select kind as status from leases where kind = 'work' union all ${started}`)).rows
 }

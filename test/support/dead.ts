@@ -1,5 +1,5 @@
 import { uuidv7 } from '../../src/contracts/uuid.ts'
-import type { DeadStatus } from '../../src/db/dead-letters.ts'
+import type { DeadStatus } from '../../src/db/outbox/dead-letters.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 
 export type DeadChange = {

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterEach } from 'vitest'
-import { type ClaimLimits, DirectLane, type DirectLaneOptions } from '../../src/lanes/direct.ts'
-import { HeldLeases } from '../../src/lanes/held-leases.ts'
+import { type ClaimLimits, DirectLane, type DirectLaneOptions } from '../../src/sending/direct-lane.ts'
+import { HeldLeases } from '../../src/sending/held-leases.ts'
 
 const NEVER_MS = 60_000
 export const soon = () => new Promise(resolve => setTimeout(resolve, 5))

@@ -1,10 +1,10 @@
 import { pino } from 'pino'
+import { makeEventsDoor } from '../../src/compose/provider-events.ts'
 import { loadConfig } from '../../src/config.ts'
-import { ensurePartitions } from '../../src/db/partitions.ts'
+import { ensurePartitions } from '../../src/db/outbox/partitions.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
 import { type App, baseApp } from '../../src/http/app.ts'
 import { providerEventRoutes } from '../../src/http/routes-provider-events.ts'
-import { makeEventsDoor } from '../../src/main-events.ts'
 import { createTestDatabase } from './postgres.ts'
 
 export type DoorAnswer = {

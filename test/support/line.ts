@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto'
 import { pino } from 'pino'
+import { makeAttachmentMemory } from '../../src/compose/sending.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
-import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/accept.ts'
-import { type AttemptStart, startAttempts } from '../../src/db/attempts.ts'
 import { countThrottled, putCaptured } from '../../src/db/capture-inbox.ts'
-import { type Claim, type Claimed, claimFairBatch, handBack } from '../../src/db/claim.ts'
+import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
+import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/outbox/accept.ts'
+import { type Claim, type Claimed, claimFairBatch, returnToReady } from '../../src/db/outbox/claim.ts'
+import { isSuppressedMeanwhile, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
+import { settleAttempts } from '../../src/db/outbox/settle.ts'
+import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/pool.ts'
-import { storeProviderEvents } from '../../src/db/provider-events.ts'
-import { settleAttempts } from '../../src/db/settle.ts'
-import { isSuppressedMeanwhile, loadAttachments, loadTickets } from '../../src/db/tickets.ts'
-import { Gate } from '../../src/lanes/gate.ts'
-import { makeLuggage } from '../../src/main-line.ts'
-import { addressKey } from '../../src/pipeline/accept-email.ts'
-import { type AttemptDeps, attemptEmail, type EmailInHand } from '../../src/pipeline/attempt-email.ts'
-import { attemptLog } from '../../src/pipeline/attempt-log.ts'
-import { HtmlChecker } from '../../src/pipeline/html-check.ts'
-import { reportsOf } from '../../src/pipeline/keep-reports.ts'
-import { timeLimit } from '../../src/pipeline/time-limit.ts'
+import { addressKey } from '../../src/pipeline/accept.ts'
+import { type AttemptDeps, attemptEmail, type EmailUnderLease } from '../../src/pipeline/attempt.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
+import { Semaphore } from '../../src/runtime/semaphore.ts'
+import { timeLimit } from '../../src/runtime/time-limit.ts'
+import { attemptLog } from '../../src/sending/attempt-log.ts'
+import { HtmlChecker } from '../../src/sending/html-check.ts'
+import { reportsOf } from '../../src/sending/synchronous-events.ts'
 import type { Answer } from './gateway.ts'
 
 const silent = pino({ level: 'silent' })
@@ -140,12 +140,12 @@ export async function claimedInOrder(db: Queryable): Promise<string[]> {
 }
 
 /** What a worker holds after its claim. */
-export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promise<EmailInHand[]> {
-  const tickets = await loadTickets(
+export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promise<EmailUnderLease[]> {
+  const emails = await loadEmailsToSend(
     db,
     claimed.map(one => one.outboxId),
   )
-  return claimed.map(one => ({ ...one, leaseId, content: tickets.get(one.outboxId) ?? null, release: () => {} }))
+  return claimed.map(one => ({ ...one, leaseId, content: emails.get(one.outboxId) ?? null, release: () => {} }))
 }
 
 /** What a worker says right before the first byte leaves. */
@@ -173,7 +173,7 @@ export async function start(db: Queryable, lease: Lease): Promise<string[]> {
 }
 
 /** A worker without a lane: everything real, one e-mail at a time. */
-export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand: EmailInHand) => Promise<void> {
+export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand: EmailUnderLease) => Promise<void> {
   const capture = captureProvider({
     put: async item => (await putCaptured(db, [item]))[0]!,
     timesThrottled: outboxId => countThrottled(db, outboxId),
@@ -181,16 +181,16 @@ export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand:
   const deps: AttemptDeps = {
     starts: { add: async start => (await startAttempts(db, [start]))[0]! },
     settlements: { add: async settlement => (await settleAttempts(db, [settlement]))[0]! },
-    handBacks: { add: outboxId => handBack(db, [outboxId]) },
+    returnsToReady: { add: outboxId => returnToReady(db, [outboxId]) },
     route: () => capture,
     report: () => {},
-    gate: new Gate(1000),
-    hands: new Gate(1000),
+    semaphore: new Semaphore(1000),
+    hands: new Semaphore(1000),
     pace: () => null,
     limit: timeLimit(30_000),
-    suppressedMeanwhile: ticket => isSuppressedMeanwhile(db, ticket),
+    suppressedMeanwhile: email => isSuppressedMeanwhile(db, email),
     attachments: outboxId => loadAttachments(db, outboxId),
-    luggage: makeLuggage(),
+    attachmentMemory: makeAttachmentMemory(),
     html: new HtmlChecker('a key'),
     linkSchemesOf: async () => [],
     keepReports: async sent => {

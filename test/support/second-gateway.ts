@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
+import { openStorage } from '../../src/compose/storage.ts'
 import { loadConfig, type Role } from '../../src/config.ts'
 import { startGateway } from '../../src/main.ts'
-import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { SHARED_SECRETS } from './secrets.ts'
 

@@ -1,4 +1,4 @@
-import { classifyProviderError, type ProviderError } from '../../src/contracts/provider-errors.ts'
+import { classifyProviderError, type ProviderError } from '../../src/contracts/provider-errors/classify.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'

@@ -1,6 +1,6 @@
+import { openStorage } from '../../src/compose/storage.ts'
 import { loadConfig } from '../../src/config.ts'
 import { startGateway } from '../../src/main.ts'
-import { openStorage } from '../../src/main-storage.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { SHARED_SECRETS } from './secrets.ts'
 

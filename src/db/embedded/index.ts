@@ -54,7 +54,7 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
 }
 
 /** Of the database in dataDir, running or not; undefined when none was made yet. */
-export function rememberedUrl(dataDir: string): string | undefined {
+export function savedUrl(dataDir: string): string | undefined {
   const memory = recall(dataDir)
   return memory && urlOf(memory)
 }

@@ -4,7 +4,7 @@ import type { Cluster } from './cluster.ts'
 import { nameNoSpace } from './disk.ts'
 import { EmbeddedPostgresError, NoSpaceError } from './error.ts'
 import { isGone, letGo, takeHold, type Use } from './hold.ts'
-import { remember } from './memory.ts'
+import { saveState } from './memory.ts'
 import { bringUp, stop } from './server.ts'
 
 const JOIN_ATTEMPTS = 20
@@ -28,7 +28,7 @@ export async function joinServer(cluster: Cluster, use: Use): Promise<Joined> {
 async function findAndHold(cluster: Cluster, use: Use): Promise<Joined> {
   for (let attempt = 1; ; attempt++) {
     const { port, adopted } = await bringUp(cluster)
-    if (port !== cluster.memory.port) await rememberPort(cluster, port)
+    if (port !== cluster.memory.port) await savePort(cluster, port)
     try {
       return { client: await takeHold(cluster, port, use), port, adopted }
     } catch (error) {
@@ -38,9 +38,9 @@ async function findAndHold(cluster: Cluster, use: Use): Promise<Joined> {
   }
 }
 
-async function rememberPort(cluster: Cluster, port: number): Promise<void> {
+async function savePort(cluster: Cluster, port: number): Promise<void> {
   cluster.memory.port = port
-  await remember(cluster.dataDir, cluster.memory)
+  await saveState(cluster.dataDir, cluster.memory)
 }
 
 type Keeping = { cluster: Cluster; use: Use; joined: Joined; onLost: (error: Error) => void }

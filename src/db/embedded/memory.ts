@@ -52,7 +52,7 @@ export async function agreeOn(dataDir: string, proposal: Omit<Memory, 'password'
   return recall(dataDir) ?? memory
 }
 
-export async function remember(dataDir: string, memory: Memory): Promise<void> {
+export async function saveState(dataDir: string, memory: Memory): Promise<void> {
   await rename(await writeDraft(dataDir, memory), fileOf(dataDir))
   await syncFolder(dataDir)
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster } from './cluster.ts'
 import { EmbeddedPostgresError, NotStartedError } from './error.ts'
 import { giveTo, giveToOwnerOf } from './folders.ts'
-import { remember } from './memory.ts'
+import { saveState } from './memory.ts'
 import { findFreePort, isFree } from './port.ts'
 import { discardPidFile, isServerOf, type PidFile, readPidFile } from './postmaster.ts'
 import { ask, refusal } from './probe.ts'
@@ -132,7 +132,7 @@ async function choosePort({ memory, dataDir, directory }: Cluster): Promise<numb
   if (await isFree(memory.port)) return memory.port
   if (await hasServer(directory)) return undefined
   memory.port = await findFreePort()
-  await remember(dataDir, memory)
+  await saveState(dataDir, memory)
   return memory.port
 }
 

@@ -1,0 +1,55 @@
+import type { Config } from '../config.ts'
+import { type MailAddress, parseAddress } from '../contracts/addresses.ts'
+import { keyRing } from '../contracts/encryption.ts'
+import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from '../db/outbox/accept.ts'
+import type { Database } from '../db/pool.ts'
+import type { AcceptDeps } from '../pipeline/accept.ts'
+import { Batcher } from '../runtime/batcher.ts'
+import type { HtmlChecker } from '../sending/html-check.ts'
+
+/**
+ * Accepts weigh one each, and one more per 16 KB. One flush at a time makes fuller batches (51 µs of Postgres an e-mail
+ * instead of 67); a second one pays when a hundred are waiting, as with requests of a hundred, and those are served best
+ * in large flushes (25 k/s in flushes of 512, 30 k/s in flushes of 2048).
+ */
+const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, worthAnother: 100 }
+const WEIGHT_BYTES = 16 * 1024
+
+/** What accepting needs, also without HTTP (`email-gateway send`). */
+export function makeAccept(
+  config: Config,
+  db: Database,
+  html: HtmlChecker,
+  onAccepted: () => void,
+  onCounted: AcceptDeps['onCounted'] = () => {},
+): AcceptDeps {
+  const units = new Batcher<AcceptUnit, UnitOutcome>({
+    ...ACCEPT_BATCH,
+    flush: batch => acceptUnits(db.hot, batch, db.clock),
+    weigh: unit => unit.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
+  })
+  return {
+    units,
+    html,
+    keys: keyRing(config.encryptionKeys),
+    pepper: config.hashPepper,
+    defaultFrom: senderAddress(config.EMAIL_FROM),
+    defaultRetryPolicy: config.RETRY_POLICY,
+    captureOnly: config.EMAIL_PROVIDER.includes('capture'),
+    now: () => db.clock.now(),
+    newId: () => db.clock.newId(),
+    onAccepted,
+    onCounted,
+  }
+}
+
+function draftBytes(draft: Draft): number {
+  const content = (draft.html?.length ?? 0) + (draft.text?.length ?? 0)
+  return draft.attachments.reduce((sum, file) => sum + file.base64.length, content)
+}
+
+function senderAddress(text: string): MailAddress {
+  const parsed = parseAddress(text)
+  if (!parsed.ok) throw new Error('EMAIL_FROM was checked by config.ts')
+  return parsed.value
+}

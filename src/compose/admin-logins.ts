@@ -1,0 +1,26 @@
+import type { Logger } from 'pino'
+import { addCounts } from '../db/counters.ts'
+import type { Queryable } from '../db/pool.ts'
+import { BufferedCounter } from '../runtime/counter.ts'
+import { periodically } from '../runtime/periodic-task.ts'
+
+const FLUSH_COUNTS_MS = 2_000
+
+/** Refused logins of administrators, for `/metrics`. Whoever guesses must not write to the database with each guess. */
+export function countLogins(db: Queryable, log: Logger) {
+  const refused = new BufferedCounter(counts =>
+    addCounts(
+      db,
+      counts.map(([label, value]) => ({ name: 'admin_logins_refused', label, value })),
+    ),
+  )
+  const notWritten = (error: unknown) => log.debug({ err: error }, 'Could not write the refused logins yet')
+  const stopFlushing = periodically(FLUSH_COUNTS_MS, () => refused.flush(), notWritten)
+  return {
+    refused: (reason: string) => refused.count(reason),
+    async close() {
+      stopFlushing()
+      await refused.flush().catch(notWritten)
+    },
+  }
+}

@@ -1,0 +1,53 @@
+import type { Logger } from 'pino'
+import { type Config, suppressionPolicy } from '../config.ts'
+import { addToReputation } from '../db/companies/reputation.ts'
+import type { Database } from '../db/pool.ts'
+import { feedbackLoop } from '../feedback/event-loop.ts'
+import { judgeCompanies } from '../feedback/reputation.ts'
+import { recordFeedback } from '../pipeline/feedback.ts'
+import { BufferedCounter } from '../runtime/counter.ts'
+import { periodically } from '../runtime/periodic-task.ts'
+
+const FLUSH_COUNTS_MS = 2_000
+/** Also without anything new: a warning's time of grace ends, and its hours pass. */
+const JUDGE_MS = 60_000
+
+export type Feedback = {
+  nudge(): void
+  sent: (companyId: string, recipients: number) => void
+  start(): void
+  stop(): Promise<void>
+}
+
+/** What a worker does about the reports in the inbox, and the companies they speak of. */
+export function makeFeedback(config: Config, db: Database, log: Logger): Feedback {
+  const counter = new BufferedCounter(counts =>
+    addToReputation(
+      db.pool,
+      counts.map(([companyId, sent]) => ({ companyId, sent })),
+    ),
+  )
+  const judge = async () => {
+    await counter.flush()
+    await judgeCompanies(db.pool, log)
+  }
+  const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
+  const loop = feedbackLoop(() => recordFeedback(deps), judge, log)
+  const stops: (() => void)[] = []
+  const every = (ms: number, act: () => Promise<unknown>, what: string) =>
+    void stops.push(periodically(ms, act, error => log.warn({ err: error }, what)))
+  return {
+    nudge: () => loop.nudge(),
+    sent: (companyId, recipients) => counter.count(companyId, recipients),
+    start() {
+      loop.start()
+      every(FLUSH_COUNTS_MS, () => counter.flush(), 'Could not write what was sent; it is tried again')
+      every(JUDGE_MS, judge, 'Could not judge the companies; it is tried again')
+    },
+    async stop() {
+      for (const stop of stops) stop()
+      await loop.stop()
+      await counter.flush().catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import type { Logger } from 'pino'
+import { type Config, hushAwsSdk } from '../config.ts'
+import { addCounts } from '../db/counters.ts'
+import { type IncomingEvent, storeProviderEvents } from '../db/feedback/provider-events.ts'
+import { type Database, writeBatchOrSingly } from '../db/pool.ts'
+import type { ProviderEventDeps } from '../http/routes-provider-events.ts'
+import { regionOfArn } from '../http/sns.ts'
+import { certificateSource, fetchedCertificates, pinnedCertificates } from '../http/sns-certificates.ts'
+import { Batcher } from '../runtime/batcher.ts'
+import { BufferedCounter } from '../runtime/counter.ts'
+import { periodically } from '../runtime/periodic-task.ts'
+
+/** A hundred reports share a commit; one weighs more for each 16 KB of it. */
+const INBOX_BATCH = { maxItems: 256, concurrency: 2, maxWeight: 1024 }
+const WEIGHT_CHARS = 16 * 1024
+const FLUSH_COUNTS_MS = 2_000
+
+export type EventsDoor = { deps: ProviderEventDeps; close(): Promise<void> }
+
+/** What the doors of /webhooks/ses and /webhooks/resend need. */
+export function makeEventsDoor(config: Config, db: Database, onReported: () => void, log: Logger): EventsDoor {
+  const refusals = new BufferedCounter(counts =>
+    addCounts(
+      db.pool,
+      counts.map(([label, value]) => ({ name: 'provider_events_refused', label, value })),
+    ),
+  )
+  const notWritten = (error: unknown) => log.debug({ err: error }, 'Could not write the refusals yet')
+  const stopFlushing = periodically(FLUSH_COUNTS_MS, () => refusals.flush(), notWritten)
+  const inbox = new Batcher<IncomingEvent, boolean>({
+    ...INBOX_BATCH,
+    flush: batch => writeBatchOrSingly(batch, some => storeProviderEvents(db.hot, some)),
+    weigh: ({ payload }) => 1 + Math.floor(payload.length / WEIGHT_CHARS),
+  })
+  return {
+    deps: {
+      inbox,
+      onReported,
+      onRefused: (provider, reason) => refusals.count(`${provider} ${reason}`),
+      sns: snsParts(config, () => db.clock.nowMs()),
+      resendSecrets: config.RESEND_WEBHOOK_SECRET ?? [],
+    },
+    async close() {
+      stopFlushing()
+      await refusals.flush().catch(notWritten)
+    },
+  }
+}
+
+function snsParts(config: Config, nowMs: () => number): ProviderEventDeps['sns'] {
+  const { SNS_TOPIC_ARNS: topicArns, SNS_CERT_DIR: directory, AWS_ENDPOINT_URL_SNS: endpoint } = config
+  if (!topicArns) return null
+  const regions = config.SNS_REGIONS ?? topicArns.flatMap(arn => regionOfArn(arn) ?? [])
+  return {
+    rules: { topicArns, regions },
+    nowMs,
+    certificates: directory
+      ? certificateSource(pinnedCertificates(directory), { pinned: true })
+      : certificateSource(fetchedCertificates(), { pinned: false }),
+    // Loaded when used, which is once in the life of a subscription.
+    async confirm(subscription) {
+      hushAwsSdk()
+      const { confirmSubscription } = await import('../providers/sns.ts')
+      await confirmSubscription(subscription, endpoint)
+    },
+    rawPassword: config.SNS_RAW_DELIVERY_PASSWORD ?? null,
+  }
+}

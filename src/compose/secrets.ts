@@ -1,0 +1,50 @@
+import { type Config, ConfigError } from '../config.ts'
+import { keyRing } from '../contracts/encryption.ts'
+import { compareSecrets, fingerprintOf } from '../contracts/fingerprints.ts'
+import type { Queryable } from '../db/pool.ts'
+import { needsOtherKeys, readFingerprints, recordFingerprints } from '../db/secret-fingerprints.ts'
+
+type Given = Pick<Config, 'hashPepper' | 'encryptionKeys' | 'DATABASE_URL' | 'dataDir'>
+
+/** The sentence for secrets that this database was not written with. null: they are right. */
+export async function findSecretsProblem(db: Queryable, config: Given): Promise<string | null> {
+  const { otherPepper, missingKeys } = compareSecrets(config, await readFingerprints(db))
+  if (otherPepper) return otherPepperSentence(config)
+  return missingKeys.length > 0 && (await needsOtherKeys(db, keyIds(config))) ? missingKeySentence(config) : null
+}
+
+export async function requireSameSecrets(db: Queryable, config: Given): Promise<void> {
+  const problem = await findSecretsProblem(db, config)
+  if (problem) throw new ConfigError(problem)
+}
+
+/** Before the first write with them. A list that lost a key which nothing needs any more is taken as it is from then on. */
+export async function recordSecrets(db: Queryable, config: Given): Promise<void> {
+  const { otherPepper, missingKeys, firstKey } = compareSecrets(config, await readFingerprints(db))
+  if (otherPepper) throw new ConfigError(otherPepperSentence(config))
+  if ((firstKey || missingKeys.length > 0) && (await needsOtherKeys(db, keyIds(config))))
+    throw new ConfigError(missingKeySentence(config))
+  const pepper = fingerprintOf('HASH_PEPPER', config.hashPepper)
+  const key = fingerprintOf('ENCRYPTION_KEY', config.encryptionKeys[0]!)
+  await recordFingerprints(
+    db,
+    [
+      { setting: 'HASH_PEPPER', fingerprint: pepper },
+      { setting: 'ENCRYPTION_KEY', fingerprint: key },
+    ],
+    missingKeys,
+  )
+  // Another first start with another pepper may have been faster.
+  await requireSameSecrets(db, config)
+}
+
+const keyIds = ({ encryptionKeys }: Given) => [...keyRing(encryptionKeys).all.values()].map(key => key.id)
+
+const keptIn = ({ DATABASE_URL, dataDir }: Given) =>
+  DATABASE_URL ? '' : ` (without the setting it is read from ${dataDir}/secrets.json)`
+
+const otherPepperSentence = (config: Given) =>
+  `HASH_PEPPER is not the one that this database was written with${keptIn(config)}: API keys and hashes of documents would not be recognised. Set the one that was there before.`
+
+const missingKeySentence = (config: Given) =>
+  `ENCRYPTION_KEY lacks a key that data of this database are encrypted with${keptIn(config)}: add it behind the new one, as in ENCRYPTION_KEY=new,old.`

@@ -1,0 +1,139 @@
+import { checkCss } from './css-rules.ts'
+import { type DataUrls, isHarmlessUrl, reachesOut } from './urls.ts'
+
+export type HtmlCode =
+  | 'HTML_SCRIPT'
+  | 'HTML_EVENT_HANDLER'
+  | 'HTML_URL_SCHEME'
+  | 'HTML_CHARSET'
+  | 'HTML_FORBIDDEN_ELEMENT'
+  | 'HTML_FORBIDDEN_ATTRIBUTE'
+  | 'HTML_META_REFRESH'
+  | 'HTML_CSS'
+  | 'HTML_HIDDEN_MARKUP'
+  | 'HTML_TOO_DEEP'
+  | 'HTML_TOO_COMPLEX'
+  | 'HTML_NUL'
+
+/** Collects what is found, and knows what the company may link to. */
+export type Inspection = {
+  report: (code: HtmlCode, message: string) => void
+  linkSchemes: ReadonlySet<string>
+}
+export type Attribute = { name: string; value: string }
+type AttributeKind = 'url' | 'image' | 'images' | 'urls' | 'style' | 'text' | 'refused' | 'namespace'
+
+const KINDS: ReadonlyMap<string, AttributeKind> = new Map(
+  Object.entries({
+    url: 'href action formaction cite longdesc data manifest codebase classid profile usemap icon base code pluginspage',
+    image: 'src background poster dynsrc lowsrc',
+    images: 'srcset imagesrcset',
+    urls: 'ping archive',
+    style: 'style',
+    text: 'alt title content value placeholder summary label abbr class id name for lang rel type description',
+    refused: 'srcdoc datasrc datafld dataformatas handler',
+    namespace: 'xmlns',
+  }).flatMap(([kind, names]) => names.split(' ').map(name => [name, kind as AttributeKind] as const)),
+)
+
+// `on` behind anything a sloppy parser may take for a separator; data-on…, icon… and the bare word "on" are harmless.
+const EVENT_HANDLER = /(?:^|[^a-z0-9_.-])on[a-z]/
+const TAG_START = /<[a-z!/]/i
+const SCRIPT_START = /<script\b/i
+const HANDLER = /\bon[a-z]+\s*=/i
+const HIDDEN_IN_NAMESPACE = /<|\son[a-z]+\s*=/i
+const RAW_TEXT_END = /<\/(?:style|title|textarea|xmp|noscript|noembed|noframes|iframe|script|math|svg)|--!?>|\]\]>/i
+
+export function inspectAttribute(
+  element: string,
+  attribute: Attribute,
+  inForeign: boolean,
+  inspection: Inspection,
+): void {
+  const { name, value } = attribute
+  if (EVENT_HANDLER.test(name))
+    inspection.report('HTML_EVENT_HANDLER', `event handler ${printable(name)} is not allowed`)
+  if (value === '') return
+  const kind = kindOf(name)
+  if (inForeign) inspectForeignValue(name, kind, value, inspection)
+  switch (kind) {
+    case 'url':
+      inspectUrl(element, name, value, element === 'image' || element === 'feimage' ? 'raster' : 'none', inspection)
+      break
+    case 'image':
+      inspectUrl(element, name, value, 'raster', inspection)
+      break
+    case 'images':
+    case 'urls':
+      for (const url of value.split(/[\s,]+/))
+        inspectUrl(element, name, url, kind === 'images' ? 'raster' : 'none', inspection)
+      break
+    case 'style':
+      inspectStyle(name, value, inspection)
+      if (hidesCode(value)) refuseHidden(name, inspection)
+      break
+    case 'namespace':
+      if (HIDDEN_IN_NAMESPACE.test(value)) refuseHidden(name, inspection)
+      break
+    case 'refused':
+      inspection.report('HTML_FORBIDDEN_ATTRIBUTE', `attribute ${printable(name)} is not allowed`)
+      break
+    case 'text':
+      // Internet Explorer wrote such a value back without its quotes.
+      if (value.startsWith('`') && HANDLER.test(value)) refuseHidden(name, inspection)
+      break
+    default:
+      if (reachesOut(value)) refuseUrl(name, element, inspection)
+      else if (hidesCode(value)) refuseHidden(name, inspection)
+  }
+}
+
+function kindOf(name: string): AttributeKind | undefined {
+  const kind = KINDS.get(name)
+  if (kind !== undefined) return kind
+  if (name.startsWith('data-') || name.startsWith('aria-')) return 'text'
+  if (name.startsWith('xmlns:')) return 'namespace'
+  return name.includes(':') ? KINDS.get(localName(name)) : undefined
+}
+
+function inspectUrl(element: string, name: string, value: string, dataUrls: DataUrls, inspection: Inspection): void {
+  if (!isHarmlessUrl(value, dataUrls, inspection.linkSchemes)) refuseUrl(name, element, inspection)
+  else if (hidesCode(value)) refuseHidden(name, inspection)
+}
+
+function inspectStyle(name: string, value: string, inspection: Inspection): void {
+  const reason = checkCss(value)
+  if (reason !== null) inspection.report('HTML_CSS', `${printable(name)} with ${reason} is not allowed`)
+}
+
+/** Foreign content is where a second parse reads a different tree, so nothing there may end a comment or raw text. */
+function inspectForeignValue(
+  name: string,
+  kind: AttributeKind | undefined,
+  value: string,
+  inspection: Inspection,
+): void {
+  if (RAW_TEXT_END.test(value)) refuseHidden(name, inspection)
+  if (kind === undefined && value.includes('(')) inspectStyle(name, value, inspection)
+}
+
+/** Tags with code where only a URL or style rules belong: somebody hopes for a reader that parses badly. */
+export function hidesCode(value: string): boolean {
+  const tag = value.includes('<') ? value.search(TAG_START) : -1
+  return tag !== -1 && (HANDLER.test(value.slice(tag)) || SCRIPT_START.test(value))
+}
+
+export function refuseUrl(name: string, element: string, inspection: Inspection): void {
+  inspection.report(
+    'HTML_URL_SCHEME',
+    `the URL in ${printable(name)} of <${printable(element)}> does not start with an allowed scheme such as https:`,
+  )
+}
+
+function refuseHidden(name: string, inspection: Inspection): void {
+  inspection.report('HTML_HIDDEN_MARKUP', `attribute ${printable(name)} hides markup`)
+}
+
+export const localName = (name: string) => (name.includes(':') ? name.slice(name.lastIndexOf(':') + 1) : name)
+
+const printable = (name: string) => name.replace(/[^\w:.-]/g, '').slice(0, 40)

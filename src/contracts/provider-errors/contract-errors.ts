@@ -1,0 +1,58 @@
+import { codeOf, HTTP_STATUS_RULES, PROVIDER_NAMES, REFINEMENTS, ruleForHttpStatus, ruleForName } from './classify.ts'
+import { NETWORK_RULES } from './network.ts'
+import { RESEND_RULES } from './resend.ts'
+import { type ErrorRule, errorRule } from './rules.ts'
+import { SES_RULES } from './ses.ts'
+import { parseSmtpReply, SMTP_CLASS_RULES, SMTP_ENHANCED_RULES, SMTP_REPLY_RULES, smtpRule } from './smtp.ts'
+
+/** Seed 002, verbatim. */
+export const RETRYABLE_ERRORS = ['421', '450', '451', '452', 'Throttling', 'ServiceUnavailable'] as const
+
+/** Seed 002, verbatim. */
+export const PERMANENT_ERRORS = ['500', '550', '554', 'MessageRejected', 'MailFromDomainNotVerified'] as const
+
+/** What the gateway itself finds: seed 000's validations, a suppressed recipient, and the two ends that time brings. */
+export const GATEWAY_ERRORS = {
+  INVALID_PAYLOAD: errorRule('INVALID_PAYLOAD', 'VALIDATION_ERROR', 'final'),
+  OUTBOX_NOT_FOUND: errorRule('OUTBOX_NOT_FOUND', 'VALIDATION_ERROR', 'final'),
+  RECIPIENT_NOT_FOUND: errorRule('RECIPIENT_NOT_FOUND', 'VALIDATION_ERROR', 'final'),
+  INVALID_EMAIL: errorRule('INVALID_EMAIL', 'VALIDATION_ERROR', 'final'),
+  INVALID_TEMPLATE: errorRule('INVALID_TEMPLATE', 'VALIDATION_ERROR', 'final'),
+  RECIPIENT_SUPPRESSED: errorRule('RECIPIENT_SUPPRESSED', 'PERMANENT_ERROR', 'final'),
+  SEND_OUTCOME_UNKNOWN: errorRule('SEND_OUTCOME_UNKNOWN', 'TIMEOUT_ERROR', 'final-ambiguous'),
+  EXPIRED: errorRule('EXPIRED', 'TIMEOUT_ERROR', 'final'),
+  ATTEMPTS_EXHAUSTED: errorRule('ATTEMPTS_EXHAUSTED', 'PERMANENT_ERROR', 'final'),
+} as const
+export type GatewayErrorCode = keyof typeof GATEWAY_ERRORS
+
+/**
+ * Takes what an error calls itself (SES, Resend, SMTP, Node) and the gateway's own codes. Three digits are an SMTP reply,
+ * as in seed 002, not an HTTP status. An unknown code is retried: the attempts are few, a lost e-mail is lost. Without any
+ * code there is no error to retry.
+ */
+export function isRetryableError(errorCode: string | undefined): boolean {
+  if (!errorCode) return false
+  if ((RETRYABLE_ERRORS as readonly string[]).includes(errorCode)) return true
+  if ((PERMANENT_ERRORS as readonly string[]).includes(errorCode)) return false
+  const rule = ruleForName(errorCode) ?? ruleForOwnCode(errorCode) ?? smtpRule(parseSmtpReply(errorCode) ?? {})
+  return rule?.retryable ?? true
+}
+
+const RULE_TABLES = [
+  ...[SES_RULES, RESEND_RULES, NETWORK_RULES, HTTP_STATUS_RULES],
+  ...[SMTP_REPLY_RULES, SMTP_ENHANCED_RULES, SMTP_CLASS_RULES],
+]
+
+/** The gateway's code of every row, for every provider that it can be about. */
+export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
+  [
+    ...RULE_TABLES.flatMap(table => [...table.values()]),
+    ...REFINEMENTS.map(({ rule }) => rule),
+    ...Object.values(GATEWAY_ERRORS),
+  ].flatMap(rule => PROVIDER_NAMES.map(provider => [codeOf(rule, provider), rule])),
+)
+
+export function ruleForOwnCode(code: string): ErrorRule | undefined {
+  const statusCode = /_HTTP_(\d{3})$/.exec(code)?.[1]
+  return statusCode ? ruleForHttpStatus(Number(statusCode)) : OWN_CODES.get(code)
+}

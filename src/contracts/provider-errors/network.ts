@@ -1,0 +1,96 @@
+import { type ErrorRow, errorRule, type Refinement, rulesBySaying } from './rules.ts'
+
+/** `error.code` of an answer that was longer than is read. */
+export const ANSWER_TOO_LARGE = 'ERR_ANSWER_TOO_LARGE'
+
+/**
+ * `error.code` of Node, undici and nodemailer, and `error.name` of aborted calls. Where no connection was
+ * made, nothing can have left; whatever broke after the connection stood is ambiguous (decision 33).
+ */
+export const NETWORK_ERRORS: readonly ErrorRow[] = [
+  ['ECONNREFUSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['ENOTFOUND', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EAI_AGAIN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EDNS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EHOSTUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EHOSTDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['ENETUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['ENETDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EADDRNOTAVAIL', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EMFILE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['EPROXY', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['UND_ERR_CLOSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  ['UND_ERR_PRX_TLS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+
+  ['ECONNRESET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['ECONNABORTED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['EPIPE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['ERR_STREAM_PREMATURE_CLOSE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['ERR_SOCKET_CLOSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['UND_ERR_SOCKET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['UND_ERR_DESTROYED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['ECONNECTION', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['ESOCKET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['EPROTOCOL', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  // A TLS error: after the handshake unless its message says otherwise, see below.
+  ['EPROTO', 'NETWORK_TLS_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['EMESSAGE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+
+  // Ours: the provider did answer, but nobody knows what.
+  [ANSWER_TOO_LARGE, '*_ANSWER_TOO_LARGE', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+
+  ['ETIMEDOUT', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+  ['ESOCKETTIMEDOUT', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+  ['UND_ERR_HEADERS_TIMEOUT', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+  ['UND_ERR_BODY_TIMEOUT', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+  ['UND_ERR_ABORTED', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+  ['ABORT_ERR', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+  ['TimeoutError', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+  ['AbortError', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
+
+  // The handshake failed, for every e-mail alike, and a person has to look at it.
+  ['CERT_HAS_EXPIRED', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['CERT_NOT_YET_VALID', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['CERT_REVOKED', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['CERT_UNTRUSTED', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['CERT_REJECTED', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['CERT_SIGNATURE_FAILURE', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['HOSTNAME_MISMATCH', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['ETLS', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
+
+  // nodemailer, when the server gave no reply code to go by.
+  ['EAUTH', 'SMTP_AUTH_FAILED', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['ENOAUTH', 'SMTP_AUTH_FAILED', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['EOAUTH2', 'SMTP_AUTH_FAILED', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['ECONFIG', 'SMTP_CONFIGURATION_ERROR', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['EENVELOPE', 'SMTP_INVALID_ENVELOPE', 'VALIDATION_ERROR', 'final'],
+]
+
+export const NETWORK_REFINEMENTS: readonly Refinement[] = [
+  {
+    // OpenSSL's words for a handshake that failed: nothing has left, and a person has to look at it.
+    said: ['EPROTO'],
+    message:
+      /wrong version number|handshake failure|(?:unsupported|unknown) protocol|alert protocol version|packet length too long|http request/i,
+    rule: errorRule('NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'),
+  },
+  {
+    // Node's, the AWS handler's and nodemailer's words for a connection that was never made: nothing has left.
+    said: ['TimeoutError', 'ETIMEDOUT', 'ECONNRESET'],
+    message:
+      /^connect |establish(?:ing)? a connection|connection timeout|greeting never received|before secure TLS connection/i,
+    rule: errorRule('NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'),
+  },
+]
+
+export const NETWORK_RULES = rulesBySaying(NETWORK_ERRORS)

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { HTTP_STATUS_ERRORS } from './classify.ts'
+import { NETWORK_ERRORS } from './network.ts'
+import { RESEND_ERRORS } from './resend.ts'
+import { errorRule } from './rules.ts'
+import { SES_ERRORS } from './ses.ts'
+import { SMTP_ENHANCED_STATUSES, SMTP_REPLIES } from './smtp.ts'
+
+const named = [...SES_ERRORS, ...RESEND_ERRORS, ...NETWORK_ERRORS, ...SMTP_REPLIES, ...SMTP_ENHANCED_STATUSES]
+
+test('the tables name nothing twice', () => {
+  const said = named.map(([name]) => name)
+  expect(said.filter((name, index) => said.indexOf(name) !== index)).toEqual([])
+})
+
+test('the tables give one code one category and one answer about retrying', () => {
+  const meaning = new Map<string, string>()
+  for (const [, code, category, behaviour] of [...named, ...HTTP_STATUS_ERRORS]) {
+    const says = `${category}, retryable: ${errorRule(code, category, behaviour).retryable}`
+    expect(meaning.get(code) ?? says, code).toBe(says)
+    meaning.set(code, says)
+  }
+})
+
+test('a permanent error is never retried, and a transient one always', () => {
+  for (const [said, code, category, behaviour] of named) {
+    const { retryable } = errorRule(code, category, behaviour)
+    if (category === 'PERMANENT_ERROR' || category === 'VALIDATION_ERROR') expect(retryable, said).toBe(false)
+    if (category === 'TRANSIENT_ERROR' || category === 'TIMEOUT_ERROR' || category === 'QUOTA_ERROR') {
+      expect(retryable, said).toBe(true)
+    }
+  }
+})
+
+test('what parks the mail is never ambiguous: the provider has said no', () => {
+  for (const [said, code, category, behaviour] of named) {
+    const { effect, ambiguous } = errorRule(code, category, behaviour)
+    expect(effect && ambiguous, said).toBeFalsy()
+  }
+})

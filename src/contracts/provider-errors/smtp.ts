@@ -1,0 +1,126 @@
+import { type ErrorRow, type ErrorRule, errorRule, type Refinement, rulesBySaying } from './rules.ts'
+
+/** RFC 5321 and 4954. Credentials are the gateway's own, so their failure parks the mail. */
+export const SMTP_REPLIES: readonly ErrorRow[] = [
+  ['421', 'SMTP_SERVICE_NOT_AVAILABLE', 'TRANSIENT_ERROR', 'retry'],
+  ['432', 'SMTP_PASSWORD_TRANSITION_NEEDED', 'CONFIGURATION_ERROR', 'retry-parked'],
+  ['450', 'SMTP_MAILBOX_BUSY', 'TRANSIENT_ERROR', 'retry'],
+  ['451', 'SMTP_LOCAL_ERROR', 'TRANSIENT_ERROR', 'retry'],
+  ['452', 'SMTP_INSUFFICIENT_STORAGE', 'TRANSIENT_ERROR', 'retry'],
+  ['454', 'SMTP_TEMPORARY_AUTH_FAILURE', 'TRANSIENT_ERROR', 'retry'],
+  ['455', 'SMTP_PARAMETERS_NOT_ACCOMMODATED', 'TRANSIENT_ERROR', 'retry'],
+  ['500', 'SMTP_SYNTAX_ERROR', 'PERMANENT_ERROR', 'final'],
+  ['501', 'SMTP_PARAMETER_SYNTAX_ERROR', 'PERMANENT_ERROR', 'final'],
+  ['502', 'SMTP_COMMAND_NOT_IMPLEMENTED', 'PERMANENT_ERROR', 'final'],
+  ['503', 'SMTP_BAD_SEQUENCE', 'PERMANENT_ERROR', 'final'],
+  ['504', 'SMTP_PARAMETER_NOT_IMPLEMENTED', 'PERMANENT_ERROR', 'final'],
+  ['521', 'SMTP_HOST_DOES_NOT_ACCEPT_MAIL', 'PERMANENT_ERROR', 'final'],
+  ['530', 'SMTP_AUTH_REQUIRED', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['534', 'SMTP_AUTH_MECHANISM_TOO_WEAK', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['535', 'SMTP_AUTH_FAILED', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['538', 'SMTP_ENCRYPTION_REQUIRED', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['541', 'SMTP_REJECTED_BY_POLICY', 'PERMANENT_ERROR', 'final'],
+  ['550', 'SMTP_MAILBOX_UNAVAILABLE', 'PERMANENT_ERROR', 'final'],
+  ['551', 'SMTP_USER_NOT_LOCAL', 'PERMANENT_ERROR', 'final'],
+  ['552', 'SMTP_STORAGE_EXCEEDED', 'PERMANENT_ERROR', 'final'],
+  ['553', 'SMTP_MAILBOX_NAME_NOT_ALLOWED', 'PERMANENT_ERROR', 'final'],
+  ['554', 'SMTP_TRANSACTION_FAILED', 'PERMANENT_ERROR', 'final'],
+  ['555', 'SMTP_PARAMETERS_NOT_RECOGNIZED', 'PERMANENT_ERROR', 'final'],
+  ['556', 'SMTP_DOMAIN_DOES_NOT_ACCEPT_MAIL', 'PERMANENT_ERROR', 'final'],
+]
+
+/** RFC 3463 and the IANA registry of enhanced status codes. */
+export const SMTP_ENHANCED_STATUSES: readonly ErrorRow[] = [
+  ['4.2.1', 'SMTP_MAILBOX_BUSY', 'TRANSIENT_ERROR', 'retry'],
+  ['4.2.2', 'SMTP_MAILBOX_FULL_FOR_NOW', 'TRANSIENT_ERROR', 'retry'],
+  ['4.3.1', 'SMTP_INSUFFICIENT_STORAGE', 'TRANSIENT_ERROR', 'retry'],
+  ['4.3.2', 'SMTP_SERVICE_NOT_AVAILABLE', 'TRANSIENT_ERROR', 'retry'],
+  ['4.4.1', 'SMTP_HOST_DOES_NOT_ANSWER', 'TRANSIENT_ERROR', 'retry'],
+  ['4.4.2', 'SMTP_CONNECTION_DROPPED', 'TRANSIENT_ERROR', 'retry'],
+  ['4.4.5', 'SMTP_CONGESTION', 'TRANSIENT_ERROR', 'retry'],
+  ['4.7.0', 'SMTP_DEFERRED_BY_POLICY', 'TRANSIENT_ERROR', 'retry'],
+  ['4.7.1', 'SMTP_DEFERRED_BY_POLICY', 'TRANSIENT_ERROR', 'retry'],
+  ['4.7.28', 'SMTP_RATE_LIMITED', 'QUOTA_ERROR', 'retry'],
+  ['5.1.1', 'SMTP_MAILBOX_NOT_FOUND', 'PERMANENT_ERROR', 'final'],
+  ['5.1.2', 'SMTP_DOMAIN_NOT_FOUND', 'PERMANENT_ERROR', 'final'],
+  ['5.1.3', 'SMTP_INVALID_ADDRESS', 'PERMANENT_ERROR', 'final'],
+  ['5.1.6', 'SMTP_MAILBOX_MOVED', 'PERMANENT_ERROR', 'final'],
+  ['5.1.7', 'SMTP_SENDER_REFUSED', 'CONFIGURATION_ERROR', 'final'],
+  ['5.1.8', 'SMTP_SENDER_REFUSED', 'CONFIGURATION_ERROR', 'final'],
+  ['5.1.10', 'SMTP_DOMAIN_DOES_NOT_ACCEPT_MAIL', 'PERMANENT_ERROR', 'final'],
+  ['5.2.1', 'SMTP_MAILBOX_DISABLED', 'PERMANENT_ERROR', 'final'],
+  ['5.2.2', 'SMTP_MAILBOX_FULL', 'PERMANENT_ERROR', 'final'],
+  ['5.2.3', 'SMTP_MESSAGE_TOO_LARGE', 'PERMANENT_ERROR', 'final'],
+  ['5.3.4', 'SMTP_MESSAGE_TOO_LARGE', 'PERMANENT_ERROR', 'final'],
+  ['5.4.4', 'SMTP_UNROUTABLE', 'PERMANENT_ERROR', 'final'],
+  ['5.4.6', 'SMTP_MAIL_LOOP', 'PERMANENT_ERROR', 'final'],
+  ['5.5.3', 'SMTP_TOO_MANY_RECIPIENTS', 'PERMANENT_ERROR', 'final'],
+  ['5.7.1', 'SMTP_REJECTED_BY_POLICY', 'PERMANENT_ERROR', 'final'],
+  ['5.7.8', 'SMTP_AUTH_FAILED', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['5.7.9', 'SMTP_AUTH_MECHANISM_TOO_WEAK', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['5.7.11', 'SMTP_ENCRYPTION_REQUIRED', 'CONFIGURATION_ERROR', 'final-parked'],
+  ['5.7.20', 'SMTP_SENDER_NOT_AUTHENTICATED', 'CONFIGURATION_ERROR', 'final'],
+  ['5.7.23', 'SMTP_SENDER_NOT_AUTHENTICATED', 'CONFIGURATION_ERROR', 'final'],
+  ['5.7.25', 'SMTP_SENDER_NOT_AUTHENTICATED', 'CONFIGURATION_ERROR', 'final'],
+  ['5.7.26', 'SMTP_SENDER_NOT_AUTHENTICATED', 'CONFIGURATION_ERROR', 'final'],
+  ['5.7.27', 'SMTP_SENDER_NOT_AUTHENTICATED', 'CONFIGURATION_ERROR', 'final'],
+]
+
+/**
+ * Amazon's SMTP interface answers 454 to a spent quota as well. Only a server that closes the session (421) speaks of all mail;
+ * 4.7.28 behind another code is about one recipient's domain, which must not slow down everybody.
+ */
+export const SMTP_REFINEMENTS: readonly Refinement[] = [
+  {
+    said: ['454'],
+    message: /daily message quota/i,
+    rule: errorRule('SMTP_DAILY_QUOTA_EXCEEDED', 'QUOTA_ERROR', 'retry-parked'),
+  },
+  {
+    said: ['454'],
+    message: /throttling|sending rate/i,
+    rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
+  },
+  {
+    said: ['421'],
+    message: /\b4\.7\.28\b|rate limit|too many (?:messages|e-?mails)/i,
+    rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
+  },
+]
+
+export const SMTP_REPLY_RULES = rulesBySaying(SMTP_REPLIES)
+export const SMTP_ENHANCED_RULES = rulesBySaying(SMTP_ENHANCED_STATUSES)
+
+/** The first digit, for everything the tables do not name. */
+export const SMTP_CLASS_RULES: ReadonlyMap<string, ErrorRule> = new Map([
+  ['4', errorRule('SMTP_TEMPORARY_FAILURE', 'TRANSIENT_ERROR', 'retry')],
+  ['5', errorRule('SMTP_PERMANENT_FAILURE', 'PERMANENT_ERROR', 'final')],
+])
+
+export interface SmtpReply {
+  code?: string
+  enhanced?: string
+}
+
+/** The enhanced status decides; a reply code it agrees with fills in what it leaves open, and always speaks for AUTH. */
+export function smtpRule({ code = '', enhanced = '' }: SmtpReply): ErrorRule | undefined {
+  const reply = SMTP_REPLY_RULES.get(code)
+  if (!SMTP_CLASS_RULES.has(enhanced.charAt(0))) return reply ?? SMTP_CLASS_RULES.get(code.charAt(0))
+  const agreeing = code.charAt(0) === enhanced.charAt(0) ? reply : undefined
+  if (agreeing?.effect) return agreeing
+  return SMTP_ENHANCED_RULES.get(enhanced) ?? agreeing ?? SMTP_CLASS_RULES.get(enhanced.charAt(0))
+}
+
+const ENHANCED_ONLY = /^\s*([45]\.\d{1,3}\.\d{1,3})(?![\d.])/
+const CODE_AND_ENHANCED = /(?<![\d.])([45]\d\d)[ -]([45]\.\d{1,3}\.\d{1,3})(?![\d.])/
+const CODE_ONLY = /(?:^|\b(?:smtp|error|code|status|reply|response)\b)[\s:;,=-]*([45]\d\d)(?!\d)/i
+
+/** Reads `421`, `4.7.0`, `550 5.1.1 …`, `550-5.1.1 …`, `smtp; 550 5.1.1 …` and `SMTP Error 421: …`. */
+export function parseSmtpReply(text: string): SmtpReply | undefined {
+  const enhanced = ENHANCED_ONLY.exec(text)
+  if (enhanced) return { enhanced: enhanced[1]! }
+  const both = CODE_AND_ENHANCED.exec(text)
+  if (both) return { code: both[1]!, enhanced: both[2]! }
+  const code = CODE_ONLY.exec(text)
+  return code ? { code: code[1]! } : undefined
+}

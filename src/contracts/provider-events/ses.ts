@@ -1,0 +1,184 @@
+import { z } from 'zod'
+import {
+  bareAddress,
+  ignored,
+  instantOf,
+  MAX_RECIPIENTS,
+  parseJson,
+  type ReadReport,
+  type ReportItem,
+  saidBy,
+  typeName,
+  unreadable,
+  uuidIn,
+  wrongPlace,
+} from './event.ts'
+
+const text = z.string().nullish()
+const people = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.array(z.looseObject({ emailAddress: z.string().max(1000), ...shape })).max(MAX_RECIPIENTS)
+
+const mailSchema = z.looseObject({
+  messageId: z.string().min(1).max(300),
+  timestamp: text,
+  destination: z.array(z.string().max(1000)).max(MAX_RECIPIENTS).nullish(),
+  tags: z.record(z.string(), z.array(z.string())).nullish(),
+  headers: z.array(z.looseObject({ name: z.string(), value: text })).nullish(),
+})
+
+/** Event publishing says eventType, identity notifications notificationType; the rest is the same. */
+const eventSchema = z.looseObject({
+  eventType: text,
+  notificationType: text,
+  mail: mailSchema,
+  bounce: z
+    .looseObject({
+      bounceType: text,
+      bounceSubType: text,
+      bouncedRecipients: people({ action: text, status: text, diagnosticCode: text }),
+      timestamp: text,
+      feedbackId: text,
+      reportingMTA: text,
+    })
+    .nullish(),
+  complaint: z
+    .looseObject({
+      complainedRecipients: people({}),
+      timestamp: text,
+      feedbackId: text,
+      userAgent: text,
+      complaintFeedbackType: text,
+      complaintSubType: text,
+      arrivalDate: text,
+    })
+    .nullish(),
+  delivery: z
+    .looseObject({
+      timestamp: text,
+      recipients: z.array(z.string().max(1000)).max(MAX_RECIPIENTS).nullish(),
+      processingTimeMillis: z.number().nullish(),
+      smtpResponse: text,
+      reportingMTA: text,
+    })
+    .nullish(),
+  reject: z.looseObject({ reason: text }).nullish(),
+  deliveryDelay: z.looseObject({ timestamp: text, delayType: text, delayedRecipients: people({}).nullish() }).nullish(),
+  failure: z.looseObject({ templateName: text, errorMessage: text }).nullish(),
+})
+
+const namedSchema = z.looseObject({ eventType: text, notificationType: text })
+
+type SesEvent = z.infer<typeof eventSchema>
+type Mail = SesEvent['mail']
+
+/** What each kind of event says, and about whom. Kinds that are not here (opens, clicks, subscriptions) are none of ours. */
+const READERS: Record<string, (event: SesEvent) => ReportItem[] | null | undefined> = {
+  Send: ({ mail }) => [
+    { kind: 'SENT', recipient: null, at: instantOf(mail.timestamp), feedbackId: null, metadata: {} },
+  ],
+  Delivery: ({ mail, delivery }) => delivery && deliveries(mail, delivery),
+  Bounce: ({ bounce }) => bounce && bounces(bounce),
+  Complaint: ({ complaint }) => complaint && complaints(complaint),
+  Reject: ({ mail, reject }) => [rejection(mail, 'REJECT', reject?.reason ?? 'Rejected by Amazon SES')],
+  'Rendering Failure': ({ mail, failure }) => [
+    rejection(mail, 'RENDERING_FAILURE', failure?.errorMessage ?? 'Amazon SES could not render the template'),
+  ],
+  DeliveryDelay: ({ mail, deliveryDelay }) => [
+    {
+      kind: 'DELAYED',
+      recipient: null,
+      at: instantOf(deliveryDelay?.timestamp ?? mail.timestamp),
+      feedbackId: null,
+      metadata: saidBy({ delayType: deliveryDelay?.delayType }),
+    },
+  ],
+}
+
+const SETUP_SENTENCE = /^Successfully validated SNS topic/
+
+export function readSesEvent(payload: string): ReadReport {
+  // What SES publishes when an event destination is made; the only message of its that is no JSON.
+  if (SETUP_SENTENCE.test(payload)) return ignored('TopicValidated')
+  const json = parseJson(payload)
+  if (json === undefined) return unreadable('It is not JSON')
+  const named = namedSchema.safeParse(json)
+  const type = named.success ? (named.data.eventType ?? named.data.notificationType) : null
+  if (!type) return unreadable('It has neither eventType nor notificationType')
+  const read = READERS[type]
+  if (!read) return ignored(type)
+  const parsed = eventSchema.safeParse(json)
+  if (!parsed.success) return unreadable(`${typeName(type)}: ${wrongPlace(parsed.error)}`)
+  const items = read(parsed.data)
+  if (!items) return unreadable(`${typeName(type)} without its details`)
+  const { mail } = parsed.data
+  const ours = tagsOf(mail)
+  return {
+    kind: 'report',
+    report: {
+      type: typeName(type),
+      messageId: mail.messageId,
+      outboxId: uuidIn(ours.outbox_id),
+      attemptId: uuidIn(ours.attempt_id),
+      tagged: mail.tags !== undefined && mail.tags !== null,
+      sentTo: (mail.destination ?? []).map(bareAddress),
+      items,
+    },
+  }
+}
+
+/** Event publishing brings the tags; identity notifications at best the headers, where SMTP senders put theirs. */
+function tagsOf({ tags, headers }: Mail): Record<string, string | undefined> {
+  if (tags) return Object.fromEntries(Object.entries(tags).map(([name, values]) => [name, values[0]]))
+  const header = headers?.find(({ name }) => name.toLowerCase() === 'x-ses-message-tags')?.value ?? ''
+  return Object.fromEntries(header.split(',').map(pair => pair.trim().split('=', 2)))
+}
+
+function deliveries(mail: Mail, delivery: NonNullable<SesEvent['delivery']>): ReportItem[] {
+  const { recipients, timestamp, smtpResponse, processingTimeMillis, reportingMTA } = delivery
+  const at = instantOf(timestamp)
+  return (recipients ?? mail.destination ?? []).map(recipient => ({
+    kind: 'DELIVERED',
+    recipient: bareAddress(recipient),
+    at,
+    feedbackId: null,
+    metadata: saidBy({ smtpResponse, processingTimeMs: processingTimeMillis, reportingMTA }),
+  }))
+}
+
+function bounces(bounce: NonNullable<SesEvent['bounce']>): ReportItem[] {
+  const { bounceType, bounceSubType, bouncedRecipients, timestamp, feedbackId, reportingMTA } = bounce
+  const at = instantOf(timestamp)
+  return bouncedRecipients.map(({ emailAddress, action, status, diagnosticCode }) => ({
+    kind: 'BOUNCED',
+    recipient: bareAddress(emailAddress),
+    at,
+    feedbackId: feedbackId ?? null,
+    metadata: saidBy({
+      bounceType: bounceType ?? 'Undetermined',
+      bounceSubType: bounceSubType ?? 'Undetermined',
+      ...{ diagnosticCode, action, status, feedbackId, reportingMTA },
+    }),
+  }))
+}
+
+function complaints(complaint: NonNullable<SesEvent['complaint']>): ReportItem[] {
+  const { complainedRecipients, timestamp, feedbackId, userAgent, arrivalDate, complaintSubType } = complaint
+  const at = instantOf(timestamp)
+  return complainedRecipients.map(({ emailAddress }) => ({
+    kind: 'COMPLAINED',
+    recipient: bareAddress(emailAddress),
+    at,
+    feedbackId: feedbackId ?? null,
+    metadata: saidBy({
+      feedbackType: complaint.complaintFeedbackType,
+      arrivalDate: instantOf(arrivalDate),
+      ...{ userAgent, feedbackId, complaintSubType },
+    }),
+  }))
+}
+
+function rejection(mail: Mail, code: string, reason: string): ReportItem {
+  const at = instantOf(mail.timestamp)
+  const metadata = saidBy({ reason, errorCode: code })
+  return { kind: 'REJECTED', recipient: null, at, feedbackId: null, metadata }
+}

@@ -1,0 +1,80 @@
+import type { Scope } from '../../contracts/api-key.ts'
+import type { RetryPolicyName } from '../../contracts/retry.ts'
+import { type Queryable, run } from '../pool.ts'
+
+/** What a request needs to know about its key and company, in one row. */
+export type KnownKey = {
+  keyId: string
+  companyId: string
+  companyName: string
+  mode: 'live' | 'test'
+  secretHash: Buffer
+  scopes: Scope[]
+  revoked: boolean
+  fromDomains: string[]
+  linkSchemes: string[]
+  ratePerSecond: number | null
+  retryPolicy: RetryPolicyName | null
+}
+
+export async function findKeys(db: Queryable, keyIds: string[]): Promise<KnownKey[]> {
+  return run<KnownKey>(
+    db,
+    'find-api-keys',
+    `select k.key_id as "keyId", k.company_id as "companyId", c.name as "companyName", k.mode, k.secret_hash as "secretHash",
+       k.scopes, k.revoked_at is not null as revoked, c.from_domains as "fromDomains", c.link_schemes as "linkSchemes",
+       c.rate_per_second as "ratePerSecond", c.retry_policy as "retryPolicy"
+     from api_keys k join companies c using (company_id) where k.key_id = any($1)`,
+    [keyIds],
+  )
+}
+
+export async function insertKey(
+  db: Queryable,
+  key: { keyId: string; companyId: string; mode: string; secretHash: Buffer; scopes: Scope[]; name: string | null },
+): Promise<void> {
+  await run(
+    db,
+    'insert-api-key',
+    `insert into api_keys (key_id, company_id, mode, secret_hash, scopes, name) values ($1, $2, $3, $4, $5, $6)`,
+    [key.keyId, key.companyId, key.mode, key.secretHash, key.scopes, key.name],
+  )
+}
+
+export type KeyListing = {
+  keyId: string
+  companyId: string
+  companyName: string
+  mode: string
+  scopes: Scope[]
+  name: string | null
+  createdAt: Date
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+}
+
+export async function listKeys(db: Queryable, companyId: string | null): Promise<KeyListing[]> {
+  return run<KeyListing>(
+    db,
+    'list-api-keys',
+    `select k.key_id as "keyId", k.company_id as "companyId", c.name as "companyName", k.mode, k.scopes, k.name,
+       k.created_at as "createdAt", k.last_used_at as "lastUsedAt", k.revoked_at as "revokedAt"
+     from api_keys k join companies c using (company_id) where $1::uuid is null or k.company_id = $1 order by k.created_at`,
+    [companyId],
+  )
+}
+
+export async function revokeKey(db: Queryable, keyId: string): Promise<boolean> {
+  const rows = await run(
+    db,
+    'revoke-api-key',
+    `update api_keys set revoked_at = coalesce(revoked_at, now()) where key_id = $1 returning key_id`,
+    [keyId],
+  )
+  return rows.length > 0
+}
+
+/** Called now and then with all the keys seen since, not once per request. */
+export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> {
+  await run(db, 'touch-api-keys', `update api_keys set last_used_at = now() where key_id = any($1)`, [keyIds])
+}

@@ -1,0 +1,138 @@
+import type { RetryPolicyName } from '../../contracts/retry.ts'
+import { type Queryable, run } from '../pool.ts'
+
+export type Company = {
+  companyId: string
+  name: string
+  fromDomains: string[]
+  /** Of its own apps, in lower case. */
+  linkSchemes: string[]
+  weight: number
+  ratePerSecond: number | null
+  retryPolicy: RetryPolicyName | null
+  pausedAt: Date | null
+  pauseReason: string | null
+  /** `reputation`, or the administrator's name. */
+  pausedBy: string | null
+  createdAt: Date
+}
+
+const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", link_schemes as "linkSchemes", weight, rate_per_second as "ratePerSecond",
+  retry_policy as "retryPolicy", paused_at as "pausedAt", pause_reason as "pauseReason",
+  paused_by as "pausedBy", created_at as "createdAt"`
+
+export type CompanyChange = Partial<
+  Pick<Company, 'fromDomains' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy'>
+>
+
+export async function insertCompany(
+  db: Queryable,
+  company: { companyId: string; name: string } & CompanyChange,
+): Promise<Company> {
+  const [row] = await run<Company>(
+    db,
+    'insert-company',
+    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes)
+     values ($1, $2, $3, $4, $5, $6, $7) returning ${COLUMNS}`,
+    [
+      company.companyId,
+      company.name,
+      company.fromDomains ?? [],
+      company.weight ?? 1,
+      company.ratePerSecond ?? null,
+      company.retryPolicy ?? null,
+      company.linkSchemes ?? [],
+    ],
+  )
+  return row!
+}
+
+export async function listCompanies(db: Queryable): Promise<Company[]> {
+  return run<Company>(db, 'list-companies', `select ${COLUMNS} from companies order by name`, [])
+}
+
+/** The names of these, by id. */
+export async function companyNames(db: Queryable, companyIds: string[]): Promise<Map<string, string>> {
+  const rows = await run<{ companyId: string; name: string }>(
+    db,
+    'company-names',
+    `select company_id as "companyId", name from companies where company_id = any($1)`,
+    [[...new Set(companyIds)]],
+  )
+  return new Map(rows.map(({ companyId, name }) => [companyId, name]))
+}
+
+/** By id or by name, whichever it is. */
+export async function findCompany(db: Queryable, idOrName: string): Promise<Company | null> {
+  const [row] = await run<Company>(
+    db,
+    'find-company',
+    `select ${COLUMNS} from companies where company_id::text = $1 or name = $1`,
+    [idOrName],
+  )
+  return row ?? null
+}
+
+/** What a company may link to beside the schemes that everybody may use. */
+export async function listLinkSchemes(db: Queryable, companyId: string): Promise<string[]> {
+  const [row] = await run<{ linkSchemes: string[] }>(
+    db,
+    'list-link-schemes',
+    `select link_schemes as "linkSchemes" from companies where company_id = $1`,
+    [companyId],
+  )
+  return row?.linkSchemes ?? []
+}
+
+/** A field that is undefined stays as it is; null removes the limit or the policy. */
+export async function updateCompany(db: Queryable, companyId: string, change: CompanyChange): Promise<void> {
+  await run(
+    db,
+    'update-company',
+    `update companies set updated_at = now(),
+       from_domains = coalesce($2, from_domains), weight = coalesce($3, weight),
+       rate_per_second = case when $4 then $5 else rate_per_second end,
+       retry_policy = case when $6 then $7 else retry_policy end,
+       link_schemes = coalesce($8, link_schemes)
+     where company_id = $1`,
+    [
+      companyId,
+      change.fromDomains ?? null,
+      change.weight ?? null,
+      change.ratePerSecond !== undefined,
+      change.ratePerSecond ?? null,
+      change.retryPolicy !== undefined,
+      change.retryPolicy ?? null,
+      change.linkSchemes ?? null,
+    ],
+  )
+}
+
+/** Answers whether there is such a company. Paused already, it keeps the moment and gets the new reason. */
+export async function pauseCompany(
+  db: Queryable,
+  companyId: string,
+  reason: string,
+  by = 'administrator',
+): Promise<boolean> {
+  const rows = await run(
+    db,
+    'pause-company',
+    `update companies set paused_at = coalesce(paused_at, now()), pause_reason = $2, paused_by = $3, updated_at = now()
+     where company_id = $1 returning 1 as one`,
+    [companyId, reason, by],
+  )
+  return rows.length > 0
+}
+
+/** Answers whether it was paused. */
+export async function resumeCompany(db: Queryable, companyId: string): Promise<boolean> {
+  const rows = await run(
+    db,
+    'resume-company',
+    `update companies set paused_at = null, pause_reason = null, paused_by = null, updated_at = now()
+     where company_id = $1 and paused_at is not null returning 1 as one`,
+    [companyId],
+  )
+  return rows.length > 0
+}

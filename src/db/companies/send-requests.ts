@@ -1,0 +1,55 @@
+import { type Queryable, run } from '../pool.ts'
+
+export type SendRequests = { companyId: string; requests: number; suppressed: number }
+
+/** What one process has counted since its last call: this hour's figures and the totals, in a fixed order. */
+export async function addSendRequests(db: Queryable, counts: SendRequests[]): Promise<void> {
+  await run(
+    db,
+    'add-send-requests',
+    `with counted as materialized (
+       select * from json_to_recordset($1::json) as x("companyId" uuid, requests bigint, suppressed bigint)
+     ), hourly as (
+       insert into send_requests_hourly as h (hour, company_id, requests, suppressed)
+       select date_trunc('hour', now()), "companyId", requests, suppressed from counted order by "companyId"
+       on conflict (hour, company_id) do update
+         set requests = h.requests + excluded.requests, suppressed = h.suppressed + excluded.suppressed
+     )
+     insert into send_requests_total as t (company_id, requests, suppressed)
+     select "companyId", requests, suppressed from counted order by "companyId"
+     on conflict (company_id) do update
+       set requests = t.requests + excluded.requests, suppressed = t.suppressed + excluded.suppressed`,
+    [JSON.stringify(counts)],
+  )
+}
+
+export async function listSendRequests(db: Queryable): Promise<SendRequests[]> {
+  return run<SendRequests>(
+    db,
+    'list-send-requests',
+    `select company_id as "companyId", requests::float8 as requests, suppressed::float8 as suppressed from send_requests_total`,
+    [],
+  )
+}
+
+/** The last day, to the hour. */
+export async function countLastDay(db: Queryable): Promise<{ requests: number; blocked: number }> {
+  const [row] = await run<{ requests: number; blocked: number }>(
+    db,
+    'count-requests-of-last-day',
+    `select coalesce(sum(requests), 0)::float8 as requests, coalesce(sum(suppressed), 0)::float8 as blocked
+     from send_requests_hourly where hour > now() - interval '24 hours'`,
+    [],
+  )
+  return row!
+}
+
+/** Nobody asks for an hour of last month; the totals keep what it was. */
+export async function forgetOldHours(db: Queryable): Promise<void> {
+  await run(
+    db,
+    'forget-old-send-requests',
+    `delete from send_requests_hourly where hour < now() - interval '31 days'`,
+    [],
+  )
+}

@@ -1,0 +1,106 @@
+import type { ReportingProvider } from '../../contracts/provider-events/read.ts'
+import { uuidOf } from '../../contracts/uuid.ts'
+import { iso, type Queryable, run } from '../pool.ts'
+
+export type IncomingEvent = { provider: ReportingProvider; externalId: string; payload: string }
+
+/** Stored once, however often it comes. Answers which were new. */
+export async function storeProviderEvents(db: Queryable, events: IncomingEvent[]): Promise<boolean[]> {
+  const rows = events.map(({ provider, externalId, payload }) => ({
+    i: uuidOf(`${provider}\n${externalId}`),
+    p: provider,
+    x: externalId,
+    t: storable(payload),
+  }))
+  const stored = await run<{ event_id: string }>(
+    db,
+    'store-provider-events',
+    // In the order of the ids: two batches with the same reports wait for each other in one direction.
+    `insert into provider_events (event_id, provider, external_id, payload)
+     select i, p, x, t from json_to_recordset($1::json) as x(i uuid, p text, x text, t text) order by i
+     on conflict do nothing returning event_id`,
+    [JSON.stringify(rows)],
+  )
+  const fresh = new Set(stored.map(row => row.event_id))
+  return rows.map(({ i }) => fresh.delete(i))
+}
+
+/** NUL and halves of a character are no text of Postgres; whoever signed them gets to see that they are unreadable. */
+const storable = (text: string) => text.replaceAll('\0', '\ufffd').toWellFormed()
+
+export type WaitingEvent = {
+  eventId: string
+  provider: ReportingProvider
+  payload: string
+  attempts: number
+  receivedAt: string
+  ageSeconds: number
+}
+
+/** Locked until the transaction ends; another process steps over them. `only`: one of them, apart from the others. */
+export async function takeProviderEvents(tx: Queryable, limit: number, only: string | null): Promise<WaitingEvent[]> {
+  return run<WaitingEvent>(
+    tx,
+    'take-provider-events',
+    `select event_id as "eventId", provider, payload, attempts, ${iso('received_at')} as "receivedAt",
+       extract(epoch from now() - received_at)::float8 as "ageSeconds"
+     from provider_events where state = 'waiting' and next_try_at <= now() and ($2::uuid is null or event_id = $2)
+     order by next_try_at limit $1 for update skip locked`,
+    [limit, only],
+  )
+}
+
+export type EventEnd = {
+  eventId: string
+  state: 'waiting' | 'processed' | 'ignored' | 'unmatched' | 'unreadable'
+  outboxId?: string | null
+  note?: string | null
+  /** waiting: when it is tried again, and whether that try counts. */
+  retrySeconds?: number
+  counts?: boolean
+}
+
+/** A payload that nobody will look at again is not kept: it holds addresses. */
+export async function finishProviderEvents(tx: Queryable, ends: EventEnd[]): Promise<void> {
+  await run(
+    tx,
+    'finish-provider-events',
+    `update provider_events e set state = i.state, outbox_id = i."outboxId", note = left(i.note, 500),
+       payload = case when i.state in ('processed', 'ignored') then null else e.payload end,
+       attempts = least(32000, e.attempts + case when i.counts then 1 else 0 end),
+       next_try_at = case when i.state = 'waiting' then now() + i."retrySeconds" * interval '1 second' else e.next_try_at end
+     from json_to_recordset($1::json) as i("eventId" uuid, state text, "outboxId" uuid, note text, "retrySeconds" float8, counts boolean)
+     where e.event_id = i."eventId"`,
+    [JSON.stringify(ends)],
+  )
+}
+
+/** One bite; answers how many. What still waits is never purged. */
+export async function purgeProviderEvents(db: Queryable, days: number, limit: number): Promise<number> {
+  const rows = await run(
+    db,
+    'purge-provider-events',
+    `delete from provider_events where event_id in (
+       select event_id from provider_events where received_at < now() - $1 * interval '1 day' and state <> 'waiting'
+       limit $2 for update skip locked)
+     returning 1 as one`,
+    [days, limit],
+  )
+  return rows.length
+}
+
+export type InboxState = { waiting: number; oldestSeconds: number | null }
+
+/** Counting stops at a hundred thousand. `oldest`: of what could be processed now. */
+export async function readInbox(db: Queryable): Promise<InboxState> {
+  const [row] = await run<InboxState>(
+    db,
+    'read-inbox',
+    `select (select count(*) from (select from provider_events where state = 'waiting' limit 100000) w)::int as waiting,
+       (select extract(epoch from now() - min(received_at))::float8 from (
+         select received_at from provider_events where state = 'waiting' and next_try_at <= now() order by next_try_at limit 10000) d
+       ) as "oldestSeconds"`,
+    [],
+  )
+  return row!
+}

@@ -1,0 +1,253 @@
+import type { EmailBefore, FeedbackDecision } from '../../contracts/provider-events/decide.ts'
+import { originalData } from '../outbox/dead-letters.ts'
+import { idRange, type Queryable, run } from '../pool.ts'
+import { tellCompanies } from '../webhooks/enqueue.ts'
+
+export type FeedbackEmail = EmailBefore & {
+  companyId: string
+  test: boolean
+  /** Sent since the company's figures began: it counts for its reputation. */
+  counts: boolean
+  /** Attempts that the provider has refused, of an e-mail that was replayed since. */
+  refusedAttempts: string[]
+}
+
+const rangeOf = (outboxIds: string[]) => idRange(outboxIds.map(outboxId => ({ outboxId })))
+
+/** Locked emails; the ids that somebody else has locked; and those that are nowhere. */
+export type Locked = { emails: Map<string, FeedbackEmail>; busy: Set<string> }
+
+/**
+ * The e-mails' rows are locked first, as settling does, and none is waited for: what somebody is just writing is looked at again
+ * a moment later. Read by a statement of its own, which sees what was written beside the e-mail before it was locked.
+ */
+export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Locked> {
+  if (outboxIds.length === 0) return { emails: new Map(), busy: new Set() }
+  const locked = await run<{ outbox_id: string }>(
+    tx,
+    'lock-emails-for-feedback',
+    `select outbox_id from email_outbox where outbox_id = any($1) and outbox_id between $2 and $3
+     order by outbox_id for update skip locked`,
+    [outboxIds, ...rangeOf(outboxIds)],
+  )
+  const mine = locked.map(row => row.outbox_id)
+  const rows = await run<FeedbackEmail>(
+    tx,
+    'read-emails-for-feedback',
+    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
+       not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
+       o.status = 'UNKNOWN' or (o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING') and o.started_at is not null and exists (
+         select from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
+           and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
+       case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
+         select e.metadata ->> 'attemptId' from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'REJECTED'
+           and e.metadata ? 'attemptId') else '{}' end as "refusedAttempts",
+       (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status',
+         case when r.status = 'PENDING' and o.sent_at is not null then 'SENT' else r.status end, 'suppressed', r.suppressed) order by r.ordinal), '[]')
+         from email_recipient_list r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3) as recipients
+     from email_outbox o left join companies c using (company_id) where o.outbox_id = any($1) and o.outbox_id between $2 and $3`,
+    [mine, ...rangeOf(outboxIds)],
+  )
+  const emails = new Map(rows.map(row => [row.outboxId, row]))
+  const missing = outboxIds.filter(id => !emails.has(id))
+  return { emails, busy: missing.length > 0 ? await existing(tx, missing) : new Set() }
+}
+
+async function existing(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
+  const rows = await run<{ outbox_id: string }>(
+    tx,
+    'find-busy-emails',
+    `select outbox_id from email_outbox where outbox_id = any($1) and outbox_id between $2 and $3`,
+    [outboxIds, ...rangeOf(outboxIds)],
+  )
+  return new Set(rows.map(row => row.outbox_id))
+}
+
+export type MessageSearch = { messageId: string; keys: string[] }
+
+/** A company may write to one address a hundred thousand times; a report without tags about the oldest of them finds nobody. */
+const MAX_CANDIDATES = 5_000
+
+/**
+ * Which e-mail became this message, asked through its recipients, whose index is there already. An index on the message id would
+ * make every settlement write it.
+ */
+export async function findByMessage(tx: Queryable, searches: MessageSearch[]): Promise<Map<string, string>> {
+  if (searches.length === 0) return new Map()
+  const rows = await run<{ m: string; outbox_id: string }>(
+    tx,
+    'find-by-message',
+    `select i.m, found.outbox_id from json_to_recordset($1::json) as i(m text, k bigint[]) cross join lateral (
+       select o.outbox_id from (
+         select r.outbox_id from email_recipient_list r
+         where r.address_key = any(i.k) and r.outbox_id >= uuid_v7_floor(now() - interval '45 days')
+         order by r.outbox_id desc limit $2) r
+       join email_outbox o on o.outbox_id = r.outbox_id where o.message_id = i.m limit 1) found`,
+    [JSON.stringify(searches.map(({ messageId, keys }) => ({ m: messageId, k: keys }))), MAX_CANDIDATES],
+  )
+  return new Map(rows.map(row => [row.m, row.outbox_id]))
+}
+
+export type DecidedEmail = { email: FeedbackEmail; decision: FeedbackDecision }
+
+/** States, moments, and where doubt and death have ended; of rows that this transaction has locked. Answers which events were new. */
+export async function putFeedback(tx: Queryable, decided: DecidedEmail[]): Promise<Set<string>> {
+  if (decided.length === 0) return new Set()
+  await putRecipients(tx, decided)
+  await putEmails(tx, decided)
+  const fresh = await putEvents(tx, decided)
+  await putRejected(tx, decided)
+  await forgetDoubtAndDeath(tx, decided)
+  return fresh
+}
+
+async function putRecipients(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+  const rows = decided.flatMap(({ email, decision }) =>
+    decision.recipients.map(({ ordinal, status }) => ({ o: email.outboxId, n: ordinal, s: status })),
+  )
+  if (rows.length === 0) return
+  await run(
+    tx,
+    'put-feedback-recipients',
+    `update email_recipient_list r set status = i.s from json_to_recordset($1::json) as i(o uuid, n smallint, s text)
+     where r.outbox_id = i.o and r.ordinal = i.n and r.outbox_id between $2 and $3`,
+    [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
+  )
+}
+
+async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+  const rows = decided.map(({ email, decision }) => ({
+    o: email.outboxId,
+    moved: decision.moved,
+    s: decision.status,
+    m: decision.messageId,
+    sent: decision.sentAt,
+    delivered: decision.deliveredAt,
+    bounced: decision.bouncedAt,
+    bounce: decision.bounceType,
+    complained: decision.complainedAt,
+    code: decision.rejected?.code,
+    reason: decision.rejected?.reason,
+    at: decision.rejected?.at,
+  }))
+  await run(
+    tx,
+    'put-feedback-emails',
+    `update email_outbox o set status = i.s,
+       lease_id = case when i.moved then null else o.lease_id end,
+       -- With received_at, this row tells when it was started.
+       started_at = case when i.moved and o.received_at is null then null else o.started_at end,
+       next_attempt_at = case when i.moved then null else o.next_attempt_at end,
+       message_id = coalesce(o.message_id, i.m), sent_at = coalesce(o.sent_at, least(i.sent, now())),
+       delivered_at = least(o.delivered_at, i.delivered), bounced_at = least(o.bounced_at, i.bounced),
+       bounce_type = case when o.bounce_type = 'Permanent' or (o.bounce_type = 'Transient' and i.bounce is distinct from 'Permanent')
+         then o.bounce_type else coalesce(i.bounce, o.bounce_type) end,
+       complained_at = least(o.complained_at, i.complained),
+       failed_at = case when not i.moved then o.failed_at when i.s = 'REJECTED' then least(i.at, now()) end,
+       error_code = case when i.moved and i.s = 'REJECTED' then i.code else o.error_code end,
+       provider_code = case when i.moved and i.s = 'REJECTED' then null else o.provider_code end,
+       error_category = case when i.moved and i.s = 'REJECTED' then 'PERMANENT_ERROR' else o.error_category end,
+       failure_reason = case when i.moved and i.s = 'REJECTED' then i.reason else o.failure_reason end
+     from json_to_recordset($1::json) as i(o uuid, moved boolean, s text, m text, sent timestamptz, delivered timestamptz,
+       bounced timestamptz, bounce text, complained timestamptz, code text, reason text, at timestamptz)
+     -- What was told before is not written again.
+     where o.outbox_id = i.o and o.outbox_id between $2 and $3 and (i.moved or o.sent_at is null or least(o.delivered_at, i.delivered) is distinct from o.delivered_at
+       or least(o.bounced_at, i.bounced) is distinct from o.bounced_at or i.bounce is distinct from o.bounce_type
+       or least(o.complained_at, i.complained) is distinct from o.complained_at)`,
+    [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
+  )
+}
+
+/** What companies may ask to hear of. */
+const TOLD_AS: Partial<Record<string, string>> = {
+  SENT: 'email.sent',
+  DELIVERED: 'email.delivered',
+  BOUNCE: 'email.bounced',
+  COMPLAINT: 'email.complained',
+}
+
+/** That it failed, once, and only when this is what it died of. */
+function toldAs(type: string, { moved, status }: FeedbackDecision): string | undefined {
+  return type === 'REJECTED' && moved && status === 'REJECTED' ? 'email.failed' : TOLD_AS[type]
+}
+
+/** An event that is there already is the same fact, told again; SENT is one fact, whoever tells it. */
+async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<string>> {
+  const rows = decided.flatMap(({ email, decision }) =>
+    decision.events.map(({ id, type, metadata }, place) => ({
+      o: email.outboxId,
+      c: email.companyId,
+      test: email.test,
+      e: id,
+      t: type,
+      w: toldAs(type, decision),
+      x: metadata,
+      n: place,
+    })),
+  )
+  if (rows.length === 0) return new Set()
+  const written = await run<{ event_id: string }>(
+    tx,
+    'put-feedback-events',
+    `with input as materialized (
+       select * from json_to_recordset($1::json) as i(o uuid, c uuid, test boolean, e uuid, t text, w text, x jsonb, n int)
+     ), written as (
+       -- A microsecond apart: events of one commit are told in the order in which they were decided.
+       insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
+       select o, e, t, now() + n * interval '1 microsecond', x from input
+       where t <> 'SENT' or not exists (
+         select from email_outbox told where told.outbox_id = o and told.outbox_id between $2 and $3 and told.tells_sent
+         union all
+         select from email_event_log told where told.outbox_id = o and told.outbox_id between $2 and $3 and told.type = 'SENT') order by o, n
+       on conflict do nothing returning outbox_id, event_id
+     ), ${tellCompanies(`select i.c as company_id, i.test, i.o as outbox_id, i.e as event_id, i.w as type
+       from input i join written w on w.outbox_id = i.o and w.event_id = i.e where i.w is not null`)}
+     select event_id from written`,
+    [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
+  )
+  return new Set(written.map(row => row.event_id))
+}
+
+/** Refused after all: a dead letter, as when the provider says so at once (decision 8). */
+async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+  const ids = decided
+    .filter(({ decision }) => decision.moved && decision.status === 'REJECTED')
+    .map(({ email }) => email.outboxId)
+  if (ids.length === 0) return
+  await run(
+    tx,
+    'put-feedback-rejected',
+    `with dead as (
+       insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
+         retry_history, original_data, enqueued_at)
+       select o.outbox_id, o.company_id, greatest(1, o.attempts), o.failure_reason, o.error_code, o.failed_at,
+         jsonb_build_array(jsonb_build_object('attempt', greatest(1, o.attempts), 'timestamp', o.failed_at, 'error', o.error_code,
+           'message', o.failure_reason)),
+         ${originalData('o')}, o.created_at
+       from email_outbox o where o.outbox_id = any($1)
+       on conflict (outbox_id) do nothing
+       returning outbox_id, failed_attempts, last_failure_reason, last_failure_code
+     )
+     insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
+     select outbox_id, uuid_v7_now(3), 'DLQ_MOVED', now() + interval '1 millisecond',
+       jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
+     from dead`,
+    [ids],
+  )
+}
+
+/** Evidence ends the doubt about an unknown send, and takes a dead letter out of its queue. */
+async function forgetDoubtAndDeath(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+  const known = decided.filter(({ decision }) => decision.moved).map(({ email }) => email.outboxId)
+  if (known.length === 0) return
+  const undead = decided
+    .filter(({ decision }) => decision.moved && decision.status !== 'REJECTED')
+    .map(({ email }) => email.outboxId)
+  await run(
+    tx,
+    'forget-doubt-and-death',
+    `with undead as (delete from dead_letters where outbox_id = any($2))
+     delete from unknown_sends where outbox_id = any($1)`,
+    [known, undead],
+  )
+}

@@ -1,0 +1,56 @@
+import { EMAIL_JOB_RETRY_CONFIG } from '../../contracts/retry.ts'
+import { type Queryable, run } from '../pool.ts'
+import { type DeadLetterFilter, filterValues, MATCHES } from './dead-letters.ts'
+
+/**
+ * One bite, oldest first; answers how many. The e-mail keeps its row and its status, and can no longer be replayed. A bite
+ * locks entries only and never waits, so a replay that holds some of them finishes first.
+ */
+export async function purgeDeadLetters(db: Queryable, filter: DeadLetterFilter, limit: number): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'purge-dead-letters',
+    `with picked as materialized (
+       select d.outbox_id from dead_letters d where ${MATCHES}
+       order by d.moved_at, d.outbox_id limit $6 for update skip locked
+     ), purged as (
+       delete from dead_letters d using picked where d.outbox_id = picked.outbox_id returning d.outbox_id
+     )
+     select count(*)::int as count from purged`,
+    [...filterValues(filter), limit],
+  )
+  return row!.count
+}
+
+/** Payloads are kept for seven days, what is known about the failure for ever (decision 10). Answers how many were removed. */
+export async function purgeOldPayloads(db: Queryable, biteSize = 500): Promise<number> {
+  let purged = 0
+  for (;;) {
+    const bite = await purgeSomePayloads(db, biteSize)
+    purged += bite
+    if (bite < biteSize) return purged
+  }
+}
+
+/** original_data goes with the content, under the entry's lock: a replay that comes second finds it gone. */
+async function purgeSomePayloads(db: Queryable, limit: number): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'purge-old-payloads',
+    `with old as materialized (
+       select d.outbox_id from dead_letters d
+       where d.original_data is not null and d.moved_at < now() - $1 * interval '1 millisecond'
+       order by d.moved_at, d.outbox_id limit $2 for update skip locked
+     ), emptied as (
+       update dead_letters d set original_data = null from old where d.outbox_id = old.outbox_id returning d.outbox_id
+     ), put_content as (
+       update email_content c set html = null, text = null, reply_to = null, headers = null, variables = null
+       from emptied where c.outbox_id = emptied.outbox_id
+     ), unattached as (
+       delete from email_attachments f using emptied where f.outbox_id = emptied.outbox_id
+     )
+     select count(*)::int as count from emptied`,
+    [EMAIL_JOB_RETRY_CONFIG.DLQ_TTL_MS, limit],
+  )
+  return row!.count
+}

@@ -1,0 +1,95 @@
+import type { SlimJobData } from '../../contracts/job.ts'
+import { iso, type Queryable, READY_AGAIN, run, uuids, WAITING_AND_DUE } from '../pool.ts'
+import { ofBatch } from './batch-arrays.ts'
+
+/**
+ * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A
+ * time further ahead than anybody is elected for was written before the clock was set back.
+ */
+export async function electFeeder(db: Queryable, holder: string, seconds: number): Promise<boolean> {
+  const rows = await run(
+    db,
+    'elect-feeder',
+    `update feeder set holder = $1, expires_at = now() + $2 * interval '1 second'
+     where holder = $1 or expires_at < now() or expires_at > now() + 2 * $2 * interval '1 second' returning holder`,
+    [holder, seconds],
+  )
+  return rows.length > 0
+}
+
+export async function resignFeeder(db: Queryable, holder: string): Promise<void> {
+  await run(db, 'resign-feeder', `update feeder set holder = null, expires_at = '-infinity' where holder = $1`, [
+    holder,
+  ])
+}
+
+/** What the jobs of these e-mails say, in their order. One text for each fact: a hundred rows are dearer to write and to read. */
+export async function loadJobs(
+  db: Queryable,
+  emails: { outboxId: string; companyId: string }[],
+): Promise<SlimJobData[]> {
+  const sorted = emails.map(one => one.outboxId).sort()
+  const [row] = await run<{ found: string; requests: string[]; attempts: string; now: string }>(
+    db,
+    'load-jobs',
+    `select coalesce(string_agg(o.outbox_id::text, ','), '') as found, json_agg(o.request_id) as requests,
+       coalesce(string_agg(least(o.attempts + 1, o.max_attempts)::text, ','), '') as attempts, ${iso('now()')} as now
+     from email_outbox o where ${ofBatch('o')}`,
+    [uuids(sorted), sorted[0], sorted.at(-1)],
+  )
+  const { found, requests, attempts, now: enqueuedAt } = row!
+  const attemptOf = attempts.split(',')
+  const places = new Map(found.split(',').map((outboxId, place) => [outboxId, place]))
+  return emails.flatMap(({ outboxId, companyId }) => {
+    const place = places.get(outboxId)
+    if (place === undefined) return []
+    const requestId = requests[place]!
+    return { outboxId, companyId, requestId, htmlRef: outboxId, attempt: Number(attemptOf[place]), enqueuedAt }
+  })
+}
+
+/**
+ * Jobs that are gone from the queue (wiped, lost, never added) before a worker took them: their e-mails go back into the
+ * line. A dispatch with nothing open ends. `queued`: the jobs that are there now. Young dispatches are left alone, since
+ * their jobs may be on their way. Answers which went back.
+ */
+export async function returnUndelivered(db: Queryable, queued: string[], ageSeconds: number): Promise<string[]> {
+  const rows = await run<{ outbox_id: string }>(
+    db,
+    'return-undelivered',
+    `with old as materialized (
+       select lease_id, outbox_ids from leases
+       where kind = 'dispatch' and taken_at < now() - $2 * interval '1 second' for update skip locked
+     ), waiting as materialized (
+       select old.lease_id, o.outbox_id, o.company_id, o.priority, o.outbox_id = any($1) as queued
+       from old cross join unnest(old.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
+       where ${WAITING_AND_DUE}
+         and not exists (select from leases w where w.kind = 'work' and w.outbox_ids @> array[i.id])
+         -- A retry that is due and not in line yet was delivered.
+         and not exists (select from email_scheduled s where s.due_at = o.next_attempt_at and s.outbox_id = o.outbox_id)
+     ), put_ready as (
+       insert into email_ready (company_id, priority, outbox_id)
+       select distinct company_id, priority, outbox_id from waiting where not queued ${READY_AGAIN}
+     ), kept as (
+       update leases l set outbox_ids = still.ids, expires_at = now() + interval '30 seconds'
+       from (select lease_id, array_agg(outbox_id) as ids from waiting where queued group by lease_id) still
+       where l.lease_id = still.lease_id
+     ), ended as (
+       delete from leases l using old where l.lease_id = old.lease_id
+         and not exists (select from waiting w where w.lease_id = old.lease_id and w.queued)
+     )
+     select distinct outbox_id from waiting where not queued`,
+    [queued, ageSeconds],
+  )
+  return rows.map(row => row.outbox_id)
+}
+
+export async function findCompanies(db: Queryable, outboxIds: string[]): Promise<Map<string, string>> {
+  const rows = await run<{ outbox_id: string; company_id: string }>(
+    db,
+    'find-companies',
+    `select outbox_id, company_id from email_outbox where outbox_id = any($1)`,
+    [outboxIds],
+  )
+  return new Map(rows.map(row => [row.outbox_id, row.company_id]))
+}

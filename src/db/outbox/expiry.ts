@@ -1,0 +1,47 @@
+import { type Queryable, run } from '../pool.ts'
+import { tellCompanies } from '../webhooks/enqueue.ts'
+
+/**
+ * Mail of paused companies, or while every provider is parked, is not claimed, so nobody else would notice that its time is
+ * over. Only ids older than a day are looked at: one pass over the ready table, in bites. What may have left already is in
+ * doubt again instead, and given up there: it must not look as if it had never been sent.
+ */
+export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'expire-waiting-emails',
+    `with late as materialized (
+       select o.outbox_id, o.company_id, o.test, o.priority, o.attempts, o.attempt_id, o.provider, o.started_at is not null as departed
+       from email_ready r
+       join email_outbox o on o.outbox_id = r.outbox_id
+       where r.outbox_id < uuid_v7_floor(now() - interval '23 hours') and o.expires_at <= now()
+         and o.status in ('PENDING', 'RETRY_SCHEDULED')
+       limit $1 for update of o skip locked
+     ), expired as (
+       update email_outbox o set status = 'EXPIRED', next_attempt_at = null, failed_at = now(), error_code = 'EXPIRED', provider_code = null,
+         error_category = 'TIMEOUT_ERROR', failure_reason = 'Not sent within 24 hours of its due time'
+       from late where o.outbox_id = late.outbox_id and not late.departed
+     ), doubted as (
+       update email_outbox o set status = 'UNKNOWN', next_attempt_at = null from late where o.outbox_id = late.outbox_id and late.departed
+     ), put_unknown as (
+       insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at)
+       select outbox_id, attempt_id, provider, 'PROVIDER_UNAVAILABLE', now() from late where late.departed
+       on conflict (outbox_id) do update set attempt_id = excluded.attempt_id, provider = excluded.provider, reason = excluded.reason,
+         since = now(), resolve_at = excluded.resolve_at
+     ), unready as (
+       delete from email_ready r using late
+       where r.company_id = late.company_id and r.priority = late.priority and r.outbox_id = late.outbox_id
+     ), put_recipients as (
+       update email_recipient_list r set status = 'EXPIRED' from late
+       where r.outbox_id = late.outbox_id and not r.suppressed and not late.departed
+     ), put_events as (
+       insert into email_event_log (outbox_id, event_id, type, metadata)
+       select outbox_id, uuid_v7_now(), 'EXPIRED', jsonb_build_object('attempts', attempts) from late where not late.departed
+       returning outbox_id, event_id
+     ), ${tellCompanies(`select late.company_id, late.test, late.outbox_id, v.event_id, 'email.expired' as type
+       from put_events v join late on late.outbox_id = v.outbox_id`)}
+     select count(*)::int as count from late`,
+    [limit],
+  )
+  return row!.count
+}

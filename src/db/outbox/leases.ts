@@ -1,0 +1,91 @@
+import { type Queryable, READY_AGAIN, run, WAITING_AND_DUE } from '../pool.ts'
+
+export async function renewLeases(db: Queryable, leaseIds: string[], leaseSeconds: number): Promise<void> {
+  await run(
+    db,
+    'renew-leases',
+    `update leases set expires_at = now() + $2 * interval '1 second' where lease_id = any($1)`,
+    [leaseIds, leaseSeconds],
+  )
+}
+
+export async function endLeases(db: Queryable, leaseIds: string[]): Promise<void> {
+  if (leaseIds.length > 0) await run(db, 'end-leases', `delete from leases where lease_id = any($1)`, [leaseIds])
+}
+
+export type Returned = { unstarted: number; unknown: number; undelivered: number }
+
+/**
+ * What dead workers had in hand. Not started: the attempt counts (content that crashes workers must end too) and it goes
+ * back into the line. Started, or to be asked about: the message may have left, so its outcome is unknown (again); a provider
+ * in $2 recognises the attempt, and is asked again at once. What was only dispatched goes back as it was.
+ * `all`: no worker can be alive (the only gateway just started).
+ */
+export async function returnExpiredLeases(
+  db: Queryable,
+  options: { all: boolean; recognising: string[]; graceSeconds: number },
+): Promise<Returned> {
+  const [row] = await run<Returned>(
+    db,
+    'return-expired-leases',
+    `with gone as materialized (
+       select lease_id, kind, outbox_ids from leases where $1 or expires_at < now() for update skip locked
+     ), ended as (
+       delete from leases l using gone where l.lease_id = gone.lease_id
+     ), had as materialized (
+       select distinct on (outbox_id) lease_id, kind, outbox_id,
+         (select s.lease_id is null from email_outbox s where s.outbox_id = t.outbox_id) as waited from (
+         select lease_id, kind, unnest(outbox_ids) as outbox_id from gone) t order by outbox_id, kind desc
+     ), open as materialized (
+       select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, had.kind,
+         o.lease_id is not null or (o.started_at is not null and had.kind = 'work') as started
+       from had join email_outbox o on o.outbox_id = had.outbox_id
+       -- Under any of them: delivered again, an e-mail was in two workers' hands, and one of them had started it.
+       where o.lease_id in (select lease_id from gone)
+         -- In line, it is in nobody's hands: settled or handed back under this lease. One that was settled while we waited for
+         -- its lock has its place in line by a commit that we do not see; it was no waiting one when we looked.
+         or (had.waited and ${WAITING_AND_DUE}
+           and not exists (select from email_ready r
+             where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
+           and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from gone)
+             and other.outbox_ids @> array[had.outbox_id]))
+       for update of o
+     ), lost as (
+       update email_outbox o set attempts = least(o.attempts + 1, o.max_attempts), status = 'RETRY_SCHEDULED'
+       from open where o.outbox_id = open.outbox_id and not open.started and open.kind = 'work'
+     ), unsure as (
+       update email_outbox o set status = 'UNKNOWN', lease_id = null from open where o.outbox_id = open.outbox_id and open.started
+     ), put_unknown as (
+       insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at)
+       select outbox_id, attempt_id, provider, 'WORKER_LOST',
+         now() + case when provider = any($2) then interval '0' else $3 * interval '1 second' end
+       from open where started
+       on conflict (outbox_id) do update set attempt_id = excluded.attempt_id, provider = excluded.provider, reason = excluded.reason,
+         since = now(), resolve_at = excluded.resolve_at
+     ), put_ready as (
+       insert into email_ready (company_id, priority, outbox_id)
+       select company_id, priority, outbox_id from open where not started ${READY_AGAIN}
+     ), put_events as (
+       insert into email_event_log (outbox_id, event_id, type, metadata)
+       select outbox_id, uuid_v7_now(1), 'UNKNOWN', jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
+         'errorMessage', 'The worker was lost after the message may have left', 'attempt', attempts, 'attemptId', attempt_id, 'provider', provider)
+       from open where started
+       union all
+       select outbox_id, uuid_v7_now(1), 'RECEIVED', jsonb_build_object('attempt', attempts + 1, 'requestId', request_id)
+       from open where not started and kind = 'work'
+       union all
+       select outbox_id, uuid_v7_now(2), 'RETRY_SCHEDULED', jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
+         'errorMessage', 'The worker was lost before it sent anything', 'willRetry', true, 'attempt', attempts + 1,
+         'nextAttemptNumber', attempts + 2, 'backoffDelay', 0)
+       from open where not started and kind = 'work'
+     ), put_counters as (
+       insert into counters as c (name, label, value)
+       select 'unknown_sends', 'WORKER_LOST', count(*) from open where started having count(*) > 0
+       on conflict (name, label) do update set value = c.value + excluded.value
+     )
+     select count(*) filter (where not started and kind = 'work')::int as unstarted, count(*) filter (where started)::int as unknown,
+       count(*) filter (where not started and kind = 'dispatch')::int as undelivered from open`,
+    [options.all, options.recognising, options.graceSeconds],
+  )
+  return row!
+}

@@ -1,0 +1,39 @@
+import type { EmailLocation } from '../../contracts/explain.ts'
+import { iso, type Queryable, run } from '../pool.ts'
+
+/**
+ * What the e-mail's own row does not tell: its place in line, whose hands it is in, what it waits for. Counting stops at a
+ * thousand: "more than 1000" is an answer too, and costs no more. `providers`: those in use.
+ */
+export async function findLocation(db: Queryable, outboxId: string, providers: string[]): Promise<EmailLocation> {
+  const [row] = await run<EmailLocation>(
+    db,
+    'find-location',
+    `with recursive ready as (
+       (select company_id from email_ready order by company_id limit 1)
+       union all
+       select (select n.company_id from email_ready n where n.company_id > ready.company_id order by n.company_id limit 1)
+       from ready where ready.company_id is not null
+     )
+     select (
+       select json_build_object('paused', c.paused_at is not null, 'pauseReason', c.pause_reason,
+         'companies', (select count(company_id) from ready),
+         'ahead', (select count(*) from (select from email_ready a where a.company_id = r.company_id
+           and (a.priority, a.outbox_id) < (r.priority, r.outbox_id) limit 1001) t))
+       from email_ready r join companies c using (company_id)
+       where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as standing, (
+       select json_build_object('kind', l.kind, 'holder', l.holder) from leases l
+       where l.outbox_ids @> array[o.outbox_id] order by l.kind desc limit 1) as "inFlight", (
+       select json_build_object('reason', u.reason, 'provider', u.provider, 'since', ${iso('u.since')}, 'resolveAt', ${iso('u.resolve_at')},
+         'onUnknown', o.on_unknown)
+       from unknown_sends u where u.outbox_id = o.outbox_id) as unknown, (
+       select json_agg(json_build_object('provider', p.name, 'since', ${iso('p.opened_at')}, 'code', p.reason_code, 'reason', p.reason,
+         'probeAt', ${iso('p.probe_at')}) order by array_position($2::text[], p.name))
+       from providers p where p.name = any($2) and p.state = 'open' and not o.test
+       having count(*) = cardinality($2::text[])) as parked,
+       not exists (select from email_content c where c.outbox_id = o.outbox_id and (c.html is not null or c.text is not null)) as "contentGone"
+     from email_outbox o where o.outbox_id = $1`,
+    [outboxId, providers],
+  )
+  return row ?? { standing: null, inFlight: null, unknown: null, parked: null, contentGone: false }
+}

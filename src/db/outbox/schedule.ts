@@ -1,0 +1,110 @@
+import { type Queryable, READY_AGAIN, run } from '../pool.ts'
+
+/**
+ * Scheduled and retrying mail whose time has come joins the ready. Answers how many; with none, nothing is written.
+ * From here on it is due by its row and not by the clock: were the clock set back (or Postgres moved to a machine that is a
+ * moment behind), a claim would take its doorbell away, find it not due, and nobody would come back to it.
+ */
+export async function readyDueEmails(db: Queryable, limit = 1000): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'ready-due-emails',
+    `with due as materialized (
+       select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at limit $1
+     ), locked as materialized (
+       select o.outbox_id from due join email_outbox o on o.outbox_id = due.outbox_id for update of o skip locked
+     ), moved as (
+       delete from email_scheduled s using due where s.due_at = due.due_at and s.outbox_id = due.outbox_id
+         and (due.outbox_id in (select outbox_id from locked)
+           or not exists (select from email_outbox o where o.outbox_id = due.outbox_id))
+       returning s.company_id, s.priority, s.outbox_id, s.due_at
+     ), cleared as (
+       update email_outbox o set next_attempt_at = null from moved
+       where o.outbox_id = moved.outbox_id and o.next_attempt_at = moved.due_at and o.status in ('PENDING', 'RETRY_SCHEDULED')
+     ), put as (
+       -- Once each: an e-mail that was started otherwise and is to be tried again is here twice, and would stop all of them.
+       insert into email_ready (company_id, priority, outbox_id) select distinct company_id, priority, outbox_id from moved
+       ${READY_AGAIN}
+     )
+     select count(*)::int as count from moved`,
+    [limit],
+  )
+  return row!.count
+}
+
+export type ChangeOutcome = 'done' | 'not-found' | 'too-late'
+
+/**
+ * Cancels what no worker has started on. The claim and this meet on the e-mail's row: one of them wins.
+ * With started_at, a worker died after the message may have left: too late as well.
+ */
+export async function cancelEmail(
+  db: Queryable,
+  outboxId: string,
+  companyId: string | null,
+  by: string,
+): Promise<ChangeOutcome> {
+  const rows = await run<{ cancelled: boolean }>(
+    db,
+    'cancel-email',
+    `with open as materialized (
+       select outbox_id, company_id, priority, next_attempt_at, status in ('PENDING', 'RETRY_SCHEDULED') and started_at is null as waiting
+       from email_outbox where outbox_id = $1 and ($2::uuid is null or company_id = $2) for update
+     ), cancelled as (
+       update email_outbox o set status = 'CANCELLED', next_attempt_at = null from open where open.waiting and o.outbox_id = $1
+     ), unready as (
+       delete from email_ready r using open
+       where open.waiting and r.company_id = open.company_id and r.priority = open.priority and r.outbox_id = $1
+     ), unscheduled as (
+       delete from email_scheduled s using open where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1
+     ), put_recipients as (
+       update email_recipient_list r set status = 'CANCELLED' from open where open.waiting and r.outbox_id = $1 and not r.suppressed
+     ), put_event as (
+       insert into email_event_log (outbox_id, event_id, type, metadata)
+       select outbox_id, uuid_v7_now(), 'CANCELLED', jsonb_build_object('cancelledBy', $3::text) from open where waiting
+     )
+     select waiting as cancelled from open`,
+    [outboxId, companyId, by],
+  )
+  return outcomeOf(rows[0]?.cancelled)
+}
+
+/** Moves what has not started to another time, and its place in line with it. */
+export async function rescheduleEmail(
+  db: Queryable,
+  outboxId: string,
+  companyId: string,
+  scheduledAt: string,
+): Promise<ChangeOutcome> {
+  const rows = await run<{ moved: boolean }>(
+    db,
+    'reschedule-email',
+    `with open as materialized (
+       select outbox_id, company_id, priority, next_attempt_at, status = 'PENDING' and attempts = 0 as waiting
+       from email_outbox where outbox_id = $1 and company_id = $2 for update
+     ), moved as (
+       update email_outbox o set scheduled_at = $3, next_attempt_at = case when $3 > now() then $3 end, expires_at = greatest($3, now()) + interval '24 hours'
+       from open where open.waiting and o.outbox_id = $1
+     ), unready as (
+       delete from email_ready r using open
+       where open.waiting and $3 > now() and r.company_id = open.company_id and r.priority = open.priority and r.outbox_id = $1
+     ), unscheduled as (
+       delete from email_scheduled s using open
+       where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1 and s.due_at <> $3
+     ), put_ready as (
+       insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from open
+       where waiting and $3 <= now() ${READY_AGAIN}
+     ), put_scheduled as (
+       insert into email_scheduled (due_at, outbox_id, company_id, priority) select $3, outbox_id, company_id, priority from open
+       where waiting and $3 > now() on conflict do nothing
+     )
+     select waiting as moved from open`,
+    [outboxId, companyId, scheduledAt],
+  )
+  return outcomeOf(rows[0]?.moved)
+}
+
+function outcomeOf(done: boolean | undefined): ChangeOutcome {
+  if (done === undefined) return 'not-found'
+  return done ? 'done' : 'too-late'
+}

@@ -1,0 +1,120 @@
+import { maskDeep, maskSensitive } from '../../contracts/masking.ts'
+import { SUPPRESSION_REASONS, type SuppressionReason, WORTH_PROLONGING_MS } from '../../contracts/suppression/rules.ts'
+import { uuidv7 } from '../../contracts/uuid.ts'
+import { iso, type Queryable, run } from '../pool.ts'
+
+export type SuppressionEntry = {
+  /** Null: the global list. */
+  companyId: string | null
+  emailHash: string
+  reason: SuppressionReason
+  /** From now; 0 is for ever. */
+  expiresInDays: number
+  /** Instead of the days, where an end was given. */
+  expiresAt?: string
+  /** Masked on its way in: what others say may quote an address. */
+  metadata: Record<string, unknown>
+  performedBy: string
+  justification?: string
+}
+
+/** added: it was not listed, or had expired. raised: a graver reason or a later end. */
+export type SuppressionOutcome = { emailHash: string; outcome: 'added' | 'raised' | 'unchanged' }
+
+export const isActive = (entry: string) => `(${entry}.expires_at is null or ${entry}.expires_at > now())`
+
+/** Whether an entry of the list, found by its address, keeps this company from writing to it: at the door and before the send alike. */
+export const blocks = (entry: string, company: string) =>
+  `(${entry}.company_id is null or ${entry}.company_id = ${company}) and ${isActive(entry)}`
+export const severity = (reason: string) =>
+  `array_position(array[${SUPPRESSION_REASONS.map(one => `'${one}'`).join(', ')}], ${reason})`
+/** Of `suppression_list s`, as its index has it. */
+export const END = `coalesce(s.expires_at, 'infinity'::timestamptz)`
+export const TODAY = `(now() at time zone 'UTC')::date`
+const endOf = (entry: string) => `coalesce(${entry}.expires_at, 'infinity')`
+
+/**
+ * List, audit and figures with one statement. Severity and end only rise (contracts/suppression.ts), judged against the row as it
+ * is once it is locked. An entry keeps its id for life, so the id tells a new one from one that was there.
+ * Rows are locked in the order of their hashes, the day's figures after them: two processes cannot wait for each other in a
+ * circle, as long as a transaction calls this once, and last.
+ */
+const ADD = `
+with input as materialized (
+  select x.i, x.id, x.company, x.hash, x.reason, x.actor, x.justification, x.metadata,
+    case when x.at is not null then x.at when x.days = 0 then 'infinity' else now() + x.days * interval '24 hours' end as until
+  from json_to_recordset($1::json) as x(i int, id uuid, company uuid, hash text, reason text, days int, at timestamptz,
+    actor text, justification text, metadata jsonb)
+), wanted as materialized (
+  select distinct on (hash, company) *, max(until) over (partition by hash, company) as ends
+  from input where until > now() order by hash, company, ${severity('reason')} desc, i
+), known as materialized (
+  select w.i, s.reason, s.expires_at, coalesce(s.expires_at <= now(), false) as expired from wanted w cross join lateral (
+    select l.reason, l.expires_at from suppression_list l
+    where l.email_hash = w.hash and l.company_id is not distinct from w.company for update) s
+), put as (
+  insert into suppression_list as s (id, company_id, email_hash, reason, expires_at, metadata)
+  select w.id, w.company, w.hash, w.reason, nullif(w.ends, 'infinity'), w.metadata from wanted w
+  -- Nothing is written before all that is there has been locked and read.
+  where (select count(*) from known) >= 0 order by w.hash, w.company
+  on conflict (email_hash, company_id) do update set
+    id = case when s.expires_at <= now() then excluded.id else s.id end,
+    added_at = case when s.expires_at <= now() then now() else s.added_at end,
+    reason = case when s.expires_at <= now() or ${severity('excluded.reason')} > ${severity('s.reason')} then excluded.reason else s.reason end,
+    expires_at = nullif(case when s.expires_at <= now() then ${endOf('excluded')} else greatest(${endOf('excluded')}, ${endOf('s')}) end, 'infinity'),
+    metadata = case when s.expires_at <= now() then excluded.metadata else s.metadata || excluded.metadata end,
+    updated_at = now()
+  where s.expires_at <= now() or ${severity('excluded.reason')} > ${severity('s.reason')}
+    or ${endOf('excluded')} > ${endOf('s')} + $2 * interval '1 millisecond'
+  returning s.id, s.company_id, s.email_hash, s.reason, s.expires_at
+), changed as materialized (
+  select w.*, p.reason as now_reason, p.expires_at as now_expires_at, p.id = w.id as added, k.reason as old_reason,
+    k.expires_at as old_expires_at, coalesce(k.expired, false) as was_expired
+  from put p join wanted w on w.hash = p.email_hash and w.company is not distinct from p.company_id left join known k on k.i = w.i
+), audited as (
+  insert into suppression_audit_log (company_id, email_hash, action, reason, performed_by, metadata)
+  select company, hash, 'EXPIRED', old_reason, 'system', jsonb_build_object('expiresAt', ${iso('old_expires_at')})
+  from changed where was_expired
+  union all
+  select company, hash, 'ADDED', reason, actor, metadata || jsonb_strip_nulls(jsonb_build_object(
+    'justification', justification, 'expiresAt', ${iso('now_expires_at')},
+    'previousReason', case when not added then old_reason end, 'previousExpiresAt', case when not added then ${iso('old_expires_at')} end))
+  from changed
+), counted as (
+  insert into suppression_daily as d (day, reason, added, raised, expired)
+  select ${TODAY}, reason, sum(added), sum(raised), sum(expired) from (
+    select now_reason as reason, added::int, (not added and now_reason is distinct from old_reason)::int as raised, 0 as expired from changed
+    union all
+    select old_reason, 0, 0, 1 from changed where was_expired) happened
+  group by reason order by reason
+  on conflict (day, reason) do update
+    set added = d.added + excluded.added, raised = d.raised + excluded.raised, expired = d.expired + excluded.expired
+)
+select i, added from changed`
+
+/** Some thousands at a time. Of an address that is named twice, the graver and the later count. */
+export async function addSuppressions(db: Queryable, entries: SuppressionEntry[]): Promise<SuppressionOutcome[]> {
+  if (entries.length === 0) return []
+  const rows = await run<{ i: number; added: boolean }>(db, 'add-suppressions', ADD, [
+    JSON.stringify(entries.map(entryRow)),
+    WORTH_PROLONGING_MS,
+  ])
+  const outcomes = entries.map(({ emailHash }): SuppressionOutcome => ({ emailHash, outcome: 'unchanged' }))
+  for (const { i, added } of rows) outcomes[i]!.outcome = added ? 'added' : 'raised'
+  return outcomes
+}
+
+function entryRow(entry: SuppressionEntry, i: number): object {
+  return {
+    i,
+    id: uuidv7(),
+    company: entry.companyId,
+    hash: entry.emailHash,
+    reason: entry.reason,
+    days: entry.expiresInDays,
+    at: entry.expiresAt,
+    actor: entry.performedBy,
+    justification: entry.justification && maskSensitive(entry.justification),
+    metadata: maskDeep(entry.metadata),
+  }
+}

@@ -1,0 +1,141 @@
+import type { AnyWebhookType } from '../../contracts/webhooks/events.ts'
+import { iso, type Queryable, run } from '../pool.ts'
+
+export type WebhookDelivery = {
+  id: string
+  type: AnyWebhookType
+  outboxId: string | null
+  sequence: number
+  status: 'waiting' | 'delivered' | 'failed'
+  attempts: number
+  createdAt: string
+  lastAttemptAt: string | null
+  nextAttemptAt: string | null
+  lastStatus: number | null
+  lastError: string | null
+  lastAnswer: string | null
+  lastDurationMs: number | null
+}
+
+const COLUMNS = `d.delivery_id as id, d.type, d.outbox_id as "outboxId", d.sequence::float8 as sequence, d.status, d.attempts,
+  ${iso('d.created_at')} as "createdAt", ${iso('d.last_attempt_at')} as "lastAttemptAt", ${iso('d.due_at')} as "nextAttemptAt",
+  d.last_status as "lastStatus", d.last_error as "lastError", d.last_answer as "lastAnswer", d.last_duration_ms as "lastDurationMs"`
+
+/** Newest first, older than `before`. */
+export async function listDeliveries(
+  db: Queryable,
+  endpointId: string,
+  { before, limit, status }: { before: string | null; limit: number; status: string | null },
+): Promise<WebhookDelivery[]> {
+  return run<WebhookDelivery>(
+    db,
+    'list-webhook-deliveries',
+    `select ${COLUMNS} from webhook_deliveries d
+     where d.endpoint_id = $1 and ($2::uuid is null or d.delivery_id < $2) and ($4::text is null or d.status = $4)
+     order by d.delivery_id desc limit $3`,
+    [endpointId, before, limit, status],
+  )
+}
+
+/** Sends it once more from its first attempt on, under the same id. One that waits is brought forward. */
+export async function replayDelivery(
+  db: Queryable,
+  endpointId: string,
+  deliveryId: string,
+): Promise<WebhookDelivery | null> {
+  const [row] = await run<WebhookDelivery>(
+    db,
+    'replay-webhook-delivery',
+    `with d as (
+       update webhook_deliveries d set status = 'waiting', attempts = 0, due_at = null
+       where d.endpoint_id = $1 and d.delivery_id = $2 returning *
+     ), put_ready as (
+       insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from d
+       on conflict (endpoint_id, sequence) do update set delivery_id = excluded.delivery_id
+     )
+     select ${COLUMNS} from d`,
+    [endpointId, deliveryId],
+  )
+  return row ?? null
+}
+
+/** To this endpoint alone, whatever it asked for. */
+export async function putTestDelivery(
+  db: Queryable,
+  to: { endpointId: string; companyId: string; deliveryId: string; data: object },
+): Promise<WebhookDelivery> {
+  const [row] = await run<WebhookDelivery>(
+    db,
+    'put-test-delivery',
+    `with d as (
+       insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, data)
+       values ($1, $2, $3, 'webhook.test', $4) returning *
+     ), put_ready as (
+       insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from d
+     )
+     select ${COLUMNS} from d`,
+    [to.endpointId, to.deliveryId, to.companyId, JSON.stringify(to.data)],
+  )
+  return row!
+}
+
+/** What waits for an endpoint that was disabled or removed has failed; enabled again, it can be replayed. */
+export async function failUndeliverable(db: Queryable, limit = 1000): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'fail-undeliverable',
+    `with lost as materialized (
+       select r.* from webhook_endpoints w cross join lateral (
+         select r.endpoint_id, r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = w.endpoint_id limit $1) r
+       where w.disabled_at is not null limit $1
+     ), failed as materialized (
+       select fail_webhook(endpoint_id, sequence, delivery_id) from lost
+     ), counted as (
+       insert into counters as c (name, label, value) select 'webhook_deliveries', 'failed', count(*) from failed having count(*) > 0
+       on conflict (name, label) do update set value = c.value + excluded.value
+     )
+     select count(*)::int as count from lost`,
+    [limit],
+  )
+  return row!.count
+}
+
+/** A week after it was enqueued. The id is ordered by time. Removed endpoints go with their last delivery. */
+export async function purgeOldDeliveries(db: Queryable, limit = 10_000): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'purge-old-deliveries',
+    `with old as materialized (
+       select d.endpoint_id, d.delivery_id from webhook_endpoints w cross join lateral (
+         select d.endpoint_id, d.delivery_id from webhook_deliveries d
+         where d.endpoint_id = w.endpoint_id and d.delivery_id < uuid_v7_floor(now() - interval '7 days') and d.status <> 'waiting'
+         limit $1) d
+       limit $1
+     ), purged as materialized (
+       select purge_webhook(endpoint_id, delivery_id) from old
+     ), removed as (
+       delete from webhook_endpoints w where w.disabled_reason = 'DELETED' and w.disabled_at < now() - interval '7 days'
+         and not exists (select from webhook_deliveries d where d.endpoint_id = w.endpoint_id)
+     )
+     select count(*)::int as count from purged`,
+    [limit],
+  )
+  return row!.count
+}
+
+export type WebhookBacklog = { waiting: number; oldestSeconds: number | null; disabled: number }
+
+/** Counting stops at a hundred thousand. */
+export async function readWebhookBacklog(db: Queryable): Promise<WebhookBacklog> {
+  const [row] = await run<WebhookBacklog>(
+    db,
+    'read-webhook-backlog',
+    `select (select count(*) from (select from webhook_ready limit 100000) r)::int
+         + (select count(*) from (select from webhook_deliveries where due_at is not null limit 100000) d)::int as waiting,
+       (select extract(epoch from now() - min(d.created_at))::float8 from (select * from webhook_ready limit 100000) r
+        join webhook_deliveries d on d.endpoint_id = r.endpoint_id and d.delivery_id = r.delivery_id) as "oldestSeconds",
+       (select count(*) from webhook_endpoints where disabled_reason in ('GONE', 'FAILING'))::int as disabled`,
+    [],
+  )
+  return row!
+}

@@ -1,0 +1,197 @@
+import type { Owner } from '../../contracts/api-key.ts'
+import type { WebhookEventType } from '../../contracts/webhooks/events.ts'
+import { iso, type Queryable, run } from '../pool.ts'
+
+export type DisabledReason = 'MANUAL' | 'GONE' | 'FAILING'
+
+export type WebhookEndpoint = {
+  id: string
+  /** Hears of test e-mails, and of no others. */
+  test: boolean
+  url: string
+  description: string | null
+  eventTypes: WebhookEventType[]
+  enabled: boolean
+  disabledAt: string | null
+  disabledReason: DisabledReason | null
+  failingSince: string | null
+  previousSecretUntil: string | null
+  createdAt: string
+  updatedAt: string
+}
+
+export const ENDPOINT_COLUMNS = `w.endpoint_id as id, w.test, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
+  ${iso('w.disabled_at')} as "disabledAt", w.disabled_reason as "disabledReason",
+  (select ${iso('s.failing_since')} from webhook_state s where s.endpoint_id = w.endpoint_id) as "failingSince",
+  case when w.previous_until > now() then ${iso('w.previous_until')} end as "previousSecretUntil",
+  ${iso('w.created_at')} as "createdAt", ${iso('w.updated_at')} as "updatedAt"`
+export const THERE = `w.disabled_reason is distinct from 'DELETED'`
+
+export type NewEndpoint = {
+  endpointId: string
+  owner: Owner
+  url: string
+  description: string | null
+  eventTypes: WebhookEventType[]
+  secretCipher: Buffer
+}
+
+/** Null when the company has `limit` of this mode already. Two at once are counted one after the other. */
+export async function insertEndpoint(db: Queryable, made: NewEndpoint, limit: number): Promise<WebhookEndpoint | null> {
+  const [row] = await run<WebhookEndpoint>(
+    db,
+    'insert-webhook-endpoint',
+    `with company as materialized (
+       select company_id from companies where company_id = $2 for update
+     ), w as (
+       insert into webhook_endpoints (endpoint_id, company_id, url, description, event_types, secret_cipher, test)
+       select $1, company.company_id, $3, $4, $5, $6, $8 from company
+       where webhook_endpoint_count(company.company_id, $8) < $7
+       returning *
+     ), put_state as (
+       insert into webhook_state (endpoint_id) select endpoint_id from w
+     )
+     select ${ENDPOINT_COLUMNS} from w`,
+    [
+      made.endpointId,
+      made.owner.companyId,
+      made.url,
+      made.description,
+      made.eventTypes,
+      made.secretCipher,
+      limit,
+      made.owner.test,
+    ],
+  )
+  return row ?? null
+}
+
+export async function listEndpoints(db: Queryable, { companyId, test }: Owner): Promise<WebhookEndpoint[]> {
+  return run<WebhookEndpoint>(
+    db,
+    'list-webhook-endpoints',
+    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.test = $2 and ${THERE} order by w.endpoint_id`,
+    [companyId, test],
+  )
+}
+
+export async function findEndpoint(
+  db: Queryable,
+  { companyId, test }: Owner,
+  endpointId: string,
+): Promise<WebhookEndpoint | null> {
+  const [row] = await run<WebhookEndpoint>(
+    db,
+    'find-webhook-endpoint',
+    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${THERE}`,
+    [companyId, endpointId, test],
+  )
+  return row ?? null
+}
+
+export type EndpointChange = {
+  url?: string | undefined
+  description?: string | null | undefined
+  eventTypes?: WebhookEventType[] | undefined
+  enabled?: boolean | undefined
+}
+
+/** What is not named stays. Enabled again, or at another address, it starts with a clean record. */
+export async function updateEndpoint(
+  db: Queryable,
+  owner: Owner,
+  endpointId: string,
+  { url, description, eventTypes, enabled }: EndpointChange,
+): Promise<WebhookEndpoint | null> {
+  await run(
+    db,
+    'update-webhook-endpoint',
+    `with w as (
+       update webhook_endpoints w set url = coalesce($3, w.url), event_types = coalesce($4, w.event_types),
+         description = case when $5 then $6 else w.description end,
+         disabled_at = case $7::boolean when true then null when false then coalesce(w.disabled_at, now()) else w.disabled_at end,
+         disabled_reason = case $7::boolean when true then null when false then coalesce(w.disabled_reason, 'MANUAL') else w.disabled_reason end,
+         updated_at = now()
+       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $8 and ${THERE} returning w.endpoint_id
+     )
+     update webhook_state s set failures = 0, failing_since = null, resume_at = '-infinity' from w
+     where s.endpoint_id = w.endpoint_id and ($7 or $3 is not null)`,
+    [
+      owner.companyId,
+      endpointId,
+      url ?? null,
+      eventTypes ?? null,
+      description !== undefined,
+      description ?? null,
+      enabled ?? null,
+      owner.test,
+    ],
+  )
+  return findEndpoint(db, owner, endpointId)
+}
+
+/** It gets nothing more; its deliveries can be read no longer and are purged in their time. */
+export async function deleteEndpoint(db: Queryable, { companyId, test }: Owner, endpointId: string): Promise<boolean> {
+  const rows = await run(
+    db,
+    'delete-webhook-endpoint',
+    `update webhook_endpoints w set disabled_at = coalesce(w.disabled_at, now()), disabled_reason = 'DELETED', updated_at = now()
+     where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${THERE} returning 1`,
+    [companyId, endpointId, test],
+  )
+  return rows.length > 0
+}
+
+/** The old one signs as well for a day; one that was still valid from before is forgotten. */
+export async function rotateSecret(
+  db: Queryable,
+  { companyId, test }: Owner,
+  endpointId: string,
+  secretCipher: Buffer,
+  overlapHours: number,
+): Promise<WebhookEndpoint | null> {
+  const [row] = await run<WebhookEndpoint>(
+    db,
+    'rotate-webhook-secret',
+    `with w as (
+       update webhook_endpoints w set previous_cipher = w.secret_cipher, previous_until = now() + $4 * interval '1 hour',
+         secret_cipher = $3, updated_at = now()
+       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $5 and ${THERE} returning *
+     )
+     select ${ENDPOINT_COLUMNS} from w`,
+    [companyId, endpointId, secretCipher, overlapHours, test],
+  )
+  return row ?? null
+}
+
+export type DisabledEndpoint = { endpointId: string; companyId: string; url: string }
+
+/** Not again when it is disabled already: each time is told once. */
+export async function disableEndpoint(
+  db: Queryable,
+  endpointId: string,
+  reason: Exclude<DisabledReason, 'MANUAL'>,
+): Promise<DisabledEndpoint | null> {
+  const [row] = await run<DisabledEndpoint>(
+    db,
+    'disable-webhook-endpoint',
+    `with disabled as (
+       update webhook_endpoints set disabled_at = now(), disabled_reason = $2, updated_at = now()
+       where endpoint_id = $1 and disabled_at is null returning endpoint_id, company_id, url, test
+     ), put_notices as (
+       insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, data)
+       select w.endpoint_id, uuid_v7_now(), w.company_id, 'webhook.disabled',
+         jsonb_build_object('webhookId', d.endpoint_id, 'url', d.url, 'reason', $2::text)
+       from disabled d join webhook_endpoints w on w.company_id = d.company_id and w.test = d.test and w.disabled_at is null and w.endpoint_id <> d.endpoint_id
+       returning endpoint_id, sequence, delivery_id
+     ), put_ready as (
+       insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from put_notices
+     ), counted as (
+       insert into counters as c (name, label, value) select 'webhook_endpoints_disabled', $2, 1 from disabled
+       on conflict (name, label) do update set value = c.value + 1
+     )
+     select endpoint_id as "endpointId", company_id as "companyId", url from disabled`,
+    [endpointId, reason],
+  )
+  return row ?? null
+}

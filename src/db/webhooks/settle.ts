@@ -1,0 +1,57 @@
+import { type Queryable, run } from '../pool.ts'
+
+export type WebhookSettlement = {
+  endpointId: string
+  deliveryId: string
+  /** Attempts before this one: a report about an attempt that somebody else repeated changes nothing. */
+  attempts: number
+  outcome: 'delivered' | 'retry' | 'failed'
+  retryDelayMs: number | null
+  /** What was sent, kept for the retries. */
+  body: string | null
+  status: number | null
+  error: string | null
+  answer: string
+  durationMs: number
+}
+
+export type EndpointReport = {
+  endpointId: string
+  /** In a row; 0 when it took the last one. */
+  failures: number
+  /** How long it is left alone. */
+  pauseMs: number
+}
+
+/** Answers the endpoints that have done nothing but fail for `disableAfter`, as Postgres writes an interval. */
+export async function settleDeliveries(
+  db: Queryable,
+  settlements: WebhookSettlement[],
+  reports: EndpointReport[],
+  disableAfter: string,
+): Promise<string[]> {
+  const rows = await run<{ endpoint_id: string; over: boolean | null }>(db, 'settle-deliveries', SETTLE, [
+    JSON.stringify(settlements),
+    JSON.stringify(reports),
+    disableAfter,
+  ])
+  return rows.filter(row => row.over).map(row => row.endpoint_id)
+}
+
+const SETTLE = `
+with settled as materialized (
+  select settle_webhook(i."endpointId", i."deliveryId", i.attempts, i.outcome, i."retryDelayMs", i.body, i.status, i.error, i.answer,
+    i."durationMs") as outcome
+  from json_to_recordset($1::json) as i("endpointId" uuid, "deliveryId" uuid, attempts smallint, outcome text,
+    "retryDelayMs" float8, body text, status smallint, error text, answer text, "durationMs" int)
+), counted as (
+  insert into counters as c (name, label, value) select 'webhook_deliveries', outcome, count(*) from settled where outcome is not null
+  group by outcome order by outcome
+  on conflict (name, label) do update set value = c.value + excluded.value
+)
+update webhook_state s set failures = r.failures,
+  failing_since = case when r.failures > 0 then coalesce(s.failing_since, now()) end,
+  resume_at = now() + r."pauseMs" * interval '1 millisecond'
+from json_to_recordset($2::json) as r("endpointId" uuid, failures int, "pauseMs" float8)
+where s.endpoint_id = r."endpointId" and (r.failures > 0 or s.failures > 0)
+returning s.endpoint_id, s.failing_since <= now() - $3::interval as over`

@@ -1,0 +1,291 @@
+import { hashEmail } from '../contracts/hashing.ts'
+import type { RetryPolicyName } from '../contracts/retry.ts'
+import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load.ts'
+import type { Settlement } from '../db/outbox/settle.ts'
+import type { AttemptStart } from '../db/outbox/start.ts'
+import type { OutgoingMessage, Provider, SendResult } from '../providers/provider.ts'
+import type { Semaphore } from '../runtime/semaphore.ts'
+import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
+import type { AttemptLog } from '../sending/attempt-log.ts'
+import type { HtmlChecker } from '../sending/html-check.ts'
+import type { UnderLease } from '../sending/lane.ts'
+import { attemptOf, type Outcome, outcomeOf, toSettlement } from '../sending/outcome.ts'
+import { toMessage } from '../sending/outgoing-message.ts'
+import type { ReportsOfSend } from '../sending/synchronous-events.ts'
+import { type Invalid, type LinkSchemesOf, validateEmail } from '../sending/validate-email.ts'
+
+/** After a wait as long as this for its turn, it is looked again whether a recipient was suppressed meanwhile. */
+const LOOK_AGAIN_MS = 1_000
+
+export type AttemptDeps = {
+  starts: { add(start: AttemptStart): Promise<boolean> }
+  settlements: { add(settlement: Settlement): Promise<boolean> }
+  returnsToReady: { add(outboxId: string): Promise<unknown> }
+  /** null: every provider that could take it is parked. */
+  route: (email: EmailToSend) => Provider | null | Promise<Provider | null>
+  /** What an answer says about the provider; callMs: how long ago the call began. */
+  report: (provider: Provider, result: SendResult, callMs: number) => void
+  /** Bounds those that have started and have no answer yet; closed when the process is to stop. */
+  semaphore: Semaphore
+  /** Bounds the calls. */
+  hands: Pick<Semaphore, 'tryEnter' | 'enter' | 'leave'>
+  /**
+   * Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`; false: not in the time
+   * that is worth waiting. null: it has room.
+   */
+  pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<boolean> | null
+  /** Whether somebody it would go to was put on the suppression list since it was read. */
+  suppressedMeanwhile: (email: EmailToSend) => Promise<boolean>
+  attachments: (outboxId: string) => Promise<Attachment[]>
+  /** Bounds the bytes of attachments that are in memory at once. */
+  attachmentMemory: Pick<WeightedSemaphore, 'spend'>
+  html: HtmlChecker
+  linkSchemesOf: LinkSchemesOf
+  /** Stores what the provider said about single recipients; answers how to have it looked at. */
+  keepReports: (sent: ReportsOfSend) => Promise<() => void>
+  graceSeconds: number
+  /** Where neither the company nor the request chose one. */
+  retryPolicy: RetryPolicyName
+  /** Ends a call that begins now when it takes too long. */
+  limit: () => AbortSignal
+  random: () => number
+  nowMs: () => number
+  log: AttemptLog
+}
+
+/** An e-mail in hand; content is null when it has ended, or is in another's hands, by now. */
+export type EmailUnderLease = UnderLease<EmailToSend | null>
+
+type Prepared = { email: EmailToSend; provider: Provider; message: OutgoingMessage; leftOut: RecipientToSend[] }
+
+/**
+ * Step 3 of the line: validate → SENT_ATTEMPT → provider → settle. RECEIVED is written with SENT_ATTEMPT, or with the refusal.
+ * What can be said at once is said without a promise: for nearly every e-mail only three things are waited for.
+ */
+export function attemptEmail(hand: EmailUnderLease, deps: AttemptDeps): Promise<void> {
+  const startedMs = deps.nowMs()
+  const email = hand.content
+  if (!email) return Promise.resolve(deps.log.elsewhere(hand))
+  const goOn = (unfit: Outcome | null) => {
+    if (unfit) return refuse(hand, email, unfit, startedMs, deps)
+    if (email.files === 0) return send(hand, email, startedMs, deps)
+    return deps.attachmentMemory.spend(email.fileBytes, () => send(hand, email, startedMs, deps))
+  }
+  const finding = findUnfit(email, hand.companyId, deps)
+  return finding instanceof Promise ? finding.then(goOn) : goOn(finding)
+}
+
+/**
+ * Some start before a hand is free to call, so that many share a commit. Lost in between, an e-mail is in doubt for nothing: where
+ * doubt means that it is held, the hand comes first. All in one function: one for each step that is waited for cost a tenth of an attempt more.
+ */
+async function send(hand: EmailUnderLease, email: EmailToSend, startedMs: number, deps: AttemptDeps): Promise<void> {
+  const { semaphore, hands } = deps
+  if (semaphore.closed) return returnToReady(hand, deps)
+  const preparing = prepare(email, deps)
+  const prepared = preparing instanceof Promise ? await preparing : preparing
+  if (!prepared && email.resumed)
+    return refuse(hand, email, { kind: 'unasked', provider: email.resumed.provider }, startedMs, deps)
+  if (!prepared || !(semaphore.tryEnter() || (await semaphore.enter()))) return returnToReady(hand, deps)
+
+  const { provider, message } = prepared
+  let result: SendResult | null = null
+  let calls = false
+  try {
+    if (email.onUnknown === 'hold') calls = hands.tryEnter() || (await hands.enter())
+    if (isOurs(await start(hand, prepared, deps), hand, deps)) {
+      calls ||= hands.tryEnter() || (await hands.enter())
+      const calledMs = deps.nowMs()
+      result = await provider.send(message, deps.limit())
+      deps.report(provider, result, deps.nowMs() - calledMs)
+    }
+  } finally {
+    if (calls) hands.leave()
+    semaphore.leave()
+    hand.release()
+  }
+  if (!result) return
+
+  // Before it is settled: a worker that is lost in between must not take with it what only it has heard.
+  const look =
+    result.kind === 'sent' && result.events.length > 0
+      ? await deps.keepReports({ provider: provider.name, message, messageId: result.messageId, events: result.events })
+      : null
+  const { outcome, facts, settlement } = endOf(hand, prepared, result, startedMs, deps)
+  if (await deps.settlements.add(settlement)) deps.log.settled(email, provider.name, outcome, facts)
+  else await answerLate(hand, settlement, message.attemptId, deps)
+  look?.()
+}
+
+/** What ends the e-mail without a call. */
+function findUnfit(email: EmailToSend, companyId: string, deps: AttemptDeps): Outcome | null | Promise<Outcome | null> {
+  // It may have left already: the provider must be asked, whatever the clock and the rules say by now.
+  if (email.resumed) return null
+  if (email.expired) return { kind: 'expired' }
+  if (email.attempts >= email.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: CRASHES }
+  if (email.recipients.some(one => one.suppressed)) {
+    const to = email.recipients.filter(one => one.kind === 'to')
+    if (to.length > 0 && to.every(one => one.suppressed))
+      return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
+  }
+  const invalid = validateEmail(email, companyId, deps.html, deps.linkSchemesOf)
+  return invalid instanceof Promise ? invalid.then(failed) : failed(invalid)
+}
+
+const failed = (invalid: Invalid | null): Outcome | null => invalid && { kind: 'dead', status: 'FAILED', ...invalid }
+
+const CRASHES = {
+  code: 'ATTEMPTS_EXHAUSTED',
+  category: 'PERMANENT_ERROR',
+  message: 'Every attempt ended with the worker: it was stopped or crashed while working on this e-mail',
+}
+
+async function refuse(
+  hand: EmailUnderLease,
+  email: EmailToSend,
+  outcome: Outcome,
+  startedMs: number,
+  deps: AttemptDeps,
+) {
+  const facts = {
+    outboxId: hand.outboxId,
+    guard: { leaseId: hand.leaseId, waiting: true as const },
+    requestId: email.requestId,
+    // No attempt is made of what expires.
+    attempt: outcome.kind === 'expired' ? email.attempts : Math.min(email.attempts + 1, email.maxAttempts),
+    before: email.attempts,
+    maxAttempts: email.maxAttempts,
+    durationMs: Math.round(deps.nowMs() - startedMs),
+  }
+  if (await deps.settlements.add(toSettlement(outcome, facts))) deps.log.settled(email, null, outcome, facts)
+  else deps.log.elsewhere(hand)
+}
+
+/** Everything that can take time or break comes before SENT_ATTEMPT: a worker lost here has sent nothing. */
+function prepare(email: EmailToSend, deps: AttemptDeps): Prepared | null | Promise<Prepared | null> {
+  const provider = deps.route(email)
+  const makesText = email.text === null && deps.html.takesTime(email.html!)
+  if (provider instanceof Promise || makesText || email.files > 0)
+    return prepareInTime(email, provider, makesText, deps)
+  return provider && preparedWith(email, provider, email.text, [])
+}
+
+async function prepareInTime(
+  email: EmailToSend,
+  routed: ReturnType<AttemptDeps['route']>,
+  makesText: boolean,
+  deps: AttemptDeps,
+): Promise<Prepared | null> {
+  const provider = await routed
+  if (!provider) return null
+  const text = makesText ? await deps.html.textOf(email.html!, email.companyId) : email.text
+  const attachments = email.files > 0 ? await deps.attachments(email.outboxId) : []
+  return preparedWith(email, provider, text, attachments)
+}
+
+function preparedWith(
+  email: EmailToSend,
+  provider: Provider,
+  text: string | null,
+  attachments: Attachment[],
+): Prepared {
+  // The provider recognises an attempt by its body, too: asked about again, it is the same one.
+  const leftOut = email.resumed ? [] : email.recipients.filter(one => one.suppressed)
+  return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
+}
+
+function isOurs(started: boolean | null, hand: EmailUnderLease, deps: AttemptDeps): boolean {
+  if (started === false) deps.log.elsewhere(hand)
+  return started === true
+}
+
+/** SENT_ATTEMPT, when the provider's rate has room. false: somebody else's by now. null: handed back. */
+function start(hand: EmailUnderLease, prepared: Prepared, deps: AttemptDeps): Promise<boolean | null> {
+  const { message, provider } = prepared
+  const recipients = message.to.length + message.cc.length + message.bcc.length
+  const sinceMs = deps.nowMs()
+  const turn = deps.semaphore.closed ? null : deps.pace(provider, recipients, deps.semaphore.sleep)
+  return turn || deps.semaphore.closed
+    ? startInTurn(hand, prepared, turn, sinceMs, deps)
+    : startNow(hand, prepared, deps)
+}
+
+function startNow(hand: EmailUnderLease, { email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
+  return deps.starts.add({
+    outboxId: hand.outboxId,
+    leaseId: hand.leaseId,
+    attemptId: message.attemptId,
+    provider: provider.name,
+    attempt: attemptOf(email),
+    before: email.attempts,
+  })
+}
+
+/** At a low rate the turn may be minutes away: who is told to stop does not wait for it, and a recipient may be suppressed by then. */
+async function startInTurn(
+  hand: EmailUnderLease,
+  prepared: Prepared,
+  turn: Promise<boolean> | null,
+  sinceMs: number,
+  deps: AttemptDeps,
+): Promise<boolean | null> {
+  const { email } = prepared
+  const hasPlace = (await turn) ?? true
+  const waitedLong = deps.nowMs() - sinceMs > LOOK_AGAIN_MS
+  const isWanted =
+    hasPlace && !deps.semaphore.closed && (!waitedLong || email.resumed || !(await deps.suppressedMeanwhile(email)))
+  if (isWanted) return startNow(hand, prepared, deps)
+  await returnToReady(hand, deps)
+  return null
+}
+
+function endOf(
+  hand: EmailUnderLease,
+  { email, provider, message, leftOut }: Prepared,
+  result: SendResult,
+  startedMs: number,
+  deps: AttemptDeps,
+) {
+  const outcome = outcomeOf(result, email, provider, deps)
+  // As one literal: spread into one another, the parts cost a quarter of an attempt.
+  const facts = {
+    outboxId: hand.outboxId,
+    guard: { leaseId: hand.leaseId },
+    requestId: email.requestId,
+    attempt: attemptOf(email),
+    before: email.attempts,
+    maxAttempts: email.maxAttempts,
+    durationMs: Math.round(deps.nowMs() - startedMs),
+    resumed: email.resumed !== null,
+    attemptId: message.attemptId,
+    provider: provider.name,
+    leftOut: leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
+  }
+  return { outcome, facts, settlement: toSettlement(outcome, facts) }
+}
+
+/**
+ * The lease was lost while the provider was busy. Where the outcome counts as unknown by now, this answer is the evidence.
+ * Otherwise the provider's own event came first, or the e-mail went on without us, and it stays so.
+ */
+async function answerLate(
+  hand: EmailUnderLease,
+  settlement: Settlement,
+  attemptId: string,
+  deps: AttemptDeps,
+): Promise<void> {
+  // No answer either: the doubt stays what it is.
+  if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(hand)
+  const late = await deps.settlements.add({
+    ...settlement,
+    guard: { unknownAttemptId: attemptId },
+    events: [{ type: 'RESOLVED', metadata: { by: 'late-answer', attemptId } }, ...settlement.events],
+    count: ['unknown_resolved', 'late-answer'],
+  })
+  if (late) return deps.log.late(hand, settlement.status)
+  deps.log.leaseLost(hand)
+}
+
+async function returnToReady(hand: EmailUnderLease, deps: AttemptDeps): Promise<void> {
+  await deps.returnsToReady.add(hand.outboxId)
+}

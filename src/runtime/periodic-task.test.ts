@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { periodically } from './periodic-task.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test('a task that takes longer than its interval is not started a second time', async () => {
+  let running = 0
+  let runs = 0
+  let finish = () => {}
+  const stop = periodically(
+    1_000,
+    async () => {
+      runs++
+      expect(++running).toBe(1)
+      await new Promise<void>(resolve => (finish = resolve))
+      running--
+    },
+    () => {},
+  )
+  await vi.advanceTimersByTimeAsync(38_000)
+  expect(runs).toBe(1)
+  finish()
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(runs).toBe(2)
+  stop()
+})
+
+test('a task that fails is reported and runs again', async () => {
+  const errors: unknown[] = []
+  const stop = periodically(
+    1_000,
+    () => Promise.reject(new Error('no')),
+    error => void errors.push(error),
+  )
+  await vi.advanceTimersByTimeAsync(2_000)
+  stop()
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(errors).toHaveLength(2)
+})

@@ -1,0 +1,71 @@
+import { ThroughputMeter } from './throughput-meter.ts'
+
+/** Lets so many in at once, in the order they came. Closed, it lets nobody in and tells those who wait. */
+export class Semaphore {
+  readonly #slots: number
+  readonly #aheadMs: number
+  readonly #pace = new ThroughputMeter()
+  #inside = 0
+  #closed = false
+  readonly #waiting: ((entered: boolean) => void)[] = []
+  readonly #sleepers = new Set<() => void>()
+
+  /** aheadMs: beside those, as many as leave in this time, and no more than three times as many. */
+  constructor(slots: number, aheadMs = 0) {
+    this.#slots = slots
+    this.#aheadMs = aheadMs
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Enters if there is room at once. */
+  tryEnter(): boolean {
+    if (this.#inside === 0) this.#pace.begin()
+    if (this.#closed || this.#waiting.length > 0 || this.#inside >= this.#room()) return false
+    this.#inside++
+    return true
+  }
+
+  /** false: closed, and nothing was entered. */
+  enter(): Promise<boolean> | boolean {
+    if (this.#closed) return false
+    return this.tryEnter() || new Promise(resolve => void this.#waiting.push(resolve))
+  }
+
+  leave(): void {
+    this.#inside--
+    this.#pace.count()
+    const room = this.#room()
+    while (this.#waiting.length > 0 && this.#inside < room) {
+      this.#inside++
+      this.#waiting.shift()!(true)
+    }
+  }
+
+  #room(): number {
+    if (this.#aheadMs === 0) return this.#slots
+    return this.#slots + Math.min(3 * this.#slots, Math.floor(this.#pace.perMs() * this.#aheadMs))
+  }
+
+  /** So long, or until it is closed. */
+  readonly sleep = (ms: number): Promise<void> => {
+    if (this.#closed) return Promise.resolve()
+    return new Promise(resolve => {
+      const wake = () => {
+        clearTimeout(timer)
+        this.#sleepers.delete(wake)
+        resolve()
+      }
+      const timer = setTimeout(wake, ms)
+      this.#sleepers.add(wake)
+    })
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const wake of this.#sleepers) wake()
+    for (const turnAway of this.#waiting.splice(0)) turnAway(false)
+  }
+}

@@ -1,0 +1,131 @@
+import { Worker } from 'node:worker_threads'
+import { htmlProof } from '../contracts/html/proof.ts'
+import { checkHtml, type HtmlAllowances, type HtmlProblem } from '../contracts/html/rules.ts'
+import { textFromHtml } from '../contracts/html/to-text.ts'
+import { TurnQueue } from '../runtime/turn-queue.ts'
+
+/** Up to here parsing costs less than a millisecond; above, the event loop belongs to the other callers. */
+const INLINE_CHARS = 8 * 1024
+const DEADLINE_MS = 5_000
+/** Of one company. 512 KB take some 40 ms, so the last one waits for a few seconds. */
+const MOST_WAITING = 64
+/** The compiled worker, from src/ (tests) and from dist/ alike. */
+const WORKER = new URL('../../dist/sending/html-worker.js', import.meta.url)
+
+const TOO_SLOW: HtmlProblem = { code: 'HTML_TOO_COMPLEX', message: 'takes too long to parse; simplify its structure' }
+
+/** What the thread answers; the part that was asked for. */
+type Answer = { problems?: HtmlProblem[]; text?: string }
+const GIVEN_UP: Answer = { problems: [TOO_SLOW], text: '' }
+
+type Job = {
+  id: number
+  html: string
+  allowances: HtmlAllowances
+  task: keyof Answer
+  resolve: (answer: Answer) => void
+  deadline?: NodeJS.Timeout
+}
+
+/** Applies the HTML rules and makes text of HTML: small bodies at once, large ones one at a time in a thread of their own, companies in turn. */
+export class HtmlChecker {
+  #worker: Worker | null = null
+  #running: Job | null = null
+  readonly #waiting = new TurnQueue<Job>()
+  #lastId = 0
+  readonly #proofKey: string
+  readonly #startThread: () => Worker
+
+  constructor(proofKey: string, startThread = startHtmlThread) {
+    this.#proofKey = proofKey
+    this.#startThread = startThread
+  }
+
+  /** For HTML that was checked and is clean. */
+  prove(html: string): string {
+    return htmlProof(html, this.#proofKey)
+  }
+
+  /** Checked when it was accepted, and the same since; an e-mail that came by another door, or from an older version, is not. */
+  isProven(html: string, proof: string | null): boolean {
+    return proof !== null && proof === this.prove(html)
+  }
+
+  check(html: string, companyId: string, allowances: HtmlAllowances = {}): HtmlProblem[] | Promise<HtmlProblem[]> {
+    if (!this.takesTime(html)) return checkHtml(html, allowances)
+    return this.#ask('problems', html, companyId, allowances).then(answer => answer.problems!)
+  }
+
+  /** Too much to be parsed in passing. */
+  takesTime(html: string): boolean {
+    return html.length > INLINE_CHARS
+  }
+
+  /** So much of this company waits that more is to come later. What has been accepted is not asked this. */
+  isFull(companyId: string): boolean {
+    return this.#waiting.waiting(companyId) >= MOST_WAITING
+  }
+
+  async textOf(html: string, companyId: string): Promise<string> {
+    return this.takesTime(html) ? (await this.#ask('text', html, companyId)).text! : textFromHtml(html)
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker
+    this.#worker = null
+    await worker?.terminate()
+  }
+
+  #ask(task: Job['task'], html: string, companyId: string, allowances: HtmlAllowances = {}): Promise<Answer> {
+    return new Promise(resolve => {
+      this.#waiting.push(companyId, { id: ++this.#lastId, html, allowances, task, resolve })
+      this.#next()
+    })
+  }
+
+  #next(): void {
+    if (this.#running) return
+    const job = this.#waiting.shift()
+    if (!job) return
+    this.#running = job
+    job.deadline = setTimeout(() => this.#giveUp(job), DEADLINE_MS)
+    this.#thread().postMessage({ id: job.id, html: job.html, allowances: job.allowances, task: job.task })
+  }
+
+  #finish(id: number, answer: Answer): void {
+    const job = this.#running
+    if (job?.id !== id) return
+    clearTimeout(job.deadline)
+    this.#running = null
+    job.resolve(answer)
+    this.#next()
+  }
+
+  #lost(worker: Worker): void {
+    if (this.#worker !== worker) return
+    this.#worker = null
+    if (this.#running) this.#giveUp(this.#running)
+  }
+
+  /** A thread that hangs or died is replaced; the content that did it is refused. */
+  #giveUp(job: Job): void {
+    void this.#worker?.terminate()
+    this.#worker = null
+    this.#finish(job.id, GIVEN_UP)
+  }
+
+  #thread(): Worker {
+    if (this.#worker) return this.#worker
+    const worker = this.#startThread()
+    worker.unref()
+    worker.on('message', ({ id, ...answer }) => this.#finish(id, answer))
+    // An error is followed by an exit; whichever comes first counts.
+    for (const end of ['error', 'exit'] as const) worker.on(end, () => this.#lost(worker))
+    this.#worker = worker
+    return worker
+  }
+}
+
+function startHtmlThread(): Worker {
+  return new Worker(WORKER, { resourceLimits: { maxOldGenerationSizeMb: 512 } })
+}

@@ -1,0 +1,78 @@
+import { decideUnknown, type UnknownDecision } from '../contracts/unknown.ts'
+import { type Settlement, settleAttempts } from '../db/outbox/settle.ts'
+import {
+  forgetResolvedSends,
+  holdUnknownSends,
+  listDueUnknownSends,
+  type UnknownSend,
+} from '../db/outbox/unknown-sends.ts'
+import type { Queryable } from '../db/pool.ts'
+
+const NOBODY_KNOWS = {
+  code: 'SEND_OUTCOME_UNKNOWN',
+  category: 'TIMEOUT_ERROR',
+  message:
+    'Whether the provider took the message was never learnt: the connection or the worker was lost after it had left',
+}
+
+/** Sends whose outcome nobody could tell in time: each is asked again, sent again, held, or given up, as its policy wants. */
+export async function resolveUnknownSends(db: Queryable, recognising: string[]): Promise<number> {
+  const due = await listDueUnknownSends(db)
+  const decided = due.map(send => ({
+    send,
+    decision: decideUnknown({ ...send, recognised: recognising.includes(send.provider) }),
+  }))
+  const held = decided.filter(one => one.decision.kind === 'hold')
+  await holdUnknownSends(
+    db,
+    held.map(one => one.send.outboxId),
+  )
+  const moved = decided.flatMap(({ send, decision }) => toSettlement(send, decision) ?? [])
+  if (moved.length > 0) await settleAttempts(db, moved)
+  await forgetResolvedSends(db)
+  return moved.length
+}
+
+function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement | null {
+  const { outboxId, attemptId, attempts } = send
+  const base = { outboxId, guard: { unknownAttemptId: attemptId }, attempts }
+  const resolved = (by: string) => ({
+    type: 'RESOLVED' as const,
+    metadata: { by, attemptId, attempt: attempts },
+  })
+  switch (decision.kind) {
+    case 'hold':
+      return null
+    case 'ask-again':
+      // RESOLVED is written when the provider has answered.
+      return { ...base, status: 'PENDING', sameAttempt: true, events: [] }
+    case 'resend':
+      return {
+        ...base,
+        status: 'PENDING',
+        events: [resolved('policy-resend')],
+        count: ['unknown_resolved', 'policy-resend'],
+      }
+    case 'give-up': {
+      const { code, message } = NOBODY_KNOWS
+      const metadata = {
+        errorCode: code,
+        errorCategory: NOBODY_KNOWS.category,
+        errorMessage: message,
+        attempt: attempts,
+      }
+      return {
+        ...base,
+        status: decision.status,
+        error: NOBODY_KNOWS,
+        events: [
+          resolved('given-up'),
+          { type: 'FAILED', metadata: { ...metadata, willRetry: false, reason: message } },
+          { type: 'DLQ_MOVED', metadata: { attempts, lastError: message, lastErrorCode: code } },
+        ],
+        dead: { failedAttempts: Math.max(1, attempts), reason: message, code },
+        count: ['unknown_resolved', 'given-up'],
+      }
+    }
+  }
+}

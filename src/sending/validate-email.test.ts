@@ -1,0 +1,92 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { validateEmailJobData } from '../contracts/job.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
+import type { EmailToSend } from '../db/outbox/load.ts'
+import { isPlain, jobDataOf } from './validate-email.ts'
+
+const PLAIN: EmailToSend = {
+  outboxId: uuidv7(),
+  companyId: uuidv7(),
+  requestId: 'request',
+  recipientId: null,
+  test: false,
+  from: 'sender@example.com',
+  subject: 'Your invoice',
+  tags: [],
+  attempts: 0,
+  maxAttempts: 5,
+  retryPolicy: 'steps',
+  onUnknown: 'resend',
+  expired: false,
+  resumed: null,
+  html: '<p>Hi</p>',
+  htmlProof: null,
+  text: null,
+  replyTo: null,
+  headers: null,
+  recipients: [{ ordinal: 0, kind: 'to', address: 'maria@example.com', name: null, suppressed: false }],
+  person: null,
+  files: 0,
+  fileBytes: 0,
+}
+
+/** Each field as it should be, or as it should not: what a row can hold whatever the door let in. */
+const CHANGES = fc.record({
+  requestId: fc.constantFrom('', 'a'),
+  subject: fc.oneof(
+    fc.constantFrom(null, '', 'a\nb', 'a\r', '\n', 'x'.repeat(150), 'x'.repeat(151)),
+    fc.string({ unit: 'binary', maxLength: 160 }),
+  ),
+  tags: fc.array(fc.string(), { maxLength: 7 }),
+  attempts: fc.nat(6),
+  maxAttempts: fc.integer({ min: 1, max: 20 }),
+  headers: fc.constantFrom(null, { 'X-Good': 'yes' }, { 'X-Bad': 'a\r\nb' }),
+  replyTo: fc.constantFrom(null, ['Ana <ana@example.com>'], ['ana'], []),
+  recipientId: fc.constantFrom(null, uuidv7()),
+  person: fc.constantFrom(null, {
+    externalId: null,
+    cpfCnpjHash: 'no hash',
+    email: null,
+    nome: null,
+    razaoSocial: null,
+  }),
+  recipients: fc.array(
+    fc.record({
+      ordinal: fc.nat(12),
+      kind: fc.constantFrom('to' as const, 'cc' as const, 'bcc' as const),
+      address: fc.oneof(
+        fc.constantFrom(
+          'a@b.co',
+          'A.b@Example.COM',
+          `${'l'.repeat(64)}@${'d'.repeat(63)}.${'d'.repeat(63)}.${'d'.repeat(62)}`,
+        ),
+        fc.emailAddress(),
+        fc.string({ maxLength: 12 }),
+      ),
+      name: fc.constant(null),
+      suppressed: fc.boolean(),
+    }),
+    { maxLength: 2 },
+  ),
+})
+const FEW = fc.tuple(CHANGES, fc.shuffledSubarray(Object.keys(PLAIN) as (keyof EmailToSend)[], { maxLength: 12 }))
+
+test('what needs no look at the schema is what the schema would accept', () => {
+  let plain = 0
+  fc.assert(
+    fc.property(FEW, ([change, changed]) => {
+      const picked = Object.entries(change).filter(([field]) => changed.includes(field as keyof EmailToSend))
+      const email: EmailToSend = { ...PLAIN, ...Object.fromEntries(picked) }
+      if (!isPlain(email)) return
+      plain++
+      expect(() => validateEmailJobData(jobDataOf(email))).not.toThrow()
+    }),
+    { numRuns: 3_000 },
+  )
+  expect(plain).toBeGreaterThan(300)
+})
+
+test('the usual e-mail needs none', () => {
+  expect(isPlain(PLAIN)).toBe(true)
+})
