@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { WakeableSleep } from './wakeable-sleep.ts'
+
+test('a sleep ends by itself', async () => {
+  await new WakeableSleep().sleep(1)
+})
+
+test('a wake-up ends a sleep', async () => {
+  const sleep = new WakeableSleep()
+  const asleep = sleep.sleep(60_000)
+  sleep.wake()
+  await asleep
+  expect(sleep.woken).toBe(true)
+})
+
+test('a wake-up that comes while nobody sleeps is kept for the next sleep, until it is cleared', async () => {
+  const sleep = new WakeableSleep()
+  sleep.wake()
+  await sleep.sleep(60_000)
+  sleep.clear()
+  expect(sleep.woken).toBe(false)
+  await sleep.sleep(1)
+})

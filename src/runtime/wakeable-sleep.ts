@@ -1,0 +1,36 @@
+/**
+ * A sleep that others can end. A wake-up that comes while nobody sleeps is kept for the next sleep, so nothing is missed between
+ * looking for work and going to sleep. One loop sleeps; any number of callers wake it.
+ */
+export class WakeableSleep {
+  #woken = false
+  #end: (() => void) | null = null
+
+  wake(): void {
+    this.#woken = true
+    this.#end?.()
+  }
+
+  /** A wake-up has come since the last sleep ended, or since it was last cleared. */
+  get woken(): boolean {
+    return this.#woken
+  }
+
+  /** What comes from now on counts: called before looking for work. */
+  clear(): void {
+    this.#woken = false
+  }
+
+  /** Resolves when woken, or after so long. */
+  sleep(ms: number): Promise<void> {
+    if (this.#woken) return Promise.resolve()
+    return new Promise(resolve => {
+      const timer = setTimeout(() => this.#end?.(), ms)
+      this.#end = () => {
+        clearTimeout(timer)
+        this.#end = null
+        resolve()
+      }
+    })
+  }
+}
