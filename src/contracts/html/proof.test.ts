@@ -25,5 +25,5 @@ test('the version of the rules was raised with their last change', () => {
   expect(
     { version: HTML_RULES_VERSION, digest: rulesDigest() },
     'The HTML rules changed: raise HTML_RULES_VERSION if another verdict is possible, and write the digest here',
-  ).toEqual({ version: 2, digest: '248cb304a96f516e' })
+  ).toEqual({ version: 3, digest: 'ba42d20f77a01f2a' })
 })
