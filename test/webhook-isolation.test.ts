@@ -165,7 +165,10 @@ test('any number of endpoints that are to be left alone is looked at now and the
     log: pino({ level: 'silent' }),
     holdSeconds: 15,
     vacuum: { count: () => {}, clean: async () => {} },
-    notify: () => Promise.reject(new Error('nothing is to be delivered')),
+    readSecret: () => '',
+    post: () => Promise.reject(new Error('nothing is to be delivered')),
+    random: Math.random,
+    now: () => new Date(),
   })
   dispatcher.start()
   await sleep(1_000)

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { keyRing } from '../contracts/encryption.ts'
 import type { Database } from '../db/pool.ts'
 import { ReadyVacuum } from '../db/vacuum.ts'
-import { type NotifyDeps, notifyCompany, secretReader } from '../pipeline/notify.ts'
+import { secretReader } from '../pipeline/notify.ts'
 import { publicResolver, systemResolver } from '../webhooks/address-check.ts'
 import { WebhookDispatcher } from '../webhooks/dispatcher.ts'
 import { makePoster } from '../webhooks/request.ts'
@@ -15,17 +15,14 @@ const HOLD_SECONDS = 15
 export function composeWebhooks(config: Config, db: Database, log: Logger) {
   const allowPrivate = config.WEBHOOK_ALLOW_PRIVATE
   const poster = makePoster({ resolve: allowPrivate ? systemResolver : publicResolver(), allowPrivate })
-  const deps: NotifyDeps = {
-    readSecret: secretReader(keyRing(config.encryptionKeys)),
-    post: poster.post,
-    random: Math.random,
-    now: () => db.clock.now(),
-  }
   const dispatcher = new WebhookDispatcher({
     db: db.dispatcher,
     holdSeconds: Math.min(HOLD_SECONDS, config.LEASE_SECONDS),
     vacuum: new ReadyVacuum(db.pool, 'webhook_ready', ['webhook_state']),
-    notify: (delivery, facts) => notifyCompany(delivery, facts, deps),
+    readSecret: secretReader(keyRing(config.encryptionKeys)),
+    post: poster.post,
+    random: Math.random,
+    now: () => db.clock.now(),
     log,
   })
   return {

@@ -1,7 +1,5 @@
 import type { Logger } from 'pino'
-
-/** full: there may be more. judged: somebody's reputation has changed. */
-export type Recorded = { taken: number; full: boolean; judged: boolean }
+import type { Recorded } from '../pipeline/feedback.ts'
 
 export type FeedbackLoop = { nudge(): void; start(): void; stop(): Promise<void> }
 

@@ -17,7 +17,6 @@ import {
 import { type DecidedEmail, findByMessage, type Locked, lockEmails, putFeedback } from '../db/feedback/write.ts'
 import { DatabaseUnavailable, inTransaction, isPassingConflict, type Queryable } from '../db/pool.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
-import type { Recorded } from '../feedback/event-loop.ts'
 import { addressKey } from './accept.ts'
 
 export type FeedbackDeps = { pool: pg.Pool; suppression: SuppressionPolicy; log: Logger; batch?: number }
@@ -27,6 +26,9 @@ const BATCH = 200
 const BUSY_SECONDS = 1
 /** An e-mail that is not found yet: asked for after 5 s, then after twice as long, at most every 10 minutes, for a day. */
 const UNFOUND = { firstSeconds: 5, mostSeconds: 600, giveUpSeconds: 24 * 60 * 60 }
+
+/** full: there may be more. judged: somebody's reputation has changed. */
+export type Recorded = { taken: number; full: boolean; judged: boolean }
 
 /**
  * Step 4 of the line: what providers say became of e-mails. Some reports out of the inbox, all that follows from them, and their
@@ -76,7 +78,10 @@ export async function recordSome(
   const events = await takeProviderEvents(tx, batch, only)
   if (events.length === 0) return { taken: 0, full: false, judged: false }
   ids.push(...events.map(event => event.eventId))
-  const read = events.map(event => ({ event, ...readReport(event.provider, event.payload) }))
+  const read = events.map(event => ({
+    event,
+    ...readReport(event.provider, event.payload, Date.parse(event.receivedAt)),
+  }))
   const reports = read.flatMap(one => (one.kind === 'report' ? [{ event: one.event, report: one.report }] : []))
   const named = await nameEmails(tx, reports)
   const locked = await lockEmails(tx, [...new Set([...named.values()])].sort())

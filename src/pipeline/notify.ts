@@ -1,16 +1,19 @@
 import { decrypt, type KeyRing } from '../contracts/encryption.ts'
+import { maskSensitive } from '../contracts/masking.ts'
 import { buildWebhookBody } from '../contracts/webhooks/body.ts'
-import { decideAfterWebhook } from '../contracts/webhooks/schedule.ts'
+import { type AttemptVerdict, decideAfterWebhook } from '../contracts/webhooks/schedule.ts'
 import { signWebhook } from '../contracts/webhooks/signature.ts'
 import type { ClaimedDelivery, EventFacts } from '../db/webhooks/claim.ts'
+import type { WebhookSettlement } from '../db/webhooks/settle.ts'
 import { memoize } from '../runtime/memoize.ts'
-import type { Notified } from '../webhooks/notified.ts'
 import type { Post, Posted } from '../webhooks/request.ts'
 
 export type NotifyDeps = { post: Post; readSecret: ReadSecret; random: () => number; now: () => Date }
 
 /** The secret that signs, of what is stored. Throws when the key that it was encrypted with is gone. */
 export type ReadSecret = (cipher: Buffer, companyId: string) => string
+
+export type Notified = { delivery: ClaimedDelivery; posted: Posted; verdict: AttemptVerdict; body: string }
 
 const REMEMBERED_SECRETS = 5_000
 const UUID_CHARS = 36
@@ -70,4 +73,26 @@ function makeBody({ type, sequence, companyId, data, timestamp }: ClaimedDeliver
     timestamp: facts?.timestamp ?? timestamp,
     email: facts,
   })
+}
+
+export function toWebhookSettlement({ delivery, posted, verdict, body }: Notified): WebhookSettlement {
+  return {
+    endpointId: delivery.endpointId,
+    deliveryId: delivery.deliveryId,
+    attempts: delivery.attempts,
+    outcome: verdict.kind,
+    retryDelayMs: verdict.kind === 'retry' ? verdict.delayMs : null,
+    body: verdict.kind === 'retry' ? body : null,
+    status: posted.status,
+    error: errorOf(posted, verdict),
+    // A receiver may echo what it was sent; and no text of Postgres holds NUL.
+    answer: maskSensitive(posted.answer).replaceAll('\0', ''),
+    durationMs: posted.durationMs,
+  }
+}
+
+function errorOf({ status, error }: Posted, { kind }: AttemptVerdict): string | null {
+  if (error !== null) return error
+  if (kind === 'delivered') return null
+  return status !== null && status >= 300 && status < 400 ? 'REDIRECT_NOT_FOLLOWED' : `HTTP_${status}`
 }

@@ -5,7 +5,6 @@ import { type Queryable, retryWhileUnavailable, writeBatchOrSingly } from '../db
 import {
   type ClaimedDelivery,
   claimDeliveries,
-  type EventFacts,
   keepEndpoints,
   leaveEndpoints,
   loadEventFacts,
@@ -13,9 +12,9 @@ import {
 } from '../db/webhooks/claim.ts'
 import { disableEndpoint } from '../db/webhooks/endpoints.ts'
 import { type EndpointReport, settleDeliveries } from '../db/webhooks/settle.ts'
+import { type Notified, type NotifyDeps, notifyCompany, toWebhookSettlement } from '../pipeline/notify.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { EndpointConcurrency } from './endpoint-concurrency.ts'
-import { type Notified, toWebhookSettlement } from './notified.ts'
 
 /** How often somebody looks when nobody calls. */
 const IDLE_MS = 250
@@ -33,9 +32,7 @@ const SETTLE_BATCH = { maxItems: 256, concurrency: 2 }
 const SETTLE_PATIENCE_MS = 60_000
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
-export type WebhookDispatcherOptions = {
-  /** One attempt to deliver, from the body to what follows from the answer. */
-  notify: (delivery: ClaimedDelivery, facts: EventFacts | null) => Promise<Notified>
+export type WebhookDispatcherOptions = NotifyDeps & {
   db: Queryable
   log: Logger
   /** How long an endpoint stays with a process that says nothing. */
@@ -169,11 +166,11 @@ export class WebhookDispatcher {
     }
   }
 
-  async #attempt(delivery: ClaimedDelivery, facts: EventFacts | null): Promise<void> {
+  async #attempt(delivery: ClaimedDelivery, facts: Parameters<typeof notifyCompany>[1]): Promise<void> {
     const startedMs = performance.now()
     let more = true
     try {
-      const notified = await this.#options.notify(delivery, facts)
+      const notified = await notifyCompany(delivery, facts, this.#options)
       const report = this.#pace.judge(delivery, notified.verdict, startedMs, performance.now())
       if (notified.verdict.kind === 'failed' && notified.verdict.gone) await this.#disable(delivery.endpointId, 'GONE')
       await this.#settlements.add({ notified, report })
