@@ -6,7 +6,7 @@ import { feedbackLoop } from '../feedback/event-loop.ts'
 import { judgeCompanies } from '../feedback/reputation.ts'
 import { recordFeedback } from '../pipeline/feedback.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
-import { periodically } from '../runtime/periodic-task.ts'
+import { oneAtATime, periodically } from '../runtime/periodic-task.ts'
 
 const FLUSH_COUNTS_MS = 2_000
 /** Also without anything new: a warning's time of grace ends, and its hours pass. */
@@ -27,10 +27,11 @@ export function makeFeedback(config: Config, db: Database, log: Logger): Feedbac
       counts.map(([companyId, sent]) => ({ companyId, sent })),
     ),
   )
-  const judge = async () => {
+  // Called by the minute and by the reports, which may be at once.
+  const judge = oneAtATime(async () => {
     await counter.flush()
     await judgeCompanies(db.pool, log)
-  }
+  })
   const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
   const loop = feedbackLoop(() => recordFeedback(deps), judge, log)
   const stops: (() => void)[] = []

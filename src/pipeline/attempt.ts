@@ -30,7 +30,7 @@ export type AttemptDeps = {
   /** Bounds the calls. */
   hands: Pick<Semaphore, 'tryEnter' | 'enter' | 'leave'>
   /**
-   * Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`; false: not in the time
+   * Resolves when the provider's rate has room for so many recipients (or messages, as it counts), which is waited for with `sleep`; false: not in the time
    * that is worth waiting. null: it has room.
    */
   pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<boolean> | null
@@ -202,9 +202,9 @@ function isOurs(started: boolean | null, hand: EmailUnderLease, deps: AttemptDep
 /** SENT_ATTEMPT, when the provider's rate has room. false: somebody else's by now. null: handed back. */
 function start(hand: EmailUnderLease, prepared: Prepared, deps: AttemptDeps): Promise<boolean | null> {
   const { message, provider } = prepared
-  const recipients = message.to.length + message.cc.length + message.bcc.length
+  const places = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
   const sinceMs = deps.nowMs()
-  const turn = deps.semaphore.closed ? null : deps.pace(provider, recipients, deps.semaphore.sleep)
+  const turn = deps.semaphore.closed ? null : deps.pace(provider, places, deps.semaphore.sleep)
   return turn || deps.semaphore.closed
     ? startInTurn(hand, prepared, turn, sinceMs, deps)
     : startNow(hand, prepared, deps)
