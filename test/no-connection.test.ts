@@ -30,8 +30,11 @@ describe('a provider that cannot be reached', () => {
       20_000,
     )
     expect(parked).toMatchObject({ reason_code: 'NETWORK_ERROR', reason: expect.stringContaining('ECONNREFUSED') })
-    const waiting = await storyOf(gateway.db.pool, outboxId)
-    expect(waiting.email.attempts).toBe(0)
+    // The breaker opens with the answer, a moment before the e-mail is settled.
+    const waiting = await until(
+      () => storyOf(gateway.db.pool, outboxId),
+      ({ email }) => email.attempts === 0,
+    )
     const { metadata } = waiting.events.find(event => event.type === 'RETRY_SCHEDULED')!
     expect(metadata).toMatchObject({ errorCode: 'NETWORK_ERROR', unconnected: true, attempt: 1, nextAttemptNumber: 1 })
     const explain = await until(
