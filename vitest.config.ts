@@ -22,7 +22,6 @@ const STOCK_FILES = [
   'fair-claim',
   'feedback-events',
   'feedback-orders',
-  'lane-bullmq',
   'lanes',
   'lease-return-race',
   'leases',
