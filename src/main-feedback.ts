@@ -4,7 +4,7 @@ import type { Database } from './db/pool.ts'
 import { addToReputation } from './db/reputation.ts'
 import { judgeCompanies } from './pipeline/company-standing.ts'
 import { feedbackLoop } from './pipeline/feedback-loop.ts'
-import { periodically } from './pipeline/periodic.ts'
+import { oneAtATime, periodically } from './pipeline/periodic.ts'
 import { recordFeedback } from './pipeline/record-feedback.ts'
 import { Tally } from './pipeline/tally.ts'
 
@@ -27,10 +27,11 @@ export function makeFeedback(config: Config, db: Database, log: Logger): Feedbac
       counts.map(([companyId, sent]) => ({ companyId, sent })),
     ),
   )
-  const judge = async () => {
+  // Called by the minute and by the reports, which may be at once.
+  const judge = oneAtATime(async () => {
     await tally.flush()
     await judgeCompanies(db.pool, log)
-  }
+  })
   const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
   const loop = feedbackLoop(() => recordFeedback(deps), judge, log)
   const stops: (() => void)[] = []

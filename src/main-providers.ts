@@ -86,7 +86,7 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
     report(provider, result, callMs) {
       if (provider === capture) return breakers.report(provider, null)
       rates.report(provider, result, callMs)
-      breakers.report(provider, result.kind === 'failed' ? result.failure : null)
+      breakers.reportResult(provider, result)
     },
     pace: sendRate({
       ratePerSecond: name => (name === capture.name ? null : rates.rateOf(name)),

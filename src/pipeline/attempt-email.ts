@@ -30,7 +30,7 @@ export type AttemptDeps = {
   /** Bounds the calls. */
   hands: Pick<Gate, 'tryEnter' | 'enter' | 'leave'>
   /**
-   * Resolves when the provider's rate has room for so many recipients, which is waited for with `sleep`; false: not in the time
+   * Resolves when the provider's rate has room for so many recipients (or messages, as it counts), which is waited for with `sleep`; false: not in the time
    * that is worth waiting. null: it has room.
    */
   pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<boolean> | null
@@ -191,9 +191,9 @@ function isOurs(started: boolean | null, hand: EmailInHand, deps: AttemptDeps): 
 /** SENT_ATTEMPT, when the provider's rate has room. false: somebody else's by now. null: handed back. */
 function start(hand: EmailInHand, prepared: Prepared, deps: AttemptDeps): Promise<boolean | null> {
   const { message, provider } = prepared
-  const recipients = message.to.length + message.cc.length + message.bcc.length
+  const places = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
   const sinceMs = deps.nowMs()
-  const turn = deps.gate.closed ? null : deps.pace(provider, recipients, deps.gate.sleep)
+  const turn = deps.gate.closed ? null : deps.pace(provider, places, deps.gate.sleep)
   return turn || deps.gate.closed ? startInTurn(hand, prepared, turn, sinceMs, deps) : startNow(hand, prepared, deps)
 }
 

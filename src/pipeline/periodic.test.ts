@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { periodically } from './periodic.ts'
+import { oneAtATime, periodically } from './periodic.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -37,4 +37,18 @@ test('a task that fails is reported and runs again', async () => {
   stop()
   await vi.advanceTimersByTimeAsync(2_000)
   expect(errors).toHaveLength(2)
+})
+
+test('a task for several callers runs once at a time, and again for who comes after its end', async () => {
+  const ends: (() => void)[] = []
+  const task = oneAtATime(() => new Promise<void>(resolve => void ends.push(resolve)))
+  const both = [task(), task()]
+  expect(ends).toHaveLength(1)
+  ends[0]!()
+  await Promise.all(both)
+  const failing = oneAtATime(() => Promise.reject(new Error('no')))
+  await expect(failing()).rejects.toThrow('no')
+  await expect(failing()).rejects.toThrow('no')
+  void task()
+  expect(ends).toHaveLength(2)
 })

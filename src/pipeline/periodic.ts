@@ -1,3 +1,14 @@
+/** Whoever asks while the task runs gets the end of that run. */
+export function oneAtATime<Out>(task: () => Promise<Out>): () => Promise<Out> {
+  let running: Promise<Out> | null = null
+  return () => {
+    running ??= task().finally(() => {
+      running = null
+    })
+    return running
+  }
+}
+
 /**
  * Runs a task every so often, and never twice at once: a run that takes longer than the interval is not joined by another. On a
  * slow database, copies of the same statement would otherwise pile up and make it slower still.
