@@ -6,6 +6,7 @@ import { type EmbeddedPostgres, hasEmbeddedPostgres, openEmbeddedPostgres } from
 import { migrate, requireMigrated } from './db/migrate.ts'
 import { ensurePartitions } from './db/partitions.ts'
 import { type Database, openDatabase } from './db/pool.ts'
+import { hasFingerprints } from './db/secret-fingerprints.ts'
 import { recordSecrets, requireSameSecrets } from './main-secrets.ts'
 
 export type Storage = {
@@ -29,6 +30,8 @@ export type StorageOptions = {
 /** Postgres, embedded or given; made where there is none, and migrated. For `start` and `migrate` only. */
 export async function openStorage(config: Config, options: StorageOptions): Promise<Storage> {
   return opened(config, options, async ({ db, url }) => {
+    // Before the schema changes: whoever is refused has changed nothing.
+    if (await hasFingerprints(db.pool)) await requireSameSecrets(db.pool, config)
     const applied = await migrate(url)
     if (applied.length > 0) options.say(`Migrations applied: ${applied.join(', ')}`)
     await recordSecrets(db.pool, config)
