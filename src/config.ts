@@ -213,15 +213,12 @@ export function suppressionPolicy(settings: Settings): SuppressionPolicy {
 const RECORDED = [
   'HOST',
   'PORT',
-  'PUBLIC_URL',
   'EMAIL_PROVIDER',
   'EMAIL_FROM',
   'AWS_REGION',
-  'AWS_ENDPOINT_URL_SESV2',
   'SES_CONFIGURATION_SET',
   'SNS_TOPIC_ARNS',
   'SNS_REGIONS',
-  'RESEND_BASE_URL',
   'SEND_RATE_PER_SECOND',
   'WORKER_CONCURRENCY',
   'MAX_JOBS_PER_TENANT_BATCH',
@@ -232,20 +229,26 @@ const RECORDED = [
   'WEBHOOK_ALLOW_PRIVATE',
 ] as const satisfies (keyof Settings)[]
 
-export type RecordedSettings = Partial<Pick<Settings, (typeof RECORDED)[number]>> & {
-  /** Only where they lead, without user, password and options. */
-  SMTP_URL?: string
-  REDIS_URL?: string
+/** Of these only where they lead: without user, password and options. */
+const RECORDED_URLS = [
+  'PUBLIC_URL',
+  'AWS_ENDPOINT_URL_SESV2',
+  'RESEND_BASE_URL',
+  'SMTP_URL',
+  'REDIS_URL',
+] as const satisfies (keyof Settings)[]
+
+export type RecordedSettings = Partial<Pick<Settings, (typeof RECORDED)[number] | (typeof RECORDED_URLS)[number]>> & {
   /** Only that it is set. */
   RESEND_WEBHOOK_SECRET?: boolean
 }
 
 /** A named list, not all but some: a secret that is added to the settings later stays out by itself. */
 export function recordedSettings(settings: Settings): RecordedSettings {
+  const urls = RECORDED_URLS.flatMap(name => (settings[name] ? [[name, withoutSecrets(settings[name])]] : []))
   return {
     ...Object.fromEntries(RECORDED.filter(name => settings[name] !== undefined).map(name => [name, settings[name]])),
-    ...(settings.SMTP_URL && { SMTP_URL: withoutSecrets(settings.SMTP_URL) }),
-    ...(settings.REDIS_URL && { REDIS_URL: withoutSecrets(settings.REDIS_URL) }),
+    ...Object.fromEntries(urls),
     ...(settings.RESEND_WEBHOOK_SECRET && { RESEND_WEBHOOK_SECRET: true }),
   }
 }

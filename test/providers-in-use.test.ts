@@ -135,7 +135,9 @@ test.concurrent('the recorded settings of a process hold no secret', async () =>
       EMAIL_PROVIDER: 'smtp,resend',
       SMTP_URL: `smtp://${secret}:${secret}@127.0.0.1:9?x=${secret}`,
       RESEND_API_KEY: secret,
-      RESEND_BASE_URL: 'http://127.0.0.1:9',
+      RESEND_BASE_URL: `http://${secret}:${secret}@127.0.0.1:9/api?x=${secret}`,
+      PUBLIC_URL: `https://${secret}:${secret}@mail.example.com`,
+      AWS_ENDPOINT_URL_SESV2: `http://${secret}:${secret}@127.0.0.1:9`,
       RESEND_WEBHOOK_SECRET: `whsec_${Buffer.from(secret).toString('base64')}`,
       ADMIN_PASSWORD: secret,
       SNS_RAW_DELIVERY_PASSWORD: `${secret}${secret}`,
@@ -144,7 +146,14 @@ test.concurrent('the recorded settings of a process hold no secret', async () =>
   const { rows } = await client.query('select settings, providers from gateway_processes')
   expect(rows[0]).toMatchObject({
     providers: ['smtp', 'resend'],
-    settings: { EMAIL_PROVIDER: ['smtp', 'resend'], SMTP_URL: 'smtp://127.0.0.1:9', RESEND_WEBHOOK_SECRET: true },
+    settings: {
+      EMAIL_PROVIDER: ['smtp', 'resend'],
+      SMTP_URL: 'smtp://127.0.0.1:9',
+      RESEND_BASE_URL: 'http://127.0.0.1:9/api',
+      PUBLIC_URL: 'https://mail.example.com',
+      AWS_ENDPOINT_URL_SESV2: 'http://127.0.0.1:9',
+      RESEND_WEBHOOK_SECRET: true,
+    },
   })
   const text = JSON.stringify(rows)
   for (const hidden of [secret, SECRETS.HASH_PEPPER, Buffer.from(secret).toString('base64')])
