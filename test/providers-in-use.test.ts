@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { findFreePort } from '../src/db/embedded/port.ts'
+import { startFakeSmtp } from './support/fake-smtp.ts'
 import { call, until } from './support/gateway.ts'
 import { createTestDatabase } from './support/postgres.ts'
 import {
@@ -93,6 +94,26 @@ test.concurrent('a process with another provider waits, says which setting diffe
   await next.printed(/API at http/)
   await stopped(next)
   expect((await client.query('select from gateway_processes')).rows).toEqual([])
+})
+
+test.concurrent('a worker with the same provider and another relay waits, says which setting differs, and takes no mail', async () => {
+  const { env, smtp, client, send, statuses } = await scene()
+  const relay = await startFakeSmtp()
+  atCleanUp(() => relay.close())
+  const before = await spawnGateway({ env: smtp, role: 'api' })
+  const elsewhere = { ...env, EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${relay.port}` }
+  const next = launchGateway({ env: elsewhere, role: 'worker' })
+  await next.printed(/Waiting: SMTP_URL leads to smtp@127\.0\.0\.1:\d+ here and to smtp@127\.0\.0\.1:\d+ at api /)
+  expect((await send(before)).status).toBe(202)
+  await until(
+    async () => (await client.query('select from gateway_processes where waiting is not null')).rows.length,
+    n => n === 1,
+  )
+  expect(await statuses()).toEqual(['PENDING'])
+  await stopped(before)
+  await next.printed(/Sending the e-mails/)
+  await until(statuses, found => found.join() === 'SENT', 20_000)
+  await stopped(next)
 })
 
 test.concurrent('a process that waits for others ends when it is told to', async () => {
