@@ -92,6 +92,9 @@ test.concurrent('a process with another provider waits, says which setting diffe
 
   await stopped(before)
   await next.printed(/API at http/)
+  // Only who captures has an inbox to look at.
+  expect(before.output()).toMatch(/API at .*captured e-mails at .*\/admin\/inbox/)
+  expect(next.output()).not.toContain('/admin/inbox')
   await stopped(next)
   expect((await client.query('select from gateway_processes')).rows).toEqual([])
 })

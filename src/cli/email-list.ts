@@ -6,7 +6,7 @@ import { isUuid } from '../contracts/uuid.ts'
 import { companyNames } from '../db/companies.ts'
 import { readClock } from '../db/dead-letters.ts'
 import { type EmailFilter, listEmails } from '../db/emails.ts'
-import { type Answer, type Input, type Opened, type Options, text, UsageError } from './command.ts'
+import { type Answer, type Input, type Options, reading, text, UsageError } from './command.ts'
 import { known } from './company.ts'
 import { limitOf } from './dlq-filter.ts'
 import { instantOf, momentOf } from './moment.ts'
@@ -27,13 +27,13 @@ export const LIST_OPTIONS: Options = {
 const PAGE = { usual: 50, most: 1_000 }
 
 /** Read before the database is opened: what was typed wrongly costs nothing. */
-export function listAction(values: Input['values']): (opened: Opened) => Promise<Answer> {
+export function listAction(values: Input['values']): () => Promise<Answer> {
   const status = statusOf(text(values, 'status'))
   const address = addressOf(text(values, 'recipient'))
   const [since, until] = [momentOf(text(values, 'since'), '--since'), momentOf(text(values, 'until'), '--until')]
   const limit = limitOf(values, PAGE.most) ?? PAGE.usual
   const before = cursorOf(text(values, 'after'))
-  return async ({ db }) => {
+  return reading(async ({ db }) => {
     const company = text(values, 'company')
     const nowMs = Date.parse(await readClock(db.pool))
     const rows = await listEmails(db.pool, {
@@ -59,7 +59,7 @@ export function listAction(values: Input['values']): (opened: Opened) => Promise
     const data = page.map(email => ({ ...email, companyName: names.get(email.companyId) ?? email.companyId }))
     const cursor = hasMore ? page.at(-1)!.outboxId : null
     return { json: { data, cursor, hasMore }, lines: linesOf(data, cursor) }
-  }
+  })
 }
 
 type Listed = EmailSummary & { companyName: string }
