@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Config, hushAwsSdk } from './config.ts'
+import { type Config, hushAwsSdk, type Settings } from './config.ts'
 import { type CaptureItem, countThrottled, putCaptured } from './db/capture-inbox.ts'
 import { type Database, together } from './db/pool.ts'
 import {
@@ -125,7 +125,7 @@ function makeCapture(db: Database): Provider {
 }
 
 /** config.ts has made sure that what each needs is there. Loaded when used: the SDK alone takes a third of a second. */
-export async function makeProvider(entry: string, config: Config): Promise<Provider> {
+export async function makeProvider(entry: string, config: Settings): Promise<Provider> {
   if (entry === 'resend') {
     const { resendProvider } = await import('./providers/resend.ts')
     const { RESEND_API_KEY, RESEND_BASE_URL } = config
