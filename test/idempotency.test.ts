@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../src/config.ts'
@@ -314,6 +315,10 @@ describe('a key', () => {
     ])
     expect(kept).toHaveLength(1)
     expect(JSON.stringify(kept)).not.toMatch(/not-in-the-key|4711/)
+    const scoped = `idempotency live ${company.companyId} order-4711-of-maria`
+    const [stored] = await rows(gateway, 'select key from idempotency_keys where company_id = $1', [company.companyId])
+    const withPepper = createHmac('sha256', SHARED_SECRETS.HASH_PEPPER).update(scoped).digest('base64url')
+    expect(stored).toEqual({ key: withPepper })
   })
 })
 

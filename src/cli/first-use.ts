@@ -10,6 +10,7 @@ import { listCompanies } from '../db/companies.ts'
 import { giveToOwnerOf } from '../db/embedded/index.ts'
 import { registerCompany } from '../db/registration.ts'
 import type { Storage } from '../main-storage.ts'
+import { CommandFailed } from './command.ts'
 import { visibleText } from './terminal.ts'
 
 /** Made by the very first start only; null where it exists already. */
@@ -33,13 +34,20 @@ export function secretScreen({ dataDir }: Pick<Config, 'dataDir'>, isTerminal: b
   let told = false
   return async lines => {
     if (lines.length === 0) return
-    await appendPrivately(file, `${lines.join('\n')}\n`)
+    await appendPrivately(file, `${lines.join('\n')}\n`).catch(error => {
+      throw new CommandFailed(notWritten(file, error as Error))
+    })
     await giveToOwnerOf(dataDir, file)
     if (!told)
       log.info(`First start: the API key and the administrator's password are in ${file}; read it, then delete it`)
     told = true
   }
 }
+
+/** What was made is in the database as a hash only: nobody can show it again. */
+const notWritten = (file: string, { message }: Error) =>
+  `The first API key and the administrator's password cannot be written to ${file} (${message}). Make new ones: ` +
+  '`email-gateway admin add NAME` and `email-gateway key create --company demo`.'
 
 async function appendPrivately(file: string, text: string): Promise<void> {
   const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants

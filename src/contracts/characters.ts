@@ -1,10 +1,10 @@
 /**
  * Characters that let text say something other than what it shows: controls (header injection), lone surrogates,
- * zero-width and filler characters, line separators, and the bidi controls of CVE-2021-42574. No `g` flag, so
- * `.test` keeps no state between callers.
+ * line separators, the bidi controls of CVE-2021-42574, and all that Unicode shows as nothing, except for the two that choose
+ * between the emoji and the text form of the character before them. No `g` flag, so `.test` keeps no state between callers.
  */
 export const HOSTILE_CHARACTERS =
-  /[\p{Cc}\p{Cs}\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]|\u034f/u
+  /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028-\u202e\ufff9-\ufffb\u{e0000}-\u{e007f}]/u
 
 const PLAIN_ASCII = /^[\x20-\x7e]*$/
 
@@ -23,6 +23,12 @@ const JOINING = JOINING_SCRIPTS.split(' ')
   .join('')
 const SCRIPT_GLUE = new RegExp(`(?<=[${JOINING}]\\p{M}{0,4})[\\u200c\\u200d](?=[${JOINING}])`, 'gu')
 
+/** One variation selector directly after its letter: forms of Han characters in names, of Mongolian letters in words. */
+const SELECTOR_GLUE =
+  /(?<=\p{Script=Han})[\ufe00-\ufe0d\u{e0100}-\u{e01ef}]|(?<=\p{Script=Mongolian})(?<!\p{M})[\u180b-\u180d\u180f]/gu
+
+const GLUE = [EMOJI_GLUE, SCRIPT_GLUE, SELECTOR_GLUE]
+
 /** `=?utf-8?B?…?=`: shown decoded, so it could smuggle in everything refused here. */
 export const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?/i
 
@@ -31,9 +37,10 @@ export function hasHostileCharacters(text: string): boolean {
   return !PLAIN_ASCII.test(text) && HOSTILE_CHARACTERS.test(text)
 }
 
-/** For what people read, such as a subject: as above, but joined emoji are welcome, and joiners where a script needs them. */
+/** For what people read, such as a subject: as above, but joined emoji are welcome, and joiners and selectors where a script needs them. */
 export function hasHostileCharactersInProse(text: string): boolean {
-  return hasHostileCharacters(text) && HOSTILE_CHARACTERS.test(text.replace(EMOJI_GLUE, '').replace(SCRIPT_GLUE, ''))
+  if (!hasHostileCharacters(text)) return false
+  return HOSTILE_CHARACTERS.test(GLUE.reduce((rest, glue) => rest.replace(glue, ''), text))
 }
 
 /** What is wrong with a line that people read (a subject, a name, a file name), or null. */

@@ -41,6 +41,13 @@ const REFUSED: Record<string, string> = {
   'a network path with slashes': 'background:url( "//host/share/x.png" )',
   'a network path in an import': '@import "//host/x.css";',
   'a network path in an image set': 'background:image-set("//host/x.png" 1x)',
+  'a network path later in an image set': 'background:image-set("https://x/y.png" 1x, "//host/x.png" 2x)',
+  'a network path by backslashes in an image set': `background:-webkit-image-set("y.png" 1x,'\\\\host\\x.png' 2x)`,
+  'a network path by a variable in an image set': '--x:"//host/x.png";background:image-set(var(--x) 1x)',
+  'a network path in a cross-fade': 'background:cross-fade("//host/x.png", "y.png", 50%)',
+  'a network path later in a cross-fade': 'background:-webkit-cross-fade("y.png", "//host/x.png", 50%)',
+  'a scheme later in an image set': 'background:image-set("y.png" 1x, "javascript:alert(1)" 2x)',
+  'a scheme in a cross-fade': 'background:cross-fade(50% "ms-search:x", red)',
   'a scheme of a local program': 'background:url(ms-search:x)',
   'an inline SVG image': `background:url("data:image/svg+xml;utf8,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E")`,
   'another charset': '@charset "iso-2022-jp"; a{color:red}',
@@ -57,6 +64,9 @@ const ACCEPTED: Record<string, string> = {
   'an inline png': 'background-image:url(data:image/png;base64,iVBORw0KGgo=)',
   'an inline font':
     'src:url(data:application/font-woff;charset=utf-8;base64,d09GR) format("woff"),url(data:font/woff2;base64,d09)',
+  'an image set':
+    'background:image-set("https://x/y.png" type("image/png") 1x, "y@2x.png" 2x, url(data:image/png;base64,AA) 3x)',
+  'a cross-fade': 'background:cross-fade(url(https://x/y.png), "z.png", 50%);font-family:"Arial";color:red',
   'scroll behaviour': 'html{scroll-behavior:smooth}body{overscroll-behavior:none;overscroll-behavior-x:auto}',
   'a class called behavior': '.behavior:hover,#behavior:focus{color:red}',
   'the charset that the gateway sends': '@charset "UTF-8"; a{color:red}',

@@ -3,7 +3,7 @@ import { forgivingReading, isHarmlessUrl } from './html-urls.ts'
 
 /** Nothing in here can hide or name an active construct: the plain inline style, which is most of them. */
 const PLAIN =
-  /^(?!.*(?:\/\*|url|expression|behavi|binding|-o-link|import|script|src|image(?:-set)?\(|@charset))[\x20-\x5b\x5d-\x7e\s]*$/is
+  /^(?!.*(?:\/\*|url|expression|behavi|binding|-o-link|import|script|src|image(?:-set)?\(|cross-fade\(|@charset))[\x20-\x5b\x5d-\x7e\s]*$/is
 
 const ESCAPE = /\\(?:([0-9a-f]{1,6})(?:\r\n|[ \t\r\n\f])?|(?:\r\n|[\r\n\f])|([\s\S])|$)/gi
 const COMMENT = /\/\*[\s\S]*?(?:\*\/|$)/g
@@ -23,13 +23,18 @@ const CHARSET = /@charset["']*([^"';]{0,100})/
 const NETWORK_PATH = /(?:url\(|src\(|image\(|image-set\(|src=|@import)["'(]*(?:[\\/]{2})/
 const RESOURCE = /(?:url\(|src\(|image\(|image-set\(|src=|@import)["'(]*(?=([a-z][a-z0-9+.-]{0,40}:.{0,80}))/g
 
+/** Their images are strings, and not only the first argument. Which string is which is not worth a parser: every one is looked at. */
+const STRINGS_ARE_URLS = /(?:image|image-set|cross-fade)\(/
+const NETWORK_PATH_IN_STRING = /["'][\\/]{2}/
+const RESOURCE_IN_STRING = /["'](?=([a-z][a-z0-9+.-]{0,40}:.{0,80}))/g
+
 const A_NETWORK_PATH = 'a network path'
 
 /** Why this style sheet or inline style is refused, or null when it only decorates. */
 export function checkCss(css: string): string | null {
   if (PLAIN.test(css)) return null
   // Also with its escapes as they stand: two backslashes are one to CSS, and two to who does not decode them.
-  if (NETWORK_PATH.test(forgivingReading(css.replace(COMMENT, '')))) return A_NETWORK_PATH
+  if (hasNetworkPath(forgivingReading(css.replace(COMMENT, '')))) return A_NETWORK_PATH
   if (!css.includes('/*')) return activePartOf(readAsClientWould(css))
   const aware = readAsClientWould(css.replace(OPAQUE_OR_COMMENT, match => (match.startsWith('/*') ? '' : match)))
   const naive = readAsClientWould(css.replace(COMMENT, ''))
@@ -48,9 +53,15 @@ function decodeEscape(_match: string, hex: string | undefined, literal: string |
 
 function activePartOf(css: string): string | null {
   for (const [pattern, reason] of ACTIVE) if (pattern.test(css)) return reason
-  if (NETWORK_PATH.test(css)) return A_NETWORK_PATH
+  if (hasNetworkPath(css)) return A_NETWORK_PATH
   const charset = CHARSET.exec(css)
   if (charset && !isAllowedCharset(charset[1]!)) return 'another charset'
-  for (const [, url] of css.matchAll(RESOURCE)) if (!isHarmlessUrl(url!, 'stylesheet')) return 'a refused URL scheme'
+  const resources = STRINGS_ARE_URLS.test(css) ? [RESOURCE, RESOURCE_IN_STRING] : [RESOURCE]
+  for (const pattern of resources)
+    for (const [, url] of css.matchAll(pattern)) if (!isHarmlessUrl(url!, 'stylesheet')) return 'a refused URL scheme'
   return null
+}
+
+function hasNetworkPath(css: string): boolean {
+  return NETWORK_PATH.test(css) || (STRINGS_ARE_URLS.test(css) && NETWORK_PATH_IN_STRING.test(css))
 }

@@ -8,7 +8,8 @@ const CHARSETS: ReadonlySet<string> = new Set(
 
 /** Browsers look for it in the first bytes without parsing, so also inside <title> or <style>. */
 const META_CHARSET = /<meta[\s/][^>]{0,200}?charset\s{0,20}=\s{0,20}["']?\s{0,20}([^\s"'/>;]{0,100})/gi
-const IN_CONTENT = /charset\s{0,20}=\s{0,20}["']?\s{0,20}([^\s"';,]{0,100})/gi
+const IN_CONTENT = /charset\s*=\s*["']?\s*([^\s"';,]{0,100})/gi
+const META = /<meta[\s/]/i
 const XML_ENCODING = /^\?xml\s[^>]{0,200}?encoding\s{0,20}=\s{0,20}["']?\s{0,20}([^\s"'?>]{0,100})/i
 
 export const ALLOWED_CHARSETS = 'utf-8, us-ascii, iso-8859-1 or windows-1252'
@@ -20,6 +21,16 @@ export function isAllowedCharset(label: string): boolean {
 /** In the text as it stands, whatever a parser makes of it. */
 export function declaresOtherCharset(html: string): boolean {
   return allLabels(META_CHARSET, html).some(label => !isAllowedCharset(label))
+}
+
+/** For text in which a parser sees no tags, and a browser that looks for the charset may. Honest text there has no such tag. */
+export function hidesCharset(text: string): boolean {
+  return META.test(text) && /charset/i.test(text)
+}
+
+/** For comments and CDATA, in which somebody may have put aside an honest tag. */
+export function hidesOtherCharset(text: string): boolean {
+  return META.test(text) && contentHasOtherCharset(text)
 }
 
 /** `text/html; charset=…` */

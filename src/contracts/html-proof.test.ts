@@ -27,5 +27,5 @@ test('the version of the rules was raised with their last change', () => {
   expect(
     { version: HTML_RULES_VERSION, digest: rulesDigest() },
     'The HTML rules changed: raise HTML_RULES_VERSION if another verdict is possible, and write the digest here',
-  ).toEqual({ version: 2, digest: 'e9240651702ff477' })
+  ).toEqual({ version: 3, digest: '8eb7e0fd587d3e88' })
 })

@@ -1,7 +1,7 @@
 import { serialize } from 'parse5'
 import { checkCss } from './css-rules.ts'
 import { type HtmlCode, hidesCode, type Inspection } from './html-attributes.ts'
-import { declaresOtherCharset, xmlHasOtherCharset } from './html-charset.ts'
+import { declaresOtherCharset, hidesCharset, hidesOtherCharset, xmlHasOtherCharset } from './html-charset.ts'
 import {
   BoundedParser,
   type CommentToken,
@@ -58,7 +58,8 @@ export function checkHtml(html: string, { linkSchemes = [] }: HtmlAllowances = {
 function inspectCharset(html: string, inspection: Inspection): void {
   // It starts the other character sets of ISO-2022, in which what follows is read.
   if (html.includes('\x1b')) inspection.report('HTML_CHARSET', 'the character ESC is not allowed')
-  if (declaresOtherCharset(html)) refuseCharset(inspection)
+  const cdata = html.indexOf('<![CDATA[')
+  if (declaresOtherCharset(html) || (cdata !== -1 && hidesOtherCharset(html.slice(cdata)))) refuseCharset(inspection)
 }
 
 function inspectWithinLimits(html: string, inspection: Inspection): void {
@@ -106,6 +107,7 @@ class RuleParser extends BoundedParser {
   sawNoscript = false
   private inspection: Inspection
   private styles: HtmlElement[] = []
+  private rawText: HtmlElement[] = []
   private rawInForeign: HtmlElement[] = []
   private openForeign = 0
   private openSelects = 0
@@ -131,7 +133,7 @@ class RuleParser extends BoundedParser {
   override onComment(token: CommentToken): void {
     const { data } = token
     if (CONDITIONAL_COMMENT.test(data)) this.conditionals.push(innerHtmlOf(data))
-    else if (xmlHasOtherCharset(data)) refuseCharset(this.inspection)
+    else if (xmlHasOtherCharset(data) || hidesOtherCharset(data)) refuseCharset(this.inspection)
     else if (PROCESSING.test(data))
       this.inspection.report('HTML_FORBIDDEN_ELEMENT', 'processing instructions are not allowed')
     if (this.openForeign > 0 && RAW_TEXT_END.test(data)) {
@@ -149,7 +151,9 @@ class RuleParser extends BoundedParser {
     }
     if (node.tagName === 'style') this.styles.push(node)
     if (node.tagName === 'select') this.openSelects++
-    if (this.openForeign > 0 && RAW_TEXT.has(node.tagName)) this.rawInForeign.push(node)
+    if (!RAW_TEXT.has(node.tagName)) return
+    this.rawText.push(node)
+    if (this.openForeign > 0) this.rawInForeign.push(node)
   }
 
   override onItemPop(node: HtmlParent, isTop: boolean): void {
@@ -166,6 +170,7 @@ class RuleParser extends BoundedParser {
       const reason = checkCss(css)
       if (reason !== null) this.inspection.report('HTML_CSS', `<style> with ${reason} is not allowed`)
     }
+    if (this.rawText.some(element => hidesCharset(rawTextOf(element)))) refuseCharset(this.inspection)
     for (const element of this.rawInForeign) {
       if (TAG_LIKE.test(rawTextOf(element))) {
         this.inspection.report('HTML_HIDDEN_MARKUP', `<${element.tagName}> in SVG or MathML hides markup`)

@@ -1,5 +1,5 @@
 import { type Attribute, type Inspection, inspectAttribute, localName, refuseUrl } from './html-attributes.ts'
-import { ALLOWED_CHARSETS, contentHasOtherCharset, isAllowedCharset } from './html-charset.ts'
+import { ALLOWED_CHARSETS, contentHasOtherCharset, hidesCharset, isAllowedCharset } from './html-charset.ts'
 import type { TagToken } from './html-parse.ts'
 import { isHarmlessUrl } from './html-urls.ts'
 
@@ -33,6 +33,7 @@ export function inspectTag(tag: TagToken, inForeignContent: boolean, inspection:
   const inForeign = inForeignContent || element === 'svg' || element === 'math'
   for (const attribute of tag.attrs) {
     inspectAttribute(element, attribute, inForeign, inspection)
+    if (hidesCharset(attribute.value)) refuseCharset(inspection)
     // `<b <script>` is one broken tag to a browser and two to older readers.
     if (attribute.name.startsWith('<')) inspectElement(attribute.name.slice(1), inspection)
   }

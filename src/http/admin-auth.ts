@@ -5,7 +5,7 @@ import { NOBODYS_PASSWORD, passwordMatches } from '../contracts/password.ts'
 import { findAdministrator } from '../db/administrators.ts'
 import type { Queryable } from '../db/pool.ts'
 import { FairSlots } from '../pipeline/fair-slots.ts'
-import { LoginLimits, networkOf } from './login-limits.ts'
+import { LoginLimits, networkOf, siteOf } from './login-limits.ts'
 import { Problem } from './problem.ts'
 
 declare module 'fastify' {
@@ -19,7 +19,7 @@ const LOOK_AGAIN_MS = 60_000
 const MAX_REMEMBERED = 1_000
 /**
  * Each check costs about 60 ms of a core and one of the four threads that Node has for such work: guessing must not take the machine.
- * Networks take turns. Those that somebody has logged in from have a slot of their own, so that no crowd of others keeps them waiting.
+ * Sites take turns. Networks that somebody has logged in from have a slot of their own, so that no number of others keeps them waiting.
  */
 const CHECKS = { total: 2, perKey: 1, waitingPerKey: 3 }
 const CHECKS_FROM_KNOWN = { total: 1, perKey: 1, waitingPerKey: 3 }
@@ -92,8 +92,9 @@ function administratorCheck(db: Queryable, onRefused: AdminAuthOptions['onLoginR
   async function checkPassword(request: FastifyRequest, name: string, password: string): Promise<string> {
     const network = networkOf(request.ip)
     refuseEarly(name, network)
-    const slots = limits.knows(network) ? checks.known : checks.others
-    const release = await slots.acquire(network, 1, PATIENCE_MS)
+    const release = limits.knows(network)
+      ? await checks.known.acquire(network, 1, PATIENCE_MS)
+      : await checks.others.acquire(siteOf(network), 1, PATIENCE_MS)
     if (!release) throw throttled(1)
     try {
       // Others of this network may have failed while this one waited.

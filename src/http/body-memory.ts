@@ -14,15 +14,19 @@ export type BodyMemoryOptions = {
 
 export const SEND_MEMORY: BodyMemoryOptions = {
   total: 96 * 1024 * 1024,
-  perKey: 64 * 1024 * 1024,
+  // One of the largest batches, and as much for each of two others.
+  perKey: 32 * 1024 * 1024,
   countFrom: 64 * 1024,
   patienceMs: 10_000,
 }
-/** Anybody may post events; who it was is known when the body has been read. */
+/**
+ * Anybody may post events; who it was is known when the body has been read. Most of them have a few KB: they are not kept waiting by
+ * large ones that hang.
+ */
 export const EVENT_MEMORY: BodyMemoryOptions = {
   total: 64 * 1024 * 1024,
   perKey: 16 * 1024 * 1024,
-  countFrom: 0,
+  countFrom: 32 * 1024,
   patienceMs: 5_000,
 }
 

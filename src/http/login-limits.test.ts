@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LoginLimits, networkOf } from './login-limits.ts'
+import { LoginLimits, networkOf, siteOf } from './login-limits.ts'
 
 const MINUTE = 60_000
 const fail = (limits: LoginLimits, times: number, name = 'ana', network = '198.51.100.7', nowMs = 0) => {
@@ -49,6 +49,21 @@ describe('failed logins', () => {
     expect(limits.waitMs('ana', '198.51.100.7', 16 * MINUTE)).toBe(0)
   })
 
+  describe('from 300 networks of one IPv6 site', () => {
+    const limits = new LoginLimits()
+    limits.succeeded('ana', networkOf('2001:db8:1:ffff::1'))
+    for (let n = 0; n < 300; n++) limits.failed('ana', networkOf(`2001:db8:1:${n.toString(16)}::1`), 0)
+
+    test('make another network of it wait', () => {
+      expect(limits.waitMs('ana', networkOf('2001:db8:1:abcd::1'), 0)).toBe(MINUTE)
+    })
+
+    test('keep out nobody of another site, nor where somebody has logged in', () => {
+      expect(limits.waitMs('ana', networkOf('2001:db8:2::1'), 0)).toBe(0)
+      expect(limits.waitMs('ana', networkOf('2001:db8:1:ffff::2'), 0)).toBe(0)
+    })
+  })
+
   test('of a million networks are kept in bounded memory, the last ones first', () => {
     const limits = new LoginLimits()
     fail(limits, 30, 'ana', 'first')
@@ -75,4 +90,14 @@ test.each([
   ['unknown', 'unknown'],
 ])('the network of %s is %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
+})
+
+test.each([
+  ['2001:db8:1:2::1', '2001:db8:1::/48'],
+  ['2001:db8::1', '2001:db8:0::/48'],
+  ['::1', '0:0:0::/48'],
+  ['198.51.100.7', '198.51.100.7'],
+  ['unknown', 'unknown'],
+])('the site of %s is %s', (address, site) => {
+  expect(siteOf(networkOf(address))).toBe(site)
 })

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
 /** Failures in a row that cost nothing; each one after them doubles the wait. */
-const FREE_FAILURES = { byNameAndNetwork: 5, byNetwork: 20 }
+const FREE_FAILURES = { byNameAndNetwork: 5, byNetwork: 20, bySite: 100 }
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
 /** After so long without another failure, all is forgotten. */
@@ -11,23 +11,27 @@ const MAX_REMEMBERED = 10_000
 type Failures = { count: number; lastMs: number; waitUntilMs: number }
 
 /**
- * Failed logins, by name and network and by network alone. Never by the name alone: whoever knows an administrator's name could
- * lock them out with it. In memory, bounded, each process by itself.
+ * Failed logins, by name and network, by network alone, and by site. Never by the name alone: whoever knows an administrator's
+ * name could lock them out with it. In memory, bounded, each process by itself.
  */
 export class LoginLimits {
   readonly #byNameAndNetwork = new Map<string, Failures>()
   readonly #byNetwork = new Map<string, Failures>()
+  readonly #bySite = new Map<string, Failures>()
   readonly #known = new Map<string, true>()
 
   /** How long a login has to wait; 0: it may be tried. */
   waitMs(name: string, network: string, nowMs: number): number {
     const found = [this.#byNameAndNetwork.get(pair(name, network)), this.#byNetwork.get(network)]
+    // A site may have many customers: what the others do counts only where nobody has logged in.
+    if (!this.knows(network)) found.push(this.#bySite.get(siteOf(network)))
     return Math.max(0, ...found.map(one => (one ? one.waitUntilMs - nowMs : 0)))
   }
 
   failed(name: string, network: string, nowMs: number): void {
     count(this.#byNameAndNetwork, pair(name, network), FREE_FAILURES.byNameAndNetwork, nowMs)
     count(this.#byNetwork, network, FREE_FAILURES.byNetwork, nowMs)
+    count(this.#bySite, siteOf(network), FREE_FAILURES.bySite, nowMs)
   }
 
   /** Somebody who mistyped starts afresh. The network keeps its count: others there may be guessing. */
@@ -74,4 +78,9 @@ export function networkOf(address: string): string {
     .slice(0, 4)
     .map(group => group.replace(/^0+(?=.)/, ''))
     .join(':')}::/64`
+}
+
+/** The 48 bits of IPv6 that whoever asks for them is given: 65 536 networks of one guesser. An IPv4 address is its own site. */
+export function siteOf(network: string): string {
+  return network.replace(/:[^:]*::\/64$/, '::/48')
 }

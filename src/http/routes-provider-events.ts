@@ -48,8 +48,9 @@ export async function providerEventRoutes(
   app: App,
   deps: ProviderEventDeps,
   { eventBodyMs } = CONNECTION_LIMITS,
+  memory = EVENT_MEMORY,
 ): Promise<void> {
-  const holdMemory = boundBodies(EVENT_MEMORY, request => networkOf(request.ip))
+  const holdMemory = boundBodies(memory, request => networkOf(request.ip))
   // Signatures are of the bytes as they came, and SNS calls its JSON text/plain.
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser(

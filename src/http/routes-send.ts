@@ -34,12 +34,9 @@ const batchHeaders = sendHeaders.extend({
 })
 const refusals = problemAnswers(400, 401, 403, 409, 413, 415, 422, 429, 503)
 
-export function sendRoutes(app: App, deps: SendRouteDeps): void {
+export function sendRoutes(app: App, deps: SendRouteDeps, memory = SEND_MEMORY): void {
   // In this order: whose turn it is depends on the company.
-  const onRequest = [
-    requireKey(deps.keys, deps.pepper, 'send'),
-    boundBodies(SEND_MEMORY, request => request.key!.companyId),
-  ]
+  const onRequest = [requireKey(deps.keys, deps.pepper, 'send'), boundBodies(memory, request => request.key!.companyId)]
 
   app.post(
     '/v1/email/send',

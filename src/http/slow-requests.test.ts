@@ -113,6 +113,16 @@ test('an event whose sender is not known yet has less time for its body', async 
   expectTimeout(await answer)
 })
 
+test('without other limits a request has 30 s, its headers 10 s, and a process 8192 connections', async () => {
+  const { server } = baseApp({ log: pino({ level: 'silent' }), trustProxy: false })
+  const { requestTimeout, headersTimeout, maxConnections } = server
+  expect({ requestTimeout, headersTimeout, maxConnections }).toEqual({
+    requestTimeout: 30_000,
+    headersTimeout: 10_000,
+    maxConnections: 8_192,
+  })
+})
+
 test('connections above the limit are closed at once, and a free place is taken again', async () => {
   const { open } = await server()
   const held = await Promise.all(Array.from({ length: 5 }, open))

@@ -42,6 +42,19 @@ describe('slots', () => {
     expect(admitted).toEqual(['a1', 'a2', 'b1', 'a3'])
   })
 
+  test('go to a key that holds none before one that holds some', async () => {
+    const { ask, admitted, releases, settled } = watch(new FairSlots({ total: 3, perKey: 2, waitingPerKey: 9 }))
+    for (const name of ['a1', 'a2', 'b1', 'a3', 'b2', 'c1']) void ask(name)
+    await settled()
+    expect(admitted).toEqual(['a1', 'a2', 'b1'])
+    releases[0]!()
+    await settled()
+    expect(admitted).toEqual(['a1', 'a2', 'b1', 'c1'])
+    releases[1]!()
+    await settled()
+    expect(admitted).toEqual(['a1', 'a2', 'b1', 'c1', 'a3'])
+  })
+
   test('are not taken by small ones for ever while a large one waits', async () => {
     const { ask, admitted, releases, settled } = watch(new FairSlots({ total: 10, perKey: 10, waitingPerKey: 9 }))
     void ask('a1', 6)

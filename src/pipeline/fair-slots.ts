@@ -11,7 +11,7 @@ export type Release = () => void
 type Waiter = { weight: number; admit: () => void }
 type Holder = { used: number; waiting: Waiter[] }
 
-/** A weighted semaphore that is fair between keys: the first that waits of each key in turn, then the second of each. */
+/** A weighted semaphore that is fair between keys: those that hold nothing first, and each key in turn. */
 export class FairSlots {
   readonly #options: FairSlotsOptions
   #free: number
@@ -65,14 +65,17 @@ export class FairSlots {
     }
   }
 
-  /** Whose turn it is. One that has its share is passed over. */
+  /** Whose turn it is. One that holds something lets those go first that hold nothing; one that has its share is passed over. */
   #next(): [string, Holder] | undefined {
+    let next: [string, Holder] | undefined
     for (const entry of this.#holders) {
       const [, { used, waiting }] = entry
       const [first] = waiting
-      if (first && (used === 0 || used + first.weight <= this.#options.perKey)) return entry
+      if (!first) continue
+      if (used === 0) return entry
+      if (used + first.weight <= this.#options.perKey) next ??= entry
     }
-    return undefined
+    return next
   }
 
   #release(key: string, weight: number): Release {

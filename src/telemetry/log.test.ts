@@ -16,6 +16,19 @@ test('on a terminal a request is one line, with its fields behind its message', 
   for (const part of ['Request', 'r-1', '404', 'NOT_FOUND']) expect(text()).toContain(part)
 })
 
+test('on a terminal nothing that it would obey comes through, in fields, messages and errors', () => {
+  const { destination, text } = collected()
+  const log = makeLog({ level: 'info', pretty: true, destination })
+  const hostile = 'a\u001b[2Jb\u009b31mc\u202ed\u0007e\u007ff\rg C:\\u001b "é"'
+  log.info({ subject: hostile, deep: { [hostile]: [hostile] } }, hostile)
+  log.error({ err: new Error(hostile) }, 'Failed')
+  const withoutColours = text().replace(/\u001b\[[0-9;]*m/g, '')
+  expect(withoutColours).not.toMatch(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u)
+  expect(withoutColours).not.toContain('\\u009b')
+  expect(withoutColours).toContain('a[2Jb31mcdefg C:\\u001b "é"')
+  expect(withoutColours).toContain('"subject":"a[2Jb31mcdefg C:')
+})
+
 test('for machines it is one JSON value a line', () => {
   const { destination, text } = collected()
   makeLog({ level: 'info', pretty: false, destination }).info({ status: 404 }, 'Request')

@@ -1,0 +1,25 @@
+import type { FastifyRequest } from 'fastify'
+import { expect, test } from 'vitest'
+import { hashPassword } from '../contracts/password.ts'
+import type { Queryable } from '../db/pool.ts'
+import { requireAdministrator } from './admin-auth.ts'
+
+const requestOf = (ip: string, password: string) =>
+  ({
+    ip,
+    method: 'GET',
+    headers: { authorization: `Basic ${btoa(`ana:${password}`)}` },
+    log: { warn: () => {} },
+  }) as unknown as FastifyRequest
+
+test('an administrator gets in while 300 networks of one IPv6 site guess', async () => {
+  const rows = [{ name: 'ana', passwordHash: await hashPassword('right') }]
+  const db = { query: async () => ({ rows }) } as unknown as Queryable
+  const admit = requireAdministrator(db, { publicUrl: undefined, onLoginRefused: () => {} })
+  const guesses = Array.from({ length: 300 }, (_, n) => admit(requestOf(`2001:db8:1:${n.toString(16)}::1`, 'wrong')))
+  const ended = Promise.allSettled(guesses)
+  const request = requestOf('203.0.113.9', 'right')
+  await admit(request)
+  expect(request.admin).toBe('ana')
+  await ended
+}, 30_000)
