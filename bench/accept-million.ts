@@ -9,7 +9,7 @@ const ROUNDS = Number(process.env.ROUNDS ?? 5)
 const LOAD: Load = { connections: 64, seconds: Number(process.env.SECONDS ?? 8), warmUpSeconds: 2 }
 
 const TABLES =
-  'email_outbox, email_recipient_list, email_content, email_attachments, email_event_log, email_ready, email_scheduled'
+  'email_outbox, email_recipients, email_content, email_attachments, email_events, email_ready, email_scheduled'
 
 /** Sent mail of a hundred companies, all of it in today's partition: the one that new mail goes to. */
 const FILL = `
@@ -26,12 +26,12 @@ with ids as materialized (
   select id, company, 'SENT', 'bench-' || n, false, 'noreply@example.com', 'Seu boleto', '{boleto}', 5, 'steps', 'resend', 5, 1,
     now() + interval '1 day', 'capture', 'm-' || n, now() from ids
 ), r as (
-  insert into email_recipient_list (outbox_id, ordinal, kind, address, address_key, status)
+  insert into email_recipients (outbox_id, ordinal, kind, address, address_key, status)
   select id, 0, 'to', 'user' || n || '@example.com', hashint8extended(n, 7), 'SENT' from ids
 ), c as (
   insert into email_content (outbox_id, html) select id, $1 from ids
 )
-insert into email_event_log (outbox_id, event_id, type, metadata) select id, gen_random_uuid(), 'QUEUED', '{"priority": 5}' from ids`
+insert into email_events (outbox_id, company_id, type, metadata) select id, company, 'QUEUED', '{"priority": 5}' from ids`
 
 /** Accepting with a million e-mails already there, against an empty outbox. */
 export async function benchAcceptMillion(): Promise<void> {

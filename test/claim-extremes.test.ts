@@ -63,42 +63,24 @@ test('an old and a new e-mail are read together without what lies between them',
     db,
     Array.from({ length: 1000 }, () => draft(companyId!)),
   )
-  await db.query('analyze email_outbox, email_content, email_recipient_list, email_attachments')
+  await db.query('analyze email_outbox, email_content, email_recipients, email_attachments')
   const read = await rowsRead(gateway.db.hot, '^email_', async client => {
     expect((await loadEmailsToSend(client, [ids[0]!, ids.at(-1)!])).size).toBe(2)
   })
   expect(read).toBeLessThan(20)
 })
 
-/** Rows of this table that so many claims read, one after the other, all of them full. */
-const readByClaims = (table: string, count: number) =>
-  rowsRead(gateway.db.hot, `^${table}$`, async client => {
-    for (let nth = 0; nth < count; nth++) expect((await claim(client, 30)).claimed).toHaveLength(30)
-  })
-
-test('while all companies have mail, nobody is looked for', async () => {
-  await db.query('truncate companies cascade')
-  const ids = await companies(10)
-  await accept(
-    db,
-    ids.flatMap(id => Array.from({ length: 12 }, () => draft(id))),
-  )
-  const walk = await readByClaims('email_ready', 1)
-  const byTheList = (await readByClaims('email_ready', 4)) - walk
-  expect(byTheList, 'one row less for each company').toBeLessThanOrEqual(3 * (walk - 10))
-})
-
-test('where most companies have no mail, the list of companies is not gone through again and again', async () => {
+test('a claim reads the companies that it serves, however many have no mail', async () => {
   await db.query('truncate companies cascade')
   const ids = await companies(120)
   await accept(
     db,
-    ids.filter((_, nth) => nth % 4 === 0).flatMap(id => Array.from({ length: 12 }, () => draft(id))),
+    ids.slice(0, 30).flatMap(id => Array.from({ length: 12 }, () => draft(id))),
   )
-  const walk = await readByClaims('companies', 1)
-  const byTheList = (await readByClaims('companies', 10)) - 10 * walk
-  expect(byTheList, 'tried once').toBeGreaterThan(0)
-  expect(byTheList, 'and not in each of the ten').toBeLessThan(4 * walk)
+  const read = await rowsRead(gateway.db.hot, '^companies$', async client => {
+    expect((await claim(client, 30)).claimed).toHaveLength(30)
+  })
+  expect(read).toBeLessThan(30)
 })
 
 test('a claim that finds nothing writes nothing', async () => {
@@ -125,7 +107,7 @@ async function claimDuring(act: (tx: Queryable) => Promise<unknown>) {
   return claiming!
 }
 
-test('a doorbell that is rung again in the middle of a claim is waited for, and the e-mail is handed out once', async () => {
+test('a row that becomes ready again in the middle of a claim is waited for, and the e-mail is handed out once', async () => {
   const [companyId] = await companies(1)
   const ids = await accept(
     db,

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
@@ -8,7 +9,7 @@ import { randomFrom } from './support/random.ts'
 const MIXES = 200
 const CLAIMS_PER_MIX = 3
 /** Another seed finds other mixes; the one of a failing run is in its message. */
-const SEED = Number(process.env.FAIR_SEED ?? Date.now() % 2 ** 31)
+const SEED = Number(process.env.FAIR_SEED ?? (process.env.CI ? 1 : Date.now() % 2 ** 31))
 
 let gateway: TestGateway
 let db: pg.Client
@@ -23,19 +24,12 @@ beforeAll(async () => {
   await db.connect()
   const made = await Promise.all(Array.from({ length: 12 }, () => gateway.company()))
   companyIds = [...made.map(one => one.companyId), ...Array.from({ length: DELETED }, uuidv7)]
-  await db.query(claimOf0004())
+  await db.query(readFileSync(new URL('./support/claim-oracle.sql', import.meta.url), 'utf8'))
 })
 afterAll(async () => {
   await db?.end()
   await gateway?.stop()
 })
-
-/** The claim as it was written first, under another name. */
-function claimOf0004(): string {
-  const file = readFileSync(new URL('../migrations/0004_engine.sql', import.meta.url), 'utf8')
-  const from = file.indexOf('create function claim_fair_batch(')
-  return file.slice(from, file.indexOf('end $$;', from)).replace('claim_fair_batch', 'claim_of_0004').concat('end $$;')
-}
 
 type Random = ReturnType<typeof randomFrom>
 type Limits = { size: number; perTurn: number; busy: string[]; left: number[]; most: number; used: string[] }
@@ -87,18 +81,12 @@ function limitsOf(random: Random): Limits {
   }
 }
 
-const CLAIMS = {
-  claim_of_0004: 'select outbox_id, company_id from claim_of_0004($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
-  claim_fair_batch: 'select outbox_id, company_id from claim_fair_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
-  claim_fair_turns: `select * from (select claim_fair_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as c) c,
-    unnest(c[:cardinality(c) / 2], c[cardinality(c) / 2 + 1:]) as t(outbox_id, company_id)`,
-}
-type Name = keyof typeof CLAIMS
+const claimBy = (name: Name) => `select outbox_id, company_id from ${name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+type Name = 'claim_oracle' | 'claim_fair_batch'
 
 /** What it hands out, and how it leaves the tables behind. */
-async function claimed(name: Name, { size, perTurn, busy, left, most, used }: Limits, keep: boolean, roundSize = 0) {
+async function claimed(name: Name, { size, perTurn, busy, left, most, used }: Limits, keep: boolean) {
   await db.query('begin')
-  await db.query('update fair_cursor set round_size = $1', [roundSize])
   // Half an e-mail short of the next one that the rate allows, so that a moment more or less decides nothing.
   await db.query('delete from company_flow')
   await db.query(
@@ -108,7 +96,7 @@ async function claimed(name: Name, { size, perTurn, busy, left, most, used }: Li
     [used],
   )
   const values = [uuidv7(), 'work', 'test', 60, size, perTurn, [], busy, left, most]
-  const { rows } = await db.query({ name, text: CLAIMS[name], values })
+  const { rows } = await db.query({ name, text: claimBy(name), values })
   const handedOut = rows.map(row => [row.outbox_id, row.company_id])
   const { rows: after } = await db.query(`select company_id, run,
     (select count(*)::int from email_ready) as waiting, (select array_agg(outbox_ids) from leases) as leased,
@@ -119,7 +107,16 @@ async function claimed(name: Name, { size, perTurn, busy, left, most, used }: Li
   return { handedOut, after: after[0] }
 }
 
-test(`hands out what the claim of 0004 handed out, in its order, in ${MIXES} random mixes from seed ${SEED}`, async () => {
+/** On a slow machine, a rate may allow one more e-mail between the two claims: then they are compared again. */
+async function compare(limits: Limits, what: string, tries = 5) {
+  const expected = await claimed('claim_oracle', limits, false)
+  const found = await claimed('claim_fair_batch', limits, false)
+  if (!isDeepStrictEqual(found, expected) && tries > 1) return compare(limits, what, tries - 1)
+  expect(found, what).toEqual(expected)
+  return claimed('claim_fair_batch', limits, true)
+}
+
+test(`hands out what the oracle hands out, in its order, in ${MIXES} random mixes from seed ${SEED}`, async () => {
   let handedOut = 0
   for (let played = 0; played < MIXES; played++) {
     const random = randomFrom(SEED + played)
@@ -127,22 +124,9 @@ test(`hands out what the claim of 0004 handed out, in its order, in ${MIXES} ran
     for (let nth = 0; nth < CLAIMS_PER_MIX; nth++) {
       await arrive(random)
       const limits = limitsOf(random)
-      const before = await claimed('claim_of_0004', limits, false)
       const what = `seed ${SEED + played}, claim ${nth}, ${JSON.stringify(limits)}`
-      expect(await claimed('claim_fair_batch', limits, false), `by the name of the version before: ${what}`).toEqual(
-        before,
-      )
-      expect(await claimed('claim_fair_turns', limits, false), what).toEqual(before)
-      const roundSize = 1 + random(2 * limits.size)
-      const listed = await claimed('claim_fair_turns', limits, true, roundSize)
-      handedOut += before.handedOut.length
-      // The walk may come short where the list is full: it takes every company for one that fills its turn.
-      if (listed.handedOut.length === before.handedOut.length)
-        expect(listed, `${roundSize} a round, ${what}`).toEqual(before)
-      else expect(listed.handedOut, `full, ${roundSize} a round, ${what}`).toHaveLength(limits.size)
-      expect(listed.handedOut.slice(0, before.handedOut.length), `${roundSize} a round, ${what}`).toEqual(
-        before.handedOut,
-      )
+      const expected = await compare(limits, what)
+      handedOut += expected.handedOut.length
       await db.query('delete from leases')
     }
   }

@@ -4,7 +4,8 @@ import { dirname, join, resolve } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { readSettings, settingsSchema } from '../src/config.ts'
-import { migrate } from '../src/db/migrate.ts'
+import { migrate, requireMigrated } from '../src/db/migrate.ts'
+import { openDatabase } from '../src/db/pool.ts'
 import { startFakeSmtp } from './support/fake-smtp.ts'
 import { call, until } from './support/gateway.ts'
 import { createTestDatabase } from './support/postgres.ts'
@@ -284,7 +285,10 @@ describe("import from 'email-gateway/contracts'", () => {
 })
 
 describe('migrations', () => {
-  const files = readdirSync(join(ROOT, 'migrations')).sort()
+  const files = readdirSync(join(ROOT, 'migrations'))
+    .filter(file => file.endsWith('.sql') && file !== 'schema.sql')
+    .sort()
+  const functions = readdirSync(join(ROOT, 'migrations/functions')).sort()
 
   test('are numbered, each number once', () => {
     expect(files[0]).toMatch(/^0001_/)
@@ -302,8 +306,25 @@ describe('migrations', () => {
   test('that two processes start at once on an empty database are applied once', async () => {
     const url = await createEmptyDatabase()
     const applied = await Promise.all([migrate(url), migrate(url)])
-    expect(applied.flat()).toEqual(files)
+    expect(applied.flat()).toEqual([...files, ...functions.map(file => `functions/${file}`)])
     expect(await migrate(url)).toEqual([])
+  })
+
+  test('functions are applied again when their text changes, and commands say so until then', async () => {
+    const database = await createTestDatabase()
+    atCleanUp(() => database.drop())
+    const db = openDatabase(database.url, () => {})
+    atCleanUp(() => db.close())
+    await requireMigrated(db.pool)
+    await execute(
+      database.url,
+      `update schema_functions set digest = 'another' where name = 'functions/uuid_v7.sql';
+       drop function uuid_v7_now()`,
+    )
+    await expect(requireMigrated(db.pool)).rejects.toThrow('The functions in the database are those of another version')
+    expect(await migrate(database.url)).toEqual(['functions/uuid_v7.sql'])
+    await requireMigrated(db.pool)
+    await execute(database.url, 'select uuid_v7_now()')
   })
 
   test('of a newer version keep an older gateway from starting', async () => {

@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { uuidv7 } from '../src/contracts/uuid.ts'
 import { insertCompany } from '../src/db/companies/companies.ts'
-import { migrate } from '../src/db/migrate.ts'
 import { findDeadLetter } from '../src/db/outbox/dead-letters.ts'
 import { findEmail } from '../src/db/outbox/emails.ts'
 import { type Database, openDatabase } from '../src/db/pool.ts'
-import { asItWas, putEmail } from './support/as-it-was.ts'
 import { type TestCli, testCli } from './support/cli.ts'
 import { makeDead } from './support/dead.ts'
 import { accept, draft, type Story, storyOf, workOff } from './support/line.ts'
-import { createTestDatabase } from './support/postgres.ts'
 import { atCleanUp, cleanUp } from './support/process.ts'
 
 afterAll(cleanUp)
@@ -62,47 +59,4 @@ describe('an error', () => {
       /^There is no error code "nonsense"\./,
     )
   })
-})
-
-test("a dead letter of an earlier version, which had the provider's word, is translated", async () => {
-  const database = await createTestDatabase()
-  const client = await asItWas(database.url, 15)
-  const db = openDatabase(database.url, () => {})
-  try {
-    const companyId = uuidv7()
-    await client.query(`insert into companies (company_id, name) values ($1, 'old')`, [companyId])
-    const [told, kept, gone] = [uuidv7(), uuidv7(), uuidv7()]
-    for (const id of [told, kept]) await putEmail(client, companyId, id)
-    await client.query(
-      `update email_outbox set status = 'REJECTED', attempts = 1, failed_at = now(), error_code = 'SES_MESSAGE_REJECTED',
-         error_category = 'PERMANENT_ERROR', failure_reason = 'no' where outbox_id = $1`,
-      [kept],
-    )
-    await client.query(
-      `insert into email_event_log (outbox_id, event_id, type, metadata)
-       values ($1, uuid_v7_now(), 'DLQ_MOVED', '{"lastErrorCode":"SES_MESSAGE_REJECTED"}')`,
-      [told],
-    )
-    await client.query(
-      `insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
-         retry_history, original_data, enqueued_at)
-       select id, $2, 2, 'no', 'MessageRejected', now(), jsonb_build_array(
-           jsonb_build_object('attempt', 1, 'timestamp', now(), 'error', 'SES_THROTTLING'),
-           jsonb_build_object('attempt', 2, 'timestamp', now(), 'error', 'MessageRejected')), '{}', now()
-       from unnest($1::uuid[]) as x(id)`,
-      [[told, kept, gone], companyId],
-    )
-    await migrate(database.url)
-    for (const id of [told, kept])
-      expect(await findDeadLetter(db.pool, id)).toMatchObject({
-        ...{ lastFailureCode: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' },
-        retryHistory: [{ error: 'SES_THROTTLING' }, { error: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }],
-      })
-    expect((await findEmail(db.pool, kept, null))!.lastError).toMatchObject({ providerCode: 'MessageRejected' })
-    expect(await findDeadLetter(db.pool, gone)).toMatchObject({ lastFailureCode: 'MessageRejected' })
-  } finally {
-    await client.end()
-    await db.close()
-    await database.drop()
-  }
 })

@@ -51,8 +51,6 @@ async function play(seed: number): Promise<Mix> {
   for (let round = 0; ; round++) {
     const arrivals = round < ROUNDS_WITH_ARRIVALS ? await arrive(random, count, round === 0 ? 40 : 10) : []
     for (const one of arrivals) all.set(one.id, one)
-    // Whatever the cursor remembers of the round before: the order is the same by the list of companies and by the walk.
-    if (random(2) === 0) await db.query('update fair_cursor set round_size = $1', [random(40) - 2])
     const made = await claimAtOnce(random, round < ROUNDS_WITH_ARRIVALS ? count : 0)
     claims.push(...made.map(({ ids, caps }) => ({ arrivals: [], caps, served: ids.map(id => all.get(id)!) })))
     claims[claims.length - made.length]!.arrivals = arrivals

@@ -297,7 +297,7 @@ describe('trouble', () => {
          if new.outbox_id = '${bad.outboxId}' then raise exception 'poison' using errcode = '22000'; end if; return new; end $$`,
     )
     await db.pool.query(
-      'create trigger refuse_it before insert on email_event_log for each row execute function refuse_it()',
+      'create trigger refuse_it before insert on email_events for each row execute function refuse_it()',
     )
     for (const sent of [good, bad, other])
       await storeProviderEvents(db.hot, [
@@ -308,7 +308,7 @@ describe('trouble', () => {
         },
       ])
     await workOffReports(db.hot)
-    await db.pool.query('drop trigger refuse_it on email_event_log; drop function refuse_it')
+    await db.pool.query('drop trigger refuse_it on email_events; drop function refuse_it')
     const states = await Promise.all([good, bad, other].map(async one => (await story(one.outboxId)).email.status))
     expect(states).toEqual(['DELIVERED', 'SENT', 'DELIVERED'])
     const { rows } = await db.pool.query(`select attempts, note from provider_events where state = 'waiting'`)

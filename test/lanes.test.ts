@@ -185,7 +185,7 @@ describe.each([
       () => storyOf(api.db.pool, outboxId!),
       ({ email }) => email.attempts === 2 && email.status === 'RETRY_SCHEDULED',
     )
-    await rows(api, `update email_recipient_list set address = 'maria@example.com' where outbox_id = $1`, [outboxId])
+    await rows(api, `update email_recipients set address = 'maria@example.com' where outbox_id = $1`, [outboxId])
     await makeDue(api.db.pool, [outboxId!])
     await untilAll([outboxId!], 'SENT')
     const told = await storyOf(api.db.pool, outboxId!)

@@ -341,20 +341,3 @@ describe('the only gateway, when it starts', () => {
     expect((await claim(db, 10)).claimed).toEqual([])
   })
 })
-
-test.each([
-  [400, 'in its row'],
-  [700, 'beside it'],
-])('a lease of %i e-mails is kept uncompressed, %s, and gives all of them back', async (size, where) => {
-  await accept(
-    db,
-    Array.from({ length: size }, () => draft(companyId)),
-  )
-  expect((await claim(db, size)).claimed).toHaveLength(size)
-  const { rows } = await db.query(
-    `select pg_column_compression(outbox_ids) as compressed, (
-       select pg_relation_size(reltoastrelid) > 0 from pg_class where oid = 'leases'::regclass) as beside from leases`,
-  )
-  expect(rows).toEqual([{ compressed: null, beside: where === 'beside it' }])
-  expect(await takeBack()).toMatchObject({ unstarted: size })
-})

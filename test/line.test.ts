@@ -227,9 +227,7 @@ describe('retry', () => {
   test('a retry that succeeds leaves no trace of the error on the e-mail', async () => {
     const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test', retryPolicy: 'patient' })
     await settled(outboxId, 'RETRY_SCHEDULED')
-    await rows(gateway, `update email_recipient_list set address = 'maria@example.com' where outbox_id = $1`, [
-      outboxId,
-    ])
+    await rows(gateway, `update email_recipients set address = 'maria@example.com' where outbox_id = $1`, [outboxId])
     await makeDue(gateway.db.pool, [outboxId])
     const { email } = await settled(outboxId, 'SENT')
     expect(email).toMatchObject({ attempts: 2, error_code: null, failure_reason: null, next_attempt_at: null })
@@ -281,9 +279,9 @@ describe('an e-mail that can no longer be sent', () => {
     ['its subject is gone', `update email_outbox set subject = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     ['its subject grew', `update email_outbox set subject = repeat('x', 151) where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     ['its subject broke', `update email_outbox set subject = E'a\\nb' where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
-    ['its address is none', `update email_recipient_list set address = 'maria' where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
-    ['its address was erased', `update email_recipient_list set address = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
-    ['its recipients are gone', `delete from email_recipient_list where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its address is none', `update email_recipients set address = 'maria' where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its address was erased', `update email_recipients set address = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its recipients are gone', `delete from email_recipients where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     [
       'its reply address is none',
       `update email_content set reply_to = '{maria}' where`,

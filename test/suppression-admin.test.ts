@@ -304,7 +304,7 @@ describe('figures', () => {
   const metric = async (line: string) => (await gateway.call(null, 'GET', '/metrics')).text.split('\n').includes(line)
 
   test('totals, hit rate of the last day and growth of thirty', async () => {
-    await gateway.db.pool.query('truncate send_requests_hourly, send_requests_total')
+    await gateway.db.pool.query('truncate company_statistics, send_requests_total')
     await many(4)
     await add({ reason: 'COMPLAINT', expiresInDays: 0 })
     await admin('DELETE', `/${hashEmail('r0@example.com')}`, { justification: WHY })
@@ -336,7 +336,7 @@ describe('figures', () => {
   })
 
   test('a replayed answer is not counted again', async () => {
-    await gateway.db.pool.query('truncate send_requests_hourly, send_requests_total')
+    await gateway.db.pool.query('truncate company_statistics, send_requests_total')
     const key = { 'idempotency-key': 'counted-once' }
     for (let time = 0; time < 3; time++) await send(gateway, company, mail({ to: 'bob@example.com' }), key)
     await send(gateway, company, mail({ to: 'last@example.com' }))

@@ -125,7 +125,7 @@ describe('the company hears', () => {
     await gateway.db.pool.query(`select ensure_email_partitions('2025-10-20'::date)`)
     await gateway.db.pool.query(
       `with o as (update email_outbox set outbox_id = $2, expires_at = now() where outbox_id = $1 returning 1),
-       r as (update email_recipient_list set outbox_id = $2 where outbox_id = $1)
+       r as (update email_recipients set outbox_id = $2 where outbox_id = $1)
        update email_ready set outbox_id = $2 where outbox_id = $1`,
       [outboxId, old],
     )

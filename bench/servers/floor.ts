@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { ofBatch } from '../../src/db/outbox/batch-arrays.ts'
-import { list } from '../../src/db/pool.ts'
 import { accept, JOBS, makeCompanies, openLine, sent, WARM_UP_JOBS } from '../support/our-line.ts'
 import { answer } from '../support/reference.ts'
 
@@ -19,12 +18,11 @@ delete from email_ready where ctid = any(array(
 returning outbox_id`
 
 const START = `
-update email_outbox o set status = 'PROCESSING', lease_id = $4, attempts = 1, attempt_id = $4, provider = 'null', received_at = now(),
-  started_at = now()
+update email_outbox o set status = 'PROCESSING', lease_id = $4, attempts = 1, attempt_id = $4, provider = 'null', started_at = now()
 where ${ofBatch('o')}`
 
 const SETTLE = `
-update email_outbox o set status = 'SENT', lease_id = null, message_id = 'm', duration_ms = 1, sent_at = now(), tells_sent = true
+update email_outbox o set status = 'SENT', lease_id = null, message_id = 'm', duration_ms = 1, sent_at = now()
 where ${ofBatch('o')}`
 
 async function drain(client: pg.Client): Promise<void> {
@@ -32,7 +30,7 @@ async function drain(client: pg.Client): Promise<void> {
     const { rows } = await client.query<{ outbox_id: string }>({ name: 'claim', text: CLAIM })
     if (rows.length === 0) return
     const ids = rows.map(row => row.outbox_id).sort()
-    const input = [list(ids), ids[0], ids.at(-1)]
+    const input = [ids, ids[0], ids.at(-1)]
     await client.query({ name: 'start', text: START, values: [...input, randomUUID()] })
     await client.query({ name: 'settle', text: SETTLE, values: input })
   }

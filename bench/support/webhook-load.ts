@@ -55,10 +55,10 @@ export async function enqueue(db: Database, count: number, kinds: Kind[]): Promi
        select outbox_id, company_id, 'SENT', 'r-1', false, 'shop@example.com', 'Your order', 5, 'steps', 'resend', 1, 5,
          now() + interval '1 day', outbox_id::text, now() from input
      ), recipients as (
-       insert into email_recipient_list (outbox_id, ordinal, kind, address, status) select outbox_id, 0, 'to', 'maria@example.com', 'SENT' from input
+       insert into email_recipients (outbox_id, ordinal, kind, address, status) select outbox_id, 0, 'to', 'maria@example.com', 'SENT' from input
      ), events as (
-       insert into email_event_log (outbox_id, event_id, type, metadata)
-       select outbox_id, event_id, 'SENT', jsonb_build_object('messageId', outbox_id, 'attempts', 1, 'processingTimeMs', 12) from input
+       insert into email_events (outbox_id, event_id, company_id, type, metadata)
+       select outbox_id, event_id, company_id, 'SENT', jsonb_build_object('messageId', outbox_id, 'attempts', 1, 'processingTimeMs', 12) from input
      ), deliveries as (
        insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, outbox_id, event_id, created_at)
        select endpoint_id, uuid_v7_now(), company_id, 'email.sent', outbox_id, event_id, clock_timestamp() from input

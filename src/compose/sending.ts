@@ -10,7 +10,6 @@ import { type EmailToSend, isSuppressedMeanwhile, loadAttachments } from '../db/
 import { readyDueEmails } from '../db/outbox/schedule.ts'
 import { type Settlement, settleAttempts } from '../db/outbox/settle.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
-import { rehearse } from '../db/outbox/warm-up.ts'
 import { type Database, retryWhileUnavailable, writeBatchOrSingly } from '../db/pool.ts'
 import { ReadyVacuum } from '../db/vacuum.ts'
 import { sayAlive, sayGone } from '../db/workers.ts'
@@ -107,7 +106,6 @@ export async function makeLine(parts: LaneParts): Promise<Line> {
     lane: config.REDIS_URL ? ('bullmq' as const) : ('direct' as const),
     concurrency: config.WORKER_CONCURRENCY,
   }
-  await rehearse(db.line, config.REDIS_URL ? ['starts', 'settlements'] : ['claims', 'emails', 'starts', 'settlements'])
   const alive = every(ALIVE_EVERY_MS, () => sayAlive(db.pool, worker), log)
   const alarm = every(IDLE_MS, () => wakeDue(db, () => lane.nudge()), log)
   const cleaning = every(IDLE_MS, () => vacuum.clean(), log)

@@ -89,7 +89,7 @@ export async function countThrottled(db: Queryable, outboxId: string): Promise<n
   const [row] = await run<{ count: number }>(
     db,
     'count-throttled',
-    `select count(*)::int as count from email_event_log
+    `select count(*)::int as count from email_events
      where outbox_id = $1 and type = 'RETRY_SCHEDULED' and metadata ? 'throttled'`,
     [outboxId],
   )

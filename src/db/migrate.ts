@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -6,6 +7,8 @@ import type { Queryable } from './pool.ts'
 import { applySettings, UNLIMITED } from './session-settings.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations')
+/** Applied after the migrations, and again when their text changes. */
+const FUNCTIONS = join(MIGRATIONS, 'functions')
 /** One migration at a time, whichever process came first. */
 const MIGRATION_LOCK = 7_305_001
 
@@ -19,8 +22,9 @@ export class DatabaseNotMigrated extends Error {
 }
 
 type Migration = { version: number; name: string; path: string }
+type SqlFunctions = { name: string; sql: string; digest: string }
 
-/** Brings the database to this code's version. Forward only; each file is one transaction. */
+/** Brings the database to this code's version. Forward only; each file is one transaction. Answers what was applied. */
 export async function migrate(databaseUrl: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: driverUrl(databaseUrl) })
   // A connection that is lost between two statements is an event; the next statement fails and says so.
@@ -30,7 +34,8 @@ export async function migrate(databaseUrl: string): Promise<string[]> {
     // A migration may rewrite a table, and another process's may be waited for.
     await applySettings(client, UNLIMITED)
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
-    return await applyPending(client, await readMigrations())
+    const applied = await applyPending(client, await readMigrations())
+    return [...applied, ...(await applyChangedFunctions(client))]
   } finally {
     await client.end()
   }
@@ -43,6 +48,10 @@ export async function requireMigrated(db: Queryable): Promise<void> {
   const applied = rows[0]!.there ? await readApplied(db) : new Set<number>()
   refuseNewerDatabase(applied, migrations)
   refuseOlderDatabase(applied, migrations)
+  if ((await changedFunctions(db)).length > 0)
+    throw new DatabaseNotMigrated(
+      'The functions in the database are those of another version of this program: stop the running processes, then run email-gateway migrate, or start the gateway.',
+    )
 }
 
 function refuseOlderDatabase(applied: Set<number>, migrations: Migration[]): void {
@@ -69,19 +78,45 @@ async function applyPending(client: pg.Client, migrations: Migration[]): Promise
   return pending.map(migration => migration.name)
 }
 
-async function apply(client: pg.Client, migration: Migration): Promise<void> {
-  const sql = await readFile(migration.path, 'utf8')
+async function apply(client: pg.Client, { version, name, path }: Migration): Promise<void> {
+  const record = () => client.query('insert into schema_migrations (version, name) values ($1, $2)', [version, name])
+  await applyFile(client, name, await readFile(path, 'utf8'), record)
+}
+
+async function applyChangedFunctions(client: pg.Client): Promise<string[]> {
+  await client.query(`create table if not exists schema_functions (
+    name text primary key, digest text not null, applied_at timestamptz not null default now())`)
+  const changed = await changedFunctions(client)
+  for (const { name, sql, digest } of changed) {
+    const record = () =>
+      client.query(
+        `insert into schema_functions (name, digest) values ($1, $2)
+         on conflict (name) do update set digest = excluded.digest, applied_at = now()`,
+        [name, digest],
+      )
+    await applyFile(client, name, sql, record)
+  }
+  return changed.map(({ name }) => name)
+}
+
+async function changedFunctions(db: Queryable): Promise<SqlFunctions[]> {
+  const { rows } = await db.query<{ there: boolean }>(`select to_regclass('schema_functions') is not null as there`)
+  const applied = rows[0]!.there
+    ? await db.query<{ name: string; digest: string }>('select name, digest from schema_functions')
+    : { rows: [] }
+  const known = new Map(applied.rows.map(row => [row.name, row.digest]))
+  return (await readFunctions()).filter(({ name, digest }) => known.get(name) !== digest)
+}
+
+async function applyFile(client: pg.Client, name: string, sql: string, record: () => Promise<unknown>): Promise<void> {
   await client.query('begin')
   try {
     await client.query(sql)
-    await client.query('insert into schema_migrations (version, name) values ($1, $2)', [
-      migration.version,
-      migration.name,
-    ])
+    await record()
     await client.query('commit')
   } catch (error) {
     await client.query('rollback')
-    throw new Error(`Migration ${migration.name} failed: ${(error as Error).message}`, { cause: error })
+    throw new Error(`Migration ${name} failed: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -96,6 +131,16 @@ function refuseNewerDatabase(applied: Set<number>, migrations: Migration[]): voi
 }
 
 async function readMigrations(): Promise<Migration[]> {
-  const files = (await readdir(MIGRATIONS)).filter(file => file.endsWith('.sql')).sort()
+  const files = (await readdir(MIGRATIONS)).filter(file => /^\d{4}_.*\.sql$/.test(file)).sort()
   return files.map(file => ({ version: Number(file.slice(0, 4)), name: file, path: join(MIGRATIONS, file) }))
+}
+
+async function readFunctions(): Promise<SqlFunctions[]> {
+  const files = (await readdir(FUNCTIONS)).filter(file => file.endsWith('.sql')).sort()
+  return Promise.all(
+    files.map(async file => {
+      const sql = await readFile(join(FUNCTIONS, file), 'utf8')
+      return { name: `functions/${file}`, sql, digest: createHash('sha256').update(sql).digest('hex') }
+    }),
+  )
 }

@@ -1,20 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createTestDatabase } from '../../test/support/postgres.ts'
 import { listenForNotifications } from './notifications.ts'
-import {
-  type Database,
-  DatabaseUnavailable,
-  inTransaction,
-  openDatabase,
-  type Queryable,
-  run,
-  texts,
-  uuids,
-} from './pool.ts'
+import { type Database, DatabaseUnavailable, inTransaction, openDatabase, type Queryable, run } from './pool.ts'
 import { applySettings } from './session-settings.ts'
 
 let database: { url: string; drop(): Promise<void> }
@@ -53,47 +43,6 @@ test('a transaction that fails has done nothing, and one that does not leaves it
   const client = await db.pool.connect()
   expect(client.listenerCount('error')).toBeLessThan(3)
   client.release()
-})
-
-test('an array of ids arrives as it was, however they are spelt', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(fc.uuid(), { maxLength: 50 }), fc.boolean(), async (ids, isUpper) => {
-      const spelt = isUpper ? ids.map(id => id.toUpperCase()) : ids
-      const { rows } = await db.pool.query('select $1::uuid[] as ids, array_position($1::uuid[], $2) as last', [
-        uuids(spelt),
-        ids.at(-1),
-      ])
-      const first = ids.length > 0 ? ids.indexOf(ids.at(-1)!) + 1 : null
-      expect(rows[0]).toEqual({ ids, last: first })
-    }),
-  )
-})
-
-test('what is no id is refused before it is sent', () => {
-  const id = '01a1e3ce-6c00-7649-a922-2edc9129dfd8'
-  for (const not of [
-    '',
-    'x',
-    id.slice(1),
-    `${id}0`,
-    id.replace('e', 'g'),
-    id.replace('a', 'ä'),
-    id.replace('a', 'ā'),
-    id.replaceAll('-', ''),
-  ])
-    expect(() => uuids([id, not]), not).toThrow('Not an id')
-})
-
-test('an array of any texts arrives as it was', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.string({ unit: fc.constantFrom('"', '\\', ',', '{', '}', ' ', 'NULL', 'é', '\n', 'a') })),
-      async any => {
-        const { rows } = await db.pool.query('select $1::text[] as any', [texts(any)])
-        expect(rows[0].any).toEqual(any)
-      },
-    ),
-  )
 })
 
 test('the pools open as many connections at most as docs/sending.md says', () => {

@@ -251,47 +251,6 @@ export async function retryWhileUnavailable<Out>(
   }
 }
 
-/** An array parameter of ids or numbers, which need no quoting: the driver looks at every character of every element. */
-export const list = (plain: (string | number)[]) => `{${plain.join(',')}}`
-
-const UUID_TYPE = 2950
-const UUID_BYTES = 16
-/** Where the digits of a canonical id stand, two for each byte. */
-const PAIRS = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
-const ARRAY_HEADER_BYTES = 20
-const DIGIT_VALUES = new Int8Array(256).fill(-1)
-for (const [value, digit] of [...'0123456789abcdef'].entries()) {
-  DIGIT_VALUES[digit.charCodeAt(0)] = value
-  DIGIT_VALUES[digit.toUpperCase().charCodeAt(0)] = value
-}
-
-/** Below zero: none. */
-const digitAt = (id: string, place: number) => DIGIT_VALUES[id.charCodeAt(place)] ?? -1
-
-/** An array parameter of uuids as Postgres keeps them: reading their digits was a twentieth to a tenth of what a batch's statement cost it. */
-export function uuids(ids: string[]): Buffer {
-  const array = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + ids.length * (4 + UUID_BYTES))
-  // One dimension, no nulls, the type, how many, and the first is number one.
-  for (const [place, field] of [1, 0, UUID_TYPE, ids.length, 1].entries()) array.writeInt32BE(field, place * 4)
-  let at = ARRAY_HEADER_BYTES
-  for (const id of ids) {
-    at = array.writeInt32BE(UUID_BYTES, at)
-    let digits = 0
-    for (const pair of PAIRS) {
-      const byte = (digitAt(id, pair) << 4) | digitAt(id, pair + 1)
-      digits |= byte
-      array[at++] = byte
-    }
-    if (digits < 0 || id.length !== 36) throw new Error(`Not an id: ${id}`)
-  }
-  return array
-}
-
-/** The same for any text. */
-export const texts = (any: string[]) => `{${any.map(quoted).join(',')}}`
-
-const quoted = (text: string) => `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`
-
 /** Lowest and highest id: lets the executor drop all other partitions before it starts. */
 export function idRange(items: { outboxId: string }[]): [string, string] {
   let [low, high] = [items[0]!.outboxId, items[0]!.outboxId]
@@ -303,7 +262,7 @@ export function idRange(items: { outboxId: string }[]): [string, string] {
 }
 
 /**
- * For every insert into email_ready: a doorbell that is there already is locked, not passed over. Whoever takes it away
+ * For every insert into email_ready: a ready row that is there already is locked, not passed over. The claim that deletes it
  * waits for this commit, and then sees the e-mail as it made it; passed over, it could be taken by one who still saw the
  * e-mail as not due, and then nobody would come back to it.
  */

@@ -3,7 +3,7 @@ import { claimFairBatch, returnToReady } from '../db/outbox/claim.ts'
 import { loadJobs } from '../db/outbox/dispatch.ts'
 import { endLeases } from '../db/outbox/leases.ts'
 import { type EmailToSend, loadEmailsToSend } from '../db/outbox/load.ts'
-import { receiveDispatched } from '../db/outbox/receive.ts'
+import { leaseDispatched } from '../db/outbox/receive.ts'
 import type { Queryable } from '../db/pool.ts'
 import type { Receipt } from '../sending/bullmq-lane.ts'
 import type { Batch, ClaimLimits } from '../sending/direct-lane.ts'
@@ -77,7 +77,7 @@ export async function receiveJobs(
   const { holder, leaseSeconds } = options
   // In another spelling it is a stranger's job: Postgres would know the e-mail, and nothing else would.
   const ids = new Set(outboxIds.filter(id => id === id.toLowerCase()))
-  const found = await receiveDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: [...ids], ended })
+  const found = await leaseDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: [...ids], ended })
   return outboxIds.map(outboxId => {
     const content = found.get(outboxId)
     if (content) return { kind: 'taken', leaseId, content }

@@ -1,8 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { hashEmail } from '../contracts/hashing.ts'
 import { maskSensitive } from '../contracts/masking.ts'
-import { addressForms, decideEmail, type Said } from '../contracts/provider-events/decide.ts'
+import { decideEmail, type Said } from '../contracts/provider-events/decide.ts'
 import type { ProviderReport } from '../contracts/provider-events/event.ts'
 import { readReport } from '../contracts/provider-events/read.ts'
 import { decideAutomaticSuppression, type SuppressionPolicy } from '../contracts/suppression/rules.ts'
@@ -18,7 +17,6 @@ import { type DecidedEmail, findByMessage, type Locked, lockEmails, putFeedback 
 import { DatabaseUnavailable, inTransaction, isPassingConflict, type Queryable } from '../db/pool.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
 import type { Recorded } from '../feedback/event-loop.ts'
-import { addressKey } from './accept.ts'
 
 export type FeedbackDeps = { pool: pg.Pool; suppression: SuppressionPolicy; log: Logger; batch?: number }
 
@@ -100,15 +98,12 @@ export async function recordSome(
 
 type Report = { event: WaitingEvent; report: ProviderReport }
 
-/** The e-mail of each report: its tag says so, otherwise its message id, asked through its recipients. */
+/** The e-mail of each report: its tag says so, otherwise its message id. */
 async function nameEmails(tx: Queryable, reports: Report[]): Promise<Map<WaitingEvent, string>> {
   const untagged = reports.filter(({ report }) => !report.outboxId && !report.tagged && report.messageId)
   const found = await findByMessage(
     tx,
-    untagged.map(({ report }) => ({
-      messageId: report.messageId!,
-      keys: report.sentTo.flatMap(addressForms).map(form => addressKey(hashEmail(form))),
-    })),
+    untagged.map(({ report }) => report.messageId!),
   )
   const named = new Map<WaitingEvent, string>()
   for (const { event, report } of reports) {

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
 import { purgeReputation } from '../db/companies/reputation.ts'
-import { forgetOldHours } from '../db/companies/send-requests.ts'
 import { purgeProviderEvents } from '../db/feedback/provider-events.ts'
 import { ping } from '../db/health.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
@@ -43,7 +42,6 @@ const CHORES: Chore[] = [
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
-  { name: 'forget-old-send-requests', everyMs: 3_600_000, run: forgetOldHours },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'purge-provider-events', everyMs: 600_000, run: purgeEvents },
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },

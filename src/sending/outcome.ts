@@ -171,8 +171,15 @@ function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptF
   return { status: 'SENT', messageId, durationMs, events: [{ type: 'SENT', metadata }] }
 }
 
-/** The view email_events adds the other spellings of the source documents: nearly every e-mail has one of these. */
-const sentMetadata = (messageId: string, attempt: number, durationMs: number) => ({ messageId, attempt, durationMs })
+/** Both spellings of each fact are documented. */
+const sentMetadata = (messageId: string, attempt: number, durationMs: number) => ({
+  messageId,
+  sesMessageId: messageId,
+  attempt,
+  attempts: attempt,
+  durationMs,
+  processingTimeMs: durationMs,
+})
 
 function retry(
   { failure, delayMs, maxAttempts }: Outcome & { kind: 'retry' },

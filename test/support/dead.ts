@@ -30,7 +30,7 @@ export async function makeDead(
        select id, $2, $3, 'r-1', false, 'shop@example.com', 'Hello', 5, 'steps', 'resend', $6, 5, died + interval '1 day', 'capture',
          gen_random_uuid(), $4, 'TRANSIENT_ERROR', $5, 12, died from input
      ), put_recipients as (
-       insert into email_recipient_list (outbox_id, ordinal, kind, address, status, suppressed)
+       insert into email_recipients (outbox_id, ordinal, kind, address, status, suppressed)
        select id, 0, 'to', 'maria@example.com', $3, false from input
        union all select id, 1, 'cc', 'suppressed@example.com', 'REJECTED', true from input
      ), put_content as (
@@ -38,7 +38,7 @@ export async function makeDead(
      ), put_files as (
        insert into email_attachments (outbox_id, ordinal, filename, content_type, content) select id, 0, 'a.txt', 'text/plain', 'a' from input
      ), put_events as (
-       insert into email_event_log (outbox_id, event_id, type) select id, uuid_v7_now(), 'QUEUED' from input
+       insert into email_events (outbox_id, company_id, type) select id, $2, 'QUEUED' from input
      )
      insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
        retry_history, original_data, enqueued_at, moved_at)
@@ -54,7 +54,7 @@ export async function makeDead(
 export async function replaysOf(db: Queryable, companyId: string) {
   const { rows } = await db.query<{ pending: number; events: number; ready: number; dead: number; twice: number }>(
     `with own as materialized (select outbox_id, status from email_outbox where company_id = $1),
-     replays as (select e.outbox_id, count(*) as times from email_event_log e join own using (outbox_id) where e.type = 'REPLAYED' group by 1)
+     replays as (select e.outbox_id, count(*) as times from email_events e join own using (outbox_id) where e.type = 'REPLAYED' group by 1)
      select (select count(*) from own where status = 'PENDING')::int as pending, (select coalesce(sum(times), 0) from replays)::int as events,
        (select count(*) from email_ready where company_id = $1)::int as ready,
        (select count(*) from dead_letters where company_id = $1)::int as dead,

@@ -103,7 +103,7 @@ export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> 
   return drafts.map(one => one.outboxId)
 }
 
-const LINE_TABLES = `email_ready email_scheduled leases email_event_log email_recipient_list email_content email_outbox dead_letters
+const LINE_TABLES = `email_ready email_scheduled leases email_events email_recipients email_content email_outbox dead_letters
   unknown_sends counters company_flow capture_inbox provider_events company_reputation`
 /** Empties the line and what hangs on it; companies stay. To truncate that many partitions would take a quarter of a second. */
 export const CLEAN_LINE = LINE_TABLES.split(/\s+/)

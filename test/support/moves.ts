@@ -1,29 +1,24 @@
 import { type EmailStatus, mayMove } from '../../src/contracts/states.ts'
 import type { Queryable } from '../../src/db/pool.ts'
 
-/** Writes down every change of an e-mail's status beside the events of the same transaction. A start, and that it was sent, are told by the e-mail's own row. */
+/** Writes down every change of an e-mail's status beside the events of the same transaction. */
 export async function watchStatuses(db: Queryable): Promise<void> {
   await db.query(`
     create table moves (outbox_id uuid, before text, after text, transaction xid8);
     create table written (outbox_id uuid, type text, transaction xid8);
     create function note_move() returns trigger language plpgsql as $$ begin
       insert into moves values (new.outbox_id, old.status, new.status, pg_current_xact_id());
-      if new.status = 'PROCESSING' and new.received_at is not null and new.started_at = now() then
-        insert into written values (new.outbox_id, 'STARTED', pg_current_xact_id());
-      elsif new.tells_sent and new.sent_at = now() then
-        insert into written values (new.outbox_id, 'SENT', pg_current_xact_id());
-      end if;
       return null; end $$;
     create function note_event() returns trigger language plpgsql as $$ begin
       insert into written values (new.outbox_id, new.type, pg_current_xact_id()); return null; end $$;
     create trigger note_move after update on email_outbox for each row
       when (old.status is distinct from new.status) execute function note_move();
-    create trigger note_event after insert on email_event_log for each row execute function note_event();`)
+    create trigger note_event after insert on email_events for each row execute function note_event();`)
 }
 
 /** Which event belongs to which new status. PENDING has none of its own: nothing in these tests hands an e-mail back. */
 const EVENT_OF: Partial<Record<EmailStatus, string>> = {
-  PROCESSING: 'STARTED',
+  PROCESSING: 'SENT_ATTEMPT',
   RETRY_SCHEDULED: 'RETRY_SCHEDULED',
   SENT: 'SENT',
   DELIVERED: 'DELIVERED',

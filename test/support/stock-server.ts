@@ -60,7 +60,7 @@ export async function startStockServer(folder: string, options: StockOptions = {
   return { url, port, password, close }
 }
 
-function newestBinaries(): string {
+export function newestBinaries(): string {
   const versions = existsSync(DEBIAN_FOLDER) ? readdirSync(DEBIAN_FOLDER).map(Number).filter(Number.isInteger) : []
   const newest = versions.sort((a, b) => b - a).find(version => existsSync(`${DEBIAN_FOLDER}/${version}/bin/initdb`))
   if (newest === undefined)

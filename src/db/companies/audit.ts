@@ -13,9 +13,8 @@ export async function auditCompany(tx: Queryable, entry: CompanyAudit): Promise<
   await run(
     tx,
     'audit-company',
-    // A warning and the pause that comes with it are told in this order.
-    `insert into company_audit_log (id, company_id, action, reason, performed_by, metadata)
-     values (uuid_v7_now(case when $2 = 'PAUSED' then 1 else 0 end), $1, $2, $3, $4, $5)`,
+    `insert into audit_log (subject_type, subject_id, company_id, action, reason, performed_by, after)
+     values ('company', $1::uuid::text, $1, $2, $3, $4, $5)`,
     [entry.companyId, entry.action, entry.reason, entry.performedBy, JSON.stringify(entry.metadata ?? {})],
   )
 }
@@ -27,8 +26,9 @@ export async function listCompanyAudit(db: Queryable, companyId: string, limit =
   return run<CompanyAuditRow>(
     db,
     'list-company-audit',
-    `select company_id as "companyId", action, reason, performed_by as "performedBy", metadata, ${iso('performed_at')} as "performedAt"
-     from company_audit_log where company_id = $1 order by id desc limit $2`,
+    `select subject_id as "companyId", action, reason, performed_by as "performedBy", after as metadata,
+       ${iso('performed_at')} as "performedAt"
+     from audit_log where subject_type = 'company' and subject_id = $1 order by id desc limit $2`,
     [companyId, limit],
   )
 }

@@ -10,10 +10,10 @@ export async function addSendRequests(db: Queryable, counts: SendRequests[]): Pr
     `with counted as materialized (
        select * from json_to_recordset($1::json) as x("companyId" uuid, requests bigint, suppressed bigint)
      ), hourly as (
-       insert into send_requests_hourly as h (hour, company_id, requests, suppressed)
-       select date_trunc('hour', now()), "companyId", requests, suppressed from counted order by "companyId"
-       on conflict (hour, company_id) do update
-         set requests = h.requests + excluded.requests, suppressed = h.suppressed + excluded.suppressed
+       insert into company_statistics as h (company_id, hour, accepted, suppressed)
+       select "companyId", date_trunc('hour', now()), requests - suppressed, suppressed from counted order by "companyId"
+       on conflict (company_id, hour) do update
+         set accepted = h.accepted + excluded.accepted, suppressed = h.suppressed + excluded.suppressed
      )
      insert into send_requests_total as t (company_id, requests, suppressed)
      select "companyId", requests, suppressed from counted order by "companyId"
@@ -37,19 +37,9 @@ export async function countLastDay(db: Queryable): Promise<{ requests: number; b
   const [row] = await run<{ requests: number; blocked: number }>(
     db,
     'count-requests-of-last-day',
-    `select coalesce(sum(requests), 0)::float8 as requests, coalesce(sum(suppressed), 0)::float8 as blocked
-     from send_requests_hourly where hour > now() - interval '24 hours'`,
+    `select coalesce(sum(accepted + suppressed), 0)::float8 as requests, coalesce(sum(suppressed), 0)::float8 as blocked
+     from company_statistics where hour > now() - interval '24 hours'`,
     [],
   )
   return row!
-}
-
-/** Nobody asks for an hour of last month; the totals keep what it was. */
-export async function forgetOldHours(db: Queryable): Promise<void> {
-  await run(
-    db,
-    'forget-old-send-requests',
-    `delete from send_requests_hourly where hour < now() - interval '31 days'`,
-    [],
-  )
 }

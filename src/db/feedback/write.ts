@@ -1,7 +1,7 @@
 import type { EmailBefore, FeedbackDecision } from '../../contracts/provider-events/decide.ts'
 import { originalData } from '../outbox/dead-letters.ts'
 import { idRange, type Queryable, run } from '../pool.ts'
-import { tellCompanies } from '../webhooks/enqueue.ts'
+import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 
 export type FeedbackEmail = EmailBefore & {
   companyId: string
@@ -37,14 +37,14 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING') and o.started_at is not null and exists (
-         select from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
+         select from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
            and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
        case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
-         select e.metadata ->> 'attemptId' from email_event_log e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'REJECTED'
+         select e.metadata ->> 'attemptId' from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'REJECTED'
            and e.metadata ? 'attemptId') else '{}' end as "refusedAttempts",
-       (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status',
-         case when r.status = 'PENDING' and o.sent_at is not null then 'SENT' else r.status end, 'suppressed', r.suppressed) order by r.ordinal), '[]')
-         from email_recipient_list r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3) as recipients
+       (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
+         'suppressed', r.suppressed) order by r.ordinal), '[]')
+         from email_recipients r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3) as recipients
      from email_outbox o left join companies c using (company_id) where o.outbox_id = any($1) and o.outbox_id between $2 and $3`,
     [mine, ...rangeOf(outboxIds)],
   )
@@ -63,29 +63,20 @@ async function existing(tx: Queryable, outboxIds: string[]): Promise<Set<string>
   return new Set(rows.map(row => row.outbox_id))
 }
 
-export type MessageSearch = { messageId: string; keys: string[] }
+/** How far back a report without tags is matched by its message id. */
+const SEARCH_DAYS = 45
 
-/** A company may write to one address a hundred thousand times; a report without tags about the oldest of them finds nobody. */
-const MAX_CANDIDATES = 5_000
-
-/**
- * Which e-mail became this message, asked through its recipients, whose index is there already. An index on the message id would
- * make every settlement write it.
- */
-export async function findByMessage(tx: Queryable, searches: MessageSearch[]): Promise<Map<string, string>> {
-  if (searches.length === 0) return new Map()
-  const rows = await run<{ m: string; outbox_id: string }>(
+/** Which e-mails became these messages. */
+export async function findByMessage(tx: Queryable, messageIds: string[]): Promise<Map<string, string>> {
+  if (messageIds.length === 0) return new Map()
+  const rows = await run<{ message_id: string; outbox_id: string }>(
     tx,
     'find-by-message',
-    `select i.m, found.outbox_id from json_to_recordset($1::json) as i(m text, k bigint[]) cross join lateral (
-       select o.outbox_id from (
-         select r.outbox_id from email_recipient_list r
-         where r.address_key = any(i.k) and r.outbox_id >= uuid_v7_floor(now() - interval '45 days')
-         order by r.outbox_id desc limit $2) r
-       join email_outbox o on o.outbox_id = r.outbox_id where o.message_id = i.m limit 1) found`,
-    [JSON.stringify(searches.map(({ messageId, keys }) => ({ m: messageId, k: keys }))), MAX_CANDIDATES],
+    `select metadata ->> 'messageId' as message_id, outbox_id from email_events
+     where type = 'SENT' and metadata ->> 'messageId' = any($1) and outbox_id >= uuid_v7_floor(now() - $2 * interval '1 day')`,
+    [messageIds, SEARCH_DAYS],
   )
-  return new Map(rows.map(row => [row.m, row.outbox_id]))
+  return new Map(rows.map(row => [row.message_id, row.outbox_id]))
 }
 
 export type DecidedEmail = { email: FeedbackEmail; decision: FeedbackDecision }
@@ -109,7 +100,7 @@ async function putRecipients(tx: Queryable, decided: DecidedEmail[]): Promise<vo
   await run(
     tx,
     'put-feedback-recipients',
-    `update email_recipient_list r set status = i.s from json_to_recordset($1::json) as i(o uuid, n smallint, s text)
+    `update email_recipients r set status = i.s from json_to_recordset($1::json) as i(o uuid, n smallint, s text)
      where r.outbox_id = i.o and r.ordinal = i.n and r.outbox_id between $2 and $3`,
     [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
   )
@@ -135,8 +126,7 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
     'put-feedback-emails',
     `update email_outbox o set status = i.s,
        lease_id = case when i.moved then null else o.lease_id end,
-       -- With received_at, this row tells when it was started.
-       started_at = case when i.moved and o.received_at is null then null else o.started_at end,
+       started_at = case when i.moved then null else o.started_at end,
        next_attempt_at = case when i.moved then null else o.next_attempt_at end,
        message_id = coalesce(o.message_id, i.m), sent_at = coalesce(o.sent_at, least(i.sent, now())),
        delivered_at = least(o.delivered_at, i.delivered), bounced_at = least(o.bounced_at, i.bounced),
@@ -192,15 +182,13 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
     `with input as materialized (
        select * from json_to_recordset($1::json) as i(o uuid, c uuid, test boolean, e uuid, t text, w text, x jsonb, n int)
      ), written as (
-       -- A microsecond apart: events of one commit are told in the order in which they were decided.
-       insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
-       select o, e, t, now() + n * interval '1 microsecond', x from input
+       -- A microsecond apart: events are read in the order of their times.
+       insert into email_events (outbox_id, event_id, company_id, type, created_at, metadata)
+       select o, e, c, t, now() + n * interval '1 microsecond', x from input
        where t <> 'SENT' or not exists (
-         select from email_outbox told where told.outbox_id = o and told.outbox_id between $2 and $3 and told.tells_sent
-         union all
-         select from email_event_log told where told.outbox_id = o and told.outbox_id between $2 and $3 and told.type = 'SENT') order by o, n
+         select from email_events known where known.outbox_id = o and known.outbox_id between $2 and $3 and known.type = 'SENT') order by o, n
        on conflict do nothing returning outbox_id, event_id
-     ), ${tellCompanies(`select i.c as company_id, i.test, i.o as outbox_id, i.e as event_id, i.w as type
+     ), ${enqueueWebhooks(`select i.c as company_id, i.test, i.o as outbox_id, i.e as event_id, i.w as type
        from input i join written w on w.outbox_id = i.o and w.event_id = i.e where i.w is not null`)}
      select event_id from written`,
     [JSON.stringify(rows), ...rangeOf(rows.map(row => row.o))],
@@ -226,10 +214,10 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
          ${originalData('o')}, o.created_at
        from email_outbox o where o.outbox_id = any($1)
        on conflict (outbox_id) do nothing
-       returning outbox_id, failed_attempts, last_failure_reason, last_failure_code
+       returning outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code
      )
-     insert into email_event_log (outbox_id, event_id, type, created_at, metadata)
-     select outbox_id, uuid_v7_now(3), 'DLQ_MOVED', now() + interval '1 millisecond',
+     insert into email_events (outbox_id, company_id, type, created_at, metadata)
+     select outbox_id, company_id, 'DLQ_MOVED', now() + interval '1 millisecond',
        jsonb_build_object('attempts', failed_attempts, 'lastError', last_failure_reason, 'lastErrorCode', last_failure_code)
      from dead`,
     [ids],

@@ -62,15 +62,15 @@ with clock as materialized (
      left join known_people kp on kp.company_id = p.company and kp.identity = p.identity and not p.must_exist`,
   )}
 ), put_recipients as (
-  insert into email_recipient_list (outbox_id, ordinal, kind, address, display_name, address_key, status, suppressed)
+  insert into email_recipients (outbox_id, ordinal, kind, address, display_name, address_key, status, suppressed)
   select a.id, d.ordinal, d.kind, d.address, d.name, d.key, case when b.i is null then 'PENDING' else 'REJECTED' end, b.i is not null
   from accepted a join addresses d using (i) left join blocked b on b.i = d.i and b.ordinal = d.ordinal
 ), put_content as (
   insert into email_content (outbox_id, html, html_proof, text${when(extras, ', reply_to, headers, variables')})
   select id, html, proof, body${when(extras, ', reply_to, headers, variables')} from accepted
 ), ${when(files, ATTACHMENTS)} put_events as (
-  insert into email_event_log (outbox_id, event_id, type, metadata)
-  select id, event_id, 'QUEUED', jsonb_strip_nulls(jsonb_build_object('queuedAt', (select instant from clock), 'recipientHash', to_hash,
+  insert into email_events (outbox_id, event_id, company_id, type, metadata)
+  select id, event_id, company, 'QUEUED', jsonb_strip_nulls(jsonb_build_object('queuedAt', (select instant from clock), 'recipientHash', to_hash,
     'priority', priority, 'externalId', external, 'suppressed', suppressed))
   from accepted
 ), ${when(extras, SCHEDULED)} put_ready as (

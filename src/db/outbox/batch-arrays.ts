@@ -1,55 +1,39 @@
 /**
- * A batch of e-mails in one statement without a join: $1 are their ids in order, $2 and $3 the lowest and the highest of them (which
- * lets the executor drop all other partitions), and everything else is an array in the same order. A join with the batch was a
- * nested loop in every plan that could be had, a third of what the statement cost.
+ * A batch of e-mails in one statement: $1 are their ids in ascending order, $2 and $3 the lowest and the highest of them, and every
+ * other parameter is an array in the same order. A row finds its own elements by its index in the batch.
+ *
+ * A join with the batch would read better, but every generic plan of it was a nested loop over both sides, whose cost grows with the
+ * square of the batch: starting 200 e-mails took 10.8 µs of Postgres each instead of 6.1, settling them 15.5 instead of 5.8.
  */
 export const ofBatch = (table: string) =>
   `${table}.outbox_id = any($1::uuid[]) and ${table}.outbox_id between $2 and $3`
 
-/** Which of the ids a row has, found by halving. */
+/** The range drops all other partitions before the statement starts. */
+export const ofEmail = (table: string, email: string) =>
+  `${table}.outbox_id = ${email}.outbox_id and ${table}.outbox_id between $2 and $3`
+
+/** Which element of the arrays belongs to a row. */
 export const indexInBatch = (row: string) => `width_bucket(${row}.outbox_id, $1::uuid[])`
 
-/** The places of what was written; null: all of it. */
-export type Written = { places: number[] | null }
-
-/** Of `written`, which has a column `outbox_id`. The places are looked for only where something is missing. */
-export const WRITTEN = (written: string) =>
-  `select case when count(*) < cardinality($1::uuid[]) then (select coalesce(json_agg(${indexInBatch('w')}), '[]') from ${written} w) end as places
-   from ${written}`
-
-/** Items of one e-mail are written one after the other: it has one place in a batch. Answers which were written. */
-export async function writeInBatches<Item extends { outboxId: string }>(
+/** Writes items, each e-mail once in a statement, and answers which of them were written. */
+export async function writeBatch<Item extends { outboxId: string }>(
   items: Item[],
-  write: (sorted: Item[], ids: [string[], string, string]) => Promise<Written>,
+  write: (sorted: Item[], ids: [ids: string[], lowest: string, highest: string]) => Promise<Set<string>>,
 ): Promise<boolean[]> {
-  const answers = new Array<boolean>(items.length).fill(false)
-  let left = items.map((_, index) => index).sort((a, b) => compare(items[a]!.outboxId, items[b]!.outboxId))
+  const written = items.map(() => false)
+  let left = items.map((item, index) => ({ item, index })).sort((a, b) => compare(a.item.outboxId, b.item.outboxId))
   while (left.length > 0) {
-    const now = left.filter((index, nth) => items[index]!.outboxId !== items[left[nth - 1]!]?.outboxId)
-    const sorted = now.map(index => items[index]!)
-    const ids = sorted.map(item => item.outboxId)
-    const { places } = await write(sorted, [ids, ids[0]!, ids.at(-1)!])
-    if (places) for (const place of places) answers[now[place - 1]!] = true
-    else for (const index of now) answers[index] = true
-    left = now.length === left.length ? [] : left.filter(index => !now.includes(index))
+    const isFirst = (nth: number) => left[nth]!.item.outboxId !== left[nth - 1]?.item.outboxId
+    const [now, later] = [left.filter((_, nth) => isFirst(nth)), left.filter((_, nth) => !isFirst(nth))]
+    const ids = now.map(one => one.item.outboxId)
+    const found = await write(
+      now.map(one => one.item),
+      [ids, ids[0]!, ids.at(-1)!],
+    )
+    for (const { item, index } of now) written[index] = found.has(item.outboxId)
+    left = later
   }
-  return answers
+  return written
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
-
-/** What many have in common is sent once, and for each of them a number. */
-export function distinct<Item>(
-  items: Item[],
-  isSame: (one: Item, other: Item) => boolean,
-): { kinds: Item[]; numbers: number[] } {
-  const kinds: Item[] = []
-  let number = 0
-  const numbers = items.map(item => {
-    // Nearly always that of its neighbour.
-    if (number === 0 || !isSame(kinds[number - 1]!, item)) number = kinds.findIndex(kind => isSame(kind, item)) + 1
-    if (number === 0) number = kinds.push(item)
-    return number
-  })
-  return { kinds, numbers }
-}

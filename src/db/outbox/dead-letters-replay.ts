@@ -29,11 +29,11 @@ picked as materialized (${pick}), taken as (
     and (f.status = 'EXPIRED' or f.outbox_id in (select outbox_id from taken))
   returning o.outbox_id, o.company_id, o.priority, f.status, f.attempts, f.code, f.reason
 ), put_recipients as (
-  update email_recipient_list r set status = 'PENDING'
+  update email_recipients r set status = 'PENDING'
   where r.outbox_id = any(array(select outbox_id from replayed)) and not r.suppressed
 ), put_events as (
-  insert into email_event_log (outbox_id, event_id, type, metadata)
-  select outbox_id, uuid_v7_now(), 'REPLAYED', jsonb_build_object('replayedBy', ${by}::text, 'previousStatus', status,
+  insert into email_events (outbox_id, company_id, type, metadata)
+  select outbox_id, company_id, 'REPLAYED', jsonb_build_object('replayedBy', ${by}::text, 'previousStatus', status,
     'previousFailure', jsonb_build_object('code', code, 'reason', reason), 'previousAttempts', attempts)
   from replayed
 ), put_ready as (

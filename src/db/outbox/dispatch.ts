@@ -1,5 +1,5 @@
 import type { SlimJobData } from '../../contracts/job.ts'
-import { iso, type Queryable, READY_AGAIN, run, uuids, WAITING_AND_DUE } from '../pool.ts'
+import { iso, type Queryable, READY_AGAIN, run, WAITING_AND_DUE } from '../pool.ts'
 import { ofBatch } from './batch-arrays.ts'
 
 /**
@@ -23,34 +23,30 @@ export async function resignFeeder(db: Queryable, holder: string): Promise<void>
   ])
 }
 
-/** What the jobs of these e-mails say, in their order. One text for each fact: a hundred rows are dearer to write and to read. */
+/** What the jobs of these e-mails say, in their order. */
 export async function loadJobs(
   db: Queryable,
   emails: { outboxId: string; companyId: string }[],
 ): Promise<SlimJobData[]> {
   const sorted = emails.map(one => one.outboxId).sort()
-  const [row] = await run<{ found: string; requests: string[]; attempts: string; now: string }>(
+  const rows = await run<{ outboxId: string; requestId: string; attempt: number; enqueuedAt: string }>(
     db,
     'load-jobs',
-    `select coalesce(string_agg(o.outbox_id::text, ','), '') as found, json_agg(o.request_id) as requests,
-       coalesce(string_agg(least(o.attempts + 1, o.max_attempts)::text, ','), '') as attempts, ${iso('now()')} as now
+    `select o.outbox_id as "outboxId", o.request_id as "requestId", least(o.attempts + 1, o.max_attempts) as attempt,
+       ${iso('now()')} as "enqueuedAt"
      from email_outbox o where ${ofBatch('o')}`,
-    [uuids(sorted), sorted[0], sorted.at(-1)],
+    [sorted, sorted[0], sorted.at(-1)],
   )
-  const { found, requests, attempts, now: enqueuedAt } = row!
-  const attemptOf = attempts.split(',')
-  const places = new Map(found.split(',').map((outboxId, place) => [outboxId, place]))
+  const found = new Map(rows.map(row => [row.outboxId, row]))
   return emails.flatMap(({ outboxId, companyId }) => {
-    const place = places.get(outboxId)
-    if (place === undefined) return []
-    const requestId = requests[place]!
-    return { outboxId, companyId, requestId, htmlRef: outboxId, attempt: Number(attemptOf[place]), enqueuedAt }
+    const row = found.get(outboxId)
+    return row ? [{ ...row, companyId, htmlRef: outboxId }] : []
   })
 }
 
 /**
- * Jobs that are gone from the queue (wiped, lost, never added) before a worker took them: their e-mails go back into the
- * line. A dispatch with nothing open ends. `queued`: the jobs that are there now. Young dispatches are left alone, since
+ * Jobs that are gone from the queue (wiped, lost, never added) before a worker took them: their e-mails return to
+ * ready. A dispatch with nothing open ends. `queued`: the jobs that are there now. Young dispatches are left alone, since
  * their jobs may be on their way. Answers which went back.
  */
 export async function returnUndelivered(db: Queryable, queued: string[], ageSeconds: number): Promise<string[]> {
@@ -65,7 +61,7 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
        from old cross join unnest(old.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
        where ${WAITING_AND_DUE}
          and not exists (select from leases w where w.kind = 'work' and w.outbox_ids @> array[i.id])
-         -- A retry that is due and not in line yet was delivered.
+         -- A retry that is due and not ready yet was delivered.
          and not exists (select from email_scheduled s where s.due_at = o.next_attempt_at and s.outbox_id = o.outbox_id)
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)

@@ -3,7 +3,7 @@ import type { EmailEventView, EmailSummary } from '../../contracts/email-view.ts
 import { iso, type Queryable, run } from '../pool.ts'
 
 const people = (kind: string) => `coalesce((select json_agg(coalesce(r.address, '(erased)') order by r.ordinal)
-  from email_recipient_list r where r.outbox_id = o.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
+  from email_recipients r where r.outbox_id = o.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
 
 const SUMMARY = `
   o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId", o.status,
@@ -81,7 +81,7 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
   if (filter.before) add(p => `o.outbox_id < ${p}::uuid`, filter.before)
   if (filter.recipient) {
     add(
-      p => `o.outbox_id in (select r.outbox_id from email_recipient_list r where r.address_key = ${p}::bigint`,
+      p => `o.outbox_id in (select r.outbox_id from email_recipients r where r.address_key = ${p}::bigint`,
       filter.recipient.key,
     )
     values.push(filter.recipient.address)

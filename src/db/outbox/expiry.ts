@@ -1,10 +1,10 @@
 import { type Queryable, run } from '../pool.ts'
-import { tellCompanies } from '../webhooks/enqueue.ts'
+import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 
 /**
  * Mail of paused companies, or while every provider is parked, is not claimed, so nobody else would notice that its time is
- * over. Only ids older than a day are looked at: one pass over the ready table, in bites. What may have left already is in
- * doubt again instead, and given up there: it must not look as if it had never been sent.
+ * over. Only ids older than a day are looked at: one pass over the ready table, in batches. What may have left already is
+ * unknown again instead, and given up there: it must not look as if it had never been sent.
  */
 export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promise<number> {
   const [row] = await run<{ count: number }>(
@@ -32,13 +32,13 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
        delete from email_ready r using late
        where r.company_id = late.company_id and r.priority = late.priority and r.outbox_id = late.outbox_id
      ), put_recipients as (
-       update email_recipient_list r set status = 'EXPIRED' from late
+       update email_recipients r set status = 'EXPIRED' from late
        where r.outbox_id = late.outbox_id and not r.suppressed and not late.departed
      ), put_events as (
-       insert into email_event_log (outbox_id, event_id, type, metadata)
-       select outbox_id, uuid_v7_now(), 'EXPIRED', jsonb_build_object('attempts', attempts) from late where not late.departed
+       insert into email_events (outbox_id, company_id, type, metadata)
+       select outbox_id, company_id, 'EXPIRED', jsonb_build_object('attempts', attempts) from late where not late.departed
        returning outbox_id, event_id
-     ), ${tellCompanies(`select late.company_id, late.test, late.outbox_id, v.event_id, 'email.expired' as type
+     ), ${enqueueWebhooks(`select late.company_id, late.test, late.outbox_id, v.event_id, 'email.expired' as type
        from put_events v join late on late.outbox_id = v.outbox_id`)}
      select count(*)::int as count from late`,
     [limit],

@@ -66,15 +66,15 @@ export async function returnExpiredLeases(
        insert into email_ready (company_id, priority, outbox_id)
        select company_id, priority, outbox_id from open where not started ${READY_AGAIN}
      ), put_events as (
-       insert into email_event_log (outbox_id, event_id, type, metadata)
-       select outbox_id, uuid_v7_now(1), 'UNKNOWN', jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
+       insert into email_events (outbox_id, company_id, type, created_at, metadata)
+       select outbox_id, company_id, 'UNKNOWN', now(), jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
          'errorMessage', 'The worker was lost after the message may have left', 'attempt', attempts, 'attemptId', attempt_id, 'provider', provider)
        from open where started
        union all
-       select outbox_id, uuid_v7_now(1), 'RECEIVED', jsonb_build_object('attempt', attempts + 1, 'requestId', request_id)
+       select outbox_id, company_id, 'RECEIVED', now(), jsonb_build_object('attempt', attempts + 1, 'requestId', request_id)
        from open where not started and kind = 'work'
        union all
-       select outbox_id, uuid_v7_now(2), 'RETRY_SCHEDULED', jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
+       select outbox_id, company_id, 'RETRY_SCHEDULED', now() + interval '1 microsecond', jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
          'errorMessage', 'The worker was lost before it sent anything', 'willRetry', true, 'attempt', attempts + 1,
          'nextAttemptNumber', attempts + 2, 'backoffDelay', 0)
        from open where not started and kind = 'work'

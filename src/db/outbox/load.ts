@@ -1,7 +1,7 @@
-import { maxAttempts, type RetryPolicyName } from '../../contracts/retry.ts'
-import { type Queryable, type RawRow, run, runRaw, uuids, WAITING_AND_DUE } from '../pool.ts'
+import type { RetryPolicyName } from '../../contracts/retry.ts'
+import { type Queryable, run, WAITING_AND_DUE } from '../pool.ts'
 import { blocks } from '../suppression/list.ts'
-import { ofBatch } from './batch-arrays.ts'
+import { ofBatch, ofEmail } from './batch-arrays.ts'
 
 export type RecipientToSend = {
   ordinal: number
@@ -50,142 +50,41 @@ export type EmailToSend = {
   fileBytes: number
 }
 
-/**
- * Those of the e-mails that wait and are due; any other is somebody else's by now. The range stands at every table: without it
- * the partitions of all days are opened for each batch.
- */
+/** Those of the e-mails that wait and are due; any other is somebody else's by now. */
 export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Promise<Map<string, EmailToSend>> {
   if (outboxIds.length === 0) return new Map()
-  const sorted = [...outboxIds].sort()
-  return readEmailRows(await runRaw(db, 'load-emails', LOAD, [uuids(sorted), sorted[0], sorted.at(-1)]))
+  const sorted = outboxIds.toSorted()
+  const rows = await run<EmailToSend>(db, 'load-emails-to-send', LOAD, [sorted, sorted[0], sorted.at(-1)])
+  return new Map(rows.map(row => [row.outboxId, row]))
 }
 
-const ofEmail = (table: string, email: string) =>
-  `${table}.outbox_id = ${email}.outbox_id and ${table}.outbox_id between $2 and $3`
-
-/** How nearly every e-mail stands when it comes into a hand. */
-const ORDINARY: Standing = [0, maxAttempts('steps'), null, 'resend', false, false, null]
-
-type Standing = [
-  attempts: number,
-  maxAttempts: number,
-  retryPolicy: EmailToSend['retryPolicy'],
-  onUnknown: EmailToSend['onUnknown'],
-  test: boolean,
-  expired: boolean,
-  resumed: EmailToSend['resumed'],
-]
-
-/** Of `email_outbox o`, what `emailParts` asks for. */
-export const EMAIL_COLUMNS = `o.outbox_id, o.company_id, o.request_id, o.from_address, o.subject, o.tags, o.attempts, o.max_attempts,
-  o.retry_policy, o.on_unknown, o.test, o.expires_at, o.started_at, o.attempt_id, o.provider, o.recipient_id`
-
-/**
- * What `readEmailRows` reads: the parts of each e-mail as rows of their own. So each table is read by one walk along its index; asked
- * for e-mail by e-mail, the parts cost twice as much. The rule is not spelt out: each value is written, sent and read.
- */
-export const emailParts = (emails: string) => `
-select 'email', o.outbox_id, o.company_id::text, o.request_id::text, o.from_address, o.subject,
-  case when o.tags <> '{}' then to_json(o.tags)::text end,
-  case when o.attempts <> ${ORDINARY[0]} or o.max_attempts <> ${ORDINARY[1]} or o.retry_policy is not null or o.on_unknown <> '${ORDINARY[3]}'
-    or o.test or o.expires_at <= now() or o.started_at is not null
-  then json_build_array(o.attempts, o.max_attempts, o.retry_policy, o.on_unknown, o.test, o.expires_at <= now(),
-    case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
-      'askedSeconds', extract(epoch from now() - o.started_at)::float8) end)::text end,
-  case when o.recipient_id is not null then json_build_array(o.recipient_id, (
+/** Of `email_outbox o` and `email_content c`, as `EmailToSend`. A test e-mail is kept from nobody: the suppression list is live data. */
+export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
+  o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.tags, o.attempts, o.max_attempts as "maxAttempts",
+  o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
+  case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
+    'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as resumed,
+  c.html, c.html_proof as "htmlProof", c.text, c.reply_to as "replyTo", c.headers,
+  (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
+      -- Not "exists", of which the planner may make a join with the whole list.
+      'suppressed', not o.test and (select true from suppression_list s
+        where s.hash_key = r.address_key and ${blocks('s', 'o.company_id')} limit 1) is not null) order by r.ordinal), '[]')
+   from email_recipients r where ${ofEmail('r', 'o')} and not r.suppressed and r.address is not null) as recipients,
+  -- The company is compared after the look-up: planned while the table was empty, a condition would use its index.
+  case when o.recipient_id is not null then (
     select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
       'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email, 'nome', p.nome, 'razaoSocial', p.razao_social) end
-    from recipients p where p.recipient_id = o.recipient_id))::text end,
+    from recipients p where p.recipient_id = o.recipient_id) end as person,
   -- Their sizes are known without reading them.
-  case when o.outbox_id = any(array(select a.outbox_id from email_attachments a where ${ofBatch('a')})) then (
-    select json_build_array(count(*), sum(octet_length(a.content))) from email_attachments a where ${ofEmail('a', 'o')})::text end
-from ${emails}
-union all
-select 'content', c.outbox_id, c.html, c.html_proof, c.text, to_json(c.reply_to)::text, c.headers::text, null, null, null
-from email_content c where ${ofBatch('c')}
-union all
-select 'recipient', r.outbox_id, r.ordinal::text, r.kind, r.address, r.display_name,
-  case when exists (select from suppression_list s where s.hash_key = r.address_key
-    and ${blocks('s', `(select e.company_id from email_outbox e where ${ofEmail('e', 'r')})`)}) then 'suppressed' end, null, null, null
-from email_recipient_list r where ${ofBatch('r')} and not r.suppressed and r.address is not null`
+  (select count(*)::int from email_attachments a where ${ofEmail('a', 'o')}) as files,
+  (select coalesce(sum(octet_length(a.content)), 0)::float8 from email_attachments a where ${ofEmail('a', 'o')}) as "fileBytes"`
 
-const LOAD = emailParts(`email_outbox o where ${ofBatch('o')} and ${WAITING_AND_DUE}`)
+/** The content of an e-mail is read with its row: a nested loop along the batch. */
+export const WITH_CONTENT = `left join lateral (select * from email_content c where ${ofEmail('c', 'o')} offset 0) c on true`
 
-/** The columns in their order. Read here and not by the driver, which would need twice as long for each e-mail. */
-export function readEmailRows(rows: RawRow[]): Map<string, EmailToSend> {
-  const emails = new Map<string, EmailToSend>()
-  for (const row of rows) if (row[0] === 'email') emails.set(row[1]!, readEmailRow(row))
-  for (const row of rows) {
-    // The parts of an e-mail that waits no longer are there, too.
-    const email = emails.get(row[1]!)
-    if (row[0] === 'content' && email) addContent(email, row)
-    else if (row[0] === 'recipient' && email) addRecipient(email, row)
-  }
-  return emails
-}
+const LOAD = `select ${EMAIL_TO_SEND} from email_outbox o ${WITH_CONTENT} where ${ofBatch('o')} and ${WAITING_AND_DUE}`
 
-function readEmailRow(row: RawRow): EmailToSend {
-  const [attempts, maxAttempts, retryPolicy, onUnknown, test, expired, resumed] = json<Standing>(row[7]) ?? ORDINARY
-  const [recipientId, person] = json<[string, EmailToSend['person']]>(row[8]) ?? NO_RECORD
-  const [files, fileBytes] = json<[number, number]>(row[9]) ?? NO_FILES
-  return {
-    outboxId: row[1]!,
-    companyId: row[2]!,
-    requestId: row[3]!,
-    from: row[4]!,
-    subject: row[5] ?? null,
-    html: null,
-    htmlProof: null,
-    text: null,
-    recipients: [],
-    attempts,
-    maxAttempts,
-    retryPolicy,
-    onUnknown,
-    test,
-    expired,
-    resumed,
-    tags: json(row[6]) ?? [],
-    replyTo: null,
-    headers: null,
-    recipientId,
-    person,
-    files,
-    fileBytes,
-  }
-}
-
-const NO_RECORD = [null, null] as const
-const NO_FILES = [0, 0] as const
-
-function addContent(email: EmailToSend, row: RawRow): void {
-  email.html = row[2] ?? null
-  email.htmlProof = row[3] ?? null
-  email.text = row[4] ?? null
-  email.replyTo = json(row[5])
-  email.headers = json(row[6])
-}
-
-function addRecipient(email: EmailToSend, row: RawRow): void {
-  const ordinal = Number(row[2])
-  const { recipients } = email
-  const one = {
-    ordinal,
-    kind: row[3] as RecipientToSend['kind'],
-    address: row[4]!,
-    name: row[5] ?? null,
-    // The list is live data.
-    suppressed: !email.test && !!row[6],
-  }
-  // In their order as they come, but nobody has promised it.
-  const before = recipients.at(-1)
-  recipients.push(one)
-  if (before && before.ordinal > ordinal) recipients.sort((a, b) => a.ordinal - b.ordinal)
-}
-
-const json = <T>(text: string | null | undefined): T | null => (text ? JSON.parse(text) : null)
-
-/** Of the recipients that were not suppressed when the email was read. */
+/** Of the recipients that were not suppressed when the e-mail was read. */
 export async function isSuppressedMeanwhile(
   db: Queryable,
   { outboxId, companyId, recipients, test }: EmailToSend,
@@ -194,7 +93,7 @@ export async function isSuppressedMeanwhile(
   const rows = await run(
     db,
     'suppressed-meanwhile',
-    `select from email_recipient_list r join suppression_list s on s.hash_key = r.address_key
+    `select from email_recipients r join suppression_list s on s.hash_key = r.address_key
        and ${blocks('s', '$2')}
      where r.outbox_id = $1 and r.ordinal = any($3) limit 1`,
     [outboxId, companyId, recipients.filter(one => !one.suppressed).map(one => one.ordinal)],

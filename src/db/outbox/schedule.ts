@@ -1,9 +1,9 @@
 import { type Queryable, READY_AGAIN, run } from '../pool.ts'
 
 /**
- * Scheduled and retrying mail whose time has come joins the ready. Answers how many; with none, nothing is written.
+ * Scheduled and retrying mail whose time has come becomes ready. Answers how many; with none, nothing is written.
  * From here on it is due by its row and not by the clock: were the clock set back (or Postgres moved to a machine that is a
- * moment behind), a claim would take its doorbell away, find it not due, and nobody would come back to it.
+ * moment behind), a claim would take its ready row away, find it not due, and nobody would come back to it.
  */
 export async function readyDueEmails(db: Queryable, limit = 1000): Promise<number> {
   const [row] = await run<{ count: number }>(
@@ -58,10 +58,10 @@ export async function cancelEmail(
      ), unscheduled as (
        delete from email_scheduled s using open where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1
      ), put_recipients as (
-       update email_recipient_list r set status = 'CANCELLED' from open where open.waiting and r.outbox_id = $1 and not r.suppressed
+       update email_recipients r set status = 'CANCELLED' from open where open.waiting and r.outbox_id = $1 and not r.suppressed
      ), put_event as (
-       insert into email_event_log (outbox_id, event_id, type, metadata)
-       select outbox_id, uuid_v7_now(), 'CANCELLED', jsonb_build_object('cancelledBy', $3::text) from open where waiting
+       insert into email_events (outbox_id, company_id, type, metadata)
+       select outbox_id, company_id, 'CANCELLED', jsonb_build_object('cancelledBy', $3::text) from open where waiting
      )
      select waiting as cancelled from open`,
     [outboxId, companyId, by],

@@ -1,7 +1,7 @@
-import { list, type Queryable, run, uuids, WAITING_AND_DUE } from '../pool.ts'
-import { distinct, indexInBatch, ofBatch, WRITTEN, type Written, writeInBatches } from './batch-arrays.ts'
+import { type Queryable, run, WAITING_AND_DUE } from '../pool.ts'
+import { indexInBatch, ofBatch, writeBatch } from './batch-arrays.ts'
 
-/** Seed 000's, in its order; the view email_events names them, too. */
+/** What is checked before an e-mail is sent, in this order. */
 export const VALIDATIONS = ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] as const
 
 export type AttemptStart = {
@@ -15,53 +15,43 @@ export type AttemptStart = {
 }
 
 /**
- * RECEIVED, VALIDATED and SENT_ATTEMPT, committed before the first byte goes out, in the e-mail's own row: with received_at, the view
- * email_events tells them from there. The attempt is counted here; what never gets here is counted when its lease is found expired.
- * Answers who may go on: the lease must still stand, which its lock holds until this commit, and the e-mail must still be waiting
- * and due.
+ * RECEIVED, VALIDATED and SENT_ATTEMPT, committed before the first byte goes out. The attempt is counted here; what never gets here
+ * is counted when its lease is found expired. Answers who may go on: the lease must still stand, which its lock holds until this
+ * commit, and the e-mail must still be waiting and due.
  */
 export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
-  return writeInBatches(starts, async (some, [ids, lowest, highest]) => {
-    const { kinds, numbers } = distinct(some, isSameKind)
-    const facts = [
-      uuids(ids),
-      lowest,
-      highest,
-      uuids(some.map(start => start.attemptId)),
-      list(kinds.map(start => start.leaseId)),
-      kinds.map(start => start.provider),
-      list(kinds.map(start => start.attempt)),
-      list(kinds.map(start => start.before)),
-    ]
-    const [row] =
-      kinds.length === 1
-        ? await run<Written>(db, 'start-alike', START_ALIKE, facts)
-        : await run<Written>(db, 'start-attempts', START, [...facts, list(numbers)])
-    return row!
+  return writeBatch(starts, async (sorted, ids) => {
+    const rows = await run<{ outbox_id: string }>(db, 'start-attempts', START, [
+      ...ids,
+      sorted.map(start => start.attemptId),
+      sorted.map(start => start.leaseId),
+      sorted.map(start => start.provider),
+      sorted.map(start => start.attempt),
+      sorted.map(start => start.before),
+    ])
+    return new Set(rows.map(row => row.outbox_id))
   })
 }
 
-/** What those that start together nearly always have in common. */
-const isSameKind = (one: AttemptStart, other: AttemptStart) =>
-  one.leaseId === other.leaseId &&
-  one.provider === other.provider &&
-  one.attempt === other.attempt &&
-  one.before === other.before
+const of = (parameter: string) => `(${parameter})[${indexInBatch('o')}]`
 
-/** kind: which of the kinds an e-mail is. */
-const startStatement = (kind: string) => `
+const START = `
 with held as materialized (
   select lease_id, taken_at from leases where lease_id = any($5::uuid[]) for key share
 ), started as (
-  update email_outbox o set status = 'PROCESSING', lease_id = ($5::uuid[])[${kind}], attempts = ($7::int[])[${kind}],
-    attempt_id = ($4::uuid[])[${indexInBatch('o')}], provider = ($6::text[])[${kind}],
-    received_at = (select taken_at from held where lease_id = ($5::uuid[])[${kind}]), started_at = now(), next_attempt_at = null
-  where ${ofBatch('o')} and ($5::uuid[])[${kind}] = any(array(select lease_id from held)) and o.attempts = ($8::int[])[${kind}]
+  update email_outbox o set status = 'PROCESSING', lease_id = ${of('$5::uuid[]')}, attempts = ${of('$7::int[]')},
+    attempt_id = ${of('$4::uuid[]')}, provider = ${of('$6::text[]')}, started_at = now(), next_attempt_at = null
+  where ${ofBatch('o')} and ${of('$5::uuid[]')} = any(array(select lease_id from held)) and o.attempts = ${of('$8::int[]')}
     and ${WAITING_AND_DUE}
-  returning o.outbox_id
+  returning o.outbox_id, o.company_id, o.request_id, o.lease_id, o.attempts, o.attempt_id, o.provider
+), put_events as (
+  insert into email_events (outbox_id, company_id, type, created_at, metadata)
+  select s.outbox_id, s.company_id, event.type, event.at, jsonb_build_object('attempt', s.attempts) || event.metadata
+  from started s cross join lateral (values
+    ('RECEIVED', (select taken_at from held where lease_id = s.lease_id), jsonb_build_object('requestId', s.request_id)),
+    ('VALIDATED', now(), '${JSON.stringify({ validations: VALIDATIONS })}'::jsonb),
+    -- A microsecond later: events are read in the order of their times.
+    ('SENT_ATTEMPT', now() + interval '1 microsecond', jsonb_build_object('provider', s.provider, 'attemptId', s.attempt_id))
+  ) as event(type, at, metadata)
 )
-${WRITTEN('started')}`
-
-const START = startStatement(`($9::int[])[${indexInBatch('o')}]`)
-/** Five of six: finding the place of each e-mail for every fact was a tenth of the statement. */
-const START_ALIKE = startStatement('1')
+select outbox_id from started`

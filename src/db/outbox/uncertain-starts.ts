@@ -1,4 +1,4 @@
-import { type Queryable, run, uuids } from '../pool.ts'
+import { type Queryable, run } from '../pool.ts'
 import type { AttemptStart } from './start.ts'
 
 /** started: SENT_ATTEMPT of this attempt stands under its lease. unknown: it was taken for that of a lost worker. */
@@ -14,11 +14,7 @@ export async function findStarts(db: Queryable, starts: AttemptStart[]): Promise
      from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as s(outbox_id, attempt_id, lease_id)
      join email_outbox o on o.outbox_id = s.outbox_id and o.attempt_id = s.attempt_id
      where o.lease_id = s.lease_id or (o.status = 'UNKNOWN' and o.lease_id is null)`,
-    [
-      uuids(starts.map(one => one.outboxId)),
-      uuids(starts.map(one => one.attemptId)),
-      uuids(starts.map(one => one.leaseId)),
-    ],
+    [starts.map(one => one.outboxId), starts.map(one => one.attemptId), starts.map(one => one.leaseId)],
   )
   const found = new Map(rows.map(row => [row.attempt_id, row.found]))
   return starts.map(one => found.get(one.attemptId) ?? null)

@@ -159,10 +159,10 @@ export async function loadEventFacts(
     `select e.event_id as "eventId", ${iso('e.created_at')} as timestamp, e.type as "eventType", e.metadata, o.outbox_id as "outboxId",
        o.external_id as "externalId", o.request_id as "requestId", o.from_address as "from", o.subject, o.tags, o.test, o.attempts,
        (select coalesce(jsonb_agg(jsonb_build_object('kind', r.kind, 'address', r.address) order by r.ordinal), '[]')
-        from email_recipient_list r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
+        from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
      from unnest($1::uuid[], $2::uuid[]) as i(outbox_id, event_id)
      cross join lateral (
-       select * from email_event_log e where e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4 offset 0) e
+       select * from email_events e where e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4 offset 0) e
      cross join lateral (select * from email_outbox o where o.outbox_id = i.outbox_id and o.outbox_id between $3 and $4 offset 0) o`,
     [events.map(one => one.outboxId), events.map(one => one.eventId), ...idRange(events)],
   )

@@ -1,15 +1,15 @@
 import { type Queryable, run } from '../pool.ts'
 
 /**
- * CTEs for the statement that writes an e-mail's event: one delivery for each endpoint that wants to hear of it, in the same
- * commit. `told` selects company_id, test, outbox_id, event_id and type, of e-mails whose rows the statement has locked: that makes
+ * CTEs for the statement that writes an e-mail's event: one delivery for each endpoint that asked for its type, in the same
+ * commit. `events` selects company_id, test, outbox_id, event_id and type, of e-mails whose rows the statement has locked: that makes
  * the sequence rise per e-mail. The filter that depends on no row is asked once per statement: without any endpoint in the
  * gateway nothing else of this runs.
  */
-export const tellCompanies = (told: string) => `put_deliveries as (
+export const enqueueWebhooks = (events: string) => `put_deliveries as (
   insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, outbox_id, event_id)
-  select w.endpoint_id, uuid_v7_now(), w.company_id, told.type, told.outbox_id, told.event_id
-  from (${told}) told join webhook_endpoints w on w.company_id = told.company_id and w.test = told.test and w.disabled_at is null and told.type = any(w.event_types)
+  select w.endpoint_id, uuid_v7_now(), w.company_id, e.type, e.outbox_id, e.event_id
+  from (${events}) e join webhook_endpoints w on w.company_id = e.company_id and w.test = e.test and w.disabled_at is null and e.type = any(w.event_types)
   where exists (select from webhook_endpoints where disabled_at is null)
   returning endpoint_id, sequence, delivery_id
 ), put_ready_deliveries as (

@@ -1,93 +1,5 @@
--- The sending engine. Claiming takes an e-mail's doorbell (email_ready) and puts its id on a lease; the e-mail's own row is
--- written when its attempt starts and when it settles. PROCESSING therefore means: SENT_ATTEMPT is committed.
-
--- work: a process has these e-mails in hand. dispatch: they were put on the queue, and nobody has taken them yet.
-alter table leases add column kind text not null default 'work' check (kind in ('work', 'dispatch'));
--- Rows live for milliseconds; the scan for the expired ones must not wade through the dead.
-alter table leases set (
-  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
-alter table email_scheduled set (
-  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-
--- What was being worked on by the version before this one goes back into the line; a message that may have left goes on
--- under the same attempt id.
-with open as (
-  update email_outbox set status = 'PENDING', lease_id = null where status = 'PROCESSING'
-  returning company_id, priority, outbox_id
-)
-insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from open on conflict do nothing;
-delete from leases;
-
--- How many of that company were handed out in a row: its turn goes on in the next batch, and ends there.
-alter table fair_cursor add column run int not null default 0;
-
--- Companies with a rate: until when their past sending has used it up.
-update companies set rate_per_second = greatest(0.01, least(1000000, rate_per_second)) where rate_per_second is not null;
--- Beyond these the claim's arithmetic overflows, and one company's setting would stop the line of all.
-alter table companies add constraint rate_can_be_counted check (rate_per_second between 0.01 and 1000000);
-create table company_flow (
-  company_id  uuid primary key references companies on delete cascade,
-  sendable_at timestamptz not null
-);
-
--- Whether the provider took it is not known. resolve_at: when to stop waiting for evidence.
-create table unknown_sends (
-  outbox_id  uuid primary key,
-  attempt_id uuid not null,
-  provider   text not null,
-  reason     text not null,
-  since      timestamptz not null default now(),
-  resolve_at timestamptz not null
-);
-create index unknown_sends_due on unknown_sends (resolve_at);
-
--- One row per provider, shared by all workers: whether it may be used, and how fast.
-create table providers (
-  name            text primary key,
-  state           text not null default 'closed' check (state in ('closed', 'open')),
-  opened_at       timestamptz,
-  reason_code     text,
-  reason          text,
-  probes          int not null default 0,
-  probe_at        timestamptz,
-  rate_per_second double precision,
-  rate_learnt_at  timestamptz,
-  -- The moment up to which the rate is given away.
-  free_at         timestamptz not null default '-infinity',
-  check ((state = 'open') = (opened_at is not null and reason_code is not null and probe_at is not null))
-);
-
-create table workers (
-  worker_id   uuid primary key,
-  host        text not null,
-  pid         int not null,
-  lane        text not null check (lane in ('direct', 'bullmq')),
-  concurrency int not null,
-  started_at  timestamptz not null default now(),
-  seen_at     timestamptz not null default now()
-);
-
--- Who fills the queue's window.
-create table feeder (
-  only_row   boolean primary key default true check (only_row),
-  holder     uuid,
-  expires_at timestamptz not null default '-infinity'
-);
-insert into feeder default values;
-
--- Rare things that must not be lost with a process, counted in the transaction that did them.
-create table counters (
-  name  text not null,
-  label text not null,
-  value bigint not null default 0,
-  primary key (name, label)
-);
-
-drop function claim_fair_batch(uuid, int, int, text, int);
-
--- How many of a company may be taken now: what the claimer leaves it (p_busy, p_left; p_most of any other), and what its rate
--- allows, which may be saved up for a second. A sendable_at ahead of the clock means that the clock was set back.
-create function claim_room(
+-- An independent implementation of the fair order, which the claim is compared with.
+create function claim_oracle_room(
   p_company uuid, p_rate float8, p_busy uuid[], p_left int[], p_most int, p_instant timestamptz)
 returns int language sql stable as $$
   select greatest(0, least(coalesce((select b.room from unnest(p_busy, p_left) as b(id, room) where b.id = p_company), p_most),
@@ -101,7 +13,7 @@ $$;
 -- The cursor is locked by a statement of its own: the next one sees what the claimer before us did.
 -- p_ended: leases whose work is done; they go along, which saves a commit for each.
 -- Small statements beside the one that picks: as parts of it, they cost a third of the claim in plan nodes.
-create function claim_fair_batch(
+create function claim_oracle(
   p_lease uuid, p_kind text, p_holder text, p_lease_seconds int, p_size int, p_per_turn int, p_ended uuid[],
   p_busy uuid[], p_left int[], p_most int)
 returns table (outbox_id uuid, company_id uuid) language plpgsql as $$
@@ -153,7 +65,7 @@ begin
       select p_per_turn * co.weight as take, co.rate_per_second is not null as rated, case
         when co.paused_at is not null then 0
         when limited or co.rate_per_second is not null
-          then claim_room(co.company_id, co.rate_per_second, p_busy, p_left, p_most, instant)
+          then claim_oracle_room(co.company_id, co.rate_per_second, p_busy, p_left, p_most, instant)
         else p_most end as room
       from companies co where co.company_id = n.company_id limit 1) t on true
     where c.filled < p_size
@@ -205,11 +117,3 @@ begin
   end if;
   return query select i.id, i.owner from unnest(ids, owners) as i(id, owner);
 end $$;
-
--- HMAC of HTML that passed the rules at the door, so that the worker need not parse it again (contracts/html-proof.ts).
-alter table email_content add column html_proof text;
-
--- The search key of email_recipients, for the look-up right before the send: no hash is computed there.
-alter table suppression_list add column hash_key bigint
-  generated always as (('x' || substr(email_hash, 8, 16))::bit(64)::bigint) stored;
-create index suppression_list_key on suppression_list (hash_key);

@@ -1,0 +1,112 @@
+-- How many more e-mails of a company may be taken now.
+-- p_busy, p_left: companies that have mail in flight, and how many more of each may be taken; p_most of any other.
+create or replace function claim_allowance(
+  p_company companies, p_busy uuid[], p_left int[], p_most int, p_instant timestamptz)
+returns int language sql stable as $$
+  select case when p_company.paused_at is not null then 0 else least(
+    coalesce(p_left[array_position(p_busy, p_company.company_id)], p_most),
+    -- With a rate, what has come together since the last e-mail, one second's worth at most (and always at least one e-mail's).
+    case when p_company.rate_per_second is not null then greatest(0, floor(p_company.rate_per_second * extract(epoch from p_instant - greatest(
+      coalesce((select f.sendable_at from company_flow f where f.company_id = p_company.company_id and f.sendable_at <= p_instant), '-infinity'),
+      p_instant - greatest(1, 1 / p_company.rate_per_second) * interval '1 second'))))::int end) end
+$$;
+
+-- Takes e-mails of companies with a rate off their allowance.
+create or replace function spend_company_rates(p_owners uuid[], p_instant timestamptz) returns void language sql as $$
+  insert into company_flow (company_id, sendable_at)
+  select c.company_id, greatest(coalesce(f.sendable_at, '-infinity'), p_instant - greatest(1, 1 / c.rate_per_second) * interval '1 second')
+    + t.count / c.rate_per_second * interval '1 second'
+  from (select o.id, count(*) from unnest(p_owners) as o(id) group by o.id) t
+  join companies c on c.company_id = t.id and c.rate_per_second is not null
+  left join company_flow f on f.company_id = c.company_id and f.sendable_at <= p_instant
+  on conflict (company_id) do update set sendable_at = excluded.sendable_at
+$$;
+
+-- The next e-mails in the fair order, under a new lease. Companies stand in a circle; the cursor remembers who was served last. Each
+-- gets a turn of p_per_turn × its weight, round after round until the batch is full. Inside a company, priority and then age decide.
+-- The walk visits no more companies than the batch needs, so neither the backlog nor the number of companies matters.
+-- p_ended: leases whose work is done. They end here, which saves a commit for each.
+create or replace function claim_fair_batch(
+  p_lease uuid, p_kind text, p_holder text, p_lease_seconds int, p_size int, p_per_turn int, p_ended uuid[],
+  p_busy uuid[], p_left int[], p_most int)
+returns table (outbox_id uuid, company_id uuid) language plpgsql
+-- Rows are found by their keys. Planned while email_ready was empty, any other join would read all of a backlog.
+set enable_hashjoin = off set enable_mergejoin = off set enable_memoize = off as $$
+#variable_conflict use_column
+declare
+  instant timestamptz;
+  here uuid;           -- the company served last
+  served int;          -- how many of its e-mails in a row
+  owed int;            -- what is left of its turn
+  ids uuid[];
+  owners uuid[];
+  rated boolean;
+  run_start int;       -- where the last company's run in this batch begins
+begin
+  delete from leases where lease_id = any(p_ended);
+  if p_size < 1 then
+    return;
+  end if;
+  -- One claimer at a time. The commit does not wait for the disk, because it promises nothing: lost with Postgres, the ready rows are
+  -- back and the lease is not, without which nothing starts; and the commit of a start flushes everything before it.
+  perform pg_advisory_xact_lock(hashtext('claim_fair_batch')), set_config('synchronous_commit', 'off', true);
+  instant := clock_timestamp();
+  select f.company_id, f.run, coalesce((
+      select greatest(0, least(p_per_turn * c.weight - f.run, p_most)) from companies c where c.company_id = f.company_id
+        and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_busy)), 0)
+    into here, served, owed from fair_cursor f;
+
+  with recursive circle as (
+    -- First what is owed to the company served last, then every company that has mail, and that company again at the end.
+    select here as company_id, false as wrapped, 0 as place, owed as take, owed as room, 0 as skip, false as rated, 0 as filled
+    union all
+    select n.company_id, n.wrapped, c.place + 1, t.take, t.room, case when n.company_id = here then owed else 0 end, t.rated,
+      c.filled + coalesce(least(t.take, t.room), 0)
+    from circle c cross join lateral (
+      (select r.company_id, false as wrapped from email_ready r
+       where not c.wrapped and r.company_id > c.company_id order by r.company_id limit 1)
+      union all
+      (select r.company_id, true from email_ready r
+       where r.company_id > case when c.wrapped then c.company_id else '00000000-0000-0000-0000-000000000000' end
+         and r.company_id <= here order by r.company_id limit 1)
+      limit 1) n
+    -- The mail of a company that was deleted is stepped over: it must not end the walk.
+    left join lateral (
+      select p_per_turn * co.weight as take, co.rate_per_second is not null as rated,
+        claim_allowance(co, p_busy, p_left, p_most, instant) as room
+      from companies co where co.company_id = n.company_id) t on true
+    where c.filled < p_size
+  ), picked as (
+    select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.take as turn
+    from circle c cross join lateral (
+      select e.priority, e.outbox_id, row_number() over (order by e.priority, e.outbox_id) as nth from (
+        select e.priority, e.outbox_id from email_ready e where e.company_id = c.company_id order by e.priority, e.outbox_id
+        limit least(c.room - c.skip, (select ceil(p_size::float8 / greatest(1, max(filled)))::int from circle) * c.take)
+        offset c.skip) e) own
+    where c.room > c.skip
+    order by turn, c.place, own.nth limit p_size
+  ), taken as (
+    delete from email_ready r using picked p
+    where r.company_id = p.company_id and r.priority = p.priority and r.outbox_id = p.outbox_id
+    returning p.outbox_id, p.company_id, p.rated, p.turn, p.place, p.nth
+  )
+  select array_agg(outbox_id order by turn, place, nth), array_agg(company_id order by turn, place, nth), bool_or(rated)
+    into ids, owners, rated from taken;
+  if ids is null then
+    return;
+  end if;
+
+  -- Not now(): this transaction may be older than the e-mails it waited for at the lock.
+  insert into leases (lease_id, kind, holder, outbox_ids, taken_at, expires_at)
+  values (p_lease, p_kind, p_holder, ids, clock_timestamp(), now() + p_lease_seconds * interval '1 second');
+  run_start := cardinality(owners);
+  while run_start > 1 and owners[run_start - 1] = owners[cardinality(owners)] loop
+    run_start := run_start - 1;
+  end loop;
+  update fair_cursor set company_id = owners[cardinality(owners)], run = least(1000000,
+    cardinality(owners) - run_start + 1 + case when run_start = 1 and owners[1] = here then served else 0 end);
+  if rated then
+    perform spend_company_rates(owners, instant);
+  end if;
+  return query select * from unnest(ids, owners);
+end $$;
