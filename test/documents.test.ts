@@ -105,8 +105,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     return outboxId
   }
 
-  test('under "First e-mail" send one and tell where it is', async () => {
-    const [sending, asking, ...rest] = shellBlocks('First e-mail')
+  test('under "Quick start" send one and tell where it is', async () => {
+    const [sending, asking, ...rest] = shellBlocks('Quick start')
     expect(rest).toEqual([])
     const accepted = JSON.parse(await run(sending!))
     expect(accepted).toMatchObject({ status: 'QUEUED', jobId: accepted.outboxId })
@@ -161,8 +161,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(JSON.parse(await run(block!))).toMatchObject({ url: 'https://example.com/hooks' })
   })
 
-  test('under "Send for real" send through a relay', async () => {
-    const [block, ...rest] = shellBlocks('Send for real')
+  test('under "Providers" send through a relay', async () => {
+    const [block, ...rest] = shellBlocks('Providers')
     expect(rest).toEqual([])
     const relay = await startFakeSmtp()
     atCleanUp(() => relay.close())
@@ -178,8 +178,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(started.output()).toContain('"message":"Stopped"')
   })
 
-  test('under "Grow" start an API and a worker on a Postgres and a Redis', async () => {
-    const [setUp, roles, ...rest] = shellBlocks('Grow')
+  test('under "Scaling" start an API and a worker on a Postgres and a Redis', async () => {
+    const [setUp, roles, ...rest] = shellBlocks('Scaling')
     expect(rest).toEqual([])
     const [database, redis] = await Promise.all([createTestDatabase(), startRedis()])
     atCleanUp(() => database.drop())
@@ -201,8 +201,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(started.output().match(/"message":"Stopped"/g)).toHaveLength(2)
   })
 
-  test('under "Look after it" tell how the gateway and an e-mail are', async () => {
-    const [block, ...rest] = shellBlocks('Look after it')
+  test('under "Operations" tell how the gateway and an e-mail are', async () => {
+    const [block, ...rest] = shellBlocks('Operations')
     expect(rest).toEqual([])
     const OUTBOX_ID = await isSent(gateway.url, gateway.apiKey)
     const told = await run(block!, { OUTBOX_ID })
@@ -213,15 +213,15 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   test('are all in a section that is tried here', () => {
     const sections = readme.split(/^## /m).filter(part => part.includes('```sh'))
     expect(sections.map(part => part.split('\n')[0])).toEqual([
-      ...['Run', 'First e-mail', 'Command line', 'Send for real', 'Grow', 'Look after it', 'Dead letters'],
-      ...['Suppression', 'Webhooks', 'Test'],
+      ...['Install', 'Quick start', 'Command line', 'Providers', 'Scaling', 'Operations', 'Dead letters'],
+      ...['Suppression', 'Webhooks', 'Development'],
     ])
   })
 
-  test('under "Run" and "Test" are scripts of the package', () => {
+  test('under "Install" and "Development" are scripts of the package', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-    expect(shellBlocks('Run')).toEqual(['npm install && npm start\n'])
-    expect(shellBlocks('Test')).toEqual(['npm test\n'])
+    expect(shellBlocks('Install')).toEqual(['npm install && npm start\n'])
+    expect(shellBlocks('Development')).toEqual(['npm test\n'])
     const named = [...readme.matchAll(/`npm (?:run )?(\w+)`/g)].map(match => match[1]!)
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['start', 'test', ...named]))
   })
