@@ -1,4 +1,5 @@
-import { Queue } from 'bullmq'
+import { once } from 'node:events'
+import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -7,10 +8,12 @@ import { uuidv7 } from '../src/contracts/uuid.ts'
 import { pauseCompany } from '../src/db/companies/companies.ts'
 import { listCounters } from '../src/db/counters.ts'
 import { notifyProcesses } from '../src/db/notifications.ts'
-import { BullmqLane, type BullmqLaneOptions } from '../src/sending/bullmq-lane.ts'
+import { BullmqLane, type BullmqLaneOptions, type PoisonJob } from '../src/sending/bullmq-lane.ts'
 import { Feeder } from '../src/sending/feeder.ts'
+import { FeederElection } from '../src/sending/feeder-election.ts'
 import { HeldLeases } from '../src/sending/held-leases.ts'
 import { QueueWindow } from '../src/sending/queue-window.ts'
+import { UnreadableJobs } from '../src/sending/unreadable-jobs.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from './support/holding-resend.ts'
 import { accept, CLEAN_LINE, type DraftChange, draft, forgotten, storyOf, typesOf } from './support/line.ts'
@@ -89,25 +92,22 @@ const dataOf = (outboxId: string, change: object = {}) => ({
 const add = (jobId: string, data: unknown) => queue.add(EMAIL_JOB_CONFIG.QUEUE_NAME, data, { jobId })
 const poison = async () => (await listCounters(api.db.pool)).filter(one => one.name === 'poison_jobs')
 
-/** One hand that is busy until released, and mail that waits behind it: some of it on the queue. */
-async function behindOneHand(count: number): Promise<{ slow: string; waiting: string[] }> {
+/** A worker of concurrency 1 with a call that lasts until released, and two or more e-mails of other companies behind it in the queue. */
+async function behindASlowCall(count: number): Promise<{ slow: string; waiting: string[] }> {
   await work({ WORKER_CONCURRENCY: '1' })
   const [slow] = await put(1, { to: 'slow@example.com' })
   await until(
     async () => arrived([slow!]),
     list => list.length === 1,
   )
-  const waiting = await put(count)
-  await until(
-    () => rows(api, `select from leases where kind = 'dispatch' and outbox_ids && $1`, [waiting]),
-    found => found.length > 0,
-  )
+  const waiting = (await Promise.all(many(count, () => put(1)))).flat()
+  await until(jobsOf, jobs => jobs.length >= 3)
   return { slow: slow!, waiting }
 }
 
 describe('what travels', () => {
   test('is identifiers only, one job for each e-mail, and nothing stays behind', async () => {
-    const { slow, waiting } = await behindOneHand(2)
+    const { slow, waiting } = await behindASlowCall(2)
     const jobs = await until(jobsOf, list => list.length >= 2)
     for (const { name, id, data, opts } of jobs) {
       expect(name).toBe('email:send')
@@ -136,7 +136,7 @@ describe('what travels', () => {
   })
 })
 
-describe('a job is a doorbell without authority', () => {
+describe('a job only says "look at this e-mail"', () => {
   test('garbage, a foreign job and a job without an e-mail are counted and dropped, and harm no neighbour', async () => {
     await add('not-one-of-ours', { hello: 'world' })
     await add('empty', {})
@@ -159,7 +159,7 @@ describe('a job is a doorbell without authority', () => {
   })
 
   test('a job that was added twice, by us and by a stranger, sends once', async () => {
-    const { waiting } = await behindOneHand(3)
+    const { waiting } = await behindASlowCall(3)
     for (const id of waiting) await add(id, dataOf(id, { requestId: 'again' }))
     resend.release()
     await untilAll(waiting, 'SENT')
@@ -194,8 +194,8 @@ describe('a job is a doorbell without authority', () => {
   })
 
   test('jobs removed behind our back are made again, and every e-mail is sent once', async () => {
-    const { waiting } = await behindOneHand(6)
-    // One of them may be in the worker's hands by now, which BullMQ does not let go.
+    const { waiting } = await behindASlowCall(6)
+    // BullMQ does not remove a job that a worker has taken by now.
     await Promise.allSettled((await queue.getJobs(['wait'])).map(job => job.remove()))
     resend.release()
     await untilAll(waiting, 'SENT')
@@ -255,7 +255,7 @@ describe('the feeder', () => {
     await untilAll(await put(5), 'SENT')
   })
 
-  test('counts the hands of all workers', async () => {
+  test('counts the concurrency of all workers', async () => {
     await Promise.all([work({ WORKER_CONCURRENCY: '2' }), work({ WORKER_CONCURRENCY: '3' })])
     const ids = (await Promise.all(many(4, () => put(10, { to: 'slow@example.com' })))).flat()
     await until(
@@ -267,46 +267,41 @@ describe('the feeder', () => {
   })
 })
 
-test('the window learns of jobs that another feeder put there, and of none that leaves while it looks', async () => {
-  const [ours, leaving, stranger] = [uuidv7(), uuidv7(), uuidv7()]
+test('the window adds jobs that another feeder put there, and none that leaves while it reads', async () => {
+  const [ours, leaving, foreign] = [uuidv7(), uuidv7(), uuidv7()]
   const asked: string[] = []
-  let places = 0
+  let left = 0
   const window = new QueueWindow({
     queue,
-    redis,
     companiesOf: async ids => {
       asked.push(...ids)
       return new Map()
     },
-    onLeave: () => places++,
+    onLeave: () => left++,
   })
-  window.put(
+  window.add(
     uuidv7(),
-    [ours!, leaving!].map(outboxId => ({ outboxId, companyId: uuidv7() })),
+    [ours, leaving].map(outboxId => ({ outboxId, companyId: uuidv7() })),
   )
-  for (const id of [ours!, leaving!, stranger!, 'not-one-of-ours']) await add(id, dataOf(id))
-  window.arrived()
-  const looking = window.look()
-  window.left(leaving!)
-  await looking
-  expect(asked).toEqual([stranger])
-  expect(window.ids().toSorted()).toEqual([ours, stranger].toSorted())
-  expect([window.size, places]).toEqual([3, 1])
+  for (const id of [ours, leaving, foreign, 'not-one-of-ours']) await add(id, dataOf(id))
+  const reading = window.read()
+  window.left(leaving)
+  await reading
+  expect(asked).toEqual([foreign])
+  expect(window.outboxIds().toSorted()).toEqual([ours, foreign].toSorted())
+  expect([window.size, left]).toEqual([3, 1])
   await redis.flushall()
-  await window.look()
-  expect([window.size, places]).toEqual([0, 4])
+  await window.read()
+  expect([window.size, left]).toEqual([0, 4])
 })
 
 /** A feeder that only looks for jobs that are gone, and finds these. */
 async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
   let answered = 0
   const feeder = new Feeder({
-    queue: { toKey: type => queue.toKey(type), addJobs: async () => {}, remove: jobId => queue.remove(jobId) },
-    redis,
-    elect: async () => true,
-    electedMs: 60_000,
-    resign: async () => {},
-    concurrency: async () => 1,
+    queue,
+    election: new FeederElection({ elect: async () => true, electedMs: 60_000, resign: async () => {} }),
+    totalConcurrency: async () => 1,
     ownConcurrency: 1,
     claim: async () => ({ leaseId: uuidv7(), claimed: [], jobs: async () => [] }),
     takeBack: async () => {},
@@ -356,7 +351,7 @@ describe('a dispatch', () => {
     create function never_old() returns trigger language plpgsql as 'begin new.taken_at = ''infinity''; return new; end';
     create trigger never_old before insert on leases for each row when (new.kind = 'dispatch') execute function never_old()`
 
-  test('of which everything is received ends with a claim, and nobody has to look through it', async () => {
+  test('of which every job is leased ends with the next claim', async () => {
     await api.db.pool.query(NEVER_OLD)
     try {
       resend.release()
@@ -371,89 +366,195 @@ describe('a dispatch', () => {
     }
   })
 
-  test('is open until the last of its jobs is received; one that is received twice counts once', () => {
+  test('is open until the last of its jobs is leased; one that comes twice counts once', () => {
     const [first, second, lone] = many(3, () => ({ outboxId: uuidv7(), companyId: uuidv7() }))
-    const window = new QueueWindow({ queue, redis, companiesOf: async () => new Map(), onLeave: () => {} })
-    window.put('pair', [first!, second!])
-    window.put('lone', [lone!])
-    for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.received(id)
+    const window = new QueueWindow({ queue, companiesOf: async () => new Map(), onLeave: () => {} })
+    window.add('pair', [first!, second!])
+    window.add('lone', [lone!])
+    for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.leased(id)
     expect(window.takeDelivered()).toEqual(['lone'])
     window.left(second!.outboxId)
-    window.received(second!.outboxId)
-    expect(window.takeDelivered(), 'gone before it was received: it is found by its age').toEqual([])
+    window.leased(second!.outboxId)
+    expect(window.takeDelivered(), 'gone before it was leased: returnUndelivered ends its lease').toEqual([])
   })
 })
 
-/** A lane whose e-mails need no Postgres; its leases are called after them. */
-function bareLane(work: BullmqLaneOptions<null>['work']) {
-  const ended: string[][] = []
+/** A lane whose e-mails need no Postgres; their leases are named after them. */
+function bareLane(work: BullmqLaneOptions<null>['work'], url = server.url) {
+  const ended: string[] = []
+  const poisoned: PoisonJob[] = []
+  const left: string[] = []
   const leases = new HeldLeases({
     renew: async () => {},
-    end: async list => void ended.push(list),
+    end: async list => void ended.push(...list),
     renewEveryMs: 60_000,
     log,
   })
-  const connection = new Redis(server.url, { maxRetriesPerRequest: null })
+  const connection = new Redis(url, { maxRetriesPerRequest: null }).on('error', () => {})
   const lane = new BullmqLane<null>({
     connection,
     concurrency: 2,
-    feeder: { start() {}, nudge() {}, received() {}, left() {}, stop: async () => {} } as unknown as Feeder,
-    async receive(outboxId) {
+    feeder: {
+      start() {},
+      wake() {},
+      leased() {},
+      left: (jobId: string) => left.push(jobId),
+      stop: async () => {},
+    } as unknown as Feeder,
+    unreadableJobs: new UnreadableJobs({
+      queue,
+      dropped: jobId => poisoned.push({ jobId, reason: 'garbled' }),
+      checkEveryMs: 100,
+    }),
+    async lease(outboxId) {
       leases.hold(`of ${outboxId}`, 1)
       return { kind: 'taken', leaseId: `of ${outboxId}`, content: null }
     },
     work,
     leases,
-    poison: () => {},
+    dropPoison: job => poisoned.push(job),
     log,
   })
   const stop = async () => {
     await lane.stop()
-    connection.disconnect()
-    return ended.flat()
+    return ended
   }
-  return { start: () => lane.start(), stop }
+  return { start: () => lane.start(), stop, connection, poisoned, left }
 }
+
+/** Work that lasts until `finish` is called. */
+function heldWork() {
+  const started: string[] = []
+  const finishers: (() => void)[] = []
+  return {
+    started,
+    finish: () => finishers.splice(0).forEach(finish => void finish()),
+    work: ({ outboxId }: { outboxId: string }) =>
+      new Promise<void>(resolve => {
+        started.push(outboxId)
+        finishers.push(resolve)
+      }),
+  }
+}
+const untilLength = (list: unknown[], length: number, patienceMs?: number) =>
+  until(
+    async () => list.length,
+    found => found >= length,
+    patienceMs,
+  )
 
 test('a work item that throws harms nobody: its neighbours are done, its lease is left to run out, its job is gone', async () => {
   const ids = many(6, () => uuidv7())
   const done: string[] = []
-  const lane = bareLane(async ({ outboxId, release }) => {
-    if (outboxId === ids[2]) release()
-    if (outboxId === ids[1] || outboxId === ids[2]) throw new Error('boom')
+  const lane = bareLane(async ({ outboxId }) => {
+    if (outboxId === ids[1]) throw new Error('boom')
     done.push(outboxId)
   })
   for (const id of ids) await add(id, dataOf(id))
   lane.start()
-  const others = ids.filter(id => id !== ids[1] && id !== ids[2])
-  await until(
-    async () => done.toSorted(),
-    list => list.length === 4,
-  )
+  await untilLength(done, 5)
   await until(jobsOf, list => list.length === 0)
+  const others = ids.filter(id => id !== ids[1])
   expect((await lane.stop()).toSorted()).toEqual(others.map(id => `of ${id}`).toSorted())
   expect(done.toSorted()).toEqual(others.toSorted())
+  expect(lane.left.toSorted(), 'the window has room again for all of them').toEqual(ids.toSorted())
 })
 
-test('a job is gone when the provider has answered; a stop waits until the outcome is written', async () => {
-  const id = uuidv7()
-  let write = () => {}
-  const written = new Promise<void>(resolve => {
-    write = resolve
-  })
-  const lane = bareLane(async ({ release }) => {
-    release()
-    await written
-  })
-  await add(id, dataOf(id))
+test('a stop waits for what is in flight, and takes nothing more', async () => {
+  const ids = many(6, () => uuidv7())
+  const held = heldWork()
+  const lane = bareLane(held.work)
+  for (const id of ids) await add(id, dataOf(id))
   lane.start()
-  await until(jobsOf, list => list.length === 0)
+  await untilLength(held.started, 4)
   let stopped = false
   const stopping = lane.stop().finally(() => {
     stopped = true
   })
   await sleep(100)
   expect(stopped).toBe(false)
-  write()
+  held.finish()
+  expect((await stopping).toSorted()).toEqual(ids.slice(0, 4).map(id => `of ${id}`))
+  expect([held.started.length, (await queue.getRanges(['active'], 0, -1)).length]).toEqual([4, 0])
+})
+
+test('a stop while Redis is away finishes what is in flight and does not wait for Redis', async () => {
+  const own = await startRedis()
+  const held = heldWork()
+  const lane = bareLane(held.work, own.url)
+  const client = new Redis(own.url)
+  const id = uuidv7()
+  const ownQueue = new Queue(BULLMQ_QUEUE_NAME, { connection: client })
+  await ownQueue.add(EMAIL_JOB_CONFIG.QUEUE_NAME, dataOf(id), { jobId: id })
+  lane.start()
+  await untilLength(held.started, 1)
+  await ownQueue.close()
+  client.disconnect()
+  const noticed = once(lane.connection, 'reconnecting')
+  await own.kill()
+  await noticed
+  const stopping = lane.stop()
+  held.finish()
+  const startedMs = performance.now()
   expect(await stopping).toEqual([`of ${id}`])
+  expect(performance.now() - startedMs).toBeLessThan(4_000)
+  await own.close()
+})
+
+test('a job that comes again while it is in flight, because its lock was lost, is not run a second time', async () => {
+  const id = uuidv7()
+  const held = heldWork()
+  const lane = bareLane(held.work)
+  await add(id, dataOf(id))
+  lane.start()
+  await untilLength(held.started, 1)
+  await redis.flushall()
+  await add(id, dataOf(id))
+  await until(jobsOf, list => list.length === 0)
+  held.finish()
+  const next = uuidv7()
+  await add(next, dataOf(next))
+  await untilLength(held.started, 2)
+  held.finish()
+  expect(held.started).toEqual([id, next])
+  expect((await lane.stop()).toSorted()).toEqual([`of ${id}`, `of ${next}`])
+})
+
+test('a job that a dead worker left is run by the next one when its lock is over', async () => {
+  const id = uuidv7()
+  await add(id, dataOf(id))
+  const dead = new Worker(BULLMQ_QUEUE_NAME, null, { connection: redis, lockDuration: 500 })
+  expect((await dead.getNextJob('its token'))?.id).toBe(id)
+  await dead.close(true)
+  const done: string[] = []
+  const lane = bareLane(async ({ outboxId }) => void done.push(outboxId))
+  lane.start()
+  // BullMQ looks for stalled jobs every ten seconds, and moves what it finds a second time.
+  await untilLength(done, 1, 25_000)
+  await lane.stop()
+  expect([done, await jobsOf()]).toEqual([[id], []])
+})
+
+test('a job that is no JSON is dropped as poison, and its neighbours go on meanwhile', async () => {
+  const [broken, badOptions] = [uuidv7(), uuidv7()]
+  await add(broken, dataOf(broken))
+  await add(badOptions, dataOf(badOptions))
+  await redis.hset(queue.toKey(broken), 'data', '{"outboxId":')
+  await redis.hset(queue.toKey(badOptions), 'opts', '{"')
+  const done: string[] = []
+  const lane = bareLane(async ({ outboxId }) => void done.push(outboxId))
+  lane.start()
+  await until(
+    () => queue.getRanges(['active'], 0, -1),
+    active => active.length === 2,
+  )
+  const neighbours = many(20, () => uuidv7())
+  for (const id of neighbours) await add(id, dataOf(id))
+  await untilLength(done, 20)
+  await untilLength(lane.poisoned, 2, 40_000)
+  expect(await queue.getRanges(['wait', 'active'], 0, -1)).toEqual([])
+  expect(lane.poisoned.map(job => job.jobId).toSorted()).toEqual([broken, badOptions].toSorted())
+  await add(broken, dataOf(broken))
+  await untilLength(done, 21)
+  expect((await lane.stop()).length, 'a sound job of that name is run').toBe(21)
 })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { Queue, QueueKeys } from 'bullmq'
-import type { Redis } from 'ioredis'
+import { once } from 'node:events'
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME } from '../contracts/job.ts'
 import { countOne } from '../db/counters.ts'
@@ -10,27 +11,30 @@ import { totalConcurrency } from '../db/workers.ts'
 import { type AttemptDeps, attemptEmail } from '../pipeline/attempt.ts'
 import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from '../pipeline/claim.ts'
 import { Batcher } from '../runtime/batcher.ts'
-import { BullmqLane } from '../sending/bullmq-lane.ts'
-import { CrowdRedis } from '../sending/crowd-redis.ts'
+import { BullmqLane, type LeasedJob, type PoisonJob } from '../sending/bullmq-lane.ts'
 import { type FedQueue, Feeder } from '../sending/feeder.ts'
+import { FeederElection } from '../sending/feeder-election.ts'
 import type { HeldLeases } from '../sending/held-leases.ts'
-import { checkRedisSettings, sentenceOf, WITHOUT_ITS_CHECKS } from '../sending/redis-settings.ts'
+import { checkRedisSettings, SKIP_VERSION_CHECK, sentenceOf } from '../sending/redis-settings.ts'
+import { UnreadableJobs, type UnreadableJobsOptions } from '../sending/unreadable-jobs.ts'
 import { IDLE_MS, type LaneParts } from './sending.ts'
 
 const FEEDER_SECONDS = 5
-/** Jobs that arrive together, or while others are being received, are received together. */
-const RECEIPT_BATCH = { maxItems: 256, concurrency: 1 }
-/** And in a crowd, those of so many milliseconds: each statement, with the start that follows it, costs as much as ten e-mails in it. */
-const RECEIPT_GATHER_MS = 16
-
+/** Dispatched e-mails of this age whose job is not in the queue are ready again. */
+const UNDELIVERED_SECONDS = 1
+const UNREADABLE_CHECK_MS = 1_000
+/** Jobs that arrive while others are being leased are leased together: one commit for many e-mails. */
+const LEASE_BATCH = { maxItems: 256, concurrency: 1 }
 /**
- * A connection that receives nothing for so long while it waits for an answer is dead, whatever TCP says: a peer that loses its
- * power or a firewall that forgets a connection closes nothing. BullMQ's blocking command is answered after 5 s, never later than 10.
+ * A connection that receives nothing for so long while it waits for an answer is dead, whatever TCP says: a server that loses its
+ * power or a firewall that drops a connection closes nothing. BullMQ's blocking command is answered within 10 s.
  */
 const WORKER_SOCKET_TIMEOUT_MS = 15_000
 const FEEDER_SOCKET_TIMEOUT_MS = 5_000
 
-/** Two connections: the worker's blocks, and waits for a Redis that is away; the feeder's says so and tries again. */
+type JobQueue = FedQueue & UnreadableJobsOptions['queue'] & { close(): Promise<void> }
+
+/** Two connections: the worker's waits for a Redis that is away, the feeder's fails at once and the feeder tries again. */
 export function bullmqLane(
   parts: LaneParts,
   redisUrl: string,
@@ -39,100 +43,108 @@ export function bullmqLane(
   attempt: AttemptDeps,
 ) {
   const { config, db, log } = parts
-  const onError = (error: Error) => log.debug({ err: error }, 'Redis is out of reach')
-  const blocking = new CrowdRedis(redisUrl, {
-    maxRetriesPerRequest: null,
-    socketTimeout: WORKER_SOCKET_TIMEOUT_MS,
-  }).on('error', onError)
-  // Not `commandTimeout`: a timer for each of the crowd's commands.
-  const quick = new CrowdRedis(redisUrl, {
+  const forWorker = new Redis(redisUrl, { maxRetriesPerRequest: null, socketTimeout: WORKER_SOCKET_TIMEOUT_MS })
+  const forFeeder = new Redis(redisUrl, {
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
+    connectTimeout: FEEDER_SOCKET_TIMEOUT_MS,
     socketTimeout: FEEDER_SOCKET_TIMEOUT_MS,
   })
-  quick.on('error', onError)
-  const feeder = makeFeeder(parts, quick, claim)
-  checkRedisSettings(redisUrl)
-    .then(findings => findings.forEach(finding => void log.warn(sentenceOf(finding))))
-    .catch(error => log.error({ err: error }, 'Redis cannot be reached; mail is accepted and waits in Postgres'))
-  const receipts = new Batcher({
-    ...RECEIPT_BATCH,
-    gather: {
-      ms: RECEIPT_GATHER_MS,
-      get enough(): number {
-        return lane.expected(RECEIPT_GATHER_MS)
-      },
-    },
-    flush: async (outboxIds: string[]) => {
-      const ended = leases.takeEnded()
-      try {
-        const received = await receiveJobs(db.line.emails, outboxIds, ended, claim)
-        const taken = received.filter(one => one.kind === 'taken')
-        if (taken[0]) leases.hold(taken[0].leaseId, taken.length)
-        return received
-      } catch (error) {
-        leases.restoreEnded(ended)
-        throw error
-      }
-    },
+  for (const redis of [forWorker, forFeeder])
+    redis.on('error', error => log.debug({ err: error }, 'Redis is out of reach'))
+  const queue = openQueue(forFeeder, log)
+  reportRedisSettings(redisUrl, log)
+  const dropPoison = (job: PoisonJob) => {
+    log.error(job, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
+    countOne(db.pool, 'poison_jobs', job.reason).catch(() => {})
+  }
+  const batcher = new Batcher({
+    ...LEASE_BATCH,
+    flush: (outboxIds: string[]) => leaseJobs(parts, outboxIds, claim, leases),
   })
-  const lane: BullmqLane<EmailToSend> = new BullmqLane<EmailToSend>({
-    connection: blocking,
+  const lane = new BullmqLane<EmailToSend>({
+    connection: forWorker,
     concurrency: config.WORKER_CONCURRENCY,
-    feeder: feeder.feeder,
+    feeder: makeFeeder(parts, queue, claim),
+    unreadableJobs: new UnreadableJobs({
+      queue,
+      dropped: jobId => dropPoison({ jobId, reason: 'garbled' }),
+      checkEveryMs: UNREADABLE_CHECK_MS,
+    }),
     leases,
-    receive: outboxId => receipts.add(outboxId),
-    // Whose it is, the e-mail says: a job has no authority.
-    work: hand => attemptEmail({ ...hand, companyId: hand.content.companyId }, attempt),
-    poison: ({ jobId, reason }) => {
-      log.error({ jobId, reason }, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
-      countOne(db.pool, 'poison_jobs', reason).catch(() => {})
-    },
+    lease: outboxId => batcher.add(outboxId),
+    // The company comes from the e-mail: what the job says could be wrong.
+    work: leased => attemptEmail({ ...leased, companyId: leased.content.companyId }, attempt),
+    dropPoison,
     log,
   })
   const close = async () => {
-    await feeder.close()
-    quick.disconnect()
-    blocking.disconnect()
+    await queue.close()
+    forFeeder.disconnect()
+    forWorker.disconnect()
   }
   return { lane, close }
 }
 
-function makeFeeder({ config, db, providers, log }: LaneParts, redis: Redis, claim: ClaimOptions) {
+function reportRedisSettings(redisUrl: string, log: Logger): void {
+  checkRedisSettings(redisUrl)
+    .then(findings => findings.forEach(finding => void log.warn(sentenceOf(finding))))
+    .catch(error => log.error({ err: error }, 'Redis cannot be reached; mail is accepted and waits in Postgres'))
+}
+
+/** Leases that ended since the last batch are ended by the same statement. */
+async function leaseJobs(
+  { db }: LaneParts,
+  outboxIds: string[],
+  claim: ClaimOptions,
+  leases: HeldLeases,
+): Promise<LeasedJob<EmailToSend>[]> {
+  const ended = leases.takeEnded()
+  try {
+    const jobs = await receiveJobs(db.line.emails, outboxIds, ended, claim)
+    const taken = jobs.filter(job => job.kind === 'taken')
+    if (taken[0]) leases.hold(taken[0].leaseId, taken.length)
+    return jobs
+  } catch (error) {
+    leases.restoreEnded(ended)
+    throw error
+  }
+}
+
+function makeFeeder({ config, db, providers, log }: LaneParts, queue: FedQueue, claim: ClaimOptions): Feeder {
   const holder = randomUUID()
-  const queue = openQueue(redis, log)
-  const feeder = new Feeder({
+  return new Feeder({
     queue,
-    redis,
-    elect: () => electFeeder(db.hot, holder, FEEDER_SECONDS),
-    electedMs: FEEDER_SECONDS * 1000,
-    resign: () => resignFeeder(db.hot, holder),
-    concurrency: () => totalConcurrency(db.hot, 'bullmq'),
+    election: new FeederElection({
+      elect: () => electFeeder(db.hot, holder, FEEDER_SECONDS),
+      electedMs: FEEDER_SECONDS * 1000,
+      resign: () => resignFeeder(db.hot, holder),
+    }),
+    totalConcurrency: () => totalConcurrency(db.hot, 'bullmq'),
     ownConcurrency: config.WORKER_CONCURRENCY,
     claim: limits => dispatchFairly({ claims: db.line.claims, facts: db.hot }, limits, claim),
     takeBack: ({ leaseId, claimed }) =>
       takeBack(
         db.hot,
         leaseId,
-        claimed.map(one => one.outboxId),
+        claimed.map(email => email.outboxId),
       ),
-    returnUndelivered: queued => returnUndelivered(db.hot, queued, 1),
+    returnUndelivered: queued => returnUndelivered(db.hot, queued, UNDELIVERED_SECONDS),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),
     mayClaim: providers.mayClaim,
     idleMs: IDLE_MS,
     log,
   })
-  return { feeder, close: () => queue.close() }
 }
 
-/** A queue whose first question to Redis failed stays broken for ever, so that one is thrown away and another one made. */
-function openQueue(redis: Redis, log: Logger): FedQueue & { close(): Promise<void> } {
-  const keys = new QueueKeys()
+/** Opened at its first use: a BullMQ queue whose first command failed stays broken, so that one is closed and another one made. */
+function openQueue(redis: Redis, log: Logger): JobQueue {
   let open: Queue | null = null
 
   async function ready(): Promise<Queue> {
     if (open) return open
-    const made = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true, ...WITHOUT_ITS_CHECKS })
+    if (redis.status === 'connecting' || redis.status === 'connect') await once(redis, 'ready')
+    const made = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true, ...SKIP_VERSION_CHECK })
     made.on('error', error => log.debug({ err: error }, 'The queue is out of reach'))
     try {
       await made.waitUntilReady()
@@ -145,8 +157,9 @@ function openQueue(redis: Redis, log: Logger): FedQueue & { close(): Promise<voi
   }
 
   return {
-    toKey: type => keys.toKey(BULLMQ_QUEUE_NAME, type),
-    addJobs: async jobs => (await ready()).getBackend().addJobs(jobs),
+    addBulk: async jobs => (await ready()).addBulk(jobs),
+    getRanges: async (...range) => (await ready()).getRanges(...range),
+    getJob: async jobId => (await ready()).getJob(jobId),
     remove: async jobId => (await ready()).remove(jobId),
     close: async () => void (await open?.close()),
   }

@@ -5,7 +5,7 @@ import { endLeases } from '../db/outbox/leases.ts'
 import { type EmailToSend, loadEmailsToSend } from '../db/outbox/load.ts'
 import { leaseDispatched } from '../db/outbox/receive.ts'
 import type { Queryable } from '../db/pool.ts'
-import type { Receipt } from '../sending/bullmq-lane.ts'
+import type { LeasedJob } from '../sending/bullmq-lane.ts'
 import type { Batch, ClaimLimits } from '../sending/direct-lane.ts'
 import type { Dispatch } from '../sending/feeder.ts'
 
@@ -72,7 +72,7 @@ export async function receiveJobs(
   outboxIds: string[],
   ended: string[],
   options: ClaimOptions,
-): Promise<Receipt<EmailToSend>[]> {
+): Promise<LeasedJob<EmailToSend>[]> {
   const leaseId = uuidv7()
   const { holder, leaseSeconds } = options
   // In another spelling it is a stranger's job: Postgres would know the e-mail, and nothing else would.

@@ -1,39 +1,41 @@
 import type { Queue } from 'bullmq'
-import type { Redis } from 'ioredis'
 import { inFlightAllowance } from '../contracts/fairness.ts'
 import { isUuid } from '../contracts/uuid.ts'
 
-export type WindowOptions = {
-  queue: Pick<Queue, 'toKey'>
-  redis: Redis
+/** Jobs that a worker takes for each provider call it may make: one is with the provider while the other is leased or settled. */
+export const JOBS_PER_CALL = 2
+/** Jobs in Redis, waiting and active, for each provider call. More would be a second queue, without the fair order of the first. */
+export const WINDOW_PER_CALL = 3
+
+/** A job that has been in the queue for longer belongs to a slow recipient. */
+const SLOW_MS = 1_000
+
+export type QueueWindowOptions = {
+  queue: Pick<Queue, 'getRanges'>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
   /** A job is gone from the queue. */
   onLeave: () => void
 }
 
-/** A job that is there for longer than this belongs to a slow recipient. */
-const SLOW_MS = 1_000
-
-/** Jobs that were put on the queue together, under one lease; `open`: those that no worker of this process has received. */
-type Dispatched = { leaseId: string; open: number }
+/** The lease under which the feeder added jobs together; `open`: how many of them no worker of this process has leased yet. */
+type DispatchLease = { leaseId: string; open: number }
 
 /**
- * Without a company: a job that is not one of ours. A worker drops it; until then it takes its place in the window.
- * `look`: the last one that found it there. Without a dispatch: it is received, or another feeder put it there.
+ * `companyId` is null for a job that is not one of ours: a worker drops it, and until then it takes up room. `dispatch` is null when
+ * a worker of this process has leased the e-mail, or another feeder added the job.
  */
-type QueuedJob = { companyId: string | null; sinceMs: number; look: number; dispatch: Dispatched | null }
+type QueuedJob = { companyId: string | null; sinceMs: number; dispatch: DispatchLease | null }
 
-/** What is on the queue, waiting or in a worker's hands, and on its way there. */
+/** The queue window: the small set of jobs that is kept in Redis. What this process adds and takes is counted here, the rest is read. */
 export class QueueWindow {
-  readonly #options: WindowOptions
+  readonly #options: QueueWindowOptions
   readonly #jobs = new Map<string, QueuedJob>()
-  #onTheWay: string[] = []
+  /** Jobs that this process ended while Redis was being read; null: it is not. */
+  #leftDuringRead: Set<string> | null = null
   #delivered: string[] = []
-  readonly #leftMeanwhile = new Set<string>()
-  #look = 0
-  #lookedMs = Number.NEGATIVE_INFINITY
+  #readMs = Number.NEGATIVE_INFINITY
 
-  constructor(options: WindowOptions) {
+  constructor(options: QueueWindowOptions) {
     this.#options = options
   }
 
@@ -41,107 +43,99 @@ export class QueueWindow {
     return this.#jobs.size
   }
 
-  get lookedMs(): number {
-    return this.#lookedMs
+  /** When Redis was last asked what is there. */
+  get readMs(): number {
+    return this.#readMs
   }
 
-  ids(): string[] {
+  outboxIds(): string[] {
     return [...this.#jobs.keys()].filter(isUuid)
   }
 
-  forget(): void {
+  clear(): void {
     this.#jobs.clear()
-    this.#lookedMs = Number.NEGATIVE_INFINITY
+    this.#readMs = Number.NEGATIVE_INFINITY
   }
 
-  /** These are being put on the queue, until `arrived`. */
-  put(leaseId: string, jobs: { outboxId: string; companyId: string }[]): void {
-    const sinceMs = performance.now()
+  add(leaseId: string, jobs: { outboxId: string; companyId: string }[]): void {
     const dispatch = { leaseId, open: jobs.length }
-    this.#onTheWay = jobs.map(job => job.outboxId)
-    for (const { outboxId, companyId } of jobs)
-      this.#jobs.set(outboxId, { companyId, sinceMs, look: this.#look, dispatch })
+    const sinceMs = performance.now()
+    for (const { outboxId, companyId } of jobs) this.#jobs.set(outboxId, { companyId, sinceMs, dispatch })
   }
 
-  /** A worker of this process has it in hand, under a lease of its own, or was told that it is not to be sent. */
-  received(outboxId: string): void {
+  /** A worker of this process has asked Postgres for the e-mail of that job. */
+  leased(outboxId: string): void {
     const job = this.#jobs.get(outboxId)
     if (!job?.dispatch) return
     if (--job.dispatch.open === 0) this.#delivered.push(job.dispatch.leaseId)
     job.dispatch = null
   }
 
-  /** The leases of dispatches of which nothing is open: ended by the next claim, they need not be looked through. */
+  /** Leases of the feeder under which no job is open. The next claim ends them, so that nobody has to search their e-mails. */
   takeDelivered(): string[] {
     return this.#delivered.splice(0)
   }
 
-  arrived(): void {
-    this.#onTheWay = []
-  }
-
-  /** A worker of this process is done with it: one place that need not be looked for. */
+  /** A worker of this process has ended that job. */
   left(jobId: string): void {
-    if (!this.#jobs.delete(jobId)) return
-    this.#leftMeanwhile.add(jobId)
-    this.#options.onLeave()
+    this.#leftDuringRead?.add(jobId)
+    if (this.#jobs.delete(jobId)) this.#options.onLeave()
   }
 
-  /**
-   * Forgets what has left, and learns of what another feeder put there. Waiting first: a job that moves on between the two
-   * readings is seen. What leaves before the answer is here is in it, and gone all the same.
-   */
-  async look(): Promise<void> {
-    const { queue, redis } = this.#options
-    this.#leftMeanwhile.clear()
-    const replies = await redis.multi().lrange(queue.toKey('wait'), 0, -1).lrange(queue.toKey('active'), 0, -1).exec()
-    const look = ++this.#look
-    const strangers: string[] = []
-    for (const id of this.#onTheWay) this.#saw(id, look)
-    for (const [error, list] of replies ?? []) {
-      if (error) throw error
-      for (const id of list as string[]) if (!this.#saw(id, look) && !this.#leftMeanwhile.has(id)) strangers.push(id)
-    }
-    for (const [id, job] of this.#jobs) {
-      if (job.look === look) continue
-      this.#jobs.delete(id)
+  /** Drops jobs that are gone from Redis, and adds those that another feeder or another program put there. */
+  async read(): Promise<void> {
+    const found = await this.#readJobIds()
+    for (const jobId of [...this.#jobs.keys()].filter(id => !found.has(id))) {
+      this.#jobs.delete(jobId)
       this.#options.onLeave()
     }
-    if (strangers.length > 0) await this.#learn(strangers, look)
-    this.#lookedMs = performance.now()
+    const unknown = [...found].filter(id => !this.#jobs.has(id))
+    if (unknown.length > 0) await this.#addUnknown(unknown)
+    this.#readMs = performance.now()
   }
 
-  #saw(id: string, look: number): boolean {
-    const job = this.#jobs.get(id)
-    if (job) job.look = look
-    return job !== undefined
+  /** Less those that ended meanwhile: Redis may have answered before. */
+  async #readJobIds(): Promise<Set<string>> {
+    const left = new Set<string>()
+    this.#leftDuringRead = left
+    try {
+      const found = await this.#options.queue.getRanges(['wait', 'active'], 0, -1)
+      return new Set(found.filter(id => !left.has(id)))
+    } finally {
+      this.#leftDuringRead = null
+    }
   }
 
-  async #learn(strangers: string[], look: number): Promise<void> {
-    const companies = await this.#options.companiesOf(strangers.filter(isUuid))
+  async #addUnknown(jobIds: string[]): Promise<void> {
+    const companies = await this.#options.companiesOf(jobIds.filter(isUuid))
     const sinceMs = performance.now()
-    for (const id of strangers)
-      this.#jobs.set(id, { companyId: companies.get(id) ?? null, sinceMs, look, dispatch: null })
+    for (const id of jobIds) this.#jobs.set(id, { companyId: companies.get(id) ?? null, sinceMs, dispatch: null })
   }
 
-  /** How many more may come: of companies that have some here, and of any other. */
-  allowances(hands: number): { left: Map<string, number>; most: number } {
-    const nowMs = performance.now()
-    const own = new Map<string, { slow: number; fresh: number }>()
+  /** How many more e-mails may be added: of companies that have some in the window, and of any other company. */
+  allowances(concurrency: number): { left: Map<string, number>; most: number } {
+    const { byCompany, slow } = this.#count()
+    const left = new Map<string, number>()
+    for (const [companyId, own] of byCompany) {
+      const free = concurrency - slow - own.fresh
+      left.set(companyId, inFlightAllowance({ own: own.slow + own.fresh, free }))
+    }
+    return { left, most: inFlightAllowance({ own: 0, free: concurrency - slow }) }
+  }
+
+  #count() {
+    const slowSinceMs = performance.now() - SLOW_MS
+    const byCompany = new Map<string, { slow: number; fresh: number }>()
     let slow = 0
     for (const { companyId, sinceMs } of this.#jobs.values()) {
       if (!companyId) continue
-      const counts = own.get(companyId) ?? { slow: 0, fresh: 0 }
-      if (nowMs - sinceMs > SLOW_MS) {
-        counts.slow++
+      const own = byCompany.get(companyId) ?? { slow: 0, fresh: 0 }
+      if (sinceMs < slowSinceMs) {
+        own.slow++
         slow++
-      } else counts.fresh++
-      own.set(companyId, counts)
+      } else own.fresh++
+      byCompany.set(companyId, own)
     }
-    const left = new Map<string, number>()
-    for (const [companyId, counts] of own) {
-      left.set(companyId, inFlightAllowance({ own: counts.slow + counts.fresh, free: hands - slow - counts.fresh }))
-    }
-    return { left, most: inFlightAllowance({ own: 0, free: hands - slow }) }
+    return { byCompany, slow }
   }
 }

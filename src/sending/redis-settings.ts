@@ -2,23 +2,20 @@ import { Redis } from 'ioredis'
 
 export type RedisFinding = { setting: string; wanted: string; found: string | null }
 
-/** Seed 002: jobs are never evicted, and at most a second of them is lost. */
+/** Jobs are never evicted, and at most a second of them is lost. */
 const WANTED: [setting: string, wanted: string][] = [
   ['appendonly', 'yes'],
   ['appendfsync', 'everysec'],
   ['maxmemory-policy', 'noeviction'],
 ]
 
-/** What BullMQ needs for all that is used of it. It works from version 5 on, and recommends this one. */
+/** The version that BullMQ recommends. */
 const OLDEST = '6.2.0'
 
-/**
- * For every queue and worker of BullMQ, which would write its own findings to the console at each connection, between the lines of
- * the log. The same is checked here, once.
- */
-export const WITHOUT_ITS_CHECKS = { skipVersionCheck: true } as const
+/** For BullMQ's queues and workers, which write to the console at each connection. The version is checked and logged here, once. */
+export const SKIP_VERSION_CHECK = { skipVersionCheck: true } as const
 
-/** Settings that differ from what they should be; found null: this Redis does not tell (managed ones often refuse CONFIG). */
+/** Settings that differ from what they should be; found null: unknown, because managed Redis services often refuse CONFIG. */
 export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promise<RedisFinding[]> {
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -27,7 +24,7 @@ export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promis
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
   })
-  // "Connection is closed" is what connect() says; the reason comes as an event.
+  // connect() rejects with "Connection is closed"; the reason comes as an event.
   let reason: Error | null = null
   redis.on('error', error => {
     reason = error
@@ -70,6 +67,6 @@ export function isOlder(version: string, than: string): boolean {
 
 export function sentenceOf({ setting, wanted, found }: RedisFinding): string {
   if (setting === 'version') return `Redis is version ${found}, should be ${wanted} or newer`
-  if (found === null) return `Redis does not tell its ${setting}; make sure that it is ${wanted}`
+  if (found === null) return `Redis does not answer CONFIG GET ${setting}; make sure that it is ${wanted}`
   return `Redis has ${setting} ${found}, should be ${wanted}: redis-cli CONFIG SET ${setting} ${wanted}, and the same in redis.conf`
 }
