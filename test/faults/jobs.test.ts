@@ -150,7 +150,8 @@ describe.concurrent('poison', () => {
     expect(rows).toEqual([{ status: 'FAILED', error_code: 'INVALID_TEMPLATE' }])
     const counters = await until(
       async () => (await scene.db.pool.query(`select label, value::int from counters where name = 'poison_jobs'`)).rows,
-      found => found.length >= 2,
+      found => found.length >= 2 && found.some(({ label, value }) => label === 'garbled' && value === 3),
+      60_000,
     )
     expect(counters).toEqual(
       expect.arrayContaining([
