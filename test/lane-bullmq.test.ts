@@ -7,6 +7,7 @@ import { uuidv7 } from '../src/contracts/uuid.ts'
 import { pauseCompany } from '../src/db/companies/companies.ts'
 import { listCounters } from '../src/db/counters.ts'
 import { notifyProcesses } from '../src/db/notifications.ts'
+import { WakeableSleep } from '../src/runtime/wakeable-sleep.ts'
 import { BullmqLane, type BullmqLaneOptions } from '../src/sending/bullmq-lane.ts'
 import { Feeder } from '../src/sending/feeder.ts'
 import { HeldLeases } from '../src/sending/held-leases.ts'
@@ -315,6 +316,7 @@ async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
     },
     companiesOf: async () => new Map(),
     mayClaim: () => 0,
+    ready: new WakeableSleep(),
     idleMs: 50,
     log,
   })

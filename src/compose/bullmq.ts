@@ -7,7 +7,6 @@ import { countOne } from '../db/counters.ts'
 import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from '../db/outbox/dispatch.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { totalConcurrency } from '../db/workers.ts'
-import { type AttemptDeps, attemptEmail } from '../pipeline/attempt.ts'
 import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from '../pipeline/claim.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { BullmqLane } from '../sending/bullmq-lane.ts'
@@ -15,7 +14,7 @@ import { CrowdRedis } from '../sending/crowd-redis.ts'
 import { type FedQueue, Feeder } from '../sending/feeder.ts'
 import type { HeldLeases } from '../sending/held-leases.ts'
 import { checkRedisSettings, sentenceOf, WITHOUT_ITS_CHECKS } from '../sending/redis-settings.ts'
-import { IDLE_MS, type LaneParts } from './sending.ts'
+import { IDLE_MS, type LaneParts, type SendClaimed } from './sending.ts'
 
 const FEEDER_SECONDS = 5
 /** Jobs that arrive together, or while others are being received, are received together. */
@@ -36,7 +35,7 @@ export function bullmqLane(
   redisUrl: string,
   claim: ClaimOptions,
   leases: HeldLeases,
-  attempt: AttemptDeps,
+  send: SendClaimed,
 ) {
   const { config, db, log } = parts
   const onError = (error: Error) => log.debug({ err: error }, 'Redis is out of reach')
@@ -83,7 +82,7 @@ export function bullmqLane(
     leases,
     receive: outboxId => receipts.add(outboxId),
     // Whose it is, the e-mail says: a job has no authority.
-    work: hand => attemptEmail({ ...hand, companyId: hand.content.companyId }, attempt),
+    work: claimed => send({ ...claimed, companyId: claimed.content.companyId }),
     poison: ({ jobId, reason }) => {
       log.error({ jobId, reason }, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
       countOne(db.pool, 'poison_jobs', reason).catch(() => {})
@@ -98,7 +97,7 @@ export function bullmqLane(
   return { lane, close }
 }
 
-function makeFeeder({ config, db, providers, log }: LaneParts, redis: Redis, claim: ClaimOptions) {
+function makeFeeder({ config, db, providers, emailsReady, log }: LaneParts, redis: Redis, claim: ClaimOptions) {
   const holder = randomUUID()
   const queue = openQueue(redis, log)
   const feeder = new Feeder({
@@ -119,6 +118,7 @@ function makeFeeder({ config, db, providers, log }: LaneParts, redis: Redis, cla
     returnUndelivered: queued => returnUndelivered(db.hot, queued, 1),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),
     mayClaim: providers.mayClaim,
+    ready: emailsReady,
     idleMs: IDLE_MS,
     log,
   })

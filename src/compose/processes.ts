@@ -15,6 +15,7 @@ import {
   reportProcess,
 } from '../db/processes.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
+import { periodically } from '../runtime/periodic-task.ts'
 import type { makeProviders, Providers } from './providers.ts'
 
 const REPORT_EVERY_MS = 5_000
@@ -79,36 +80,25 @@ export async function joinProcesses(joining: Joining): Promise<Membership | null
     return null
   }
 
-  let timer: NodeJS.Timeout | undefined
-  let stopped = false
   let troubled = false
-  let reporting: Promise<void> = Promise.resolve()
-  const next = (ms: number) => {
-    if (!stopped) timer = setTimeout(again, ms)
+  const reportOrGiveUp = async () => {
+    const denial = await report()
+    troubled = false
+    if (!denial) return
+    void stopReporting()
+    onLost(new ConfigError(denial.reason))
   }
-  const again = () => {
-    reporting = report().then(
-      denial => {
-        troubled = false
-        if (denial) onLost(new ConfigError(denial.reason))
-        else next(REPORT_EVERY_MS)
-      },
-      error => {
-        const said = 'Could not record in the database that this process is running; it is tried every second'
-        if (!troubled) log.warn({ err: error }, said)
-        troubled = true
-        next(ASK_AGAIN_MS)
-      },
-    )
+  const notReported = (error: unknown) => {
+    const message = 'Could not record in the database that this process is running; it is tried every second'
+    if (!troubled) log.warn({ err: error }, message)
+    troubled = true
   }
-  next(REPORT_EVERY_MS)
+  const stopReporting = periodically(REPORT_EVERY_MS, reportOrGiveUp, notReported, ASK_AGAIN_MS)
   return {
     mayTakeMail: () => performance.now() - confirmedMs < TRUSTED_MS,
     async leave() {
-      stopped = true
-      clearTimeout(timer)
       // A report under way would put the row back.
-      await reporting
+      await stopReporting()
       await removeProcess(db.pool, own.processId)
         .then(() => releaseProviders(db.pool))
         .catch(() => {})
@@ -141,7 +131,7 @@ export function providersOfMember(make: typeof makeProviders, membership: Member
     const providers = await make(...parts)
     return {
       ...providers,
-      route: email => (membership.mayTakeMail() ? providers.route(email) : null),
+      route: async email => (membership.mayTakeMail() ? providers.route(email) : null),
       mayClaim: () => (membership.mayTakeMail() ? providers.mayClaim() : 0),
     }
   }

@@ -41,7 +41,7 @@ export function makeEventsDoor(config: Config, db: Database, onReported: () => v
       resendSecrets: config.RESEND_WEBHOOK_SECRET ?? [],
     },
     async close() {
-      stopFlushing()
+      await stopFlushing()
       await refusals.flush().catch(notWritten)
     },
   }

@@ -38,25 +38,25 @@ export async function recordFeedback(deps: FeedbackDeps): Promise<Recorded> {
     return await inTransaction(deps.pool, tx => recordSome(tx, null, deps, ids))
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error
-    if (isPassingConflict(error)) return { taken: ids.length, full: true, judged: false }
+    if (isPassingConflict(error)) return { taken: ids.length, full: true, reputationChanged: false }
     return recordApart(ids, deps)
   }
 }
 
 /** One of them is what Postgres refuses, or what we did not think of: it is put aside, and its neighbours go on. */
 async function recordApart(ids: string[], deps: FeedbackDeps): Promise<Recorded> {
-  let judged = false
+  let reputationChanged = false
   for (const eventId of ids) {
     try {
       const one = await inTransaction(deps.pool, tx => recordSome(tx, eventId, deps, []))
-      judged ||= one.judged
+      reputationChanged ||= one.reputationChanged
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
       deps.log.error({ err: error, eventId }, 'A provider event could not be processed; it is tried again later')
       await putAside(eventId, error as Error, deps)
     }
   }
-  return { taken: ids.length, full: true, judged }
+  return { taken: ids.length, full: true, reputationChanged }
 }
 
 async function putAside(eventId: string, error: Error, { pool }: FeedbackDeps): Promise<void> {
@@ -74,7 +74,7 @@ export async function recordSome(
   ids: string[],
 ): Promise<Recorded> {
   const events = await takeProviderEvents(tx, batch, only)
-  if (events.length === 0) return { taken: 0, full: false, judged: false }
+  if (events.length === 0) return { taken: 0, full: false, reputationChanged: false }
   ids.push(...events.map(event => event.eventId))
   const read = events.map(event => ({ event, ...readReport(event.provider, event.payload) }))
   const reports = read.flatMap(one => (one.kind === 'report' ? [{ event: one.event, report: one.report }] : []))
@@ -92,7 +92,7 @@ export async function recordSome(
   await addCounts(tx, countsOf(read, ends, decided))
   // The last one, as it wishes.
   await addSuppressions(tx, suppressionsOf(effects, suppression))
-  return { taken: events.length, full: events.length === batch, judged: effects.length > 0 }
+  return { taken: events.length, full: events.length === batch, reputationChanged: effects.length > 0 }
 }
 
 type Report = { event: WaitingEvent; report: ProviderReport }

@@ -98,8 +98,8 @@ export class BullmqLane<Content> implements Lane {
     return this.#pace.perMs() * ms
   }
 
-  nudge(): void {
-    this.#options.feeder.nudge()
+  wake(): void {
+    this.#options.feeder.wake()
   }
 
   async stop(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { EMAIL_JOB_CONFIG, SLIM_JOB_OPTIONS, type SlimJobData } from '../contracts/job.ts'
 import { ThroughputMeter } from '../runtime/throughput-meter.ts'
+import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { ClaimLimits } from './direct-lane.ts'
 import { QueueWindow } from './queue-window.ts'
 
@@ -40,6 +41,8 @@ export type FeederOptions = {
   returnUndelivered: (queued: string[]) => Promise<string[]>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
   mayClaim: () => number
+  /** Woken when e-mails may have become ready. */
+  ready: WakeableSleep
   idleMs: number
   log: Logger
 }
@@ -77,8 +80,6 @@ export class Feeder {
   readonly #options: FeederOptions
   readonly #window: QueueWindow
   #stopping = false
-  #nudged = false
-  #wake: (() => void) | null = null
   #loop: Promise<void> | null = null
   #electedUntilMs = 0
   #triedMs = 0
@@ -101,10 +102,8 @@ export class Feeder {
     this.#loop ??= this.#run()
   }
 
-  nudge(): void {
-    this.#nudged = true
-    this.#cappedMs = Number.NEGATIVE_INFINITY
-    this.#wake?.()
+  wake(): void {
+    this.#options.ready.wake()
   }
 
   /** A worker of this process has learnt from Postgres what is to become of that e-mail. */
@@ -123,21 +122,23 @@ export class Feeder {
     if (!this.#full || !this.#hasRoom()) return
     this.#full = false
     // Jobs leave in crowds: the others of this turn make room, too.
-    setImmediate(() => this.#wake?.())
+    setImmediate(() => this.#options.ready.interrupt())
   }
 
   async stop(): Promise<void> {
     this.#stopping = true
-    this.nudge()
+    this.wake()
     await this.#loop
     await this.#adding
     if (this.#electedUntilMs > performance.now()) await this.#options.resign().catch(() => {})
   }
 
   async #run(): Promise<void> {
+    const { ready } = this.#options
     let troubled = false
     while (!this.#stopping) {
-      this.#nudged = false
+      if (ready.woken) this.#cappedMs = Number.NEGATIVE_INFINITY
+      ready.clear()
       try {
         const sleepMs = (await this.#isElected()) ? await this.#feed() : this.#options.idleMs
         troubled = false
@@ -145,7 +146,7 @@ export class Feeder {
       } catch (error) {
         if (!troubled) this.#options.log.error({ err: error }, 'Could not fill the queue; mail waits in Postgres')
         troubled = true
-        this.#nudged = false
+        ready.clear()
         await this.#sleep(this.#options.idleMs)
       }
     }
@@ -235,7 +236,7 @@ export class Feeder {
     if (failed) throw failed
     if (batch.claimed.length > 0) return 0
     if ([...left.values()].every(room => room > 0)) return this.#options.idleMs
-    if (!this.#nudged) this.#cappedMs = performance.now()
+    if (!this.#options.ready.woken) this.#cappedMs = performance.now()
     return FULL_MS
   }
 
@@ -254,17 +255,8 @@ export class Feeder {
   }
 
   async #sleep(ms: number): Promise<void> {
-    if (this.#nudged || this.#stopping || ms === 0) return
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(done, ms)
-      const feeder = this
-      function done() {
-        clearTimeout(timer)
-        feeder.#wake = null
-        resolve()
-      }
-      this.#wake = ms > FULL_MS || this.#full ? done : null
-    })
+    if (this.#stopping || ms === 0) return
+    await this.#options.ready.sleep(ms)
   }
 }
 
