@@ -11,7 +11,7 @@ import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { makeAccept } from './accept.ts'
 import { countLogins } from './admin-logins.ts'
-import { makeEventsDoor } from './provider-events.ts'
+import { composeProviderEvents } from './provider-events.ts'
 import type { Storage } from './storage.ts'
 
 /** How long a request under way may take once the process stops. */
@@ -35,7 +35,7 @@ export type Api = { url: string; stop(): Promise<void> }
 export async function startApi(parts: ApiParts): Promise<Api> {
   const { config, storage, html, onAccepted, onWebhooksEnqueued, onEventsReceived, version, log } = parts
   const { db, folder } = storage
-  const events = makeEventsDoor(config, db, onEventsReceived, log)
+  const events = composeProviderEvents(config, db, onEventsReceived, log)
   const keys = new KeyRegistry(db.pool)
   const logins = countLogins(db.pool, log)
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)

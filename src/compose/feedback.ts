@@ -3,7 +3,7 @@ import { type Config, suppressionPolicy } from '../config.ts'
 import { addToReputation } from '../db/companies/reputation.ts'
 import type { Database } from '../db/pool.ts'
 import { feedbackLoop } from '../feedback/event-loop.ts'
-import { judgeCompanies } from '../feedback/reputation.ts'
+import { warnOrPauseCompanies } from '../feedback/reputation.ts'
 import { recordFeedback } from '../pipeline/feedback.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
 import { periodically } from '../runtime/periodic-task.ts'
@@ -11,7 +11,7 @@ import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 
 const FLUSH_COUNTS_MS = 2_000
 /** Also without new events: the grace period of a warning ends, and old hours no longer count. */
-const JUDGE_MS = 60_000
+const CHECK_REPUTATIONS_MS = 60_000
 
 export type Feedback = {
   /** An e-mail was sent to so many recipients. */
@@ -28,12 +28,12 @@ export function composeFeedback(config: Config, db: Database, received: Wakeable
       counts.map(([companyId, sent]) => ({ companyId, sent })),
     ),
   )
-  const judge = async () => {
+  const checkReputations = async () => {
     await counter.flush()
-    await judgeCompanies(db.pool, log)
+    await warnOrPauseCompanies(db.pool, log)
   }
   const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
-  const loop = feedbackLoop({ record: () => recordFeedback(deps), judge, received, log })
+  const loop = feedbackLoop({ record: () => recordFeedback(deps), checkReputations, received, log })
   const every = (ms: number, task: () => Promise<unknown>, message: string) =>
     periodically(ms, task, error => log.warn({ err: error }, message))
   let periodic: (() => Promise<void>)[] = []
@@ -43,7 +43,7 @@ export function composeFeedback(config: Config, db: Database, received: Wakeable
       loop.start()
       periodic = [
         every(FLUSH_COUNTS_MS, () => counter.flush(), 'Could not write the counts of sent e-mails; trying again'),
-        every(JUDGE_MS, judge, 'Could not check the reputation of the companies; trying again'),
+        every(CHECK_REPUTATIONS_MS, checkReputations, 'Could not check the reputation of the companies; trying again'),
       ]
     },
     async stop() {

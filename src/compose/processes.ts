@@ -21,12 +21,12 @@ import type { makeProviders, Providers } from './providers.ts'
 const REPORT_EVERY_MS = 5_000
 /** While it waits for others to stop, and after a report that failed. */
 const ASK_AGAIN_MS = 1_000
-const SAY_AGAIN_MS = 60_000
+const LOG_AGAIN_MS = 60_000
 /** Others count us as gone this long after a report; we stop a little before. */
 const TRUSTED_MS = (LIVING_SECONDS - 1) * 1_000
 
 export type Membership = {
-  /** Whether no process with other providers can have taken our place. */
+  /** false: another process with other providers may have been admitted meanwhile. */
   mayTakeMail: () => boolean
   leave(): Promise<void>
 }
@@ -38,18 +38,18 @@ export type Joining = {
   version: string
   /** Nobody else can run on this database. */
   alone: boolean
-  /** Capture may take the place of providers that really send. */
+  /** Capture may replace providers that really send. */
   allowCapture: boolean
   /** Ends the waiting. */
   stopped: Promise<unknown>
-  /** Another process with other providers took our place while we were silent. */
+  /** Another process with other providers was admitted while this one could not report. */
   onLost: (error: Error) => void
   log: Logger
 }
 
 /**
  * Records this process and its settings in the database, and waits until no living process has other providers: two lists at
- * once would send a part of the mail through providers that nobody expects. null: it was told to stop while it waited.
+ * once would send a part of the mail through providers that nobody expects. null: it was stopped while it waited.
  */
 export async function joinProcesses(joining: Joining): Promise<Membership | null> {
   const { config, db, role, version, alone, onLost, log } = joining
@@ -112,20 +112,20 @@ async function ask(db: Database, own: GatewayProcess, allowCapture: boolean): Pr
 }
 
 async function waitUntilAdmitted(report: () => Promise<Denial | null>, { stopped, log }: Joining): Promise<boolean> {
-  let saidMs = Number.NEGATIVE_INFINITY
+  let loggedMs = Number.NEGATIVE_INFINITY
   for (;;) {
     const denial = await report()
     if (!denial) return true
     if (denial.kind === 'refused') throw new ConfigError(denial.reason)
-    if (performance.now() - saidMs > SAY_AGAIN_MS) {
+    if (performance.now() - loggedMs > LOG_AGAIN_MS) {
       log.warn(`Waiting: ${denial.reason}`)
-      saidMs = performance.now()
+      loggedMs = performance.now()
     }
     if (await finishedWithin(ASK_AGAIN_MS, stopped)) return false
   }
 }
 
-/** Providers that send nothing while another process may have taken our place: what was claimed goes back to ready. */
+/** Providers that send nothing while a process with other providers may run: what was claimed returns to ready. */
 export function providersOfMember(make: typeof makeProviders, membership: Membership): typeof makeProviders {
   return async (...parts): Promise<Providers> => {
     const providers = await make(...parts)

@@ -7,7 +7,7 @@ export type Recorded = { taken: number; full: boolean; reputationChanged: boolea
 export type FeedbackLoopOptions = {
   record: () => Promise<Recorded>
   /** Warns and pauses companies. */
-  judge: () => Promise<unknown>
+  checkReputations: () => Promise<unknown>
   /** Woken when this process has stored provider events. */
   received: WakeableSleep
   log: Logger
@@ -22,7 +22,7 @@ const GATHER_MS = 50
 const AFTER_ERROR_MS = 1_000
 
 /** Processes provider events in batches, for as long as there are any. Several processes may do so at once. */
-export function feedbackLoop({ record, judge, received, log }: FeedbackLoopOptions): FeedbackLoop {
+export function feedbackLoop({ record, checkReputations, received, log }: FeedbackLoopOptions): FeedbackLoop {
   const gathering = new WakeableSleep()
   let stopped = true
   let running = Promise.resolve()
@@ -41,7 +41,7 @@ export function feedbackLoop({ record, judge, received, log }: FeedbackLoopOptio
     try {
       for (let more = true; more && !stopped; ) {
         const { full, reputationChanged } = await record()
-        if (reputationChanged) await judge()
+        if (reputationChanged) await checkReputations()
         more = full
       }
       return IDLE_MS

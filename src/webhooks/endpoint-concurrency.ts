@@ -41,7 +41,7 @@ export class EndpointConcurrency {
   }
 
   /** Attempts that were under way together and failed are one failure. Null when there is nothing to write down. */
-  judge(
+  recordResult(
     { endpointId, failures }: ClaimedDelivery,
     decision: DeliveryDecision,
     startedMs: number,
