@@ -14,9 +14,21 @@ const databaseTests = {
 }
 
 /** What depends most on the server's settings: accept, claim, lanes, leases, feedback, webhooks. */
-const STOCK_FILES = ['accept', 'accept-statement', 'fair-claim', 'lanes', 'leases', 'feedback-events', 'webhooks'].map(
-  name => `test/${name}.test.ts`,
-)
+const STOCK_FILES = [
+  'accept',
+  'accept-statement',
+  'claim-extremes',
+  'claim-same-picks',
+  'fair-claim',
+  'feedback-events',
+  'feedback-orders',
+  'lanes',
+  'lease-return-race',
+  'leases',
+  'webhook-claim',
+  'webhook-delivery',
+  'webhooks',
+].map(name => `test/${name}.test.ts`)
 
 export default defineConfig({
   test: {

@@ -161,7 +161,10 @@ export const settingsSchema = z.object({
 })
 
 export type Settings = z.infer<typeof settingsSchema>
-export type Config = Settings & { dataDir: string; encryptionKeys: string[]; hashPepper: string }
+export type Secrets = { encryptionKeys: string[]; hashPepper: string }
+/** What a command that neither hashes nor encrypts works with. */
+export type ReadingConfig = Settings & { dataDir: string }
+export type Config = ReadingConfig & Secrets
 
 /** Reads and checks the environment. An empty variable counts as not set, as in a copied .env.example. */
 export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
@@ -185,13 +188,20 @@ export function loadEnvFile(): string | null {
   }
 }
 
-/** `secrets`: whether those of an embedded gateway are made when there are none. Only `start` and `migrate` make something. */
-export function loadConfig(env: NodeJS.ProcessEnv = process.env, secrets: 'make' | 'find' = 'make'): Config {
+/** Without secrets: a shell that has only the address of the database can look at everything. */
+export function loadReadingConfig(env: NodeJS.ProcessEnv = process.env): ReadingConfig {
   const settings = readSettings(env)
   requireProviderSettings(settings)
-  const dataDir = resolve(settings.DATA_DIR)
-  const found = settings.DATABASE_URL ? requireSecrets(settings) : embeddedSecrets(settings, dataDir, secrets)
-  return { ...settings, dataDir, ...found }
+  return { ...settings, dataDir: resolve(settings.DATA_DIR) }
+}
+
+/** `secrets`: whether those of an embedded gateway are made when there are none. Only `start` and `migrate` make something. */
+export function loadConfig(env: NodeJS.ProcessEnv = process.env, secrets: 'make' | 'find' = 'make'): Config {
+  const config = loadReadingConfig(env)
+  if (secrets === 'make' && !config.DATABASE_URL) keepEmbeddedSecrets(config.dataDir)
+  const { found, missing } = findGivenSecrets(config)
+  if (found) return { ...config, ...found }
+  throw new ConfigError(config.DATABASE_URL ? missingSecrets(missing, secrets) : nothingIn(config.dataDir))
 }
 
 export function suppressionPolicy(settings: Settings): SuppressionPolicy {
@@ -213,15 +223,12 @@ export function suppressionPolicy(settings: Settings): SuppressionPolicy {
 const RECORDED = [
   'HOST',
   'PORT',
-  'PUBLIC_URL',
   'EMAIL_PROVIDER',
   'EMAIL_FROM',
   'AWS_REGION',
-  'AWS_ENDPOINT_URL_SESV2',
   'SES_CONFIGURATION_SET',
   'SNS_TOPIC_ARNS',
   'SNS_REGIONS',
-  'RESEND_BASE_URL',
   'SEND_RATE_PER_SECOND',
   'WORKER_CONCURRENCY',
   'MAX_JOBS_PER_TENANT_BATCH',
@@ -232,20 +239,26 @@ const RECORDED = [
   'WEBHOOK_ALLOW_PRIVATE',
 ] as const satisfies (keyof Settings)[]
 
-export type RecordedSettings = Partial<Pick<Settings, (typeof RECORDED)[number]>> & {
-  /** Only where they lead, without user, password and options. */
-  SMTP_URL?: string
-  REDIS_URL?: string
+/** Of these only where they lead: without user, password and options. */
+const RECORDED_URLS = [
+  'PUBLIC_URL',
+  'AWS_ENDPOINT_URL_SESV2',
+  'RESEND_BASE_URL',
+  'SMTP_URL',
+  'REDIS_URL',
+] as const satisfies (keyof Settings)[]
+
+export type RecordedSettings = Partial<Pick<Settings, (typeof RECORDED)[number] | (typeof RECORDED_URLS)[number]>> & {
   /** Only that it is set. */
   RESEND_WEBHOOK_SECRET?: boolean
 }
 
 /** A named list, not all but some: a secret that is added to the settings later stays out by itself. */
 export function recordedSettings(settings: Settings): RecordedSettings {
+  const urls = RECORDED_URLS.flatMap(name => (settings[name] ? [[name, withoutSecrets(settings[name])]] : []))
   return {
     ...Object.fromEntries(RECORDED.filter(name => settings[name] !== undefined).map(name => [name, settings[name]])),
-    ...(settings.SMTP_URL && { SMTP_URL: withoutSecrets(settings.SMTP_URL) }),
-    ...(settings.REDIS_URL && { REDIS_URL: withoutSecrets(settings.REDIS_URL) }),
+    ...Object.fromEntries(urls),
     ...(settings.RESEND_WEBHOOK_SECRET && { RESEND_WEBHOOK_SECRET: true }),
   }
 }
@@ -283,29 +296,38 @@ function requireProviderSettings(settings: Settings): void {
   }
 }
 
-type Secrets = { encryptionKeys: string[]; hashPepper: string }
+/** What the environment says counts; the rest of an embedded gateway is kept in DATA_DIR. Makes nothing. */
+export function findGivenSecrets(config: ReadingConfig): { found: Secrets | null; missing: string[] } {
+  const kept = config.DATABASE_URL ? null : named(() => findSecrets(config.dataDir))
+  const encryptionKey = config.ENCRYPTION_KEY ?? kept?.encryptionKey
+  const hashPepper = config.HASH_PEPPER ?? kept?.hashPepper
+  if (encryptionKey !== undefined && hashPepper !== undefined)
+    return { found: { encryptionKeys: encryptionKey.split(','), hashPepper }, missing: [] }
+  const missing = [
+    ...(encryptionKey === undefined ? ['ENCRYPTION_KEY'] : []),
+    ...(hashPepper === undefined ? ['HASH_PEPPER'] : []),
+  ]
+  return { found: null, missing }
+}
 
-function requireSecrets(settings: Settings): Secrets {
-  const missing = (['ENCRYPTION_KEY', 'HASH_PEPPER'] as const).filter(name => !settings[name])
-  if (missing.length > 0) {
-    throw new ConfigError(
-      `Missing setting. With DATABASE_URL, ${missing.join(' and ')} must be set, the same for every process; make one with: openssl rand -hex 32.`,
-    )
-  }
-  return { encryptionKeys: settings.ENCRYPTION_KEY!.split(','), hashPepper: settings.HASH_PEPPER! }
+/** Only who may make a database is told how to make secrets: those of an existing one are there already. */
+function missingSecrets(missing: string[], secrets: 'make' | 'find'): string {
+  const which =
+    secrets === 'make'
+      ? 'the same for every process; for a new database, make one with: openssl rand -hex 32.'
+      : 'to what the running gateway of this database has: others are refused.'
+  return `Missing setting. With DATABASE_URL, ${missing.join(' and ')} must be set, ${which}`
 }
 
 export const nothingIn = (dataDir: string) =>
   `There is no gateway in ${dataDir} yet: start it (email-gateway start), or run: email-gateway migrate. DATA_DIR and DATABASE_URL name another one.`
 
-/** What the environment says counts; the rest is kept in DATA_DIR. */
-function embeddedSecrets(settings: Settings, dataDir: string, secrets: 'make' | 'find'): Secrets {
+const keepEmbeddedSecrets = (dataDir: string) => void named(() => keepSecrets(dataDir))
+
+/** A file that cannot be read or written is a setting that is wrong: DATA_DIR. */
+function named<T>(use: () => T): T {
   try {
-    const kept = secrets === 'make' ? keepSecrets(dataDir) : findSecrets(dataDir)
-    const encryptionKey = settings.ENCRYPTION_KEY ?? kept?.encryptionKey
-    const hashPepper = settings.HASH_PEPPER ?? kept?.hashPepper
-    if (encryptionKey === undefined || hashPepper === undefined) throw new ConfigError(nothingIn(dataDir))
-    return { encryptionKeys: encryptionKey.split(','), hashPepper }
+    return use()
   } catch (error) {
     throw error instanceof SecretsError ? new ConfigError(error.message) : error
   }

@@ -60,6 +60,11 @@ describe('the examples of the API document', () => {
     const document: Json = (await gateway.call(null, 'GET', '/openapi.json')).body
     const name = Object.keys(document.components.schemas).find(one => one.startsWith('SendEmail'))!
     expect(Object.keys(document.components.schemas[name].properties)).not.toContain('template')
+    const operations = Object.values<Json>(document.paths).flatMap(path => Object.values<Json>(path))
+    const parameters = operations.flatMap(({ parameters = [] }) => parameters.map((one: Json) => one.name))
+    expect(parameters).toContain('recipient')
+    expect(parameters).not.toContain('template')
+    expect((await gateway.call(company, 'GET', '/v1/emails?template=welcome')).status).toBe(422)
   })
 })
 
@@ -83,6 +88,8 @@ test('everything that is missing or wrong is in one answer, with limits and size
   })
   const many = await send(gateway, company, mail({ cc: Array(7).fill('a@example.com') }))
   expect(many.body.errors).toMatchObject([{ path: 'cc', message: 'must have at most 5 items, has 7' }])
+  const replies = await send(gateway, company, mail({ replyTo: Array(12).fill('a@example.com') }))
+  expect(replies.body.errors).toMatchObject([{ path: 'replyTo', message: 'must have at most 5 items, has 12' }])
   const long = await send(gateway, company, mail({ subject: 'x'.repeat(163) }))
   expect(long.body.errors).toMatchObject([{ path: 'subject', message: 'must have at most 150 characters, has 163' }])
 })

@@ -92,6 +92,10 @@ describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', w
     expect(await lines('company', 'update', first.companyId, '--rate', 'none')).toContain('acme.example')
     const second = await json('company', 'update', 'acme', '--retry-policy', 'none', '--from-domains', '')
     expect(second).toMatchObject({ weight: 5, ratePerSecond: null, retryPolicy: null, fromDomains: [] })
+    for (const policy of ['persistent', 'none']) {
+      const updated = await json('company', 'update', 'acme', '--retry-policy', policy)
+      expect(updated).toMatchObject({ retryPolicy: policy === 'none' ? null : policy })
+    }
     const linked = await json('company', 'update', 'acme', '--link-schemes', 'MyApp://,myapp-test,myapp')
     expect(linked).toMatchObject({ weight: 5, linkSchemes: ['myapp', 'myapp-test'] })
     expect(await lines('company', 'update', 'acme', '--weight', '5')).toContain('links myapp myapp-test')

@@ -97,13 +97,13 @@ test.concurrent('processes that differ in what they should share are named, and 
   const { env } = await scene()
   const smtp = { ...env, EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:9' }
   const one = await spawnGateway({ env: smtp, role: 'api' })
-  const two = await spawnGateway({ env: { ...smtp, SMTP_URL: 'smtp://127.0.0.2:9' }, role: 'api' })
+  const two = await spawnGateway({ env: { ...smtp, EMAIL_FROM: 'shop@acme.example' }, role: 'api' })
   const three = launchGateway({ env: { ...smtp, EMAIL_PROVIDER: 'resend', RESEND_API_KEY: 're_x' }, role: 'api' })
   await three.printed(/Waiting: EMAIL_PROVIDER/)
   const [, ...warnings] = named(await examine(smtp), 'processes')
   expect(warnings).toMatchObject([
     { state: 'warning', detail: expect.stringMatching(new RegExp(`:${three.pid} waits: EMAIL_PROVIDER is resend`)) },
-    { state: 'warning', detail: expect.stringMatching(/ differ in SMTP_URL$/) },
+    { state: 'warning', detail: expect.stringMatching(/ differ in EMAIL_FROM$/) },
   ])
   for (const gateway of [three, two, one]) gateway.signal('SIGTERM')
 })

@@ -477,16 +477,17 @@ describe('what is not a JSON body', () => {
 describe('a body over the limit is refused with 413:', () => {
   const large = (bytes: number) => Buffer.alloc(bytes, 0x20)
 
-  test.each<[string, string, number, Record<string, string | number>]>([
-    ['a send of 17 MB', '/v1/email/send', 17 * MB, {}],
-    ['a send of 17 MB in chunks', '/v1/email/send', 17 * MB, { 'transfer-encoding': 'chunked' }],
-    ['a batch of 33 MB', '/v1/email/batch', 33 * MB, {}],
-    ['a batch of 33 MB in chunks', '/v1/email/batch', 33 * MB, { 'transfer-encoding': 'chunked' }],
-    ['a cancel with 65 KB', '/v1/email/0190a0b0-0000-7000-8000-000000000000/cancel', 65 * KB, {}],
-  ])('%s', async (_name, path, bytes, headers) => {
+  test.each<[string, string, number, Record<string, string | number>, string]>([
+    ['a send of 17 MB', '/v1/email/send', 17 * MB, {}, '16 MB'],
+    ['a send of 17 MB in chunks', '/v1/email/send', 17 * MB, { 'transfer-encoding': 'chunked' }, '16 MB'],
+    ['a batch of 33 MB', '/v1/email/batch', 33 * MB, {}, '32 MB'],
+    ['a batch of 33 MB in chunks', '/v1/email/batch', 33 * MB, { 'transfer-encoding': 'chunked' }, '32 MB'],
+    ['a cancel with 65 KB', '/v1/email/0190a0b0-0000-7000-8000-000000000000/cancel', 65 * KB, {}, '64 KB'],
+  ])('%s', async (_name, path, bytes, headers, limit) => {
     company = await gateway.company()
     const answer = await post(path, large(bytes), headers)
     expect([answer.status, answer.body.code]).toEqual([413, 'BODY_TOO_LARGE'])
+    expect(answer.body.message).toBe(`The body is too large: it may have at most ${limit}`)
     expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/)
     expect(await keptOf(gateway, company.companyId)).toEqual(NOTHING_KEPT)
     await sendOk(gateway, company)

@@ -244,10 +244,10 @@ describe.each([
     await untilAll(hanging, 'SENT')
   })
 
-  test('a company that has its share in hand is passed over; one that has nothing in hand never waits for more than a turn', async () => {
+  test('with two workers, a company that has its share in hand is passed over; one that has nothing in hand never waits for more than a turn', async () => {
     resend.hold()
-    await work({ ...resend.env, WORKER_CONCURRENCY: '10' })
-    const hanging = await put(await company(), 30, { to: 'slow@example.com' })
+    for (let worker = 0; worker < 2; worker++) await work({ ...resend.env, WORKER_CONCURRENCY: '10' })
+    const hanging = await put(await company(), 60, { to: 'slow@example.com' })
     await until(
       async () => arrivedFrom(hanging),
       arrived => arrived.length >= 8,

@@ -237,17 +237,19 @@ describe('retry', () => {
 })
 
 describe('expiry', () => {
-  test('mail that is due after its end is EXPIRED and not sent', async () => {
+  test.each([0, 2])('mail that is due after its end is EXPIRED and not sent, after %i attempts', async attempts => {
     const outboxId = await later()
-    await rows(gateway, `update email_outbox set expires_at = now() - interval '1 second' where outbox_id = $1`, [
-      outboxId,
-    ])
+    await rows(
+      gateway,
+      `update email_outbox set expires_at = now() - interval '1 second', attempts = $2 where outbox_id = $1`,
+      [outboxId, attempts],
+    )
     await makeDue(gateway.db.pool, [outboxId])
     const told = await settled(outboxId, 'EXPIRED', 'SENT')
     expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'EXPIRED'])
-    expect(eventOf(told, 'RECEIVED').metadata).toMatchObject({ attempt: 0 })
-    expect(eventOf(told, 'EXPIRED').metadata).toMatchObject({ attempts: 0 })
-    expect(told.email.attempts).toBe(0)
+    expect(eventOf(told, 'RECEIVED').metadata).toMatchObject({ attempt: attempts })
+    expect(eventOf(told, 'EXPIRED').metadata).toMatchObject({ attempts })
+    expect(told.email.attempts).toBe(attempts)
     expect(told.inbox).toEqual([])
     expect(told.recipients.map(row => row.status)).toEqual(['EXPIRED'])
     expect(told.email).toMatchObject({ failed_at: expect.any(Date), failure_reason: expect.stringMatching(/\S/) })

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { findFreePort } from '../src/db/embedded/port.ts'
+import { startFakeSmtp } from './support/fake-smtp.ts'
 import { call, until } from './support/gateway.ts'
 import { createTestDatabase } from './support/postgres.ts'
 import {
@@ -91,8 +92,31 @@ test.concurrent('a process with another provider waits, says which setting diffe
 
   await stopped(before)
   await next.printed(/API at http/)
+  // Only who captures has an inbox to look at.
+  expect(before.output()).toMatch(/API at .*captured e-mails at .*\/admin\/inbox/)
+  expect(next.output()).not.toContain('/admin/inbox')
   await stopped(next)
   expect((await client.query('select from gateway_processes')).rows).toEqual([])
+})
+
+test.concurrent('a worker with the same provider and another relay waits, says which setting differs, and takes no mail', async () => {
+  const { env, smtp, client, send, statuses } = await scene()
+  const relay = await startFakeSmtp()
+  atCleanUp(() => relay.close())
+  const before = await spawnGateway({ env: smtp, role: 'api' })
+  const elsewhere = { ...env, EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${relay.port}` }
+  const next = launchGateway({ env: elsewhere, role: 'worker' })
+  await next.printed(/Waiting: SMTP_URL leads to smtp@127\.0\.0\.1:\d+ here and to smtp@127\.0\.0\.1:\d+ at api /)
+  expect((await send(before)).status).toBe(202)
+  await until(
+    async () => (await client.query('select from gateway_processes where waiting is not null')).rows.length,
+    n => n === 1,
+  )
+  expect(await statuses()).toEqual(['PENDING'])
+  await stopped(before)
+  await next.printed(/Sending the e-mails/)
+  await until(statuses, found => found.join() === 'SENT', 20_000)
+  await stopped(next)
 })
 
 test.concurrent('a process that waits for others ends when it is told to', async () => {
@@ -135,7 +159,9 @@ test.concurrent('the recorded settings of a process hold no secret', async () =>
       EMAIL_PROVIDER: 'smtp,resend',
       SMTP_URL: `smtp://${secret}:${secret}@127.0.0.1:9?x=${secret}`,
       RESEND_API_KEY: secret,
-      RESEND_BASE_URL: 'http://127.0.0.1:9',
+      RESEND_BASE_URL: `http://${secret}:${secret}@127.0.0.1:9/api?x=${secret}`,
+      PUBLIC_URL: `https://${secret}:${secret}@mail.example.com`,
+      AWS_ENDPOINT_URL_SESV2: `http://${secret}:${secret}@127.0.0.1:9`,
       RESEND_WEBHOOK_SECRET: `whsec_${Buffer.from(secret).toString('base64')}`,
       ADMIN_PASSWORD: secret,
       SNS_RAW_DELIVERY_PASSWORD: `${secret}${secret}`,
@@ -144,7 +170,14 @@ test.concurrent('the recorded settings of a process hold no secret', async () =>
   const { rows } = await client.query('select settings, providers from gateway_processes')
   expect(rows[0]).toMatchObject({
     providers: ['smtp', 'resend'],
-    settings: { EMAIL_PROVIDER: ['smtp', 'resend'], SMTP_URL: 'smtp://127.0.0.1:9', RESEND_WEBHOOK_SECRET: true },
+    settings: {
+      EMAIL_PROVIDER: ['smtp', 'resend'],
+      SMTP_URL: 'smtp://127.0.0.1:9',
+      RESEND_BASE_URL: 'http://127.0.0.1:9/api',
+      PUBLIC_URL: 'https://mail.example.com',
+      AWS_ENDPOINT_URL_SESV2: 'http://127.0.0.1:9',
+      RESEND_WEBHOOK_SECRET: true,
+    },
   })
   const text = JSON.stringify(rows)
   for (const hidden of [secret, SECRETS.HASH_PEPPER, Buffer.from(secret).toString('base64')])

@@ -9,7 +9,7 @@ import { atCleanUp, cleanUp, makeDataDir, makeDataDirWithCluster, runGateway, sp
 afterAll(cleanUp)
 
 const PLACE = { companyId: '01890000-0000-7000-8000-000000000001', column: 'recipients.cpf_cnpj' } as const
-const [OLD_KEY, NEW_KEY] = ['0a'.repeat(32), '0b'.repeat(32)]
+const [OLD_KEY, NEW_KEY, THIRD_KEY] = ['0a'.repeat(32), '0b'.repeat(32), '0c'.repeat(32)]
 const PEPPER = 'the pepper of this database, for ever'
 const OTHER_PEPPER = 'another pepper, from another machine'
 const COMMANDS = [
@@ -31,6 +31,13 @@ async function scene() {
   await client.connect()
   atCleanUp(() => client.end())
   return { right, client }
+}
+
+async function recordedKeys(client: pg.Client): Promise<number> {
+  const { rows } = await client.query(
+    `select count(*)::int as n from secret_fingerprints where setting = 'ENCRYPTION_KEY'`,
+  )
+  return rows[0].n
 }
 
 async function isRefused(env: Record<string, string>, setting: string): Promise<void> {
@@ -76,10 +83,43 @@ test.concurrent('a list of keys without the one that data need is refused; a rot
   })
   const done = { ...right, ENCRYPTION_KEY: NEW_KEY }
   expect(await runGateway(['migrate'], { env: done })).toMatchObject({ code: 0, stderr: '' })
-  const { rows } = await client.query(
-    `select count(*)::int as n from secret_fingerprints where setting = 'ENCRYPTION_KEY'`,
+  expect(await recordedKeys(client)).toBe(1)
+})
+
+test.concurrent('another ENCRYPTION_KEY is refused also while nothing is encrypted yet', async () => {
+  const { right, client } = await scene()
+  const running = await spawnGateway({ env: right })
+  await isRefused({ ...right, ENCRYPTION_KEY: NEW_KEY }, 'ENCRYPTION_KEY')
+  expect(await recordedKeys(client)).toBe(1)
+  running.signal('SIGTERM')
+  await running.exited
+})
+
+test.concurrent('a key that nothing needs leaves the list only behind one that was recorded before', async () => {
+  const { right, client } = await scene()
+  const rotated = { ...right, ENCRYPTION_KEY: `${NEW_KEY},${OLD_KEY}` }
+  expect(await runGateway(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
+  expect(await runGateway(['migrate'], { env: { ...right, ENCRYPTION_KEY: `${THIRD_KEY},${NEW_KEY}` } })).toMatchObject(
+    {
+      code: 1,
+      stderr: expect.stringMatching(/^ENCRYPTION_KEY lacks/),
+    },
   )
-  expect(rows).toEqual([{ n: 1 }])
+  expect(await recordedKeys(client)).toBe(2)
+  expect(await runGateway(['migrate'], { env: { ...right, ENCRYPTION_KEY: NEW_KEY } })).toMatchObject({ code: 0 })
+  expect(await recordedKeys(client)).toBe(1)
+})
+
+test.concurrent('a wrong HASH_PEPPER is refused before the schema of an older version is changed', async () => {
+  const { right, client } = await scene()
+  await client.query('delete from schema_migrations where version = (select max(version) from schema_migrations)')
+  const before = (await client.query('select * from schema_migrations')).rows
+  // The newest migration would fail here; it is not even tried.
+  expect(await runGateway(['migrate'], { env: { ...right, HASH_PEPPER: OTHER_PEPPER } })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^HASH_PEPPER is not the one/),
+  })
+  expect((await client.query('select * from schema_migrations')).rows).toEqual(before)
 })
 
 test.concurrent('a database of an older version is not taken over with a key that its data do not know', async () => {

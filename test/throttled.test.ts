@@ -3,7 +3,7 @@ import { type FakeResend, startFakeResend } from './support/fake-resend.ts'
 import { type FakeSes, startFakeSes } from './support/fake-ses.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { accept, draft } from './support/line.ts'
-import { rows } from './support/mail.ts'
+import { rows, sendOk, untilStatus } from './support/mail.ts'
 import { startWorker } from './support/worker.ts'
 
 const PER_SECOND = 8
@@ -52,6 +52,25 @@ async function drain({ fake, env }: Limited): Promise<TestGateway> {
   )
   return api
 }
+
+test('one message to six recipients takes one place of Resend’s rate, which counts requests', async () => {
+  const { fake, env } = await resend(false)
+  open.push(() => fake.close())
+  const more = { EMAIL_FROM: 'shop@example.com', SEND_RATE_PER_SECOND: '1' }
+  const gateway = await startTestGateway({ env: { ...more, ...env } })
+  open.push(() => gateway.stop())
+  const cc = Array.from({ length: 5 }, (_, n) => `copy-${n}@example.com`)
+  const company = await gateway.company()
+  const outboxId = await sendOk(gateway, company, { cc })
+  await untilStatus(gateway, company, outboxId, 'SENT')
+  const [taken] = await rows(
+    gateway,
+    `select extract(epoch from p.free_at - e.created_at)::float8 as seconds
+     from providers p, email_events e where p.name = 'resend' and e.outbox_id = $1 and e.type = 'SENT'`,
+    [outboxId],
+  )
+  expect(taken.seconds).toBeLessThan(2)
+})
 
 describe('a provider limited to 8 requests a second gets 40 e-mails at once', { timeout: 200_000 }, () => {
   test.each([

@@ -6,10 +6,10 @@ import {
   actionOf,
   type Command,
   CommandFailed,
-  type Opened,
+  reading,
   required,
   UsageError,
-  withStorage,
+  writing,
 } from './command.ts'
 
 export const adminCommand: Command = {
@@ -23,12 +23,14 @@ export const adminCommand: Command = {
   options: {},
   run({ words: [action, name] }) {
     const act = actionOf(ACTIONS, action, 'admin')
-    return withStorage(opened => act(opened, name))
+    return act(name)
   },
 }
 
-const ACTIONS: Record<'add' | 'list' | 'remove', (opened: Opened, name: string | undefined) => Promise<Answer>> = {
-  async add({ db }, given) {
+const lineOf = ({ name, createdAt }: { name: string; createdAt: Date }) => `${name}  since ${createdAt.toISOString()}`
+
+const ACTIONS: Record<'add' | 'list' | 'remove', (name: string | undefined) => Promise<Answer>> = {
+  add: writing(async ({ db }, given) => {
     const name = required(given, 'NAME')
     if (!/^[^:\s]{1,64}$/.test(name))
       throw new UsageError('NAME must have 1 to 64 characters, without spaces and colons')
@@ -38,14 +40,14 @@ const ACTIONS: Record<'add' | 'list' | 'remove', (opened: Opened, name: string |
       json: { name, password },
       lines: [`Administrator ${name}`, `Password ${password}`, 'The password is shown only this once.'],
     }
-  },
-  async list({ db }) {
+  }),
+  list: reading(async ({ db }) => {
     const all = await listAdministrators(db.pool)
-    return { json: all, lines: all.map(one => `${one.name}  since ${one.createdAt.toISOString()}`) }
-  },
-  async remove({ db }, given) {
+    return { json: all, lines: all.length > 0 ? all.map(lineOf) : ['No administrators.'] }
+  }),
+  remove: writing(async ({ db }, given) => {
     const name = required(given, 'NAME')
     if (!(await removeAdministrator(db.pool, name))) throw new CommandFailed(`There is no administrator "${name}".`)
     return { json: { name, removed: true }, lines: [`Administrator ${name} is removed.`] }
-  },
+  }),
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import { openExistingStorage, openStorage, type Storage } from '../compose/storage.ts'
-import { type Config, loadConfig } from '../config.ts'
+import { openExistingStorage, openStorage, openToRead, type Storage } from '../compose/storage.ts'
+import { type Config, loadConfig, loadReadingConfig, type ReadingConfig } from '../config.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { didYouMean } from './nearest.ts'
 
@@ -65,30 +65,49 @@ export function required(value: string | undefined, what: string): string {
   return value
 }
 
-export type Opened = Storage & { config: Config; log: Logger }
+/** What an action that only reads is given: no secrets. */
+export type Reading = Storage & { config: ReadingConfig; log: Logger }
+export type Opened = Reading & { config: Config }
 
-/**
- * Opens the database beside a running gateway or alone, and closes it in any case. Nothing is made or migrated.
- * `secrets`: `doctor` looks at a database with other secrets, too.
- */
-export async function withStorage<T>(
-  use: (opened: Opened) => Promise<T>,
-  { secrets = 'required' }: { secrets?: 'required' | 'as they are' } = {},
-): Promise<T> {
+/** Opens the database beside a running gateway or alone, and closes it in any case. Nothing is made or migrated. */
+export async function withStorage<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
   const config = loadConfig(undefined, 'find')
-  return closing(config, await openExistingStorage(config, { ...quiet(), secrets }), use)
+  return closing(config, await openExistingStorage(config, quiet()), use)
 }
 
+/** The same without secrets. */
+export async function withStorageToRead<T>(use: (opened: Reading) => Promise<T>): Promise<T> {
+  const config = loadReadingConfig()
+  return closing(config, await openToRead(config, quiet()), use)
+}
+
+/** An action that only reads, and neither hashes with the pepper nor encrypts: it needs no secrets. */
+export const reading =
+  <Args extends unknown[], T>(use: (opened: Reading, ...args: Args) => Promise<T>) =>
+  (...args: Args): Promise<T> =>
+    withStorageToRead(opened => use(opened, ...args))
+
+/** Every other action: it is refused without the secrets of this database. */
+export const writing =
+  <Args extends unknown[], T>(use: (opened: Opened, ...args: Args) => Promise<T>) =>
+  (...args: Args): Promise<T> =>
+    withStorage(opened => use(opened, ...args))
+
 /** The same for the command that makes and migrates it. */
-export async function withMigratedStorage<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
+export async function withMigratedStorage<T>(use: (opened: Opened, applied: string[]) => Promise<T>): Promise<T> {
   const config = loadConfig()
-  return closing(config, await openStorage(config, quiet()), use)
+  const { applied, ...storage } = await openStorage(config, quiet())
+  return closing(config, storage, opened => use(opened, applied))
 }
 
 const silent = () => makeLog({ level: 'silent', pretty: false })
 const quiet = () => ({ use: 'command' as const, say: () => {}, onLost: () => {}, log: silent() })
 
-async function closing<T>(config: Config, storage: Storage, use: (opened: Opened) => Promise<T>): Promise<T> {
+async function closing<C extends ReadingConfig, T>(
+  config: C,
+  storage: Storage,
+  use: (opened: Storage & { config: C; log: Logger }) => Promise<T>,
+): Promise<T> {
   try {
     return await use({ ...storage, config, log: silent() })
   } finally {

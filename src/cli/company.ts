@@ -17,11 +17,11 @@ import {
   type Command,
   CommandFailed,
   type Input,
-  type Opened,
+  reading,
   required,
   text,
   UsageError,
-  withStorage,
+  writing,
 } from './command.ts'
 
 export const companyCommand: Command = {
@@ -52,14 +52,14 @@ export const companyCommand: Command = {
   },
   run({ words: [action, name], values }) {
     const act = actionOf(ACTIONS, action, 'company')
-    return withStorage(opened => act(opened, name, values))
+    return act(name, values)
   },
 }
 
-type Action = (opened: Opened, name: string | undefined, values: Input['values']) => Promise<Answer>
+type Action = (name: string | undefined, values: Input['values']) => Promise<Answer>
 
 const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action> = {
-  async create({ db, config }, given, values) {
+  create: writing(async ({ db, config }, given, values) => {
     const name = required(given, 'NAME')
     if (name.length > 100) throw new UsageError('NAME must have at most 100 characters')
     if (await findCompany(db.pool, name)) throw new CommandFailed(`There is a company "${name}" already.`)
@@ -69,23 +69,23 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action>
       json: { companyId, name, apiKey },
       lines: [`Company ${name} (${companyId})`, `API key ${apiKey}`, 'The key is shown only this once.'],
     }
-  },
-  async list({ db }) {
+  }),
+  list: reading(async ({ db }) => {
     const companies = await listCompanies(db.pool)
     return { json: companies, lines: companies.length > 0 ? companies.map(describe) : ['No companies yet.'] }
-  },
-  async update({ db }, given, values) {
+  }),
+  update: writing(async ({ db }, given, values) => {
     const company = await known(db, given)
     await updateCompany(db.pool, company.companyId, changeOf(values))
     return shown(db, company.companyId)
-  },
-  async pause({ db }, given, values) {
+  }),
+  pause: writing(async ({ db }, given, values) => {
     const { companyId } = await known(db, given)
     const reason = text(values, 'reason') ?? 'paused from the command line'
     await pauseManually(db.pool, { companyId, reason, performedBy: BY_COMMAND_LINE })
     return shown(db, companyId)
-  },
-  async resume({ db }, given, values) {
+  }),
+  resume: writing(async ({ db }, given, values) => {
     const { companyId, name, pausedBy, pauseReason } = await known(db, given)
     const reason = text(values, 'reason')
     if (pausedBy === BY_REPUTATION && !reason?.trim())
@@ -96,7 +96,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action>
       performedBy: BY_COMMAND_LINE,
     })
     return shown(db, companyId)
-  },
+  }),
 }
 
 const BY_COMMAND_LINE = 'command line'

@@ -1,4 +1,4 @@
-import { type Answer, actionOf, type Command, type Opened, UsageError, withStorage } from './command.ts'
+import { type Answer, actionOf, type Command, reading, UsageError } from './command.ts'
 import { openShell } from './db-shell.ts'
 
 export const dbCommand: Command = {
@@ -16,11 +16,11 @@ export const dbCommand: Command = {
     const act = actionOf(ACTIONS, action, 'db')
     if (act === ACTIONS.shell && values.json === true) throw new UsageError('--json has no meaning here')
     if (act === ACTIONS.url && args.length > 0) throw new UsageError(`"${args[0]}" is one word too many`)
-    return withStorage(opened => act(opened, args))
+    return act(args)
   },
 }
 
-const ACTIONS: Record<'shell' | 'url', (opened: Opened, args: string[]) => Promise<Answer>> = {
-  shell: ({ url }, args) => openShell(url, args),
-  url: async ({ url }) => ({ json: { url }, lines: [url] }),
+const ACTIONS: Record<'shell' | 'url', (args: string[]) => Promise<Answer>> = {
+  shell: reading(({ url }, args) => openShell(url, args)),
+  url: reading(async ({ url }) => ({ json: { url }, lines: [url] })),
 }

@@ -1,11 +1,11 @@
-import { type Answer, type Input, type Opened, UsageError } from './command.ts'
+import { type Answer, type Input, UsageError } from './command.ts'
 import { FILTERS, isFiltered } from './dlq-filter.ts'
 
-/** Checked before the database is opened; what it returns is done with it. */
+/** Checked before the database is opened; what it returns opens it. */
 export type Action = {
   options: readonly string[]
   ids: number
-  prepare: (values: Input['values'], ids: string[]) => (opened: Opened) => Promise<Answer | null>
+  prepare: (values: Input['values'], ids: string[]) => () => Promise<Answer | null>
 }
 
 /** Options of the actions that take many entries. */

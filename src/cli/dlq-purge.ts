@@ -1,7 +1,7 @@
 import { countDeadLetters, readClock } from '../db/outbox/dead-letters.ts'
 import { firstDeadLetters } from '../db/outbox/dead-letters-dry-run.ts'
 import { purgeDeadLetters } from '../db/outbox/dead-letters-purge.ts'
-import { UsageError } from './command.ts'
+import { UsageError, writing } from './command.ts'
 import { type Action, demandChoice, LIMIT_MAX, MANY } from './dlq-action.ts'
 import { askedFilter, filterOf, limitOf } from './dlq-filter.ts'
 import { FIRST_SHOWN, firstLines } from './dlq-lines.ts'
@@ -16,7 +16,7 @@ export const purge: Action = {
     const asked = askedFilter(values)
     const limit = limitOf(values, LIMIT_MAX) ?? Number.POSITIVE_INFINITY
     demandChoice(values, 'which ones to purge')
-    return async ({ db }) => {
+    return writing(async ({ db }) => {
       const filter = await filterOf(db, asked)
       const bounded = { ...filter, until: filter.until ?? (await readClock(db.pool)) }
       const count = Math.min((await countDeadLetters(db.pool, bounded)).all, limit)
@@ -31,6 +31,6 @@ export const purge: Action = {
       for (let bite = 1; bite > 0 && purged < limit; purged += bite)
         bite = await purgeDeadLetters(db.pool, bounded, Math.min(BITE, limit - purged))
       return { json: { purged }, lines: [`Purged ${entries(purged)}`] }
-    }
+    })
   },
 }

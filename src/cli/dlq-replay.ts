@@ -2,7 +2,7 @@ import { countDeadLetters, OUTCOME_UNKNOWN } from '../db/outbox/dead-letters.ts'
 import { checkByIds, firstDeadLetters } from '../db/outbox/dead-letters-dry-run.ts'
 import type { NamedReplay } from '../db/outbox/dead-letters-replay.ts'
 import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../sending/replay-dead-letters.ts'
-import { type Answer, CommandFailed, type Opened, UsageError } from './command.ts'
+import { type Answer, CommandFailed, type Opened, UsageError, writing } from './command.ts'
 import { type Action, demandChoice, LIMIT_MAX, MANY } from './dlq-action.ts'
 import { type AskedFilter, askedFilter, filterOf, limitOf } from './dlq-filter.ts'
 import { FIRST_SHOWN, firstLines } from './dlq-lines.ts'
@@ -20,10 +20,10 @@ export const replay: Action = {
     const dryRun = values['dry-run'] === true
     if (ids.length > 0) {
       if (MANY.some(name => values[name] !== undefined)) throw new UsageError('give ids or a filter, not both')
-      return opened => replayIds(opened, ids, dryRun)
+      return writing(opened => replayIds(opened, ids, dryRun))
     }
     demandChoice(values, 'which ones to replay: ID…')
-    return opened => (dryRun ? tryFilter(opened, asked, limit) : replayFilter(opened, asked, limit))
+    return writing(opened => (dryRun ? tryFilter(opened, asked, limit) : replayFilter(opened, asked, limit)))
   },
 }
 

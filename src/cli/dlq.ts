@@ -1,15 +1,6 @@
 import { isUuid } from '../contracts/uuid.ts'
 import { findDeadLetter, listDeadLetters, OUTCOME_UNKNOWN, readClock } from '../db/outbox/dead-letters.ts'
-import {
-  actionOf,
-  type Command,
-  CommandFailed,
-  type Input,
-  required,
-  text,
-  UsageError,
-  withStorage,
-} from './command.ts'
+import { actionOf, type Command, CommandFailed, type Input, reading, required, text, UsageError } from './command.ts'
 import { type Action, LIMIT_MAX, MANY } from './dlq-action.ts'
 import { everyDeadLetter, exportToFile } from './dlq-export.ts'
 import { askedFilter, cursorOf, cursorText, FILTER_OPTIONS, FILTERS, filterOf, limitOf } from './dlq-filter.ts'
@@ -52,8 +43,7 @@ export const dlqCommand: Command = {
     const wrong = ids.find(id => !isUuid(id))
     if (wrong !== undefined)
       throw new UsageError(`ID must be the outboxId of an e-mail, a UUID, and "${wrong}" is none`)
-    const use = act.prepare(values, ids)
-    return withStorage(use)
+    return act.prepare(values, ids)()
   },
 }
 
@@ -71,11 +61,11 @@ const list: Action = {
   prepare(values) {
     const asked = askedFilter(values)
     const page = { after: cursorOf(text(values, 'after')), limit: limitOf(values, PAGE_MAX) ?? 50 }
-    return async ({ db }) => {
+    return reading(async ({ db }) => {
       const { entries, nextCursor } = await listDeadLetters(db.pool, await filterOf(db, asked), page)
       const json = { entries, nextCursor: nextCursor && cursorText(nextCursor) }
       return { json, lines: pageLines({ entries, nextCursor }) }
-    }
+    })
   },
 }
 
@@ -84,11 +74,11 @@ const show: Action = {
   ids: 1,
   prepare(_values, [given]) {
     const outboxId = required(given, 'ID')
-    return async ({ db }) => {
+    return reading(async ({ db }) => {
       const entry = await findDeadLetter(db.pool, outboxId)
       if (!entry) throw new CommandFailed(`There is no dead letter ${outboxId}.`)
       return { json: entry, lines: entryLines(entry) }
-    }
+    })
   },
 }
 
@@ -99,7 +89,7 @@ const exportAction: Action = {
     const asked = askedFilter(values)
     const limit = limitOf(values, LIMIT_MAX)
     const file = text(values, 'out')
-    return async ({ db }) => {
+    return reading(async ({ db }) => {
       const filter = await filterOf(db, asked)
       const entries = everyDeadLetter(db.pool, { ...filter, until: filter.until ?? (await readClock(db.pool)) }, limit)
       if (file === undefined) {
@@ -108,7 +98,7 @@ const exportAction: Action = {
       }
       const exported = await exportToFile(file, entries)
       return { json: { exported, file }, lines: [`Exported ${countOf(exported)} to ${file}`] }
-    }
+    })
   },
 }
 

@@ -1,18 +1,18 @@
 import type { makeProvider } from '../compose/providers.ts'
-import type { Config } from '../config.ts'
+import type { Settings } from '../config.ts'
 import type { Check } from './doctor-check.ts'
 
 const PROBE_MS = 20_000
 
 /** Connects to every provider in use and logs in; sends nothing. Only a shell with their credentials can. */
-export async function probeChecks(providers: string[], config: Config): Promise<Check[]> {
+export async function probeChecks(providers: string[], config: Settings): Promise<Check[]> {
   const real = providers.filter(entry => entry !== 'capture')
   if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
   const { makeProvider: make } = await import('../compose/providers.ts')
   return Promise.all(real.map(entry => probe(entry, config, make)))
 }
 
-async function probe(entry: string, config: Config, make: typeof makeProvider): Promise<Check> {
+async function probe(entry: string, config: Settings, make: typeof makeProvider): Promise<Check> {
   const name = 'probe'
   const setting = missingSetting(entry, config)
   if (setting) return { name, state: 'warning', detail: `${entry} is not tried: ${setting} is not set in this shell` }
@@ -29,7 +29,7 @@ async function probe(entry: string, config: Config, make: typeof makeProvider): 
   }
 }
 
-function missingSetting(entry: string, config: Config): string | null {
+function missingSetting(entry: string, config: Settings): string | null {
   if (entry === 'smtp') return config.SMTP_URL ? null : 'SMTP_URL'
   if (entry === 'resend') return config.RESEND_API_KEY ? null : 'RESEND_API_KEY'
   return entry.includes(':') || config.AWS_REGION ? null : 'AWS_REGION'

@@ -1,4 +1,4 @@
-import { type Config, type RecordedSettings, recordedSettings } from '../config.ts'
+import { type RecordedSettings, recordedSettings, type Settings } from '../config.ts'
 import { isCaptureOnly } from '../contracts/admission.ts'
 import type { RunningProcess } from '../db/processes.ts'
 import type { Check } from './doctor-check.ts'
@@ -7,7 +7,7 @@ import { type InUse, nameOf, takesMail } from './in-use.ts'
 export const laneOf = ({ REDIS_URL }: { REDIS_URL?: string | undefined }) => (REDIS_URL ? 'bullmq' : 'direct')
 
 /** With which settings the gateway works, and whether this shell has the same. */
-export function settingsChecks({ processes, settings, providers }: InUse, config: Config): Check[] {
+export function settingsChecks({ processes, settings, providers }: InUse, config: Settings): Check[] {
   const detail = `provider ${providers.join(', then ')}; lane ${laneOf(settings)}`
   if (!processes.some(takesMail)) return [notRunning(providers, config)]
   const own = recordedSettings(config)
@@ -16,7 +16,7 @@ export function settingsChecks({ processes, settings, providers }: InUse, config
   return [{ name: 'settings', state: 'ok', detail: `${detail}, as the running gateway says${note}` }]
 }
 
-function notRunning(providers: string[], config: Config): Check {
+function notRunning(providers: string[], config: Settings): Check {
   const name = 'settings'
   const own = config.EMAIL_PROVIDER.join(',')
   const detail = `no gateway is running; by the settings of this shell: provider ${own}, lane ${laneOf(config)}`
@@ -67,7 +67,7 @@ const COMPARED = ['EMAIL_PROVIDER', ...SHARED] as const
 const textOf = (settings: RecordedSettings, name: keyof RecordedSettings) => JSON.stringify(settings[name])
 
 /** Needs the password, which is not recorded: only a shell that has REDIS_URL can ask. */
-export async function redisChecks({ settings }: InUse, config: Config): Promise<Check[]> {
+export async function redisChecks({ settings }: InUse, config: Settings): Promise<Check[]> {
   const name = 'redis'
   if (!config.REDIS_URL) {
     if (!settings.REDIS_URL) return []

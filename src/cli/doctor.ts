@@ -1,11 +1,12 @@
 import { findSecretsProblem } from '../compose/secrets.ts'
+import { findGivenSecrets, type ReadingConfig } from '../config.ts'
 import { rateAfter } from '../contracts/slowdown.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
 import { type InboxState, readInbox } from '../db/feedback/provider-events.ts'
 import { type Health, readHealth, readSession } from '../db/health.ts'
 import { listProviders, type ProviderRow } from '../db/providers.ts'
-import { type Command, type Opened, withStorage } from './command.ts'
+import { type Command, type Reading, withStorageToRead } from './command.ts'
 import type { Check } from './doctor-check.ts'
 import { probeChecks } from './doctor-probe.ts'
 import { eventChecks, laneOf, processChecks, redisChecks, settingsChecks } from './doctor-settings.ts'
@@ -30,25 +31,22 @@ export const doctorCommand: Command = {
   words: 0,
   options: { probe: { type: 'boolean', help: 'also connect to the providers and log in there; nothing is sent' } },
   run: ({ values }) =>
-    withStorage(
-      async opened => {
-        const checks = await examine(opened, values.probe === true)
-        const failed = checks.some(check => check.state === 'failed')
-        return { json: { healthy: !failed, checks }, lines: checks.map(lineOf), exitCode: failed ? 1 : 0 }
-      },
-      { secrets: 'as they are' },
-    ),
+    withStorageToRead(async opened => {
+      const checks = await examine(opened, values.probe === true)
+      const failed = checks.some(check => check.state === 'failed')
+      return { json: { healthy: !failed, checks }, lines: checks.map(lineOf), exitCode: failed ? 1 : 0 }
+    }),
 }
 
 const MARK = { ok: 'ok     ', warning: 'warning', failed: 'FAILED ' }
 const lineOf = ({ name, state, detail }: Check) => `${MARK[state]}  ${name.padEnd(10)}  ${detail}`
 
-async function examine({ config, db, where, folder }: Opened, probe: boolean): Promise<Check[]> {
+async function examine({ config, db, where, folder }: Reading, probe: boolean): Promise<Check[]> {
   const health = await readHealth(db.pool)
   const inUse = await readInUse(db.pool, config)
   return [
     ...settingsChecks(inUse, config),
-    secretsOf(await findSecretsProblem(db.pool, config)),
+    await secretsOf(db.pool, config),
     database(health, where),
     await sessions(db),
     ...(await diskOf(folder)),
@@ -67,7 +65,11 @@ async function examine({ config, db, where, folder }: Opened, probe: boolean): P
   ]
 }
 
-function secretsOf(problem: string | null): Check {
+async function secretsOf(db: Reading['db']['pool'], config: ReadingConfig): Promise<Check> {
+  const { found, missing } = findGivenSecrets(config)
+  if (!found)
+    return { name: 'secrets', state: 'warning', detail: `not checked: ${missing.join(' and ')} not set in this shell` }
+  const problem = await findSecretsProblem(db, { ...config, ...found })
   const detail = problem ?? 'HASH_PEPPER and ENCRYPTION_KEY are those of this database'
   return { name: 'secrets', state: problem ? 'failed' : 'ok', detail }
 }
@@ -81,7 +83,7 @@ function database({ version }: Health, where: string): Check {
 }
 
 /** The settings that every connection is given; a stock server compiles each statement without the first. */
-async function sessions({ pool, hot, dispatcher }: Opened['db']): Promise<Check> {
+async function sessions({ pool, hot, dispatcher }: Reading['db']): Promise<Check> {
   const name = 'sessions'
   const found = await Promise.all([pool, hot, dispatcher].map(readSession))
   if (found.every(({ jit, limitSeconds }) => jit === 'off' && limitSeconds > 0)) {
@@ -137,7 +139,7 @@ function workers({ workers: alive, expiredLeases }: Health, lane: string): Check
   return { name, state: 'ok', detail: `${alive.length} alive, ${counted(hands, 'hand')}` }
 }
 
-async function providers(db: Opened['db']['pool'], inUse: string[]): Promise<Check[]> {
+async function providers(db: Reading['db']['pool'], inUse: string[]): Promise<Check[]> {
   const rows = await listProviders(db, inUse)
   const name = 'provider'
   return rows.map(row => {

@@ -7,7 +7,7 @@ import { isUuid } from '../contracts/uuid.ts'
 import { companyNames } from '../db/companies/companies.ts'
 import { readClock } from '../db/outbox/dead-letters.ts'
 import { type EmailFilter, listEmails } from '../db/outbox/emails.ts'
-import { type Answer, type Input, type Opened, type Options, text, UsageError } from './command.ts'
+import { type Answer, type Input, type Options, reading, text, UsageError } from './command.ts'
 import { known } from './company.ts'
 import { limitOf } from './dlq-filter.ts'
 import { instantOf, momentOf } from './moment.ts'
@@ -18,7 +18,6 @@ export const LIST_OPTIONS: Options = {
   status: { type: 'string', value: 'STATUS', help: 'of list: PENDING, SENT, DELIVERED and so on' },
   recipient: { type: 'string', value: 'ADDRESS', help: 'of list: to, cc or bcc this address' },
   tag: { type: 'string', value: 'TAG', help: 'of list: with this tag' },
-  template: { type: 'string', value: 'NAME', help: 'of list: of this template' },
   since: { type: 'string', value: 'TIME|2h|7d', help: 'of list: accepted since that time, or less than that long ago' },
   until: { type: 'string', value: 'TIME|2h|7d', help: 'of list: accepted before that time, or longer ago than that' },
   test: { type: 'boolean', help: 'of list: e-mails of test keys instead of live ones' },
@@ -29,13 +28,13 @@ export const LIST_OPTIONS: Options = {
 const PAGE = { usual: 50, most: 1_000 }
 
 /** Read before the database is opened: what was typed wrongly costs nothing. */
-export function listAction(values: Input['values']): (opened: Opened) => Promise<Answer> {
+export function listAction(values: Input['values']): () => Promise<Answer> {
   const status = statusOf(text(values, 'status'))
   const address = addressOf(text(values, 'recipient'))
   const [since, until] = [momentOf(text(values, 'since'), '--since'), momentOf(text(values, 'until'), '--until')]
   const limit = limitOf(values, PAGE.most) ?? PAGE.usual
   const before = cursorOf(text(values, 'after'))
-  return async ({ db }) => {
+  return reading(async ({ db }) => {
     const company = text(values, 'company')
     const nowMs = Date.parse(await readClock(db.pool))
     const rows = await listEmails(db.pool, {
@@ -46,7 +45,6 @@ export function listAction(values: Input['values']): (opened: Opened) => Promise
       status,
       recipient: address === null ? null : searchFor(address),
       tag: text(values, 'tag') ?? null,
-      template: text(values, 'template') ?? null,
       createdAfter: instantOf(since, nowMs),
       createdBefore: instantOf(until, nowMs),
       before,
@@ -62,7 +60,7 @@ export function listAction(values: Input['values']): (opened: Opened) => Promise
     const data = page.map(email => ({ ...email, companyName: names.get(email.companyId) ?? email.companyId }))
     const cursor = hasMore ? page.at(-1)!.outboxId : null
     return { json: { data, cursor, hasMore }, lines: linesOf(data, cursor) }
-  }
+  })
 }
 
 type Listed = EmailSummary & { companyName: string }

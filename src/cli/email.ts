@@ -10,9 +10,10 @@ import {
   type Command,
   CommandFailed,
   type Opened,
+  reading,
   required,
   UsageError,
-  withStorage,
+  writing,
 } from './command.ts'
 import { LIST_OPTIONS, listAction } from './email-list.ts'
 import { readInUse } from './in-use.ts'
@@ -31,21 +32,21 @@ export const emailCommand: Command = {
     const act = actionOf<ListAction | IdAction>({ list: listAction, ...ACTIONS }, action, 'email')
     if (act === listAction) {
       if (given !== undefined) throw new UsageError(`"${given}" is one word too many`)
-      return withStorage(listAction(values))
+      return listAction(values)()
     }
     const orphan = Object.keys(values).find(name => name !== 'json')
     if (orphan) throw new UsageError(`--${orphan} has no meaning here`)
     const outboxId = required(given, 'ID')
     if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of the answer, a UUID')
-    return withStorage(opened => (act as IdAction)(opened, outboxId))
+    return (act as IdAction)(outboxId)
   },
 }
 
 type ListAction = typeof listAction
-type IdAction = (opened: Opened, outboxId: string) => Promise<Answer>
+type IdAction = (outboxId: string) => Promise<Answer>
 
 const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
-  async show({ db }, outboxId) {
+  show: reading(async ({ db }, outboxId) => {
     const email = await known(db.pool, outboxId)
     const events = await listEvents(db.pool, outboxId)
     const companyName = (await companyNames(db.pool, [email.companyId])).get(email.companyId) ?? email.companyId
@@ -56,8 +57,8 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
       ...events.map(event => `${event.createdAt}  ${event.type}  ${JSON.stringify(event.metadata)}`),
     ]
     return { json: { ...email, companyName, events }, lines }
-  },
-  async explain({ db, config }, outboxId) {
+  }),
+  explain: reading(async ({ db, config }, outboxId) => {
     const email = await known(db.pool, outboxId)
     const { providers } = await readInUse(db.pool, config)
     const explanation = explainEmail(email, await findLocation(db.pool, outboxId, providers))
@@ -65,13 +66,13 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
       json: explanation,
       lines: [explanation.summary, ...(explanation.next ? [`Next: ${explanation.next}`] : [])],
     }
-  },
-  async cancel({ db }, outboxId) {
+  }),
+  cancel: writing(async ({ db }, outboxId) => {
     const outcome = await cancelEmail(db.pool, outboxId, null, 'command line')
     if (outcome === 'not-found') throw notFound(outboxId)
     if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has started on its way or has ended.')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }
-  },
+  }),
 }
 
 async function known(db: Opened['db']['pool'], outboxId: string) {

@@ -1,4 +1,4 @@
-import { type Config, type RecordedSettings, recordedSettings } from '../config.ts'
+import { type Config, type RecordedSettings, recordedSettings, type Settings } from '../config.ts'
 import type { Queryable } from '../db/pool.ts'
 import { listProcesses, type RunningProcess, readProviders } from '../db/processes.ts'
 
@@ -15,7 +15,7 @@ export type InUse = {
  * What the gateway works with, as its processes have recorded it. A shell has its own environment, or none: what it would do
  * says nothing about what is done.
  */
-export async function readInUse(db: Queryable, config: Config): Promise<InUse> {
+export async function readInUse(db: Queryable, config: Settings): Promise<InUse> {
   const processes = await listProcesses(db)
   const settings = processes.some(takesMail) ? settingsOf(processes.filter(takesMail)) : recordedSettings(config)
   const recorded = settings.EMAIL_PROVIDER && processes.some(takesMail) ? settings.EMAIL_PROVIDER : null

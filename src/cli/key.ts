@@ -7,11 +7,11 @@ import {
   type Command,
   CommandFailed,
   type Input,
-  type Opened,
+  reading,
   required,
   text,
   UsageError,
-  withStorage,
+  writing,
 } from './command.ts'
 import { known } from './company.ts'
 
@@ -31,14 +31,14 @@ export const keyCommand: Command = {
   },
   run({ words: [action, keyId], values }) {
     const act = actionOf(ACTIONS, action, 'key')
-    return withStorage(opened => act(opened, values, keyId))
+    return act(values, keyId)
   },
 }
 
-type Action = (opened: Opened, values: Input['values'], keyId: string | undefined) => Promise<Answer>
+type Action = (values: Input['values'], keyId: string | undefined) => Promise<Answer>
 
 const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
-  async create({ db, config }, values) {
+  create: writing(async ({ db, config }, values) => {
     const { companyId } = await known(db, text(values, 'company'))
     const mode: KeyMode = values.test === true ? 'test' : 'live'
     const key = await createKey(db.pool, config.hashPepper, {
@@ -48,8 +48,8 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
       name: text(values, 'name') ?? null,
     })
     return { json: key, lines: [`Key ${key.keyId}`, `API key ${key.apiKey}`, 'The key is shown only this once.'] }
-  },
-  async list({ db }, values) {
+  }),
+  list: reading(async ({ db }, values) => {
     const company = text(values, 'company')
     const keys = await listKeys(db.pool, company ? (await known(db, company)).companyId : null)
     const lines = keys.map(key => {
@@ -57,8 +57,8 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
       return `sk_${key.mode}_${key.keyId}_…  company ${key.companyName} (${key.companyId})  ${key.scopes.join(',')}  ${state}${key.name ? `  ${key.name}` : ''}`
     })
     return { json: keys, lines: lines.length > 0 ? lines : ['No keys yet.'] }
-  },
-  async revoke({ db }, _values, given) {
+  }),
+  revoke: writing(async ({ db }, _values, given) => {
     // The whole key may be pasted as well; its id is the middle part.
     const keyId = required(given, 'KEY_ID').replace(/^sk_(live|test)_([0-9a-z]+)(_.*)?$/, '$2')
     if (!(await revokeKey(db.pool, keyId)))
@@ -67,7 +67,7 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
       json: { keyId, revoked: true },
       lines: [`Key ${keyId} is revoked; every gateway refuses it within a second.`],
     }
-  },
+  }),
 }
 
 function scopesOf(values: Input['values']): Scope[] {

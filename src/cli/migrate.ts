@@ -6,8 +6,8 @@ export const migrateCommand: Command = {
   words: 0,
   options: {},
   run: () =>
-    withMigratedStorage(async ({ where }) => ({
-      json: { migrated: true, database: where },
-      lines: [`Up to date: ${where}`],
+    withMigratedStorage(async ({ where }, applied) => ({
+      json: { migrated: true, applied, database: where },
+      lines: [...(applied.length > 0 ? [`Migrations applied: ${applied.join(', ')}`] : []), `Up to date: ${where}`],
     })),
 }

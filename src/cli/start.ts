@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { joinProcesses, type Membership, providersOfMember } from '../compose/processes.ts'
 import { openStorage, type Storage } from '../compose/storage.ts'
 import { type Config, loadConfig, ROLES, type Role } from '../config.ts'
+import { isCaptureOnly } from '../contracts/admission.ts'
 import type { Gateway } from '../main.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
 import { makeLog } from '../telemetry/log.ts'
@@ -88,10 +89,8 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   const gateway = await startGateway(config, storage, role, log, providersOfMember(makeProviders, membership))
   started.gateway = gateway
   await show(firstCurl(gateway.url, first))
-  if (gateway.url)
-    log.info(
-      `API at ${gateway.url}, documentation at ${gateway.url}/docs, captured e-mails at ${gateway.url}/admin/inbox`,
-    )
+  const inbox = isCaptureOnly(config.EMAIL_PROVIDER) ? `, captured e-mails at ${gateway.url}/admin/inbox` : ''
+  if (gateway.url) log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs${inbox}`)
   else log.info('Sending the e-mails of this database')
 }
 

@@ -18,11 +18,12 @@ import {
   type Command,
   CommandFailed,
   type Input,
-  type Opened,
+  type Reading,
+  reading,
   required,
   text,
   UsageError,
-  withStorage,
+  writing,
 } from './command.ts'
 import { known } from './company.ts'
 import { counted, entries as countOf } from './plural.ts'
@@ -54,22 +55,21 @@ export const suppressionCommand: Command = {
     const act = actionOf<Action>(ACTIONS, action, 'suppression')
     const orphan = Object.keys(values).find(name => !['json', 'company', ...act.options].includes(name))
     if (orphan) throw new UsageError(`--${orphan} has no meaning here`)
-    const use = act.prepare(values, word)
-    return withStorage(use)
+    return act.prepare(values, word)()
   },
 }
 
-/** Checked before the database is opened; what it returns is done with it. */
+/** Checked before the database is opened; what it returns opens it. */
 type Action = {
   options: string[]
-  prepare: (values: Input['values'], word: string | undefined) => (opened: Opened) => Promise<Answer | null>
+  prepare: (values: Input['values'], word: string | undefined) => () => Promise<Answer | null>
 }
 
 const check: Action = {
   options: [],
   prepare(values, word) {
     const emailHash = hashOf(word)
-    return async opened => {
+    return reading(async opened => {
       const companyId = await listNamed(opened, values)
       const all = await findEntries(opened.db.pool, emailHash)
       const entries = all.filter(
@@ -87,7 +87,7 @@ const check: Action = {
       )
       const lines = suppressed ? entries.map(entry => entryLine(entry, names)) : [`${emailHash} is not suppressed.`]
       return { json: { emailHash, suppressed, entries, auditLog }, lines: [...lines, ...history] }
-    }
+    })
   },
 }
 
@@ -106,7 +106,7 @@ const add: Action = {
     const reason = reasonOf(values) ?? 'MANUAL'
     const { performedBy, justification } = accountOf(values)
     const days = daysOf(values)
-    return async opened => {
+    return writing(async opened => {
       const companyId = await listNamed(opened, values)
       const expiresInDays = days ?? suppressionPolicy(opened.config).ttlDays[reason]
       const entry = { companyId, emailHash, reason, expiresInDays, metadata: {}, performedBy, justification }
@@ -120,7 +120,7 @@ const add: Action = {
           ...(now ? [entryLine(now, await companyNames(opened.db.pool, companyId ? [companyId] : []))] : []),
         ],
       }
-    }
+    })
   },
 }
 
@@ -129,7 +129,7 @@ const remove: Action = {
   prepare(values, word) {
     const emailHash = hashOf(word)
     const account = accountOf(values)
-    return async opened => {
+    return writing(async opened => {
       const lists = [await listNamed(opened, values)]
       const outcome = await removeSuppression(opened.db.pool, { emailHash, lists, ...account })
       if (outcome.kind === 'complaint')
@@ -137,7 +137,7 @@ const remove: Action = {
       if (outcome.kind === 'not-listed') throw new CommandFailed(`${emailHash} is not on that list.`)
       const json = { removed: true, emailHash, removedBy: account.performedBy, removedAt: outcome.removedAt }
       return { json, lines: [`Removed ${emailHash}`] }
-    }
+    })
   },
 }
 
@@ -147,14 +147,14 @@ const importAction: Action = {
     const file = required(word, 'FILE')
     const account = accountOf(values)
     const strict = values.strict === true
-    return async opened => {
+    return writing(async opened => {
       const progress = progressOn(process.stderr)
       const policy = suppressionPolicy(opened.config)
       const companyId = await listNamed(opened, values)
       const options = { file, strict, ...account, companyId, policy, progress }
       const summary = await importSuppressions(opened.db, options).finally(progress.end)
       return { json: summary, lines: summaryLines(summary), ...(summary.refused > 0 && { exitCode: 1 }) }
-    }
+    })
   },
 }
 
@@ -171,7 +171,7 @@ const exportAction: Action = {
   prepare(values) {
     const reason = reasonOf(values)
     const file = text(values, 'out')
-    return async opened => {
+    return reading(async opened => {
       const list = text(values, 'company') === undefined ? null : { companyId: await listNamed(opened, values) }
       const entries = everySuppression(opened.db.pool, { ...EVERYTHING, reason, list })
       if (file === undefined) {
@@ -181,7 +181,7 @@ const exportAction: Action = {
       let exported = 0
       await writeToFile(file, asCsv(counting(entries, count => (exported = count))))
       return { json: { exported, file }, lines: [`Exported ${countOf(exported)} to ${file}`] }
-    }
+    })
   },
 }
 
@@ -205,7 +205,7 @@ function hashOf(word: string | undefined): string {
   return asked.emailHash
 }
 
-async function listNamed({ db }: Opened, values: Input['values']): Promise<string | null> {
+async function listNamed({ db }: Reading, values: Input['values']): Promise<string | null> {
   const company = text(values, 'company')
   return company === undefined ? null : (await known(db, company)).companyId
 }

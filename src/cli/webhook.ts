@@ -15,10 +15,11 @@ import {
   CommandFailed,
   type Input,
   type Opened,
+  reading,
   required,
   text,
   UsageError,
-  withStorage,
+  writing,
 } from './command.ts'
 import { known } from './company.ts'
 
@@ -35,22 +36,21 @@ export const webhookCommand: Command = {
   words: 2,
   options: { company: { type: 'string', value: 'ID|NAME', help: 'of list: of this company' } },
   run({ words: [action, id], values }) {
-    const use = actionOf(ACTIONS, action, 'webhook')(values, id)
-    return withStorage(use)
+    return actionOf(ACTIONS, action, 'webhook')(values, id)()
   },
 }
 
-/** Checked before the database is opened; what it returns is done with it. */
-type Action = (values: Input['values'], id: string | undefined) => (opened: Opened) => Promise<Answer>
+/** Checked before the database is opened; what it returns opens it. */
+type Action = (values: Input['values'], id: string | undefined) => () => Promise<Answer>
 
 const list: Action = (values, surplus) => {
   if (surplus !== undefined) throw new UsageError(`"${surplus}" is one word too many`)
   const company = text(values, 'company')
-  return async ({ db }) => {
+  return reading(async ({ db }) => {
     const companyId = company === undefined ? null : (await known(db, company)).companyId
     const endpoints = await listAllEndpoints(db.pool, companyId)
     return { json: endpoints, lines: endpoints.length > 0 ? endpoints.map(lineOf) : ['No webhook endpoints.'] }
-  }
+  })
 }
 
 function lineOf({ id, url, companyName, test, eventTypes, waiting, ...endpoint }: ListedEndpoint): string {
@@ -70,7 +70,7 @@ const test: Action = (values, given) => {
   if (values.company !== undefined) throw new UsageError('--company has no meaning here')
   const id = required(given, 'ENDPOINT_ID')
   if (!isUuid(id)) throw new UsageError('ENDPOINT_ID must be an id that webhook list shows, a UUID')
-  return async ({ db }) => {
+  return writing(async ({ db }) => {
     const endpoint = await findAnyEndpoint(db.pool, id)
     if (!endpoint)
       throw new CommandFailed(`There is no webhook endpoint ${id}. List them with: email-gateway webhook list`)
@@ -85,7 +85,7 @@ const test: Action = (values, given) => {
       data: { webhookId: id, message: 'It works.' },
     })
     return answerOf(endpoint, await tried(db.pool, id, deliveryId))
-  }
+  })
 }
 
 /** After its first attempt, or as it is when nobody made one in time. */

@@ -6,7 +6,7 @@ import { feedbackLoop } from '../feedback/event-loop.ts'
 import { warnOrPauseCompanies } from '../feedback/reputation.ts'
 import { recordFeedback } from '../pipeline/feedback.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
-import { periodically } from '../runtime/periodic-task.ts'
+import { oneAtATime, periodically } from '../runtime/periodic-task.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 
 const FLUSH_COUNTS_MS = 2_000
@@ -28,10 +28,11 @@ export function composeFeedback(config: Config, db: Database, received: Wakeable
       counts.map(([companyId, sent]) => ({ companyId, sent })),
     ),
   )
-  const checkReputations = async () => {
+  // Called every minute and after provider events, which may coincide.
+  const checkReputations = oneAtATime(async () => {
     await counter.flush()
     await warnOrPauseCompanies(db.pool, log)
-  }
+  })
   const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
   const loop = feedbackLoop({ record: () => recordFeedback(deps), checkReputations, received, log })
   const every = (ms: number, task: () => Promise<unknown>, message: string) =>

@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { type Config, ConfigError, type Role, recordedSettings } from '../config.ts'
 import { type Denial, explainDenial } from '../contracts/admission.ts'
+import { destinationsOf } from '../contracts/destinations.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { Database } from '../db/pool.ts'
 import {
@@ -48,8 +49,8 @@ export type Joining = {
 }
 
 /**
- * Records this process and its settings in the database, and waits until no living process has other providers: two lists at
- * once would send a part of the mail through providers that nobody expects. null: it was stopped while it waited.
+ * Records this process and its settings in the database, and waits until no living process has other providers or other
+ * destinations: two at once would send a part of the mail to where nobody expects it. null: it was stopped while it waited.
  */
 export async function joinProcesses(joining: Joining): Promise<Membership | null> {
   const { config, db, role, version, alone, onLost, log } = joining
@@ -62,11 +63,12 @@ export async function joinProcesses(joining: Joining): Promise<Membership | null
     providers: config.EMAIL_PROVIDER,
     settings: recordedSettings(config),
   }
+  const destinations = destinationsOf(config)
   if (alone) await forgetProcesses(db.pool)
   let confirmedMs = 0
   const report = async (): Promise<Denial | null> => {
     const askedMs = performance.now()
-    const denial = await ask(db, own, joining.allowCapture)
+    const denial = await ask(db, destinations, joining.allowCapture)
     await reportProcess(db.pool, own, denial?.reason ?? null)
     if (!denial) confirmedMs = askedMs
     return denial
@@ -106,9 +108,9 @@ export async function joinProcesses(joining: Joining): Promise<Membership | null
   }
 }
 
-async function ask(db: Database, own: GatewayProcess, allowCapture: boolean): Promise<Denial | null> {
-  if (await holdProviders(db.pool, own.providers, allowCapture)) return null
-  return explainDenial(own.providers, await readProvidersInUse(db.pool, own.providers), allowCapture)
+async function ask(db: Database, destinations: string[], allowCapture: boolean): Promise<Denial | null> {
+  if (await holdProviders(db.pool, destinations, allowCapture)) return null
+  return explainDenial(destinations, await readProvidersInUse(db.pool, destinations), allowCapture)
 }
 
 async function waitUntilAdmitted(report: () => Promise<Denial | null>, { stopped, log }: Joining): Promise<boolean> {

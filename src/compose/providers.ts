@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Config, hushAwsSdk } from '../config.ts'
+import { type Config, hushAwsSdk, type Settings } from '../config.ts'
 import { type CaptureItem, countThrottled, putCaptured } from '../db/capture-inbox.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { type Database, writeBatchOrSingly } from '../db/pool.ts'
@@ -91,7 +91,7 @@ export async function makeProviders(
     report(provider, result, callMs) {
       if (provider === capture) return breakers.report(provider, null)
       rates.report(provider, result, callMs)
-      breakers.report(provider, result.kind === 'failed' ? result.failure : null)
+      breakers.reportResult(provider, result)
     },
     waitForRate: sendRate({
       ratePerSecond: name => (name === capture.name ? null : rates.rateOf(name)),
@@ -130,7 +130,7 @@ function makeCapture(db: Database): Provider {
 }
 
 /** config.ts has made sure that what each needs is there. Loaded when used: the SDK alone takes a third of a second. */
-export async function makeProvider(entry: string, config: Config): Promise<Provider> {
+export async function makeProvider(entry: string, config: Settings): Promise<Provider> {
   if (entry === 'resend') {
     const { resendProvider } = await import('../providers/resend.ts')
     const { RESEND_API_KEY, RESEND_BASE_URL } = config

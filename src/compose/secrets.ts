@@ -1,6 +1,6 @@
 import { type Config, ConfigError } from '../config.ts'
 import { keyRing } from '../contracts/encryption.ts'
-import { compareSecrets, fingerprintOf } from '../contracts/fingerprints.ts'
+import { compareSecrets, fingerprintOf, type SecretsCompared } from '../contracts/fingerprints.ts'
 import type { Queryable } from '../db/pool.ts'
 import { needsOtherKeys, readFingerprints, recordFingerprints } from '../db/secret-fingerprints.ts'
 
@@ -8,9 +8,9 @@ type Given = Pick<Config, 'hashPepper' | 'encryptionKeys' | 'DATABASE_URL' | 'da
 
 /** The sentence for secrets that this database was not written with. null: they are right. */
 export async function findSecretsProblem(db: Queryable, config: Given): Promise<string | null> {
-  const { otherPepper, missingKeys } = compareSecrets(config, await readFingerprints(db))
-  if (otherPepper) return otherPepperSentence(config)
-  return missingKeys.length > 0 && (await needsOtherKeys(db, keyIds(config))) ? missingKeySentence(config) : null
+  const compared = compareSecrets(config, await readFingerprints(db))
+  if (compared.otherPepper) return otherPepperSentence(config)
+  return (await lacksKey(db, config, compared)) ? missingKeySentence(config) : null
 }
 
 export async function requireSameSecrets(db: Queryable, config: Given): Promise<void> {
@@ -20,9 +20,9 @@ export async function requireSameSecrets(db: Queryable, config: Given): Promise<
 
 /** Before the first write with them. A list that lost a key which nothing needs any more is taken as it is from then on. */
 export async function recordSecrets(db: Queryable, config: Given): Promise<void> {
-  const { otherPepper, missingKeys, firstKey } = compareSecrets(config, await readFingerprints(db))
-  if (otherPepper) throw new ConfigError(otherPepperSentence(config))
-  if ((firstKey || missingKeys.length > 0) && (await needsOtherKeys(db, keyIds(config))))
+  const compared = compareSecrets(config, await readFingerprints(db))
+  if (compared.otherPepper) throw new ConfigError(otherPepperSentence(config))
+  if (await (compared.firstKey ? needsOtherKeys(db, keyIds(config)) : lacksKey(db, config, compared)))
     throw new ConfigError(missingKeySentence(config))
   const pepper = fingerprintOf('HASH_PEPPER', config.hashPepper)
   const key = fingerprintOf('ENCRYPTION_KEY', config.encryptionKeys[0]!)
@@ -32,10 +32,19 @@ export async function recordSecrets(db: Queryable, config: Given): Promise<void>
       { setting: 'HASH_PEPPER', fingerprint: pepper },
       { setting: 'ENCRYPTION_KEY', fingerprint: key },
     ],
-    missingKeys,
+    compared.missingKeys,
   )
   // Another first start with another pepper may have been faster.
   await requireSameSecrets(db, config)
+}
+
+/**
+ * A recorded key may leave the list once the key that encrypts is a recorded one, too, and no data need the other. Running
+ * processes encrypt with a recorded key: who knows none of them could not read what they write next.
+ */
+async function lacksKey(db: Queryable, config: Given, { missingKeys, activeKeyRecorded }: SecretsCompared) {
+  if (missingKeys.length === 0) return false
+  return !activeKeyRecorded || (await needsOtherKeys(db, keyIds(config)))
 }
 
 const keyIds = ({ encryptionKeys }: Given) => [...keyRing(encryptionKeys).all.values()].map(key => key.id)
@@ -47,4 +56,4 @@ const otherPepperSentence = (config: Given) =>
   `HASH_PEPPER is not the one that this database was written with${keptIn(config)}: API keys and hashes of documents would not be recognised. Set the one that was there before.`
 
 const missingKeySentence = (config: Given) =>
-  `ENCRYPTION_KEY lacks a key that data of this database are encrypted with${keptIn(config)}: add it behind the new one, as in ENCRYPTION_KEY=new,old.`
+  `ENCRYPTION_KEY lacks a key that this database is used with${keptIn(config)}: add it behind the new one, as in ENCRYPTION_KEY=new,old.`

@@ -1,11 +1,12 @@
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
-import { type Config, ConfigError, nothingIn } from '../config.ts'
+import { type Config, ConfigError, nothingIn, type ReadingConfig } from '../config.ts'
 import { checkConnection } from '../db/check-connection.ts'
 import { type EmbeddedPostgres, hasEmbeddedPostgres, openEmbeddedPostgres } from '../db/embedded/index.ts'
 import { migrate, requireMigrated } from '../db/migrate.ts'
 import { ensurePartitions } from '../db/outbox/partitions.ts'
 import { type Database, openDatabase } from '../db/pool.ts'
+import { hasFingerprints } from '../db/secret-fingerprints.ts'
 import { recordSecrets, requireSameSecrets } from './secrets.ts'
 
 export type Storage = {
@@ -27,29 +28,39 @@ export type StorageOptions = {
 }
 
 /** Postgres, embedded or given; made where there is none, and migrated. For `start` and `migrate` only. */
-export async function openStorage(config: Config, options: StorageOptions): Promise<Storage> {
-  return opened(config, options, async ({ db, url }) => {
-    const applied = await migrate(url)
+export async function openStorage(config: Config, options: StorageOptions): Promise<Storage & { applied: string[] }> {
+  let applied: string[] = []
+  const storage = await opened(config, options, async ({ db, url }) => {
+    // Before the schema changes: whoever is refused has changed nothing.
+    if (await hasFingerprints(db.pool)) await requireSameSecrets(db.pool, config)
+    applied = await migrate(url)
     if (applied.length > 0) options.say(`Migrations applied: ${applied.join(', ')}`)
     await recordSecrets(db.pool, config)
     await ensurePartitions(db.pool)
   })
+  return { ...storage, applied }
 }
 
 /** The database as it is, for every other command. Where there is none, or an older one, the error says what to run. */
-export async function openExistingStorage(
-  config: Config,
-  options: StorageOptions & { secrets: 'required' | 'as they are' },
+export async function openExistingStorage(config: Config, options: StorageOptions): Promise<Storage> {
+  return openToRead(config, options, db => requireSameSecrets(db.pool, config))
+}
+
+/** The same for who neither hashes nor encrypts: whatever the secrets are. */
+export async function openToRead(
+  config: ReadingConfig,
+  options: StorageOptions,
+  check: (db: Database) => Promise<void> = async () => {},
 ): Promise<Storage> {
   if (!config.DATABASE_URL && !hasEmbeddedPostgres(config.dataDir)) throw new ConfigError(nothingIn(config.dataDir))
   return opened(config, options, async ({ db }) => {
     await requireMigrated(db.pool)
-    if (options.secrets === 'required') await requireSameSecrets(db.pool, config)
+    await check(db)
   })
 }
 
 async function opened(
-  config: Config,
+  config: ReadingConfig,
   { use, say, onLost, log }: StorageOptions,
   prepare: (opened: { db: Database; url: string }) => Promise<void>,
 ): Promise<Storage> {

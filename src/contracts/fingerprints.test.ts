@@ -7,7 +7,7 @@ const RECORDED: Fingerprint[] = [
   { setting: 'HASH_PEPPER', fingerprint: fingerprintOf('HASH_PEPPER', PEPPER) },
   { setting: 'ENCRYPTION_KEY', fingerprint: fingerprintOf('ENCRYPTION_KEY', OLD) },
 ]
-const GOOD = { otherPepper: false, missingKeys: [], firstKey: false }
+const GOOD = { otherPepper: false, missingKeys: [], activeKeyRecorded: true, firstKey: false }
 
 test('a fingerprint is the same each time, differs by secret and by setting, and does not hold the secret', () => {
   const made = fingerprintOf('ENCRYPTION_KEY', OLD)
@@ -18,18 +18,22 @@ test('a fingerprint is the same each time, differs by secret and by setting, and
 
 test('nothing recorded: everything is right', () => {
   const given = { hashPepper: PEPPER, encryptionKeys: [OLD] }
-  expect(compareSecrets(given, [])).toEqual({ ...GOOD, firstKey: true })
+  expect(compareSecrets(given, [])).toEqual({ ...GOOD, activeKeyRecorded: false, firstKey: true })
 })
 
 test('a rotation puts the new key first and keeps the old one', () => {
   expect(compareSecrets({ hashPepper: PEPPER, encryptionKeys: [OLD] }, RECORDED)).toEqual(GOOD)
-  expect(compareSecrets({ hashPepper: PEPPER, encryptionKeys: [NEW, OLD] }, RECORDED)).toEqual(GOOD)
+  expect(compareSecrets({ hashPepper: PEPPER, encryptionKeys: [NEW, OLD] }, RECORDED)).toEqual({
+    ...GOOD,
+    activeKeyRecorded: false,
+  })
 })
 
 test('another pepper and a missing key are told', () => {
   expect(compareSecrets({ hashPepper: `${PEPPER}x`, encryptionKeys: [NEW] }, RECORDED)).toEqual({
     otherPepper: true,
     missingKeys: [RECORDED[1]!.fingerprint],
+    activeKeyRecorded: false,
     firstKey: false,
   })
 })

@@ -14,6 +14,8 @@ export type SecretsCompared = {
   otherPepper: boolean
   /** Recorded keys that are not in the list: fine once no data needs them. */
   missingKeys: string[]
+  /** The key that encrypts is among the recorded ones. */
+  activeKeyRecorded: boolean
   /** No key was recorded yet. */
   firstKey: boolean
 }
@@ -28,6 +30,7 @@ export function compareSecrets(
   return {
     otherPepper: peppers.length > 0 && !peppers.includes(fingerprintOf('HASH_PEPPER', given.hashPepper)),
     missingKeys: keys.filter(key => !givenKeys.includes(key)),
+    activeKeyRecorded: keys.includes(givenKeys[0]!),
     firstKey: keys.length === 0,
   }
 }

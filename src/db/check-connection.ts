@@ -20,6 +20,10 @@ export async function checkConnection(url: string): Promise<void> {
   }
 }
 
+/**
+ * Without the settings of the other connections, on purpose: behind a pooler in transaction mode they would stay on a backend that
+ * is given to others. Nothing but the backend's number is asked for.
+ */
 async function connect(url: string, clients: pg.Client[]): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: driverUrl(url),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { driverUrl } from './connection-url.ts'
 import type { Queryable } from './pool.ts'
+import { applySettings, limitedTo } from './session-settings.ts'
 
 const CONNECT_MS = 5_000
 /** Nothing is ever sent over a connection that listens, so it has to be asked whether it is still there. */
@@ -49,6 +50,7 @@ export function listenForNotifications(
     fresh.on('end', again)
     try {
       await fresh.connect()
+      await applySettings(fresh, limitedTo(ANSWER_MS))
       await fresh.query(notifiers.map(channel => `listen ${channel}`).join(';'))
       // What rang while nobody listened.
       for (const channel of notifiers) onRing[channel]()

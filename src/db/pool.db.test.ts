@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createTestDatabase } from '../../test/support/postgres.ts'
+import { listenForNotifications } from './notifications.ts'
 import {
   type Database,
   DatabaseUnavailable,
@@ -102,7 +103,7 @@ test('the pools open as many connections at most as docs/sending.md says', () =>
   expect(said).toContain(`(${most} in its pools and one that listens)`)
 })
 
-test('every connection is without JIT, and the server ends a statement before the client stops waiting for it', async () => {
+test('every connection of the pools is without JIT, and the server ends a statement before the client stops waiting for it', async () => {
   const settings = `select current_setting('jit') as jit, current_setting('plan_cache_mode') as plans, current_setting('enable_seqscan') as scans,
     current_setting('enable_hashjoin') as hashes, extract(epoch from current_setting('statement_timeout')::interval)::float8 as seconds`
   const of = async (pool: pg.Pool) => (await pool.query(settings)).rows[0]
@@ -110,6 +111,31 @@ test('every connection is without JIT, and the server ends a statement before th
   const forced = { jit: 'off', plans: 'force_generic_plan', scans: 'off', seconds: 27 }
   for (const pool of [db.hot, ...Object.values(db.line)]) expect(await of(pool)).toEqual({ ...forced, hashes: 'on' })
   expect(await of(db.dispatcher)).toEqual({ ...forced, hashes: 'off' })
+})
+
+test('the connection that listens is without JIT and limited, too', async () => {
+  let isListening = () => {}
+  const listening = new Promise<void>(resolve => {
+    isListening = resolve
+  })
+  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  const stop = listenForNotifications(
+    database.url,
+    'me',
+    { email_ready: isListening, webhook_ready: () => {} },
+    () => {},
+  )
+  try {
+    await listening
+    const client = asked.mock.contexts[0] as pg.Client
+    const { rows } = await client.query(
+      `select current_setting('jit') as jit, current_setting('statement_timeout') as most`,
+    )
+    expect(rows).toEqual([{ jit: 'off', most: '4500ms' }])
+  } finally {
+    asked.mockRestore()
+    await stop()
+  }
 })
 
 test('a statement that takes too long is ended on the server, and the database counts as unavailable', async () => {

@@ -1,4 +1,5 @@
 import type { ProvidersInUse } from '../contracts/admission.ts'
+import { type DestinationSettings, destinationsOf, providerNames } from '../contracts/destinations.ts'
 import { type Queryable, run } from './pool.ts'
 
 export type ProcessRole = 'all' | 'api' | 'worker'
@@ -23,11 +24,11 @@ const LIVING = `interval '${LIVING_SECONDS} seconds'`
 const AT_MOST_AHEAD = `interval '1 minute'`
 
 /**
- * Makes `providers` those of the database for the next seconds, unless living processes hold others, or capture would take the
+ * Makes `destinations` those of the database for the next seconds, unless living processes hold others, or capture would take the
  * place of providers that really send. One statement on one row: of two processes that differ one wins, and none can leave a
  * lock behind.
  */
-export async function holdProviders(db: Queryable, providers: string[], allowCapture: boolean): Promise<boolean> {
+export async function holdProviders(db: Queryable, destinations: string[], allowCapture: boolean): Promise<boolean> {
   const rows = await run(
     db,
     'hold-providers',
@@ -36,7 +37,7 @@ export async function holdProviders(db: Queryable, providers: string[], allowCap
        or ((held_until is null or held_until < now() or held_until > now() + ${AT_MOST_AHEAD})
            and ($2 or not 'capture' = any($1) or 'capture' = any(providers)))
      returning one_row`,
-    [providers, allowCapture],
+    [destinations, allowCapture],
   )
   return rows.length > 0
 }
@@ -86,8 +87,13 @@ export async function listProcesses(db: Queryable): Promise<RunningProcess[]> {
   )
 }
 
-/** What the mail of this database is for. null: no process has taken any yet. */
+/** The providers that the mail of this database is for. null: no process has taken any yet. */
 export async function readProviders(db: Queryable): Promise<string[] | null> {
+  const destinations = await readDestinations(db)
+  return destinations && providerNames(destinations)
+}
+
+async function readDestinations(db: Queryable): Promise<string[] | null> {
   const [row] = await run<{ providers: string[] | null }>(
     db,
     'read-providers',
@@ -100,7 +106,13 @@ export async function readProviders(db: Queryable): Promise<string[] | null> {
 export async function readProvidersInUse(db: Queryable, own: string[]): Promise<ProvidersInUse> {
   const running = await listProcesses(db)
   const differing = running
-    .filter(one => one.waiting === null && one.providers.join() !== own.join())
-    .map(one => ({ process: `${one.role} ${one.host}:${one.pid}`, providers: one.providers }))
-  return { recorded: await readProviders(db), differing }
+    .filter(one => one.waiting === null)
+    .map(one => ({ process: `${one.role} ${one.host}:${one.pid}`, destinations: destinationsOf(recordedBy(one)) }))
+    .filter(({ destinations }) => destinations.join() !== own.join())
+  return { recorded: await readDestinations(db), differing }
 }
+
+const recordedBy = ({ providers, settings }: GatewayProcess): DestinationSettings => ({
+  ...settings,
+  EMAIL_PROVIDER: providers,
+})

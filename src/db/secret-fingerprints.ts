@@ -1,6 +1,17 @@
 import type { Fingerprint } from '../contracts/fingerprints.ts'
 import { type Queryable, run } from './pool.ts'
 
+/** False in a new database, and in one of a version that recorded none. */
+export async function hasFingerprints(db: Queryable): Promise<boolean> {
+  const [row] = await run<{ there: boolean }>(
+    db,
+    'has-fingerprints',
+    `select to_regclass('secret_fingerprints') is not null as there`,
+    [],
+  )
+  return row!.there
+}
+
 export async function readFingerprints(db: Queryable): Promise<Fingerprint[]> {
   return run<Fingerprint>(db, 'read-fingerprints', `select setting, fingerprint from secret_fingerprints`, [])
 }

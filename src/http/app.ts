@@ -77,7 +77,11 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
     requestIdHeader: false,
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) =>
-      void sendProblem(toProblem(error), request, reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id })),
+      void sendProblem(
+        toProblem(error, request),
+        request,
+        reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id }),
+      ),
     routerOptions: { maxParamLength: 200 },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.server.maxConnections = limits.connections
@@ -98,7 +102,7 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
     done()
   })
   app.setErrorHandler((error, request, reply) => {
-    const problem = toProblem(error)
+    const problem = toProblem(error, request)
     if (problem.code === 'INTERNAL_ERROR') request.log.error({ err: error }, 'Request failed')
     return sendProblem(problem, request, reply)
   })

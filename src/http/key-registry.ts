@@ -1,6 +1,7 @@
 import { findKeys, type KnownKey, touchKeys } from '../db/companies/api-keys.ts'
 import type { Queryable } from '../db/pool.ts'
 import { Batcher } from '../runtime/batcher.ts'
+import { periodically } from '../runtime/periodic-task.ts'
 
 /** A revoked key is refused within a second, in every process, without a message between them. */
 const TRUST_MS = 800
@@ -17,12 +18,12 @@ export class KeyRegistry {
   readonly #entries = new Map<string, Entry>()
   readonly #lookups: Batcher<string, KnownKey | null>
   readonly #used = new Set<string>()
-  readonly #touching: NodeJS.Timeout
+  readonly #stopTouching: () => void
 
-  constructor(db: Queryable) {
+  constructor(db: Queryable, touchEveryMs = TOUCH_EVERY_MS) {
     this.#db = db
     this.#lookups = new Batcher({ flush: ids => this.#fetch(ids), maxItems: 500, concurrency: 2 })
-    this.#touching = setInterval(() => void this.flushUsed(), TOUCH_EVERY_MS).unref()
+    this.#stopTouching = periodically(touchEveryMs, () => this.flushUsed(), ignore)
   }
 
   /** At once for a key that was seen just now. */
@@ -45,11 +46,11 @@ export class KeyRegistry {
     if (this.#used.size === 0) return
     const keyIds = [...this.#used]
     this.#used.clear()
-    await touchKeys(this.#db, keyIds).catch(() => {})
+    await touchKeys(this.#db, keyIds).catch(ignore)
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#touching)
+    this.#stopTouching()
     await this.flushUsed()
   }
 
@@ -69,3 +70,6 @@ export class KeyRegistry {
     return keyIds.map(keyId => byId.get(keyId) ?? null)
   }
 }
+
+/** When a key was used last is worth no error. */
+function ignore(): void {}

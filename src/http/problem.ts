@@ -103,7 +103,7 @@ export function problemBody({ code, extras }: Problem, requestId: string) {
 }
 
 /** Fastify's own refusals, lost infrastructure, and bugs. */
-export function toProblem(error: unknown): Problem {
+export function toProblem(error: unknown, { routeOptions }: Pick<FastifyRequest, 'routeOptions'>): Problem {
   if (error instanceof Problem) return error
   if (error instanceof DatabaseUnavailable)
     return new Problem('DATABASE_UNAVAILABLE', {
@@ -114,7 +114,7 @@ export function toProblem(error: unknown): Problem {
     })
   switch ((error as FastifyError).code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Problem('BODY_TOO_LARGE')
+      return bodyTooLarge(routeOptions.bodyLimit)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Problem('UNSUPPORTED_MEDIA_TYPE')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
@@ -123,6 +123,12 @@ export function toProblem(error: unknown): Problem {
     default:
       return fromStatus((error as FastifyError).statusCode)
   }
+}
+
+function bodyTooLarge(limitBytes: number): Problem {
+  const kilobytes = Math.floor(limitBytes / 1024)
+  const limit = kilobytes < 1024 ? `${kilobytes} KB` : `${kilobytes / 1024} MB`
+  return new Problem('BODY_TOO_LARGE', { detail: `The body is too large: it may have at most ${limit}` })
 }
 
 /** Other refusals of Fastify and its plugins: an id that is too long, a path that leaves its folder. What the caller did stays the caller's. */

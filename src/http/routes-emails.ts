@@ -34,7 +34,6 @@ const listQuery = z.object({
     .optional()
     .describe('An address; prefer few such calls, since query strings end up in logs'),
   tag: z.string().max(64).refine(isDatabaseText, NOT_TEXT).optional(),
-  template: z.string().max(100).refine(isDatabaseText, NOT_TEXT).optional(),
   createdAfter: rangeEndSchema.optional(),
   createdBefore: rangeEndSchema.optional(),
   cursor: z.string().max(100).optional(),
@@ -183,7 +182,6 @@ function toFilter(query: z.output<typeof listQuery>, owner: Owner): EmailFilter 
     status: query.status ?? null,
     recipient: query.recipient === undefined ? null : searchFor(query.recipient),
     tag: query.tag ?? null,
-    template: query.template ?? null,
     createdAfter: query.createdAfter ?? null,
     createdBefore: query.createdBefore ?? null,
     before: query.cursor === undefined ? null : fromCursor(query.cursor),

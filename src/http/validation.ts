@@ -49,7 +49,11 @@ export function fieldProblems(issues: readonly Issue[], prefix: readonly Propert
 function fieldProblem(issue: Issue, path: PropertyKey[]): FieldProblem[] {
   if (issue.code === 'invalid_union') {
     // The branch that got furthest tells most.
-    const branch = issue.errors.find(inner => inner.some(one => one.code === 'custom')) ?? issue.errors[0]
+    const isOfAnotherType = (one: Issue) => one.code === 'invalid_type' && one.path.length === 0
+    const branch =
+      issue.errors.find(inner => inner.some(one => one.code === 'custom')) ??
+      issue.errors.find(inner => !inner.some(isOfAnotherType)) ??
+      issue.errors[0]
     if (branch) return fieldProblems(branch, path)
   }
   if (issue.code === 'unrecognized_keys') {

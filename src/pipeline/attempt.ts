@@ -30,8 +30,8 @@ export type AttemptDeps = {
     route: (email: EmailToSend) => Promise<Provider | null>
     /** What an answer says about the provider, for its breaker and its rate. */
     report: (provider: Provider, result: SendResult, callMs: number) => void
-    /** Waits, with `sleep`, until the rate limit has room for so many recipients. false: it has none for too long. */
-    waitForRate: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<boolean>
+    /** Waits, with `sleep`, until the rate limit has room for so many recipients or messages. false: it has none for too long. */
+    waitForRate: (provider: Provider, amount: number, sleep: (ms: number) => Promise<void>) => Promise<boolean>
   }
   slots: {
     /** Bounds the attempts that have started and have no answer yet. Closed when the process stops. */
@@ -173,8 +173,8 @@ async function waitForTurn({ email, provider, message }: Prepared, deps: Attempt
   const { started } = deps.slots
   if (started.closed) return false
   const sinceMs = deps.clock.nowMs()
-  const recipients = message.to.length + message.cc.length + message.bcc.length
-  const hasRoom = await deps.providers.waitForRate(provider, recipients, started.sleep)
+  const amount = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
+  const hasRoom = await deps.providers.waitForRate(provider, amount, started.sleep)
   if (!hasRoom || started.closed) return false
   const waitedLong = deps.clock.nowMs() - sinceMs > LOOK_AGAIN_MS
   return !waitedLong || email.resumed !== null || !(await deps.suppressedMeanwhile(email))

@@ -58,7 +58,10 @@ export async function recordSome(
   const events = await takeProviderEvents(tx, batch, only)
   if (events.length === 0) return { taken: 0, full: false, reputationChanged: false }
   ids.push(...events.map(event => event.eventId))
-  const read = events.map(event => ({ event, ...readReport(event.provider, event.payload) }))
+  const read = events.map(event => ({
+    event,
+    ...readReport(event.provider, event.payload, Date.parse(event.receivedAt)),
+  }))
   const reports = read.flatMap(one => (one.kind === 'report' ? [{ event: one.event, report: one.report }] : []))
 
   const matched = await matchEmails(tx, reports)

@@ -2,6 +2,7 @@ import { Agent as HttpAgent } from 'node:http'
 import { type AgentOptions, Agent as HttpsAgent } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import { brokeInHandshake } from './thrown.ts'
 
 /** Shorter than any server keeps an idle connection, so that none is closed just as a message is written to it. */
 const IDLE_MS = 15_000
@@ -13,7 +14,10 @@ export function keepAliveAgents({ maxSockets, handshakeMs }: AgentLimits) {
   return { httpAgent: new HttpAgent(options), httpsAgent: new ImpatientAgent(options, handshakeMs) }
 }
 
-/** Bounds the TLS handshake, which Node does not: a peer silent from there on would look like one that took the message. */
+/**
+ * Bounds the TLS handshake, which Node does not: a peer silent from there on would look like one that took the message. An error
+ * before its end says so in its code: nothing has left.
+ */
 class ImpatientAgent extends HttpsAgent {
   readonly #handshakeMs: number
 
@@ -33,6 +37,10 @@ class ImpatientAgent extends HttpsAgent {
       const message = `The peer was silent for ${this.#handshakeMs} ms before secure TLS connection was established`
       socket.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
     }, this.#handshakeMs)
-    socket.once('secureConnect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer))
+    socket.once('error', brokeInHandshake).once('close', () => clearTimeout(timer))
+    socket.once('secureConnect', () => {
+      clearTimeout(timer)
+      socket.off('error', brokeInHandshake)
+    })
   }
 }

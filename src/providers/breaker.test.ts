@@ -146,6 +146,18 @@ describe('closed', () => {
     expect(shared.rows.get('ses')).toMatchObject({ state: 'open', reasonCode: 'NETWORK_ERROR' })
   })
 
+  test('calls that were never made say nothing: they neither open it nor begin a new row', async () => {
+    const breakers = worker()
+    const notAsked = { kind: 'failed', failure: UNCONNECTED, notAsked: true } as const
+    for (let time = 0; time < 20; time++) breakers.reportResult(first, notAsked)
+    expect(await breakers.route()).toBe(first)
+    for (let time = 0; time < 3; time++) {
+      breakers.reportResult(first, { kind: 'failed', failure: UNCONNECTED })
+      breakers.reportResult(first, notAsked)
+    }
+    expect(await breakers.route()).toBe(second)
+  })
+
   test('a quota or a paused account opens at once, for the very next e-mail', async () => {
     const breakers = worker()
     breakers.report(first, QUOTA)

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { FAILURES_IN_A_ROW, judgeProvider, probeDelayMs, UNCONNECTED_IN_A_ROW } from '../contracts/breaker.ts'
 import type { ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import type { ProviderRow } from '../db/providers.ts'
-import type { Provider } from './provider.ts'
+import type { Provider, SendResult } from './provider.ts'
 
 export type BreakerStore = {
   list: () => Promise<ProviderRow[]>
@@ -98,6 +98,12 @@ export class Breakers {
     known.probeDueMs = Number.POSITIVE_INFINITY
     known.probing = await this.#store.takeProbe(known.provider.name)
     return known.probing
+  }
+
+  /** A call that was never made has shown nothing. */
+  reportResult(provider: Provider, result: SendResult): void {
+    if (result.kind === 'sent') this.report(provider, null)
+    else if (!result.notAsked) this.report(provider, result.failure)
   }
 
   report(provider: Provider, failure: ProviderFailure | null): void {

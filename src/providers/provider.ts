@@ -26,10 +26,13 @@ export type ProviderEvent = {
   metadata: Record<string, unknown>
 }
 
-/** A failure that is `ambiguous` says: the message may have been accepted all the same. */
+/**
+ * A failure that is `ambiguous` says: the message may have been accepted all the same. notAsked: it never came to a call, so the
+ * failure says nothing about the provider.
+ */
 export type SendResult =
   | { kind: 'sent'; messageId: string; events: ProviderEvent[]; rate?: RateHint }
-  | { kind: 'failed'; failure: ProviderFailure; rate?: RateHint }
+  | { kind: 'failed'; failure: ProviderFailure; rate?: RateHint; notAsked?: true }
 
 /** What the account may send, as the provider itself says. `paused`: it takes nothing now, and why. */
 export type ProviderQuota = { recipientsPerSecond: number | null; paused: string | null }
@@ -39,6 +42,8 @@ export type Provider = {
   readonly name: string
   /** The same attempt id again sends nothing twice, so an unknown outcome is resolved by asking again. */
   readonly recognisesAttempts: boolean
+  /** Its limit counts messages (requests), not recipients. */
+  readonly limitsMessages?: true
   /**
    * Resolves for every answer of the provider, and soon after the signal is aborted; rejects only for bugs and lost
    * infrastructure. Makes one request: retrying is the line's decision.

@@ -1,10 +1,11 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import { ANSWER_TOO_LARGE } from '../contracts/provider-errors/network.ts'
 import { readRateHeaders } from '../contracts/provider-errors/rate-headers.ts'
 import { answerTooLarge, MAX_ANSWER_BYTES } from './answer.ts'
 import type { OutgoingMessage, Provider, SendResult } from './provider.ts'
 import { providerTags } from './tags.ts'
-import { describeThrown, timedOut } from './thrown.ts'
+import { brokeInHandshake, describeThrown, timedOut } from './thrown.ts'
 
 export type ResendOptions = { apiKey: string; baseUrl?: string }
 
@@ -14,9 +15,11 @@ const BASE_URL = 'https://api.resend.com'
 export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): Provider {
   const endpoint = `${baseUrl.replace(/\/+$/, '')}/emails`
   const headers = headersWith(apiKey)
+  subscribe(CONNECT_ERRORS, markConnectError)
   return {
     name: 'resend',
     recognisesAttempts: true,
+    limitsMessages: true,
     async probe(signal) {
       const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/domains`, { headers, redirect: 'error', signal })
       const { name, message } = parseAnswer(await readAnswer(response))
@@ -26,7 +29,7 @@ export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): P
       throw new Error(`${name ?? `HTTP ${response.status}`}: ${message ?? 'the API key is not accepted'}`)
     },
     // fetch's connections belong to the process, and idle ones do not hold it.
-    close: async () => {},
+    close: async () => void unsubscribe(CONNECT_ERRORS, markConnectError),
     async send(message, signal) {
       if (signal.aborted) return { kind: 'failed', failure: timedOut('resend', 'unsent') }
       try {
@@ -44,6 +47,13 @@ export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): P
       }
     },
   }
+}
+
+/** fetch shows no socket; undici, which it is made of, tells here which errors came while it was connecting. */
+const CONNECT_ERRORS = 'undici:client:connectError'
+
+function markConnectError(message: unknown): void {
+  brokeInHandshake((message as { error: Error }).error)
 }
 
 /** Here and not in the call, where fetch would repeat the key in its complaint. */

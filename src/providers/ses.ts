@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import {
   GetAccountCommand,
   type GetAccountCommandOutput,
@@ -10,7 +9,7 @@ import {
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import { readRateHeaders } from '../contracts/provider-errors/rate-headers.ts'
 import { keepAliveAgents } from './agents.ts'
-import { limitAnswer } from './answer.ts'
+import { limitAnswers, NEXT_TO_THE_WIRE } from './answer.ts'
 import type { OutgoingMessage, Provider, ProviderQuota, SendResult } from './provider.ts'
 import { toSesRequest } from './ses-request.ts'
 import { describeThrown, orAborted, timedOut } from './thrown.ts'
@@ -38,7 +37,7 @@ const REQUEST_MS = 60_000
 
 export function sesProvider(options: SesOptions): Provider {
   const client = new SESv2Client(clientConfig(options))
-  limitAnswers(client)
+  client.middlewareStack.add(limitAnswers, NEXT_TO_THE_WIRE)
   return {
     name: options.name,
     recognisesAttempts: false,
@@ -70,19 +69,6 @@ function clientConfig(options: SesOptions): SESv2ClientConfig {
       ...keepAliveAgents({ maxSockets, handshakeMs: connectMs }),
     },
   }
-}
-
-/** Next to the wire, before the SDK collects the body. */
-function limitAnswers(client: SESv2Client): void {
-  client.middlewareStack.add(
-    next => async args => {
-      const result = await next(args)
-      const response = result.response as SesResponse
-      if (response.body instanceof Readable) response.body = limitAnswer(response.body)
-      return result
-    },
-    { step: 'deserialize', priority: 'low', name: 'limitAnswers' },
-  )
 }
 
 /** As much of the SDK's HttpResponse as is looked at. */

@@ -21,6 +21,7 @@ export class SmtpPool {
   /** Runs the work on a session of its own, which ends with the signal. */
   async use<T>(work: (session: SmtpSession) => Promise<T>, progress: SmtpProgress, signal: AbortSignal): Promise<T> {
     await this.#takeSlot(signal)
+    progress.hasSlot = true
     try {
       if (this.#closed) throw Object.assign(new Error('The provider is closed'), { code: 'ECONNECTION' })
       const kept = this.#takeIdle()

@@ -11,10 +11,10 @@ export type SmtpEnvelope = { from: string; to: string[]; size: number }
 /** As much of nodemailer's errors as is looked at. A reply says that the server lives and what it thinks. */
 export type SmtpError = Error & { code?: string; originalCode?: string; response?: string; responseCode?: number }
 /**
- * How far a message got. While a session is being opened (connection, greeting, TLS, login), nothing is about this message. From
+ * How far a message got. Without a slot the server has not been asked. While a session is being opened (connection, greeting, TLS, login), nothing is about this message. From
  * the final dot on the server may have taken it.
  */
-export type SmtpProgress = { opening: boolean; bodyBegun: boolean; dotSent: boolean }
+export type SmtpProgress = { hasSlot: boolean; opening: boolean; bodyBegun: boolean; dotSent: boolean }
 
 type Done<T> = (error: Error | null | undefined, value?: T) => void
 

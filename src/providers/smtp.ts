@@ -66,16 +66,17 @@ async function sendOnce(pool: SmtpPool, message: OutgoingMessage, signal: AbortS
   const mime = await composeMime(message)
   const recipients = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
   const envelope = { from: bareAddress(message.from), to: [...new Set(recipients)], size: mime.length }
-  const progress: SmtpProgress = { opening: false, bodyBegun: false, dotSent: false }
+  const progress: SmtpProgress = { hasSlot: false, opening: false, bodyBegun: false, dotSent: false }
   try {
     const info = await pool.use(session => session.send(envelope, mime, progress), progress, signal)
     return { kind: 'sent', messageId: messageIdOf(message), events: refusedRecipients(info) }
   } catch (error) {
     const events = signal.aborted ? null : bouncesOfAll(error, message)
     if (events) return { kind: 'sent', messageId: messageIdOf(message), events }
-    const { opening, dotSent } = progress
-    const when = opening ? 'unconnected' : dotSent ? 'left' : 'unsent'
-    return { kind: 'failed', failure: signal.aborted ? timedOut('smtp', when) : toFailure(error, progress) }
+    const { hasSlot, bodyBegun, dotSent } = progress
+    const when = !bodyBegun ? 'unconnected' : dotSent ? 'left' : 'unsent'
+    const failure = signal.aborted ? timedOut('smtp', when) : toFailure(error, progress)
+    return { kind: 'failed', failure, ...(!hasSlot && { notAsked: true }) }
   }
 }
 
@@ -100,10 +101,11 @@ function bouncesOfAll(error: unknown, { to }: OutgoingMessage): ProviderEvent[] 
 }
 
 /**
- * A reply settles the matter. Without one it is open from the final dot on, and not before. Where no session could be opened, not
- * even a reply is about the e-mail: an overloaded server, or one that blocks this machine, refuses everything.
+ * A reply settles the matter. Without one it is open from the final dot on, and not before. Until the message itself begins, a
+ * server that hangs or hangs up is no failure of the e-mail. Where no session could be opened, not even a reply is about the
+ * e-mail: an overloaded server, or one that blocks this machine, refuses everything.
  */
-function toFailure(error: unknown, { opening, dotSent }: SmtpProgress): ProviderFailure {
+function toFailure(error: unknown, { opening, bodyBegun, dotSent }: SmtpProgress): ProviderFailure {
   const { code, originalCode, response, responseCode, message } = error as SmtpError
   const tooLarge = code === 'EMESSAGE' && !responseCode && /size larger than allowed/.test(message)
   const failure = classifyProviderError({
@@ -114,7 +116,8 @@ function toFailure(error: unknown, { opening, dotSent }: SmtpProgress): Provider
     networkCode: originalCode && ruleForName(originalCode) ? originalCode : code,
     message: response ?? message,
   })
-  if (opening && !failure.openBreaker && !failure.throttled)
+  const unanswered = !bodyBegun && !responseCode && failure.retryable
+  if ((opening || unanswered) && !failure.openBreaker && !failure.throttled)
     return { ...failure, retryable: true, unconnected: true, deferred: false, ambiguous: false }
   return { ...failure, unconnected: false, ambiguous: dotSent && (!responseCode || failure.ambiguous) }
 }

@@ -1,4 +1,5 @@
 import { ConfirmSubscriptionCommand, SNSClient } from '@aws-sdk/client-sns'
+import { limitAnswers, NEXT_TO_THE_WIRE } from './answer.ts'
 
 const CONFIRM_MS = 10_000
 
@@ -8,6 +9,7 @@ export async function confirmSubscription(
   endpoint?: string,
 ): Promise<void> {
   const client = new SNSClient({ region, maxAttempts: 1, ...(endpoint && { endpoint }) })
+  client.middlewareStack.add(limitAnswers, NEXT_TO_THE_WIRE)
   try {
     // Every message has a link that ends the subscription; this way it works for nobody but the owner.
     const command = new ConfirmSubscriptionCommand({

@@ -3,7 +3,9 @@ import {
   type ProviderError,
   type ProviderFailure,
   type ProviderName,
+  ruleForName,
 } from '../contracts/provider-errors/classify.ts'
+import { TLS_HANDSHAKE } from '../contracts/provider-errors/network.ts'
 
 type Witness = { name?: string; code?: unknown; message?: string; cause?: unknown; errors?: unknown[] }
 
@@ -30,6 +32,16 @@ function chainOf(error: unknown): Witness[] {
     next = witness.cause ?? witness.errors?.[0]
   }
   return chain
+}
+
+/**
+ * Gives an error that came before the end of the TLS handshake the code that says so, unless its own code proves already that
+ * nothing left (no connection, a bad certificate).
+ */
+export function brokeInHandshake(error: Error & { code?: string; syscall?: string }): void {
+  const rule = ruleForName(error.code ?? '')
+  const isHandshake = error.syscall !== 'connect' && !(error instanceof AggregateError)
+  if (isHandshake && (!rule || rule.ambiguous)) error.code = TLS_HANDSHAKE
 }
 
 /**

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { periodically } from './periodic-task.ts'
+import { oneAtATime, periodically } from './periodic-task.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -73,4 +73,18 @@ test('stopping waits for the run that is under way, and none follows it', async 
   await stopping
   await vi.advanceTimersByTimeAsync(5_000)
   expect(runs).toBe(1)
+})
+
+test('a task for several callers runs once at a time, and again for who comes after its end', async () => {
+  const ends: (() => void)[] = []
+  const task = oneAtATime(() => new Promise<void>(resolve => void ends.push(resolve)))
+  const both = [task(), task()]
+  expect(ends).toHaveLength(1)
+  ends[0]!()
+  await Promise.all(both)
+  const failing = oneAtATime(() => Promise.reject(new Error('no')))
+  await expect(failing()).rejects.toThrow('no')
+  await expect(failing()).rejects.toThrow('no')
+  void task()
+  expect(ends).toHaveLength(2)
 })

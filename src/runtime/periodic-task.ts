@@ -1,3 +1,14 @@
+/** Whoever asks while the task runs gets the end of that run. */
+export function oneAtATime<Out>(task: () => Promise<Out>): () => Promise<Out> {
+  let running: Promise<Out> | null = null
+  return () => {
+    running ??= task().finally(() => {
+      running = null
+    })
+    return running
+  }
+}
+
 /**
  * Runs a task again and again, `everyMs` after the last run has ended, so it never overlaps itself: on a slow database, copies of
  * the same statement would pile up and make it slower still. A periodic task alone does not keep the process alive.

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { FAILURES_IN_A_ROW } from '../../src/contracts/breaker.ts'
+import { maxAttempts } from '../../src/contracts/retry.ts'
 import { clock } from '../support/fake-time.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
@@ -12,7 +14,11 @@ const OFF_MS = 5 * 60_000
 const DELAY_MS = 3_000
 /** Later than this is too late for anything that is due. */
 const SOON_MS = 10_000
+/** Throttling spends no attempt; what SES has no room for spends one each time. */
 const THROTTLED = { kind: 'error' as const, status: 400, name: 'Throttling' }
+const UNAVAILABLE = { kind: 'error' as const, status: 503, name: 'ServiceUnavailable' }
+/** With the five of the broken e-mail, one failure less than park the provider. */
+const FAILURES = FAILURES_IN_A_ROW - maxAttempts('steps') - 1
 
 describe.concurrent('two workers whose clocks are five minutes fast and five minutes slow', () => {
   test.for(LANES)(
@@ -27,7 +33,8 @@ describe.concurrent('two workers whose clocks are five minutes fast and five min
         default: { kind: 'ok', latencyMs: 20 },
         rules: [
           { match: { localPart: 'throttled' }, next: EMAILS / 4, answer: THROTTLED },
-          { match: { localPart: 'broken' }, answer: THROTTLED },
+          { match: { localPart: 'unavailable' }, next: FAILURES, answer: UNAVAILABLE },
+          { match: { localPart: 'broken' }, answer: UNAVAILABLE },
           // Longer than the lease, which is renewed meanwhile.
           { match: { localPart: 'slow' }, answer: { kind: 'ok', latencyMs: 6_000 } },
         ],
@@ -46,19 +53,22 @@ describe.concurrent('two workers whose clocks are five minutes fast and five min
       await post(4, { to: 'slow@example.com' })
       const delayed = await post(EMAILS / 4, { delay: DELAY_MS })
       const throttled = await post(EMAILS / 4, { to: 'throttled@example.com' })
-      const broken = await post(4, { to: 'broken@example.com' })
+      const unavailable = await post(FAILURES, { to: 'unavailable@example.com' })
+      const broken = await post(1, { to: 'broken@example.com' })
       const inTime = await later(scene, post, `now() + interval '4 minutes'`)
       const tooLate = await later(scene, post, `now() - interval '1 second'`)
       await exhaust(scene, broken)
       await scene.drained()
 
       for (const waits of await waitsOf(scene, delayed)) expectBetween(waits, DELAY_MS)
-      for (const retry of await retriesOf(scene, throttled)) expectBetween(retry.waitedMs, retry.backoffMs)
+      for (const ids of [throttled, unavailable])
+        for (const retry of await retriesOf(scene, ids)) expectBetween(retry.waitedMs, retry.backoffMs)
       expect(await statusesOf(scene, inTime)).toEqual(['SENT'])
       expect(await statusesOf(scene, tooLate)).toEqual(['EXPIRED'])
       const told = await scene.db.pool.query(`select retry_history from dead_letters where outbox_id = any($1)`, [
         broken,
       ])
+      expect(told.rows).toHaveLength(broken.length)
       for (const { retry_history } of told.rows)
         expect(
           retry_history.map((one: { attempt: number }) => one.attempt),
@@ -80,7 +90,7 @@ describe.concurrent('two workers whose clocks are five minutes fast and five min
       })
       expect(wrong).toEqual([])
       report({
-        done: `${scene.accepted.size} e-mails, some delayed, throttled, slow, about to expire or expired; then the fast worker killed`,
+        done: `${scene.accepted.size} e-mails, some delayed, throttled, failed, slow, about to expire or expired; then the fast worker killed`,
         checked: 'node sees the shifted time; nothing early, nothing late, no double send, leases hold',
         figures: { ...figures, 'held to the end': held },
       })
@@ -135,8 +145,10 @@ async function waitsOf({ db }: Scene, ids: string[]): Promise<number[]> {
 async function retriesOf({ db }: Scene, ids: string[]): Promise<{ waitedMs: number; backoffMs: number }[]> {
   const { rows } = await db.pool.query<{ waitedMs: number; backoffMs: number }>(
     `select ${MS_BETWEEN('r', 's')} as "waitedMs", (r.metadata ->> 'backoffDelay')::float8 as "backoffMs"
-     from email_events r join email_events s using (outbox_id) where outbox_id = any($1) and r.type = 'RETRY_SCHEDULED'
-       and s.type = 'SENT_ATTEMPT' and (s.metadata ->> 'attempt')::int = (r.metadata ->> 'nextAttemptNumber')::int`,
+     from email_events r left join lateral (
+       select min(created_at) as created_at from email_events
+       where outbox_id = r.outbox_id and type = 'SENT_ATTEMPT' and created_at > r.created_at) s on true
+     where r.outbox_id = any($1) and r.type = 'RETRY_SCHEDULED'`,
     [ids],
   )
   expect(rows.length).toBeGreaterThan(0)

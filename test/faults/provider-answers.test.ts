@@ -8,6 +8,7 @@ import { rows, sleep } from '../support/mail.ts'
 import { type SesGateway, startSesGateway } from '../support/ses-gateway.ts'
 
 const STARTED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
+const RESENT = ['QUEUED', ...STARTED, 'UNKNOWN', 'RESOLVED', ...STARTED, 'SENT']
 const MAX_ATTEMPTS = 5
 const AT_A_TIME = 4
 
@@ -16,9 +17,11 @@ const rowsThat = (...behaviours: Behaviour[]) => SES_ERRORS.filter(([, , , one])
 const oneOfEach = (some: ErrorRow[]) =>
   some.filter((row, place) => some.findIndex(other => other[1] === row[1]) === place)
 
-function answerByName({ fake }: SesGateway, some: readonly ErrorRow[]): void {
+/** Each address is answered with the error of its name; with `next`, only so many times. */
+function answerByName({ fake }: SesGateway, some: readonly ErrorRow[], next?: number): void {
   const rules = some.map(([name]) => ({
     match: { localPart: name },
+    ...(next && { next }),
     answer: { kind: 'error' as const, status: 400, name },
   }))
   fake.control({ rules })
@@ -96,6 +99,32 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
     })
   })
 
+  test('a throttling answer: tried again, and no attempt is spent', { timeout: 60_000 }, async context => {
+    const { report } = fault(context, 'SES throttles')
+    const ses = await startSesGateway(context)
+    const throttling = rowsThat('retry-slower')
+    answerByName(ses, throttling, MAX_ATTEMPTS)
+    const ids = await Promise.all(throttling.map(([name]) => ses.send(name)))
+    const tried = [...STARTED, 'RETRY_SCHEDULED']
+    for (const [place, [name, code, category]] of throttling.entries()) {
+      const told = await ses.reaches(ids[place]!, ['SENT', 'DLQ', 'REJECTED'], 40_000)
+      expect(typesOf(told), name).toEqual([
+        'QUEUED',
+        ...Array.from({ length: MAX_ATTEMPTS }, () => tried).flat(),
+        ...STARTED,
+        'SENT',
+      ])
+      expect(told.email.attempts, name).toBe(1)
+      for (const { metadata } of told.events.filter(({ type }) => type === 'RETRY_SCHEDULED'))
+        expect(metadata, name).toMatchObject({ errorCode: code, errorCategory: category, throttled: true, attempt: 1 })
+    }
+    report({
+      done: `${throttling.length} rows of the table, each as often as an e-mail has attempts`,
+      checked: 'sent with one attempt, every retry told as throttled',
+      figures: {},
+    })
+  })
+
   test('an ambiguous error: UNKNOWN, and its policy decides', { timeout: 60_000 }, async context => {
     const { report } = fault(context, 'SES answers with an ambiguous error')
     const ses = await startSesGateway(context)
@@ -109,7 +138,7 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
       expect(doubted.email.status, name).toBe('UNKNOWN')
       expect(errorOf(doubted.email)).toEqual([code, category])
       const resent = await ses.reaches(await ses.send(name, { onUnknown: 'resend' }), ['SENT'])
-      expect(typesOf(resent)).toEqual(['QUEUED', ...STARTED, 'UNKNOWN', 'RESOLVED', ...STARTED, 'SENT'])
+      expect(typesOf(resent)).toEqual(RESENT)
       expect((await ses.reaches(held, ['UNKNOWN'])).email.attempts, 'it is still held').toBe(1)
     }
     report({
@@ -119,17 +148,26 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
     })
   })
 
-  test('a 503 of a proxy behind which SES took the message: a held e-mail is not sent again', async context => {
+  test('a 503 of a proxy behind which SES took the message: a held e-mail is not sent again', {
+    timeout: 60_000,
+  }, async context => {
     const { report } = fault(context, 'A proxy answers 503 after SES took the message')
     const ses = await startSesGateway(context)
     const answer = { kind: 'text', status: 503, body: '<html>Service Unavailable</html>', accepted: true } as const
-    ses.fake.control({ rules: [{ match: { localPart: 'held' }, next: 1, answer }] })
+    ses.fake.control({ rules: [{ next: 2, answer }] })
     const held = await ses.send('held', { onUnknown: 'hold' })
-    const told = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
-    expect(typesOf(told)).toEqual(['QUEUED', ...STARTED, 'UNKNOWN'])
-    await ses.reaches(await ses.send('healthy'), ['SENT'])
-    expect(ses.fake.accepted.filter(one => one.outboxId === held)).toHaveLength(1)
-    report({ done: 'one held e-mail', checked: 'UNKNOWN, accepted once', figures: {} })
+    await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+    // Its grace ends after that of the held one, which would have been sent again by then.
+    const resent = await ses.send('resent', { onUnknown: 'resend' })
+    expect(typesOf(await ses.reaches(resent, ['SENT']))).toEqual(RESENT)
+    expect(typesOf(await ses.reaches(held, ['UNKNOWN']))).toEqual(['QUEUED', ...STARTED, 'UNKNOWN'])
+    const acceptedOf = (id: string) => ses.fake.accepted.filter(one => one.outboxId === id).length
+    expect([acceptedOf(held), acceptedOf(resent)]).toEqual([1, 2])
+    report({
+      done: 'one held e-mail, and one to be sent again',
+      checked: 'UNKNOWN, the held one accepted once, the other one twice',
+      figures: {},
+    })
   })
 
   const parking = rowsThat('final-parked', 'retry-parked')

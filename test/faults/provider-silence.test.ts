@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { startFakeSes } from '../support/fake-ses.ts'
 import { fault, freePort } from '../support/faults.ts'
+import { until } from '../support/gateway.ts'
 import { typesOf } from '../support/line.ts'
+import { rows } from '../support/mail.ts'
 import { startSesGateway } from '../support/ses-gateway.ts'
 
 const STARTED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
@@ -11,6 +13,7 @@ const retried = (times: number) => [
   ...STARTED,
   'SENT',
 ]
+const HELD = ['QUEUED', ...STARTED, 'UNKNOWN']
 const RESENT = ['QUEUED', ...STARTED, 'UNKNOWN', 'RESOLVED', ...STARTED, 'SENT']
 
 describe.concurrent('when Amazon SES does not answer, or answers without words', () => {
@@ -47,7 +50,9 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
     context.onTestFinished(() => back.close())
     await ses.makeDue([id])
     // Once more by itself, where this machine was slower than its retry.
-    const types = typesOf(await ses.reaches(id, ['SENT']))
+    const told = await ses.reaches(id, ['SENT'])
+    expect(told.email.attempts, 'no connection spends no attempt').toBe(1)
+    const types = typesOf(told)
     const failed = types.filter(type => type === 'RETRY_SCHEDULED').length
     expect(failed).toBeGreaterThan(0)
     expect(types).toEqual(retried(failed))
@@ -73,27 +78,48 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
   )
 
   test.for([
+    [408, 'SES_TIMEOUT', 'TIMEOUT_ERROR'],
     [500, 'SES_HTTP_500', 'TRANSIENT_ERROR'],
     [502, 'SES_HTTP_502', 'TRANSIENT_ERROR'],
     [503, 'SES_HTTP_503', 'TRANSIENT_ERROR'],
-    [429, 'SES_RATE_LIMITED', 'QUOTA_ERROR'],
   ] as const)(
-    '%s without a name is tried again as %s',
+    '%s without a name may come from a proxy that passed the message on: UNKNOWN as %s, then its policy',
     { timeout: 60_000 },
     async ([status, code, category], context) => {
       const ses = await startSesGateway(context)
-      ses.fake.control({ rules: [{ next: 1, answer: { kind: 'text', status, body: '<html>Not now</html>' } }] })
-      const id = await ses.send('maria')
-      const { email } = await ses.reaches(id, ['RETRY_SCHEDULED', 'UNKNOWN', 'REJECTED'])
-      expect(email).toMatchObject({
-        status: 'RETRY_SCHEDULED',
-        error_code: code,
-        error_category: category,
-        attempts: 1,
-      })
-      await ses.makeDue([id])
-      expect(typesOf(await ses.reaches(id, ['SENT']))).toEqual(retried(1))
-      expect(ses.fake.accepted).toHaveLength(1)
+      const answer = { kind: 'text' as const, status, body: '<html>Not now</html>', accepted: true }
+      ses.fake.control({ rules: [{ next: 2, answer }] })
+      const held = await ses.send('held', { onUnknown: 'hold' })
+      await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+      // Its grace ends after that of the held one, which would have been sent again by then.
+      const resent = await ses.send('resent', { onUnknown: 'resend' })
+      expect(typesOf(await ses.reaches(resent, ['SENT']))).toEqual(RESENT)
+      const told = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+      expect(typesOf(told)).toEqual(HELD)
+      expect(told.email).toMatchObject({ status: 'UNKNOWN', error_code: code, error_category: category, attempts: 1 })
+      const sentTo = (id: string) => ses.fake.accepted.filter(line => line.outboxId === id).length
+      expect([sentTo(held), sentTo(resent)]).toEqual([1, 2])
     },
   )
+
+  test('429 without a name slows the provider down and spends no attempt', { timeout: 60_000 }, async context => {
+    const ses = await startSesGateway(context)
+    ses.fake.control({ rules: [{ next: 1, answer: { kind: 'text', status: 429, body: '<html>Not now</html>' } }] })
+    const told = await ses.reaches(await ses.send('maria'), ['SENT'])
+    expect(typesOf(told)).toEqual(retried(1))
+    expect(told.events.find(event => event.type === 'RETRY_SCHEDULED')!.metadata).toMatchObject({
+      errorCode: 'SES_RATE_LIMITED',
+      errorCategory: 'QUOTA_ERROR',
+      throttled: true,
+      attempt: 1,
+      nextAttemptNumber: 1,
+    })
+    expect(told.email.attempts).toBe(1)
+    // The lower rate is shared while the e-mail goes its way.
+    await until(
+      () => rows(ses.gateway, 'select slow_to < slow_from as slowed from providers'),
+      ([provider]) => provider?.slowed === true,
+    )
+    expect(ses.fake.accepted).toHaveLength(1)
+  })
 })

@@ -138,6 +138,9 @@ describe('no answer', () => {
     const deaf = `http://127.0.0.1:${await deafPort()}`
     const url = { plain: fake.url.replace('http:', 'https:'), deaf }[baseUrl] ?? baseUrl
     const lost = resendProvider({ apiKey: 're_test', baseUrl: url })
-    expect(failureOf(await lost.send(message(), patient()))).toMatchObject({ retryable: true, ambiguous: false })
+    const failure = failureOf(await lost.send(message(), patient()))
+    expect(failure).toMatchObject({ retryable: true, ambiguous: false })
+    expect(failure.openBreaker || failure.unconnected, 'no attempt is spent').toBe(true)
+    await lost.close()
   })
 })

@@ -144,7 +144,9 @@ describe('no answer', () => {
   ])('because %s: nothing has left', async (_, endpoint) => {
     const url = endpoint === 'plain' ? fake.url.replace('http:', 'https:') : endpoint
     const lost = sesProvider({ name: 'ses', region: 'eu-west-1', configurationSet: null, endpoint: url, credentials })
-    expect(failureOf(await lost.send(message(), patient()))).toMatchObject({ retryable: true, ambiguous: false })
+    const failure = failureOf(await lost.send(message(), patient()))
+    expect(failure).toMatchObject({ retryable: true, ambiguous: false })
+    expect(failure.openBreaker || failure.unconnected, 'no attempt is spent').toBe(true)
     await lost.close()
   })
 
@@ -160,7 +162,11 @@ describe('no answer', () => {
       connectMs: 200,
       credentials,
     })
-    expect(failureOf(await lost.send(message(), patient()))).toMatchObject({ code: 'NETWORK_ERROR', ambiguous: false })
+    expect(failureOf(await lost.send(message(), patient()))).toMatchObject({
+      code: 'NETWORK_ERROR',
+      unconnected: true,
+      ambiguous: false,
+    })
     await lost.close()
     silent.close()
   })

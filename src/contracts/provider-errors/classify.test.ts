@@ -26,13 +26,13 @@ describe('seed 000, "Mapeamento de Erros SES"', () => {
 
 describe('a TLS error', () => {
   test.each([
-    ['write EPROTO 80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number', true],
-    ['write EPROTO 80:error:0A000410:SSL routines:ssl3_read_bytes:sslv3 alert handshake failure', true],
-    ['write EPROTO 80:error:0A00042E:SSL routines:ssl3_read_bytes:tlsv1 alert protocol version', true],
-    ['read EPROTO 80:error:0A0003FC:SSL routines:ssl3_read_bytes:sslv3 alert bad record mac', false],
-    ['read EPROTO', false],
-  ])('%j: of the handshake, so that nothing has left: %s', (message, handshake) => {
-    expect(network('EPROTO', message)).toMatchObject({ openBreaker: handshake, ambiguous: !handshake })
+    '80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number',
+    '80:error:0A000410:SSL routines:ssl3_read_bytes:sslv3 alert handshake failure',
+    '80:error:0A0003FC:SSL routines:ssl3_read_bytes:sslv3 alert bad record mac',
+  ])('%j: whether anything has left is told by the state of the connection, not by the words', message => {
+    for (const code of ['EPROTO', 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'ERR_SSL_WRONG_VERSION_NUMBER'])
+      expect(network(code, message)).toMatchObject({ openBreaker: false, unconnected: false, ambiguous: true })
+    expect(network('ERR_TLS_HANDSHAKE', message)).toMatchObject({ unconnected: true, ambiguous: false })
   })
 })
 
@@ -74,7 +74,7 @@ describe('quota, pause and credentials', () => {
 })
 
 describe('the connection', () => {
-  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])(
+  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])(
     'was never made: %s, and nothing has left',
     code => {
       const expected = { code: 'NETWORK_ERROR', retryable: true, unconnected: true, ambiguous: false }
@@ -96,12 +96,22 @@ describe('the connection', () => {
 
   test.each([
     ['ETIMEDOUT', 'connect ETIMEDOUT 10.0.0.1:443'],
+    ['EHOSTUNREACH', 'connect EHOSTUNREACH 10.0.0.1:443'],
+    ['ENETUNREACH', 'connect ENETUNREACH 2001:db8::1:443 - Local (:::0)'],
     ['ETIMEDOUT', 'Greeting never received'],
     ['TimeoutError', 'Socket timed out without establishing a connection within 5000 ms'],
     ['ECONNRESET', 'Client network socket disconnected before secure TLS connection was established'],
   ])('was never made, says the message: %s %s', (code, message) => {
     expect(network(code, message)).toMatchObject({ retryable: true, unconnected: true, ambiguous: false })
   })
+
+  test.each(['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'])(
+    'stood already: a `read %s` or `write %s` is ambiguous',
+    code => {
+      for (const call of ['read', 'write'])
+        expect(network(code, `${call} ${code}`)).toMatchObject({ unconnected: false, ambiguous: true })
+    },
+  )
 
   test('a timeout carries the name of its provider', () => {
     const codes = PROVIDER_NAMES.map(provider => classifyProviderError({ provider, name: 'TimeoutError' }).code)
@@ -128,6 +138,16 @@ describe('a limit of the send rate', () => {
     const said = (message: string) => classifyProviderError({ provider: 'smtp', message })
     expect(said('454 Throttling failure: Maximum sending rate exceeded').throttled).toBe(true)
     expect(said('421 4.7.28 rate limited').throttled).toBe(true)
+    expect(said('432 4.3.2 Concurrent connections limit exceeded')).toMatchObject({
+      code: 'SMTP_THROTTLING',
+      throttled: true,
+      openBreaker: false,
+    })
+    expect(said('432 Too many messages').throttled).toBe(true)
+    expect(said('432 4.7.12 A password transition is needed'), 'RFC 4954').toMatchObject({
+      throttled: false,
+      openBreaker: true,
+    })
     expect(said('450 4.7.28 too much mail for this domain'), 'one recipient’s').toMatchObject({
       throttled: false,
       deferred: true,

@@ -9,6 +9,8 @@ test.each([
   'SMTP_MAILBOX_NOT_FOUND',
   'RESEND_HTTP_418',
   'REJECT',
+  'WORKER_LOST',
+  'PROVIDER_PAUSED',
 ])('%s is a code of the gateway', code => expect(vocabularyOf(code)).toBe('own'))
 
 test.each([

@@ -3,6 +3,9 @@ import { type ErrorRow, errorRule, type Refinement, rulesBySaying } from './rule
 /** `error.code` of an answer that was longer than is read. */
 export const ANSWER_TOO_LARGE = 'ERR_ANSWER_TOO_LARGE'
 
+/** `error.code` of a TLS connection that broke before its handshake was complete, whatever OpenSSL or Node calls that. */
+export const TLS_HANDSHAKE = 'ERR_TLS_HANDSHAKE'
+
 /**
  * `error.code` of Node, undici and nodemailer, and `error.name` of aborted calls. Where no connection was
  * made, nothing can have left; whatever broke after the connection stood is ambiguous (decision 33).
@@ -12,19 +15,22 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['ENOTFOUND', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['EAI_AGAIN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['EDNS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
-  ['EHOSTUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
-  ['EHOSTDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
-  ['ENETUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
-  ['ENETDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['EADDRNOTAVAIL', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['EMFILE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['EPROXY', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['UND_ERR_CONNECT_TIMEOUT', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['UND_ERR_CLOSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['UND_ERR_PRX_TLS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
+  // Ours: the state of the connection decides, since the words of a TLS alert are the same before and after the handshake.
+  [TLS_HANDSHAKE, 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
 
   ['ECONNRESET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['ECONNABORTED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  // Of a connection that stood, unless the message says `connect`, see below: routes vanish in the middle of one, too.
+  ['EHOSTUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['EHOSTDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['ENETUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  ['ENETDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EPIPE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['ERR_STREAM_PREMATURE_CLOSE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['ERR_SOCKET_CLOSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
@@ -35,8 +41,8 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['ECONNECTION', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['ESOCKET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EPROTOCOL', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
-  // A TLS error: after the handshake unless its message says otherwise, see below.
-  ['EPROTO', 'NETWORK_TLS_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
+  // A TLS error after the handshake.
+  ['EPROTO', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EMESSAGE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
 
   // Ours: the provider did answer, but nobody knows what.
@@ -65,7 +71,6 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['HOSTNAME_MISMATCH', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
-  ['ERR_SSL_WRONG_VERSION_NUMBER', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['ETLS', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
 
   // nodemailer, when the server gave no reply code to go by.
@@ -78,15 +83,8 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
 
 export const NETWORK_REFINEMENTS: readonly Refinement[] = [
   {
-    // OpenSSL's words for a handshake that failed: nothing has left, and a person has to look at it.
-    said: ['EPROTO'],
-    message:
-      /wrong version number|handshake failure|(?:unsupported|unknown) protocol|alert protocol version|packet length too long|http request/i,
-    rule: errorRule('NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'),
-  },
-  {
     // Node's, the AWS handler's and nodemailer's words for a connection that was never made: nothing has left.
-    said: ['TimeoutError', 'ETIMEDOUT', 'ECONNRESET'],
+    said: ['TimeoutError', 'ETIMEDOUT', 'ECONNRESET', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'],
     message:
       /^connect |establish(?:ing)? a connection|connection timeout|greeting never received|before secure TLS connection/i,
     rule: errorRule('NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'),

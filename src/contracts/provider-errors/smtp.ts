@@ -86,6 +86,12 @@ export const SMTP_REFINEMENTS: readonly Refinement[] = [
     message: /\b4\.7\.28\b|rate limit|too many (?:messages|e-?mails)/i,
     rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
   },
+  {
+    // Exchange Online: `432 4.3.2 STOREDRV.ClientSubmit; sender thread limit exceeded`.
+    said: ['432'],
+    message: /limit|too many/i,
+    rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
+  },
 ]
 
 export const SMTP_REPLY_RULES = rulesBySaying(SMTP_REPLIES)

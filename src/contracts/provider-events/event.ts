@@ -63,11 +63,11 @@ export function bareAddress(text: string): string {
   return bare.trim().toLowerCase()
 }
 
-/** ISO in, ISO out, or null: a moment far from any possible one would be worse than none. */
-export function instantOf(text: unknown, nowMs: number = Date.now()): string | null {
+/** ISO in, ISO out, or null: a moment far from any possible one would be worse than none. receivedMs: by the database's clock. */
+export function instantOf(text: unknown, receivedMs: number): string | null {
   if (typeof text !== 'string' || text.length > 40) return null
   const ms = Date.parse(text)
-  if (Number.isNaN(ms) || ms < Date.UTC(2020, 0, 1) || ms > nowMs + DAY_MS) return null
+  if (Number.isNaN(ms) || ms < Date.UTC(2020, 0, 1) || ms > receivedMs + DAY_MS) return null
   return new Date(ms).toISOString()
 }
 

@@ -17,15 +17,16 @@ const ownReportSchema = z.object({
 })
 export type OwnReport = z.infer<typeof ownReportSchema>
 
-const READERS: Record<ReportingProvider, (payload: string) => ReadReport> = {
+const READERS: Record<ReportingProvider, (payload: string, receivedMs: number) => ReadReport> = {
   ses: readSesEvent,
   resend: readResendEvent,
   smtp: readOwnReport,
   capture: readOwnReport,
 }
 
-export function readReport(provider: ReportingProvider, payload: string): ReadReport {
-  return READERS[provider](payload)
+/** receivedMs: when it came, by the database's clock; a time in it is believed up to a day later. */
+export function readReport(provider: ReportingProvider, payload: string, receivedMs: number): ReadReport {
+  return READERS[provider](payload, receivedMs)
 }
 
 function readOwnReport(payload: string): ReadReport {

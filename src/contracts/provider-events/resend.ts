@@ -79,7 +79,7 @@ const MEANINGS: Record<string, Meaning> = {
   },
 }
 
-export function readResendEvent(payload: string): ReadReport {
+export function readResendEvent(payload: string, receivedMs: number): ReadReport {
   const json = parseJson(payload)
   const named = namedSchema.safeParse(json)
   if (!named.success) return unreadable('It is not a JSON object with a type')
@@ -90,7 +90,7 @@ export function readResendEvent(payload: string): ReadReport {
   const { type, created_at, data } = parsed.data
   const tags = tagsOf(data)
   const sentTo = [data.to ?? []].flat().map(bareAddress)
-  const at = instantOf(created_at)
+  const at = instantOf(created_at, receivedMs)
   const about = meaning.kind === 'SENT' || meaning.kind === 'REJECTED' || meaning.kind === 'DELAYED' ? [null] : sentTo
   const items = about.map(
     (recipient): ReportItem => ({

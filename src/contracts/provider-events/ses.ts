@@ -72,22 +72,29 @@ type SesEvent = z.infer<typeof eventSchema>
 type Mail = SesEvent['mail']
 
 /** What each kind of event says, and about whom. Kinds that are not here (opens, clicks, subscriptions) are none of ours. */
-const READERS: Record<string, (event: SesEvent) => ReportItem[] | null | undefined> = {
-  Send: ({ mail }) => [
-    { kind: 'SENT', recipient: null, at: instantOf(mail.timestamp), feedbackId: null, metadata: {} },
+const READERS: Record<string, (event: SesEvent, receivedMs: number) => ReportItem[] | null | undefined> = {
+  Send: ({ mail }, receivedMs) => [
+    { kind: 'SENT', recipient: null, at: instantOf(mail.timestamp, receivedMs), feedbackId: null, metadata: {} },
   ],
-  Delivery: ({ mail, delivery }) => delivery && deliveries(mail, delivery),
-  Bounce: ({ bounce }) => bounce && bounces(bounce),
-  Complaint: ({ complaint }) => complaint && complaints(complaint),
-  Reject: ({ mail, reject }) => [rejection(mail, 'REJECT', reject?.reason ?? 'Rejected by Amazon SES')],
-  'Rendering Failure': ({ mail, failure }) => [
-    rejection(mail, 'RENDERING_FAILURE', failure?.errorMessage ?? 'Amazon SES could not render the template'),
+  Delivery: ({ mail, delivery }, receivedMs) => delivery && deliveries(mail, delivery, receivedMs),
+  Bounce: ({ bounce }, receivedMs) => bounce && bounces(bounce, receivedMs),
+  Complaint: ({ complaint }, receivedMs) => complaint && complaints(complaint, receivedMs),
+  Reject: ({ mail, reject }, receivedMs) => [
+    rejection(mail, 'REJECT', reject?.reason ?? 'Rejected by Amazon SES', receivedMs),
   ],
-  DeliveryDelay: ({ mail, deliveryDelay }) => [
+  'Rendering Failure': ({ mail, failure }, receivedMs) => [
+    rejection(
+      mail,
+      'RENDERING_FAILURE',
+      failure?.errorMessage ?? 'Amazon SES could not render the template',
+      receivedMs,
+    ),
+  ],
+  DeliveryDelay: ({ mail, deliveryDelay }, receivedMs) => [
     {
       kind: 'DELAYED',
       recipient: null,
-      at: instantOf(deliveryDelay?.timestamp ?? mail.timestamp),
+      at: instantOf(deliveryDelay?.timestamp ?? mail.timestamp, receivedMs),
       feedbackId: null,
       metadata: saidBy({ delayType: deliveryDelay?.delayType }),
     },
@@ -96,7 +103,7 @@ const READERS: Record<string, (event: SesEvent) => ReportItem[] | null | undefin
 
 const SETUP_SENTENCE = /^Successfully validated SNS topic/
 
-export function readSesEvent(payload: string): ReadReport {
+export function readSesEvent(payload: string, receivedMs: number): ReadReport {
   // What SES publishes when an event destination is made; the only message of its that is no JSON.
   if (SETUP_SENTENCE.test(payload)) return ignored('TopicValidated')
   const json = parseJson(payload)
@@ -108,7 +115,7 @@ export function readSesEvent(payload: string): ReadReport {
   if (!read) return ignored(type)
   const parsed = eventSchema.safeParse(json)
   if (!parsed.success) return unreadable(`${typeName(type)}: ${wrongPlace(parsed.error)}`)
-  const items = read(parsed.data)
+  const items = read(parsed.data, receivedMs)
   if (!items) return unreadable(`${typeName(type)} without its details`)
   const { mail } = parsed.data
   const ours = tagsOf(mail)
@@ -133,9 +140,9 @@ function tagsOf({ tags, headers }: Mail): Record<string, string | undefined> {
   return Object.fromEntries(header.split(',').map(pair => pair.trim().split('=', 2)))
 }
 
-function deliveries(mail: Mail, delivery: NonNullable<SesEvent['delivery']>): ReportItem[] {
+function deliveries(mail: Mail, delivery: NonNullable<SesEvent['delivery']>, receivedMs: number): ReportItem[] {
   const { recipients, timestamp, smtpResponse, processingTimeMillis, reportingMTA } = delivery
-  const at = instantOf(timestamp)
+  const at = instantOf(timestamp, receivedMs)
   return (recipients ?? mail.destination ?? []).map(recipient => ({
     kind: 'DELIVERED',
     recipient: bareAddress(recipient),
@@ -145,9 +152,9 @@ function deliveries(mail: Mail, delivery: NonNullable<SesEvent['delivery']>): Re
   }))
 }
 
-function bounces(bounce: NonNullable<SesEvent['bounce']>): ReportItem[] {
+function bounces(bounce: NonNullable<SesEvent['bounce']>, receivedMs: number): ReportItem[] {
   const { bounceType, bounceSubType, bouncedRecipients, timestamp, feedbackId, reportingMTA } = bounce
-  const at = instantOf(timestamp)
+  const at = instantOf(timestamp, receivedMs)
   return bouncedRecipients.map(({ emailAddress, action, status, diagnosticCode }) => ({
     kind: 'BOUNCED',
     recipient: bareAddress(emailAddress),
@@ -161,9 +168,9 @@ function bounces(bounce: NonNullable<SesEvent['bounce']>): ReportItem[] {
   }))
 }
 
-function complaints(complaint: NonNullable<SesEvent['complaint']>): ReportItem[] {
+function complaints(complaint: NonNullable<SesEvent['complaint']>, receivedMs: number): ReportItem[] {
   const { complainedRecipients, timestamp, feedbackId, userAgent, arrivalDate, complaintSubType } = complaint
-  const at = instantOf(timestamp)
+  const at = instantOf(timestamp, receivedMs)
   return complainedRecipients.map(({ emailAddress }) => ({
     kind: 'COMPLAINED',
     recipient: bareAddress(emailAddress),
@@ -171,14 +178,14 @@ function complaints(complaint: NonNullable<SesEvent['complaint']>): ReportItem[]
     feedbackId: feedbackId ?? null,
     metadata: saidBy({
       feedbackType: complaint.complaintFeedbackType,
-      arrivalDate: instantOf(arrivalDate),
+      arrivalDate: instantOf(arrivalDate, receivedMs),
       ...{ userAgent, feedbackId, complaintSubType },
     }),
   }))
 }
 
-function rejection(mail: Mail, code: string, reason: string): ReportItem {
-  const at = instantOf(mail.timestamp)
+function rejection(mail: Mail, code: string, reason: string, receivedMs: number): ReportItem {
+  const at = instantOf(mail.timestamp, receivedMs)
   const metadata = saidBy({ reason, errorCode: code })
   return { kind: 'REJECTED', recipient: null, at, feedbackId: null, metadata }
 }

@@ -1,0 +1,46 @@
+/** The settings that say where mail goes, of this process or as another one has recorded them. */
+export type DestinationSettings = {
+  EMAIL_PROVIDER: readonly string[]
+  SMTP_URL?: string | undefined
+  RESEND_BASE_URL?: string | undefined
+  AWS_REGION?: string | undefined
+  AWS_ENDPOINT_URL_SESV2?: string | undefined
+}
+
+/** Each provider with where it leads, without credentials: `smtp@relay.example:587`, `ses@us-east-1`, `capture`. */
+export function destinationsOf(settings: DestinationSettings): string[] {
+  return settings.EMAIL_PROVIDER.map(entry => {
+    const place = indexInBatch(entry, settings)
+    return place ? `${entry}@${place}` : entry
+  })
+}
+
+/** `smtp` of `smtp@relay.example:587`. */
+export const providerNames = (destinations: readonly string[]): string[] => destinations.map(one => one.split('@')[0]!)
+
+/** The setting that makes two processes send to different places. */
+export function differingSetting(own: readonly string[], other: readonly string[]): string {
+  const index = own.findIndex((one, i) => one !== other[i])
+  if (index < 0 || providerNames(own).join() !== providerNames(other).join()) return 'EMAIL_PROVIDER'
+  if (own[index]!.startsWith('smtp')) return 'SMTP_URL'
+  if (own[index]!.startsWith('resend')) return 'RESEND_BASE_URL'
+  const regionOf = (destination: string) => destination.split('/')[0]
+  return regionOf(own[index]!) === regionOf(other[index]!) ? 'AWS_ENDPOINT_URL_SESV2' : 'AWS_REGION'
+}
+
+function indexInBatch(entry: string, settings: DestinationSettings): string {
+  if (entry === 'capture') return ''
+  if (entry === 'smtp') return settings.SMTP_URL ? relayOf(settings.SMTP_URL) : ''
+  if (entry === 'resend') return hostOf(settings.RESEND_BASE_URL)
+  // ses:eu-west-1 names its region itself.
+  const region = entry.includes(':') ? '' : (settings.AWS_REGION ?? '')
+  const endpoint = hostOf(settings.AWS_ENDPOINT_URL_SESV2)
+  return endpoint ? `${region}/${endpoint}` : region
+}
+
+function relayOf(url: string): string {
+  const { protocol, hostname, port } = new URL(url)
+  return `${hostname.toLowerCase()}:${port || (protocol === 'smtps:' ? 465 : 587)}`
+}
+
+const hostOf = (url: string | undefined) => (url ? new URL(url).host : '')

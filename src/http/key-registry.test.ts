@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { Queryable } from '../db/pool.ts'
+import { KeyRegistry } from './key-registry.ts'
+
+test('what keys were used is written by one statement at a time, however slow the database is', async () => {
+  let running = 0
+  let most = 0
+  let release = () => {}
+  const held = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const query = async () => {
+    most = Math.max(most, ++running)
+    await held
+    running--
+    return { rows: [] }
+  }
+  const keys = new KeyRegistry({ query } as unknown as Queryable, 5)
+  for (let n = 0; n < 10; n++) {
+    keys.used(`key-${n}`)
+    await sleep(10)
+  }
+  expect(most).toBe(1)
+  release()
+  await keys.close()
+})
