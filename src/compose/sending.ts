@@ -80,27 +80,30 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
 
   const every = (ms: number, task: () => Promise<unknown>) =>
     periodically(ms, task, error => log.warn({ err: error }, 'A periodic task of the worker failed; trying again'))
-  let periodic: (() => Promise<void>)[] = []
-  let stopReporting = async () => {}
+  let moving: (() => Promise<void>)[] = []
+  let reporting: (() => Promise<void>)[] = []
   return {
     prepare: () => sayAlive(db.pool, worker),
     start() {
-      stopReporting = every(ALIVE_EVERY_MS, () => sayAlive(db.pool, worker))
-      periodic = [every(IDLE_MS, () => readyAllDue(db, emailsReady)), every(IDLE_MS, () => vacuum.clean())]
+      reporting = [every(ALIVE_EVERY_MS, () => sayAlive(db.pool, worker))]
+      moving = [every(IDLE_MS, () => readyAllDue(db, emailsReady)), every(IDLE_MS, () => vacuum.clean())]
       lane.start()
     },
     async stop() {
-      const stopped = Promise.all(periodic.map(stop => stop()))
+      const stopped = stopAll(moving)
       // E-mails that wait for their turn to start return to ready; those that have started are finished.
       started.close()
       await lane.stop()
       await stopped
-      await stopReporting()
+      // A report under way would put the row of this worker back.
+      await stopAll(reporting)
       await sayGone(db.pool, worker.workerId).catch(() => {})
       await close()
     },
   }
 }
+
+const stopAll = (periodic: (() => Promise<void>)[]) => Promise.all(periodic.map(stop => stop()))
 
 function directLane(
   { config, db, providers, emailsReady, log }: LaneParts,

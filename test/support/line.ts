@@ -27,7 +27,7 @@ const silent = pino({ level: 'silent' })
 
 export type DraftChange = Partial<Draft> & { to?: string; cc?: string[] }
 
-/** An e-mail as the door hands it over. */
+/** An e-mail as the accept step drafts it. */
 export function draft(companyId: string, { to = 'maria@example.com', cc = [], ...change }: DraftChange = {}): Draft {
   const address = (kind: 'to' | 'cc', text: string) => {
     const hash = hashEmail(text)
@@ -165,8 +165,8 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
 
 /** Starts what of a claim still waits and is due, as a worker does, and answers which it may really send. */
 export async function start(db: Queryable, lease: Lease): Promise<string[]> {
-  const hands = await receive(db, lease)
-  const starts = hands.flatMap(({ outboxId, leaseId, content }) =>
+  const received = await receive(db, lease)
+  const starts = received.flatMap(({ outboxId, leaseId, content }) =>
     content ? startOf(leaseId, outboxId, { before: content.attempts, attempt: content.attempts + 1 }) : [],
   )
   if (starts.length === 0) return []
