@@ -41,7 +41,7 @@ export type DirectLaneOptions<Content> = {
 /**
  * Claimed ahead of free slots, so that slots never wait for Postgres: what is sent in this time, refilled when a third of it is
  * free. Whoever comes next waits behind it: with 20 ms a quiet company waited 22 ms longer than alone, for no more e-mails a
- * second; with 12 ms a tenth fewer were sent (`npm run bench`, fairness and drain).
+ * second; with 12 ms a tenth fewer were sent.
  */
 const AHEAD_MS = 14
 const MAX_AHEAD_TIMES = 4

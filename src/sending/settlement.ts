@@ -215,7 +215,7 @@ function unasked({ before }: AttemptFacts): Draft {
   return { status: 'UNKNOWN', attempts: before, unknown, events: [] }
 }
 
-/** Rejected, without a dead letter: replaying it would send to somebody who must not be written to. */
+/** Rejected, without a dead letter. */
 function suppressed(hashes: string[], { attempt }: AttemptFacts): Draft {
   const failure = {
     code: 'RECIPIENT_SUPPRESSED',
