@@ -6,17 +6,18 @@ const SRC = import.meta.dirname
 
 /** Imports go one way. A folder may import from itself and from the folders listed. */
 const BASE = ['contracts', 'runtime', 'telemetry', 'db', 'providers']
-const STEPS = [...BASE, 'sending', 'feedback', 'webhooks', 'pipeline']
+const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'pipeline']
 const MAY_IMPORT: Record<string, string[]> = {
   contracts: [],
   runtime: [],
   telemetry: ['contracts', 'runtime'],
   db: ['contracts', 'runtime', 'telemetry'],
   providers: ['contracts', 'runtime', 'telemetry', 'db'],
+  accepting: BASE,
   sending: BASE,
   feedback: BASE,
   webhooks: BASE,
-  pipeline: [...BASE, 'sending', 'feedback', 'webhooks'],
+  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks'],
   http: STEPS,
   'secrets.ts': [],
   'config.ts': ['secrets.ts', 'contracts'],
@@ -49,6 +50,13 @@ test('imports go one way only', () => {
     }
   }
   expect(wrong).toEqual([])
+})
+
+test('src/pipeline holds the steps and nothing else, each short enough to read in one sitting', () => {
+  const steps = ['accept', 'attempt', 'claim', 'feedback', 'housekeeping', 'notify', 'settle']
+  const files = sourceFiles().filter(file => folder(file) === 'pipeline')
+  expect(files.sort()).toEqual(steps.map(step => `pipeline/${step}.ts`))
+  for (const file of files) expect(readFileSync(join(SRC, file), 'utf8').split('\n').length, file).toBeLessThan(200)
 })
 
 test('contracts are pure: no node I/O modules, no environment', () => {

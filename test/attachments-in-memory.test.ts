@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeAttachmentMemory } from '../src/compose/sending.ts'
+import { makeAttachmentMemory } from '../src/compose/attempts.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { accept, claim, draft, receive, worker } from './support/line.ts'
@@ -45,7 +45,7 @@ test('large attachments are in memory a few at a time, whatever the concurrency,
     order.push(outboxId)
     return taken()
   })
-  const attempt = worker(db, { route: () => provider, attachmentMemory: makeAttachmentMemory() })
+  const attempt = worker(db, { route: () => provider, memory: makeAttachmentMemory() })
   await Promise.all((await receive(db, await claim(db, 100))).map(attempt))
   expect(inMemory.most).toBeLessThan(64 * MEGABYTE * 1.4 + MEGABYTE)
   expect(order.slice(-6).every(id => large.includes(id))).toBe(true)

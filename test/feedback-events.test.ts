@@ -263,7 +263,7 @@ describe('trouble', () => {
     const to = `bounce+${randomUUID()}@simulator.test`
     const [outboxId] = await accept(db.hot, [draft(companyId, { to })])
     const hands = await receive(db.hot, await claim(db.hot, 1))
-    const dying = worker(db.hot, { settlements: { add: () => Promise.reject(new Error('killed')) } })
+    const dying = worker(db.hot, { write: () => Promise.reject(new Error('killed')) })
     await expect(dying(hands[0]!)).rejects.toThrow('killed')
     await workOffReports(db.hot)
     expect((await story(outboxId!)).email.status, 'its worker might still settle it').toBe('PROCESSING')

@@ -8,6 +8,7 @@ import { uuidv7 } from '../src/contracts/uuid.ts'
 import { pauseCompany } from '../src/db/companies/companies.ts'
 import { listCounters } from '../src/db/counters.ts'
 import { notifyProcesses } from '../src/db/notifications.ts'
+import { WakeableSleep } from '../src/runtime/wakeable-sleep.ts'
 import { BullmqLane, type BullmqLaneOptions, type PoisonJob } from '../src/sending/bullmq-lane.ts'
 import { Feeder } from '../src/sending/feeder.ts'
 import { FeederElection } from '../src/sending/feeder-election.ts'
@@ -310,6 +311,7 @@ async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
     },
     companiesOf: async () => new Map(),
     mayClaim: () => 0,
+    ready: new WakeableSleep(),
     idleMs: 50,
     log,
   })

@@ -5,7 +5,8 @@ import { settleAttempts } from '../src/db/outbox/settle.ts'
 import { startAttempts } from '../src/db/outbox/start.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { Semaphore } from '../src/runtime/semaphore.ts'
-import { type AttemptFacts, type Outcome, toSettlement } from '../src/sending/outcome.ts'
+import type { SettledOutcome } from '../src/sending/outcome.ts'
+import { type AttemptFacts, toSettlement } from '../src/sending/settlement.ts'
 import { cleanLine } from './support/clean-line.ts'
 import {
   accept,
@@ -38,7 +39,7 @@ async function takeBack(): Promise<void> {
 const failure = { code: 'X', category: 'Y', message: 'late' }
 
 /** The end of the first e-mail of a lease; `waiting`: it ends without a call. */
-function endOf({ leaseId, claimed }: Lease, outcome: Outcome, waiting = false) {
+function endOf({ leaseId, claimed }: Lease, outcome: SettledOutcome, waiting = false) {
   const facts: AttemptFacts = {
     outboxId: claimed[0]!.outboxId,
     guard: waiting ? { leaseId, waiting } : { leaseId },
@@ -55,7 +56,7 @@ function endOf({ leaseId, claimed }: Lease, outcome: Outcome, waiting = false) {
 
 type Late = [name: string, write: (lease: Lease) => Promise<boolean[]>]
 const settles =
-  (outcome: Outcome, waiting = false) =>
+  (outcome: SettledOutcome, waiting = false) =>
   (lease: Lease) =>
     settleAttempts(db, [endOf(lease, outcome, waiting)])
 
@@ -185,18 +186,17 @@ describe('renewing', () => {
 })
 
 test.each(['hold', 'resend'] as const)(
-  'with %s, a start that the database does not take leaves its hand free for others',
+  'with %s, a start that the database does not take leaves its slot free for others',
   async onUnknown => {
     await accept(db, [draft(companyId, { onUnknown }), draft(companyId, { onUnknown })])
-    const [semaphore, hands] = [new Semaphore(1), new Semaphore(1)]
+    const slots = { started: new Semaphore(1), calls: new Semaphore(1) }
     const broken = worker(db, {
-      semaphore,
-      hands,
-      starts: { add: () => Promise.reject(new Error('the database is away')) },
+      slots,
+      commitStart: () => Promise.reject(new Error('the database is away')),
     })
     const received = await receive(db, await claim(db, 2))
     for (const hand of received) await expect(broken(hand)).rejects.toThrow('away')
-    for (const hand of received) await worker(db, { semaphore, hands })(hand)
+    for (const hand of received) await worker(db, { slots })(hand)
     for (const { outboxId } of received) expect((await storyOf(db, outboxId)).email.status).toBe('SENT')
   },
 )

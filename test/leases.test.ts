@@ -9,8 +9,9 @@ import type { EmailToSend } from '../src/db/outbox/load.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/outbox/schedule.ts'
 import type { Queryable } from '../src/db/pool.ts'
 import { startGateway } from '../src/main.ts'
-import type { EmailUnderLease } from '../src/pipeline/attempt.ts'
+import type { ClaimedEmail } from '../src/pipeline/attempt.ts'
 import { claimFairly } from '../src/pipeline/claim.ts'
+import { WakeableSleep } from '../src/runtime/wakeable-sleep.ts'
 import { DirectLane } from '../src/sending/direct-lane.ts'
 import { HeldLeases } from '../src/sending/held-leases.ts'
 import { resolveUnknownSends } from '../src/sending/resolve-unknown.ts'
@@ -119,7 +120,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
   async function sentButNotSettled(): Promise<string> {
     const outboxId = await acceptOne()
     const [received] = await receive(db, await claim(db, 1))
-    await expect(worker(db, { settlements: { add: died } })(received!)).rejects.toThrow('killed')
+    await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
     expect(await takeBack()).toEqual({ ...NOTHING, unknown: 1 })
     return outboxId
   }
@@ -215,7 +216,7 @@ describe('an e-mail that ends its worker every time', () => {
     const outboxId = await acceptOne()
     await db.query('update email_outbox set attempts = 4')
     const [received] = await receive(db, await claim(db, 1))
-    await expect(worker(db, { settlements: { add: died } })(received!)).rejects.toThrow('killed')
+    await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
     await takeBack()
     await askAgain()
     const { email, inbox } = await storyOf(db, outboxId)
@@ -229,8 +230,8 @@ describe('an attempt that breaks off while its worker lives on', () => {
     const [bad, good] = await accept(db, [draft(companyId), draft(companyId)])
     let broken = 0
     const healthy = worker(db)
-    const failing = worker(db, { settlements: { add: died } })
-    const work = (hand: EmailUnderLease) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
+    const failing = worker(db, { write: died })
+    const work = (hand: ClaimedEmail) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
     const leases = new HeldLeases({ renew: died, end: async () => {}, renewEveryMs: 60_000, log: silent })
     const lane = new DirectLane<EmailToSend>({
       claim: limits =>
@@ -238,12 +239,13 @@ describe('an attempt that breaks off while its worker lives on', () => {
           perTurn: 3,
           holder: 'test',
           leaseSeconds: 60,
-          counted: () => {},
+          onClaimed: () => {},
         }),
       work,
       leases,
       concurrency: 2,
       mayClaim: () => 100,
+      ready: new WakeableSleep(),
       idleMs: 20,
       log: silent,
     })

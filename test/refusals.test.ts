@@ -588,6 +588,7 @@ describe('a sender, where mail leaves the machine,', () => {
     const destination = new Writable({ write: (chunk, _encoding, done) => done(void lines.push(String(chunk))) })
     html = new HtmlChecker('a key')
     keys = new KeyRegistry(gateway.db.pool)
+    const accept = makeAccept(config, gateway.db, html, () => {})
     app = await buildApp({
       db: gateway.db,
       folder: null,
@@ -596,7 +597,7 @@ describe('a sender, where mail leaves the machine,', () => {
       providers: config.EMAIL_PROVIDER,
       suppression: DEFAULT_SUPPRESSION_POLICY,
       events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: null, resendSecrets: [] },
-      accept: { ...makeAccept(config, gateway.db, html, () => {}), captureOnly: false },
+      accept: { ...accept, sender: { ...accept.sender, captureOnly: false } },
       webhooks: { keys: keyRing(config.encryptionKeys), allowPrivate: false, onEnqueued: () => {} },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),

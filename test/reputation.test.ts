@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashPassword } from '../src/contracts/password.ts'
 import { putAdministrator } from '../src/db/companies/administrators.ts'
 import { addToReputation } from '../src/db/companies/reputation.ts'
-import { judgeCompanies } from '../src/feedback/reputation.ts'
+import { warnOrPauseCompanies } from '../src/feedback/reputation.ts'
 import { type Answer, startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import { mail, rows, sendOk } from './support/mail.ts'
 
@@ -23,7 +23,7 @@ const admin = (method: string, path: string, body?: unknown): Promise<Answer> =>
   gateway.call(null, method, `/admin/companies${path}`, body, LOGIN)
 const standing = async ({ companyId }: TestCompany) =>
   (await admin('GET', '')).body.data.find((one: { companyId: string }) => one.companyId === companyId)
-const judge = () => judgeCompanies(gateway.db.pool, log)
+const judge = () => warnOrPauseCompanies(gateway.db.pool, log)
 const count = ({ companyId }: TestCompany, counts: object) =>
   addToReputation(gateway.db.pool, [{ companyId, ...counts }])
 const audit = async ({ companyId }: TestCompany) =>

@@ -9,9 +9,10 @@ import { readyDueEmails } from '../src/db/outbox/schedule.ts'
 import { type Settlement, settleAttempts } from '../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../src/db/outbox/start.ts'
 import type { Database, Queryable } from '../src/db/pool.ts'
-import { type Outcome, toSettlement } from '../src/sending/outcome.ts'
+import type { SettledOutcome } from '../src/sending/outcome.ts'
 import { replayNamed } from '../src/sending/replay-dead-letters.ts'
 import { resolveUnknownSends } from '../src/sending/resolve-unknown.ts'
+import { toSettlement } from '../src/sending/settlement.ts'
 import { cleanLine } from './support/clean-line.ts'
 import { workOffReports } from './support/feedback.ts'
 import { accept, claim, draft, expireLeases, makeDue, startOf } from './support/line.ts'
@@ -40,7 +41,7 @@ async function begin(change: Partial<AttemptStart> = {}): Promise<AttemptStart> 
 
 const SENT = { kind: 'sent', messageId: 'm-1' } as const
 
-function endOf(outcome: Outcome, { leaseId, ...start }: AttemptStart, more = {}): Settlement {
+function endOf(outcome: SettledOutcome, { leaseId, ...start }: AttemptStart, more = {}): Settlement {
   return toSettlement(outcome, {
     ...start,
     guard: { leaseId },
@@ -52,7 +53,7 @@ function endOf(outcome: Outcome, { leaseId, ...start }: AttemptStart, more = {})
 }
 
 const answered =
-  (outcome: Outcome, more = {}) =>
+  (outcome: SettledOutcome, more = {}) =>
   async (start: AttemptStart) =>
     expect(await settleAttempts(db.hot, [endOf(outcome, start, more)])).toEqual([true])
 
@@ -233,7 +234,7 @@ test('an old and a new e-mail start and end together, and their events are found
   const begin = async (client: Queryable) => expect(await startAttempts(client, starts)).toEqual([true, true])
   expect(await read(begin)).toBeLessThan(10)
   await begin(db.hot)
-  for (const outcome of [{ kind: 'retry', failure: FAILURE, delayMs: 60_000 }, SENT] satisfies Outcome[]) {
+  for (const outcome of [{ kind: 'retry', failure: FAILURE, delayMs: 60_000 }, SENT] satisfies SettledOutcome[]) {
     const settlements = starts.map(start => endOf(outcome, start))
     const end = async (client: Queryable) => expect(await settleAttempts(client, settlements)).toEqual([true, true])
     expect(await read(end)).toBeLessThan(20)

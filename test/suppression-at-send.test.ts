@@ -174,7 +174,7 @@ test('who was suppressed while the e-mail waited for its turn at the provider ge
   const outboxId = await accepted()
   let ms = 0
   const waiting = {
-    pace: async () => {
+    waitForRate: async () => {
       ms += 60_000
       await suppress('maria@example.com')
       return true

@@ -43,7 +43,7 @@ async function sendThrough(connection: Queryable, change: DraftChange = {}) {
   const [outboxId] = await accept(db, [draft(companyId, { onUnknown: 'hold', ...change })])
   const [hand] = await receive(db, await claim(db, 1))
   const add = worker(db, {
-    starts: { add: async start => (await commitStarts(connection, [start], 10_000))[0] as boolean },
+    commitStart: async start => (await commitStarts(connection, [start], 10_000))[0] as boolean,
   })
   await add(hand!)
   return outboxId!

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { WakeableSleep } from '../src/runtime/wakeable-sleep.ts'
 import { WebhookDispatcher } from '../src/webhooks/dispatcher.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './support/gateway.ts'
 import { rows } from './support/mail.ts'
@@ -163,6 +164,7 @@ test('any number of endpoints that are to be left alone is looked at now and the
   const dispatcher = new WebhookDispatcher({
     db: { query: query as pg.Pool['query'] },
     log: pino({ level: 'silent' }),
+    ready: new WakeableSleep(),
     holdSeconds: 15,
     vacuum: { count: () => {}, clean: async () => {} },
     notify: () => Promise.reject(new Error('nothing is to be delivered')),

@@ -36,7 +36,7 @@ async function measure(count: number, end: () => Promise<unknown>): Promise<numb
   const backendsMs = await backendCpuMs(db)
   const startedMs = performance.now()
   await db.pool.query('update companies set paused_at = null, pause_reason = null')
-  line.nudge()
+  line.wake()
   await called
   await end()
   const ms = performance.now() - startedMs

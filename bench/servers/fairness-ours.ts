@@ -24,7 +24,7 @@ const [loud, quiet] = await makeCompanies(db, 2)
 async function sendOne(): Promise<void> {
   const [outboxId] = await accept(db, [quiet!], 1)
   acceptedMs.set(outboxId!, performance.now())
-  line.nudge()
+  line.wake()
 }
 
 async function sendWhile(goOn: () => boolean): Promise<number[]> {
@@ -49,7 +49,7 @@ others = 0
 await pauseCompany(db.pool, loud!, 'bench')
 await accept(db, [loud!], JOBS)
 await resumeCompany(db.pool, loud!)
-line.nudge()
+line.wake()
 const startedMs = performance.now()
 let drainedMs = 0
 const beside = await sendWhile(() => {

@@ -3,6 +3,7 @@ import { composeWebhooks } from '../../src/compose/webhooks.ts'
 import { loadConfig } from '../../src/config.ts'
 import { ensurePartitions } from '../../src/db/outbox/partitions.ts'
 import { openDatabase } from '../../src/db/pool.ts'
+import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { cpuMicros } from '../support/claim-cost.ts'
 import { enqueue, makeEndpoints } from '../support/webhook-load.ts'
@@ -17,7 +18,8 @@ const { RECEIVER_URL, BAD_RECEIVER_URL, DELIVERIES, HEALTHY, FAILING, HANGING, R
 >
 const config = loadConfig()
 const db = openDatabase(config.DATABASE_URL!, () => {})
-const dispatcher = composeWebhooks(config, db, makeLog({ level: config.LOG_LEVEL, pretty: false }))
+const ready = new WakeableSleep()
+const dispatcher = composeWebhooks(config, db, ready, makeLog({ level: config.LOG_LEVEL, pretty: false }))
 await ensurePartitions(db.pool)
 await makeEndpoints(
   db,
@@ -49,7 +51,7 @@ const theirs = (healthy: number) => Math.round((healthy * bad) / Number(HEALTHY)
 dispatcher.start()
 await enqueue(db, 20 * Number(HEALTHY), ['ok'])
 await enqueue(db, theirs(20 * Number(HEALTHY)), ['fail', 'hang'])
-dispatcher.wake()
+ready.wake()
 while (await isWaiting()) await sleep(50)
 await db.pool.query(
   `delete from webhook_deliveries d using webhook_endpoints w where d.endpoint_id = w.endpoint_id and w.url like '%/ok/%'`,
@@ -66,7 +68,7 @@ if (RATE === '0') {
   await enqueue(db, Number(DELIVERIES), ['ok'])
   const { rows } = await db.pool.query('select clock_timestamp()::text as now')
   committed = `greatest(d.created_at, '${rows[0].now}')`
-  dispatcher.wake()
+  ready.wake()
 } else {
   const EVERY_MS = 100
   const some = (Number(RATE) * EVERY_MS) / 1000
@@ -74,7 +76,7 @@ if (RATE === '0') {
   for (let next = startedMs; left > 0; next += EVERY_MS) {
     await sleep(Math.max(0, next - performance.now()))
     await enqueue(db, Math.min(left, some), ['ok'])
-    dispatcher.nudge()
+    dispatcher.wakeIfActive()
     left -= some
   }
 }

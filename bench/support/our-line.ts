@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Providers } from '../../src/compose/providers.ts'
-import { type Line, makeLine } from '../../src/compose/sending.ts'
+import { composeSending, type Sending } from '../../src/compose/sending.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
+import { addressKey } from '../../src/contracts/address-key.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { htmlProof } from '../../src/contracts/html/proof.ts'
 import { maxAttempts } from '../../src/contracts/retry.ts'
@@ -9,8 +10,8 @@ import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { acceptUnits, type Draft } from '../../src/db/outbox/accept.ts'
 import type { EmailToSend } from '../../src/db/outbox/load.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
-import { addressKey } from '../../src/pipeline/accept.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'
+import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { BODY } from '../accept.ts'
@@ -19,23 +20,26 @@ export const JOBS = Number(process.env.JOBS ?? 20_000)
 export const WARM_UP_JOBS = Number(process.env.WARM_UP_JOBS ?? 3_000)
 
 /** The line of DATABASE_URL and REDIS_URL in this process, with a provider of the benchmark's own. */
-export type OurLine = { config: Config; db: Database; line: Line; stop(): Promise<void> }
+export type OurLine = { config: Config; db: Database; line: Sending & { wake(): void }; stop(): Promise<void> }
 
 export async function openLine(send: (message: OutgoingMessage) => Promise<SendResult>): Promise<OurLine> {
   const config = loadConfig()
   const db = openDatabase(config.DATABASE_URL!, () => {})
   const html = new HtmlChecker(config.hashPepper)
   const log = makeLog({ level: config.LOG_LEVEL, pretty: false })
-  const line = await makeLine({
+  const emailsReady = new WakeableSleep()
+  const sending = await composeSending({
     config,
     db,
     providers: providersOf(send),
     html,
     log,
-    reported: () => {},
-    sent: () => {},
-    onSettled: () => {},
+    emailsReady,
+    eventsReceived: { wake: () => {} },
+    wakeWebhooks: () => {},
+    countSent: () => {},
   })
+  const line = { ...sending, wake: () => emailsReady.wake() }
   return {
     config,
     db,
@@ -55,12 +59,12 @@ export function providersOf(
 ): Providers {
   const provider: Provider = { name: 'null', recognisesAttempts: false, send, close: async () => {} }
   return {
-    route: email => {
+    route: async email => {
       seen(email)
       return provider
     },
     report: () => {},
-    pace: () => null,
+    waitForRate: async () => true,
     mayClaim: () => Number.POSITIVE_INFINITY,
     recognising: [],
     start: async () => {},

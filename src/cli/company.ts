@@ -10,7 +10,7 @@ import {
 } from '../db/companies/companies.ts'
 import { registerCompany } from '../db/companies/registration.ts'
 import type { Database } from '../db/pool.ts'
-import { BY_REPUTATION, pauseByHand, resumeByHand } from '../feedback/reputation.ts'
+import { BY_REPUTATION, pauseManually, resumeManually } from '../feedback/reputation.ts'
 import {
   type Answer,
   actionOf,
@@ -82,7 +82,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action>
   pause: writing(async ({ db }, given, values) => {
     const { companyId } = await known(db, given)
     const reason = text(values, 'reason') ?? 'paused from the command line'
-    await pauseByHand(db.pool, { companyId, reason, performedBy: BY_COMMAND_LINE })
+    await pauseManually(db.pool, { companyId, reason, performedBy: BY_COMMAND_LINE })
     return shown(db, companyId)
   }),
   resume: writing(async ({ db }, given, values) => {
@@ -90,7 +90,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action>
     const reason = text(values, 'reason')
     if (pausedBy === BY_REPUTATION && !reason?.trim())
       throw new UsageError(`${name} was paused for its reputation (${pauseReason}): say with --reason what has changed`)
-    await resumeByHand(db.pool, {
+    await resumeManually(db.pool, {
       companyId,
       reason: reason ?? 'resumed from the command line',
       performedBy: BY_COMMAND_LINE,

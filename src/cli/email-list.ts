@@ -1,3 +1,4 @@
+import { addressKey } from '../contracts/address-key.ts'
 import { parseBareAddress } from '../contracts/addresses.ts'
 import type { EmailSummary } from '../contracts/email-view.ts'
 import { hashEmail } from '../contracts/hashing.ts'
@@ -42,7 +43,7 @@ export function listAction(values: Input['values']): () => Promise<Answer> {
         test: values.test === true,
       },
       status,
-      recipient: address === null ? null : await searchFor(address),
+      recipient: address === null ? null : searchFor(address),
       tag: text(values, 'tag') ?? null,
       createdAfter: instantOf(since, nowMs),
       createdBefore: instantOf(until, nowMs),
@@ -91,9 +92,7 @@ function addressOf(given: string | undefined): string | null {
   return parsed.value.normalised
 }
 
-async function searchFor(address: string): Promise<EmailFilter['recipient']> {
-  // Loaded where it is used: it brings the parser of HTML.
-  const { addressKey } = await import('../pipeline/accept.ts')
+function searchFor(address: string): EmailFilter['recipient'] {
   return { key: addressKey(hashEmail(address)), address }
 }
 

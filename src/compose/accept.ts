@@ -29,15 +29,15 @@ export function makeAccept(
     weigh: unit => unit.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
   return {
-    units,
+    write: unit => units.add(unit),
     html,
-    keys: keyRing(config.encryptionKeys),
-    pepper: config.hashPepper,
-    defaultFrom: senderAddress(config.EMAIL_FROM),
+    secrets: { keys: keyRing(config.encryptionKeys), pepper: config.hashPepper },
+    sender: {
+      defaultFrom: senderAddress(config.EMAIL_FROM),
+      captureOnly: config.EMAIL_PROVIDER.includes('capture'),
+    },
     defaultRetryPolicy: config.RETRY_POLICY,
-    captureOnly: config.EMAIL_PROVIDER.includes('capture'),
-    now: () => db.clock.now(),
-    newId: () => db.clock.newId(),
+    clock: { now: () => db.clock.now(), newId: () => db.clock.newId() },
     onAccepted,
     onCounted,
   }

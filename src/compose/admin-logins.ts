@@ -19,7 +19,7 @@ export function countLogins(db: Queryable, log: Logger) {
   return {
     refused: (reason: string) => refused.count(reason),
     async close() {
-      stopFlushing()
+      await stopFlushing()
       await refused.flush().catch(notWritten)
     },
   }

@@ -8,7 +8,6 @@ import { countOne } from '../db/counters.ts'
 import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from '../db/outbox/dispatch.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { totalConcurrency } from '../db/workers.ts'
-import { type AttemptDeps, attemptEmail } from '../pipeline/attempt.ts'
 import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from '../pipeline/claim.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { BullmqLane, type LeasedJob, type PoisonJob } from '../sending/bullmq-lane.ts'
@@ -17,7 +16,7 @@ import { FeederElection } from '../sending/feeder-election.ts'
 import type { HeldLeases } from '../sending/held-leases.ts'
 import { checkRedisSettings, SKIP_VERSION_CHECK, sentenceOf } from '../sending/redis-settings.ts'
 import { UnreadableJobs, type UnreadableJobsOptions } from '../sending/unreadable-jobs.ts'
-import { IDLE_MS, type LaneParts } from './sending.ts'
+import { IDLE_MS, type LaneParts, type SendClaimed } from './sending.ts'
 
 const FEEDER_SECONDS = 5
 /** Dispatched e-mails of this age whose job is not in the queue are ready again. */
@@ -40,7 +39,7 @@ export function bullmqLane(
   redisUrl: string,
   claim: ClaimOptions,
   leases: HeldLeases,
-  attempt: AttemptDeps,
+  send: SendClaimed,
 ) {
   const { config, db, log } = parts
   const forWorker = new Redis(redisUrl, { maxRetriesPerRequest: null, socketTimeout: WORKER_SOCKET_TIMEOUT_MS })
@@ -74,7 +73,7 @@ export function bullmqLane(
     leases,
     lease: outboxId => batcher.add(outboxId),
     // The company comes from the e-mail: what the job says could be wrong.
-    work: leased => attemptEmail({ ...leased, companyId: leased.content.companyId }, attempt),
+    work: leased => send({ ...leased, companyId: leased.content.companyId }),
     dropPoison,
     log,
   })
@@ -111,7 +110,11 @@ async function leaseJobs(
   }
 }
 
-function makeFeeder({ config, db, providers, log }: LaneParts, queue: FedQueue, claim: ClaimOptions): Feeder {
+function makeFeeder(
+  { config, db, providers, emailsReady, log }: LaneParts,
+  queue: FedQueue,
+  claim: ClaimOptions,
+): Feeder {
   const holder = randomUUID()
   return new Feeder({
     queue,
@@ -132,6 +135,7 @@ function makeFeeder({ config, db, providers, log }: LaneParts, queue: FedQueue, 
     returnUndelivered: queued => returnUndelivered(db.hot, queued, UNDELIVERED_SECONDS),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),
     mayClaim: providers.mayClaim,
+    ready: emailsReady,
     idleMs: IDLE_MS,
     log,
   })

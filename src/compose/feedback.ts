@@ -3,50 +3,52 @@ import { type Config, suppressionPolicy } from '../config.ts'
 import { addToReputation } from '../db/companies/reputation.ts'
 import type { Database } from '../db/pool.ts'
 import { feedbackLoop } from '../feedback/event-loop.ts'
-import { judgeCompanies } from '../feedback/reputation.ts'
+import { warnOrPauseCompanies } from '../feedback/reputation.ts'
 import { recordFeedback } from '../pipeline/feedback.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
 import { oneAtATime, periodically } from '../runtime/periodic-task.ts'
+import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 
 const FLUSH_COUNTS_MS = 2_000
-/** Also without anything new: a warning's time of grace ends, and its hours pass. */
-const JUDGE_MS = 60_000
+/** Also without new events: the grace period of a warning ends, and old hours no longer count. */
+const CHECK_REPUTATIONS_MS = 60_000
 
 export type Feedback = {
-  nudge(): void
-  sent: (companyId: string, recipients: number) => void
+  /** An e-mail was sent to so many recipients. */
+  countSent: (companyId: string, recipients: number) => void
   start(): void
   stop(): Promise<void>
 }
 
-/** What a worker does about the reports in the inbox, and the companies they speak of. */
-export function makeFeedback(config: Config, db: Database, log: Logger): Feedback {
+/** Provider events, and the reputation of the companies. */
+export function composeFeedback(config: Config, db: Database, received: WakeableSleep, log: Logger): Feedback {
   const counter = new BufferedCounter(counts =>
     addToReputation(
       db.pool,
       counts.map(([companyId, sent]) => ({ companyId, sent })),
     ),
   )
-  // Called by the minute and by the reports, which may be at once.
-  const judge = oneAtATime(async () => {
+  // Called every minute and after provider events, which may coincide.
+  const checkReputations = oneAtATime(async () => {
     await counter.flush()
-    await judgeCompanies(db.pool, log)
+    await warnOrPauseCompanies(db.pool, log)
   })
   const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
-  const loop = feedbackLoop(() => recordFeedback(deps), judge, log)
-  const stops: (() => void)[] = []
-  const every = (ms: number, act: () => Promise<unknown>, what: string) =>
-    void stops.push(periodically(ms, act, error => log.warn({ err: error }, what)))
+  const loop = feedbackLoop({ record: () => recordFeedback(deps), checkReputations, received, log })
+  const every = (ms: number, task: () => Promise<unknown>, message: string) =>
+    periodically(ms, task, error => log.warn({ err: error }, message))
+  let periodic: (() => Promise<void>)[] = []
   return {
-    nudge: () => loop.nudge(),
-    sent: (companyId, recipients) => counter.count(companyId, recipients),
+    countSent: (companyId, recipients) => counter.count(companyId, recipients),
     start() {
       loop.start()
-      every(FLUSH_COUNTS_MS, () => counter.flush(), 'Could not write what was sent; it is tried again')
-      every(JUDGE_MS, judge, 'Could not judge the companies; it is tried again')
+      periodic = [
+        every(FLUSH_COUNTS_MS, () => counter.flush(), 'Could not write the counts of sent e-mails; trying again'),
+        every(CHECK_REPUTATIONS_MS, checkReputations, 'Could not check the reputation of the companies; trying again'),
+      ]
     },
     async stop() {
-      for (const stop of stops) stop()
+      await Promise.all(periodic.map(stop => stop()))
       await loop.stop()
       await counter.flush().catch(() => {})
     },

@@ -16,17 +16,18 @@ import {
   reportProcess,
 } from '../db/processes.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
+import { periodically } from '../runtime/periodic-task.ts'
 import type { makeProviders, Providers } from './providers.ts'
 
 const REPORT_EVERY_MS = 5_000
 /** While it waits for others to stop, and after a report that failed. */
 const ASK_AGAIN_MS = 1_000
-const SAY_AGAIN_MS = 60_000
+const LOG_AGAIN_MS = 60_000
 /** Others count us as gone this long after a report; we stop a little before. */
 const TRUSTED_MS = (LIVING_SECONDS - 1) * 1_000
 
 export type Membership = {
-  /** Whether no process with other providers can have taken our place. */
+  /** false: another process with other providers may have been admitted meanwhile. */
   mayTakeMail: () => boolean
   leave(): Promise<void>
 }
@@ -38,18 +39,18 @@ export type Joining = {
   version: string
   /** Nobody else can run on this database. */
   alone: boolean
-  /** Capture may take the place of providers that really send. */
+  /** Capture may replace providers that really send. */
   allowCapture: boolean
   /** Ends the waiting. */
   stopped: Promise<unknown>
-  /** Another process with other providers took our place while we were silent. */
+  /** Another process with other providers was admitted while this one could not report. */
   onLost: (error: Error) => void
   log: Logger
 }
 
 /**
  * Records this process and its settings in the database, and waits until no living process has other providers or other
- * destinations: two at once would send a part of the mail to where nobody expects it. null: it was told to stop while it waited.
+ * destinations: two at once would send a part of the mail to where nobody expects it. null: it was stopped while it waited.
  */
 export async function joinProcesses(joining: Joining): Promise<Membership | null> {
   const { config, db, role, version, alone, onLost, log } = joining
@@ -81,36 +82,25 @@ export async function joinProcesses(joining: Joining): Promise<Membership | null
     return null
   }
 
-  let timer: NodeJS.Timeout | undefined
-  let stopped = false
   let troubled = false
-  let reporting: Promise<void> = Promise.resolve()
-  const next = (ms: number) => {
-    if (!stopped) timer = setTimeout(again, ms)
+  const reportOrGiveUp = async () => {
+    const denial = await report()
+    troubled = false
+    if (!denial) return
+    void stopReporting()
+    onLost(new ConfigError(denial.reason))
   }
-  const again = () => {
-    reporting = report().then(
-      denial => {
-        troubled = false
-        if (denial) onLost(new ConfigError(denial.reason))
-        else next(REPORT_EVERY_MS)
-      },
-      error => {
-        const said = 'Could not record in the database that this process is running; it is tried every second'
-        if (!troubled) log.warn({ err: error }, said)
-        troubled = true
-        next(ASK_AGAIN_MS)
-      },
-    )
+  const notReported = (error: unknown) => {
+    const message = 'Could not record in the database that this process is running; it is tried every second'
+    if (!troubled) log.warn({ err: error }, message)
+    troubled = true
   }
-  next(REPORT_EVERY_MS)
+  const stopReporting = periodically(REPORT_EVERY_MS, reportOrGiveUp, notReported, ASK_AGAIN_MS)
   return {
     mayTakeMail: () => performance.now() - confirmedMs < TRUSTED_MS,
     async leave() {
-      stopped = true
-      clearTimeout(timer)
       // A report under way would put the row back.
-      await reporting
+      await stopReporting()
       await removeProcess(db.pool, own.processId)
         .then(() => releaseProviders(db.pool))
         .catch(() => {})
@@ -124,26 +114,26 @@ async function ask(db: Database, destinations: string[], allowCapture: boolean):
 }
 
 async function waitUntilAdmitted(report: () => Promise<Denial | null>, { stopped, log }: Joining): Promise<boolean> {
-  let saidMs = Number.NEGATIVE_INFINITY
+  let loggedMs = Number.NEGATIVE_INFINITY
   for (;;) {
     const denial = await report()
     if (!denial) return true
     if (denial.kind === 'refused') throw new ConfigError(denial.reason)
-    if (performance.now() - saidMs > SAY_AGAIN_MS) {
+    if (performance.now() - loggedMs > LOG_AGAIN_MS) {
       log.warn(`Waiting: ${denial.reason}`)
-      saidMs = performance.now()
+      loggedMs = performance.now()
     }
     if (await finishedWithin(ASK_AGAIN_MS, stopped)) return false
   }
 }
 
-/** Providers that send nothing while another process may have taken our place: what was claimed goes back to ready. */
+/** Providers that send nothing while a process with other providers may run: what was claimed returns to ready. */
 export function providersOfMember(make: typeof makeProviders, membership: Membership): typeof makeProviders {
   return async (...parts): Promise<Providers> => {
     const providers = await make(...parts)
     return {
       ...providers,
-      route: email => (membership.mayTakeMail() ? providers.route(email) : null),
+      route: async email => (membership.mayTakeMail() ? providers.route(email) : null),
       mayClaim: () => (membership.mayTakeMail() ? providers.mayClaim() : 0),
     }
   }

@@ -10,22 +10,28 @@ import { Batcher } from '../runtime/batcher.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 
-/** A hundred reports share a commit; one weighs more for each 16 KB of it. */
+/** A hundred events share a commit; each weighs one, and one more per 16 KB. */
 const INBOX_BATCH = { maxItems: 256, concurrency: 2, maxWeight: 1024 }
 const WEIGHT_CHARS = 16 * 1024
 const FLUSH_COUNTS_MS = 2_000
 
-export type EventsDoor = { deps: ProviderEventDeps; close(): Promise<void> }
+export type ProviderEvents = { deps: ProviderEventDeps; close(): Promise<void> }
 
-/** What the doors of /webhooks/ses and /webhooks/resend need. */
-export function makeEventsDoor(config: Config, db: Database, onReported: () => void, log: Logger): EventsDoor {
+/** What the routes /webhooks/ses and /webhooks/resend need. */
+export function composeProviderEvents(
+  config: Config,
+  db: Database,
+  onReported: () => void,
+  log: Logger,
+): ProviderEvents {
   const refusals = new BufferedCounter(counts =>
     addCounts(
       db.pool,
       counts.map(([label, value]) => ({ name: 'provider_events_refused', label, value })),
     ),
   )
-  const notWritten = (error: unknown) => log.debug({ err: error }, 'Could not write the refusals yet')
+  const notWritten = (error: unknown) =>
+    log.debug({ err: error }, 'Could not write the counts of refused provider events; trying again')
   const stopFlushing = periodically(FLUSH_COUNTS_MS, () => refusals.flush(), notWritten)
   const inbox = new Batcher<IncomingEvent, boolean>({
     ...INBOX_BATCH,
@@ -41,7 +47,7 @@ export function makeEventsDoor(config: Config, db: Database, onReported: () => v
       resendSecrets: config.RESEND_WEBHOOK_SECRET ?? [],
     },
     async close() {
-      stopFlushing()
+      await stopFlushing()
       await refusals.flush().catch(notWritten)
     },
   }

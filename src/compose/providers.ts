@@ -25,18 +25,18 @@ import { periodically } from '../runtime/periodic-task.ts'
 const REFRESH_MS = 1_000
 const LEARN_EVERY_MS = 300_000
 const LEARN_TIMEOUT_MS = 10_000
-/** A probe that is never heard of again (its worker died) is given to another after this. */
+/** A probe without an answer (its worker died) is given to another worker after this. */
 const PROBE_SECONDS = 60
 /** The sandbox's rate: SES throttles what is faster, and this stands until the account has been asked. */
 const UNLEARNT_RATE = 1
 /**
- * In hand is only what the rate lets go in this time. More would wait in hand instead of in line: a quiet company behind it, a
- * restart for places on the timeline that nobody uses.
+ * No more is claimed than the rate lets go in this time. More would wait in this process instead of in the ready table, where a
+ * quiet company would be behind it, and a restart would waste its reserved places.
  */
-const IN_HAND_SECONDS = 5
+const CLAIMED_SECONDS = 5
 const CAPTURE_BATCH = { maxItems: 256, concurrency: 2 }
 
-export type Providers = Pick<AttemptDeps, 'route' | 'report' | 'pace'> & {
+export type Providers = AttemptDeps['providers'] & {
   mayClaim: () => number
   /** Names of those that recognise an attempt when asked again. */
   recognising: string[]
@@ -45,20 +45,25 @@ export type Providers = Pick<AttemptDeps, 'route' | 'report' | 'pace'> & {
 }
 
 /** The providers of EMAIL_PROVIDER in their order, their breakers and their rates. */
-export async function makeProviders(config: Config, db: Database, nudge: () => void, log: Logger): Promise<Providers> {
+export async function makeProviders(
+  config: Config,
+  db: Database,
+  onProviderBack: () => void,
+  log: Logger,
+): Promise<Providers> {
   const capture = makeCapture(db)
   const inOrder = await Promise.all(
     config.EMAIL_PROVIDER.map(entry => (entry === 'capture' ? capture : makeProvider(entry, config))),
   )
   const names = inOrder.map(provider => provider.name)
-  const breakers = new Breakers(inOrder, breakerStore(db, names), nudge, log)
+  const breakers = new Breakers(inOrder, breakerStore(db, names), onProviderBack, log)
   const rates = new Throttles(
     names,
     (name, learnt) => baseRate(name, config.SEND_RATE_PER_SECOND ?? null, learnt),
     { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => learnRate(db.hot, name, rate) },
     log,
   )
-  const stops: (() => void)[] = []
+  const stops: (() => Promise<void>)[] = []
 
   async function refresh(): Promise<void> {
     const lookedMs = performance.now()
@@ -74,21 +79,21 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
   function inFlight(): number {
     const next = breakers.first()
     if (!next) return Number.POSITIVE_INFINITY
-    return rates.isBusy(next.name) ? 0 : inHandAt(rates.rateOf(next.name))
+    return rates.isBusy(next.name) ? 0 : claimableAt(rates.rateOf(next.name))
   }
   const learn = () => learnQuotas(inOrder, db, breakers, log).then(refresh)
   const failed = (what: string) => (error: unknown) => log.warn({ err: error }, what)
 
   return {
     // A test key's mail never leaves the gateway. An unknown outcome is asked about where it arose.
-    route: email => (email.test ? capture : email.resumed ? resume(email, breakers, capture) : breakers.route()),
+    route: async email => (email.test ? capture : email.resumed ? resume(email, breakers, capture) : breakers.route()),
     // What capture refuses is made up: it shows that capture works.
     report(provider, result, callMs) {
       if (provider === capture) return breakers.report(provider, null)
       rates.report(provider, result, callMs)
       breakers.reportResult(provider, result)
     },
-    pace: sendRate({
+    waitForRate: sendRate({
       ratePerSecond: name => (name === capture.name ? null : rates.rateOf(name)),
       slowdowns: name => rates.slowdowns(name),
       reserve,
@@ -104,7 +109,7 @@ export async function makeProviders(config: Config, db: Database, nudge: () => v
       void learn().catch(notLearnt)
     },
     async stop() {
-      for (const stop of stops) stop()
+      for (const stop of stops) await stop()
       await breakers.settled()
       await Promise.all(inOrder.map(provider => provider.close()))
     },
@@ -161,8 +166,8 @@ function baseRate(name: string, configured: number | null, learnt: number | null
   return configured !== null && learnt !== null ? Math.min(configured, learnt) : (configured ?? learnt)
 }
 
-function inHandAt(rate: number | null): number {
-  return rate === null ? Number.POSITIVE_INFINITY : Math.max(1, Math.ceil(rate * IN_HAND_SECONDS))
+function claimableAt(rate: number | null): number {
+  return rate === null ? Number.POSITIVE_INFINITY : Math.max(1, Math.ceil(rate * CLAIMED_SECONDS))
 }
 
 async function learnQuotas(providers: Provider[], db: Database, breakers: Breakers, log: Logger): Promise<void> {

@@ -4,15 +4,16 @@ import { keyRing } from '../contracts/encryption.ts'
 import type { Database } from '../db/pool.ts'
 import { ReadyVacuum } from '../db/vacuum.ts'
 import { type NotifyDeps, notifyCompany, secretReader } from '../pipeline/notify.ts'
+import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import { publicResolver, systemResolver } from '../webhooks/address-check.ts'
 import { WebhookDispatcher } from '../webhooks/dispatcher.ts'
 import { makePoster } from '../webhooks/request.ts'
 
-/** Others take over from a process that died after this long: a company's webhooks wait less than its e-mails may. */
+/** Other processes take over the endpoints of one that died after this long. */
 const HOLD_SECONDS = 15
 
 /** What delivers webhooks in this process. */
-export function composeWebhooks(config: Config, db: Database, log: Logger) {
+export function composeWebhooks(config: Config, db: Database, ready: WakeableSleep, log: Logger) {
   const allowPrivate = config.WEBHOOK_ALLOW_PRIVATE
   const poster = makePoster({ resolve: allowPrivate ? systemResolver : publicResolver(), allowPrivate })
   const deps: NotifyDeps = {
@@ -23,6 +24,7 @@ export function composeWebhooks(config: Config, db: Database, log: Logger) {
   }
   const dispatcher = new WebhookDispatcher({
     db: db.dispatcher,
+    ready,
     holdSeconds: Math.min(HOLD_SECONDS, config.LEASE_SECONDS),
     vacuum: new ReadyVacuum(db.pool, 'webhook_ready', ['webhook_state']),
     notify: (delivery, facts) => notifyCompany(delivery, facts, deps),
@@ -30,8 +32,7 @@ export function composeWebhooks(config: Config, db: Database, log: Logger) {
   })
   return {
     start: () => dispatcher.start(),
-    wake: () => dispatcher.wake(),
-    nudge: () => dispatcher.nudge(),
+    wakeIfActive: () => dispatcher.wakeIfActive(),
     async stop() {
       await dispatcher.stop()
       poster.close()

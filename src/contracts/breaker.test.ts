@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FAILURES_IN_A_ROW, judgeProvider, probeDelayMs, type Verdict } from './breaker.ts'
+import { FAILURES_IN_A_ROW, judgeProvider, type ProviderHealth, probeDelayMs } from './breaker.ts'
 import { classifyProviderError, type ProviderError, type ProviderFailure } from './provider-errors/classify.ts'
 import type { ErrorCategory } from './provider-errors/rules.ts'
 
@@ -50,14 +50,14 @@ describe('what an answer says about the provider', () => {
     expect(judgeProvider(null)).toBe('works')
   })
 
-  test.each<[ErrorCategory, Verdict]>([
+  test.each<[ErrorCategory, ProviderHealth]>([
     ['TRANSIENT_ERROR', 'trouble'],
     ['TIMEOUT_ERROR', 'trouble'],
     ['QUOTA_ERROR', 'says-nothing'],
     ['PERMANENT_ERROR', 'works'],
     ['VALIDATION_ERROR', 'works'],
-  ])('%s: %s', (category, verdict) => {
-    expect(judgeProvider(failure({ category }))).toBe(verdict)
+  ])('%s: %s', (category, health) => {
+    expect(judgeProvider(failure({ category }))).toBe(health)
   })
 
   test('whatever opens the breaker parks it, whichever category it has', () => {
@@ -65,7 +65,7 @@ describe('what an answer says about the provider', () => {
       expect(judgeProvider(failure({ category, openBreaker: true })), category).toBe('parked')
   })
 
-  test.each<[name: string, error: ProviderError, verdict: Verdict]>([
+  test.each<[name: string, error: ProviderError, health: ProviderHealth]>([
     ['SES throttles', { provider: 'ses', name: 'TooManyRequestsException' }, 'says-nothing'],
     ['the daily quota is used up', { provider: 'ses', name: 'LimitExceededException' }, 'parked'],
     ['the account is paused', { provider: 'ses', name: 'SendingPausedException' }, 'parked'],
@@ -75,7 +75,7 @@ describe('what an answer says about the provider', () => {
     ['an SMTP server puts one e-mail off', { provider: 'smtp', message: '451 4.7.1 greylisted' }, 'says-nothing'],
     ['no answer in time', { provider: 'resend', name: 'TimeoutError' }, 'trouble'],
     ['a 500', { provider: 'resend', statusCode: 500 }, 'trouble'],
-  ])('%s', (_, error, verdict) => {
-    expect(judgeProvider(classifyProviderError(error))).toBe(verdict)
+  ])('%s', (_, error, health) => {
+    expect(judgeProvider(classifyProviderError(error))).toBe(health)
   })
 })

@@ -14,14 +14,14 @@ export function probeDelayMs(failedProbes: number, random: () => number = Math.r
 }
 
 /** What an answer says about the provider itself. */
-export type Verdict = 'works' | 'trouble' | 'unconnected' | 'parked' | 'says-nothing'
+export type ProviderHealth = 'works' | 'trouble' | 'unconnected' | 'parked' | 'says-nothing'
 
 /**
  * Quota, a paused account, bad credentials: parked at once (decision 13). No connection: parked after a few. No answer, or its own
  * error: trouble, when it lasts. A refusal of this one e-mail is an answer like any other. A limit of the rate, and an SMTP server
  * that puts one e-mail off (421 apart, which is about the server), say nothing: greylisted recipients must not park a relay.
  */
-export function judgeProvider(failure: ProviderFailure | null): Verdict {
+export function judgeProvider(failure: ProviderFailure | null): ProviderHealth {
   if (!failure) return 'works'
   if (failure.openBreaker) return 'parked'
   if (failure.unconnected) return 'unconnected'

@@ -1,75 +1,66 @@
 import type { Logger } from 'pino'
+import { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 
-/** full: there may be more. judged: somebody's reputation has changed. */
-export type Recorded = { taken: number; full: boolean; judged: boolean }
+/** full: there may be more. reputationChanged: a company may have passed a limit. */
+export type Recorded = { taken: number; full: boolean; reputationChanged: boolean }
 
-export type FeedbackLoop = { nudge(): void; start(): void; stop(): Promise<void> }
+export type FeedbackLoopOptions = {
+  record: () => Promise<Recorded>
+  /** Warns and pauses companies. */
+  checkReputations: () => Promise<unknown>
+  /** Woken when this process has stored provider events. */
+  received: WakeableSleep
+  log: Logger
+}
 
-/** When nobody calls: what another process stored, and what is tried again. */
+export type FeedbackLoop = { start(): void; stop(): Promise<void> }
+
+/** Between two looks for what other processes stored, and for events that are tried again. */
 const IDLE_MS = 500
-/** When somebody does: the reports of this time go together, since a batch of one costs as much as one of a hundred. */
+/** Events of this time are processed together: a batch of one costs as much as one of a hundred. */
 const GATHER_MS = 50
-const TROUBLE_MS = 1_000
+const AFTER_ERROR_MS = 1_000
 
-/** Takes in what providers report, some at a time, for as long as there is anything. Any number of processes may do so at once. */
-export function feedbackLoop(
-  recordSome: () => Promise<Recorded>,
-  judge: () => Promise<unknown>,
-  log: Logger,
-): FeedbackLoop {
+/** Processes provider events in batches, for as long as there are any. Several processes may do so at once. */
+export function feedbackLoop({ record, checkReputations, received, log }: FeedbackLoopOptions): FeedbackLoop {
+  const gathering = new WakeableSleep()
   let stopped = true
-  let called = false
-  let wake = () => {}
   let running = Promise.resolve()
 
   async function run(): Promise<void> {
     while (!stopped) {
-      called = false
-      const idleMs = await workOff()
-      await rest(GATHER_MS)
-      if (!called) await rest(idleMs - GATHER_MS, () => called)
+      received.clear()
+      const idleMs = await processAll()
+      await gathering.sleep(GATHER_MS)
+      await received.sleep(idleMs - GATHER_MS)
     }
   }
 
-  async function workOff(): Promise<number> {
+  /** Returns how long to sleep. */
+  async function processAll(): Promise<number> {
     try {
       for (let more = true; more && !stopped; ) {
-        const { full, judged } = await recordSome()
-        if (judged) await judge()
+        const { full, reputationChanged } = await record()
+        if (reputationChanged) await checkReputations()
         more = full
       }
       return IDLE_MS
     } catch (error) {
-      log.warn({ err: error }, 'Provider events could not be processed; it is tried again')
-      return TROUBLE_MS
+      log.warn({ err: error }, 'Provider events could not be processed; trying again')
+      return AFTER_ERROR_MS
     }
   }
 
-  /** Ends early when stopped, and when woken, where that is wanted. */
-  async function rest(ms: number, early: () => boolean = () => false): Promise<void> {
-    if (stopped || early()) return
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, ms)
-      wake = () => {
-        if (!stopped && !early()) return
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
   return {
-    nudge() {
-      called = true
-      wake()
-    },
     start() {
       stopped = false
+      gathering.clear()
       running = run()
     },
     async stop() {
       stopped = true
-      wake()
+      gathering.wake()
+      received.wake()
       await running
     },
   }

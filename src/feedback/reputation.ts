@@ -14,11 +14,11 @@ import {
 import { inTransaction, type Queryable } from '../db/pool.ts'
 import { putCompanyNotice } from '../db/webhooks/enqueue.ts'
 
-/** Who pauses when nobody does. */
+/** Recorded as the one who acted when the gateway itself warns or pauses. */
 export const BY_REPUTATION = 'reputation'
 
-/** Warns and pauses companies whose bounces or complaints pass the limits. Answers how many steps were taken. */
-export async function judgeCompanies(pool: pg.Pool, log: Logger): Promise<number> {
+/** Warns and pauses companies whose bounces or complaints pass the limits. Returns how many steps were taken. */
+export async function warnOrPauseCompanies(pool: pg.Pool, log: Logger): Promise<number> {
   return inTransaction(pool, async tx => {
     let taken = 0
     for (const company of await lockDoubtfulCompanies(tx)) {
@@ -26,7 +26,7 @@ export async function judgeCompanies(pool: pg.Pool, log: Logger): Promise<number
       for (const step of steps) {
         if (step === 'warn') await warn(tx, company, reason, log)
         if (step === 'pause') await pause(tx, company, reason, log)
-        if (step === 'end-warning') await calm(tx, company, log)
+        if (step === 'end-warning') await endWarningOf(tx, company, log)
         taken++
       }
     }
@@ -52,7 +52,7 @@ async function pause(tx: Queryable, company: CompanyFigures, reason: string, log
   log.error({ companyId, reason, ...data }, 'A company endangers the reputation of the sender: paused')
 }
 
-async function calm(tx: Queryable, { companyId }: CompanyFigures, log: Logger): Promise<void> {
+async function endWarningOf(tx: Queryable, { companyId }: CompanyFigures, log: Logger): Promise<void> {
   const reason = 'Bounces and complaints are below half of the limits again'
   await endWarning(tx, companyId)
   await auditCompany(tx, { companyId, action: 'WARNING_ENDED', reason, performedBy: BY_REPUTATION })
@@ -63,11 +63,14 @@ function figuresOf({ sent, bounced, complained }: CompanyFigures) {
   return { sent, bounced, complained, bounceRate: rateOf(bounced, sent), complaintRate: rateOf(complained, sent) }
 }
 
-/** The reason was typed by a person, who may name another; it is kept masked. */
-export type ByHand = { companyId: string; reason: string; performedBy: string }
+/** By an administrator. The typed reason may name a person: it is stored masked. */
+export type ManualChange = { companyId: string; reason: string; performedBy: string }
 
 /** false: there is no such company. */
-export async function pauseByHand(pool: pg.Pool, { companyId, reason: typed, performedBy }: ByHand): Promise<boolean> {
+export async function pauseManually(
+  pool: pg.Pool,
+  { companyId, reason: typed, performedBy }: ManualChange,
+): Promise<boolean> {
   const reason = maskSensitive(typed)
   return inTransaction(pool, async tx => {
     if (!(await pauseCompany(tx, companyId, reason, performedBy))) return false
@@ -76,8 +79,11 @@ export async function pauseByHand(pool: pg.Pool, { companyId, reason: typed, per
   })
 }
 
-/** The figures begin anew: with the old ones it would be paused again at once. false: it was not paused. */
-export async function resumeByHand(pool: pg.Pool, { companyId, reason: typed, performedBy }: ByHand): Promise<boolean> {
+/** The figures start from zero: with the old ones it would be paused again at once. false: it was not paused. */
+export async function resumeManually(
+  pool: pg.Pool,
+  { companyId, reason: typed, performedBy }: ManualChange,
+): Promise<boolean> {
   const reason = maskSensitive(typed)
   return inTransaction(pool, async tx => {
     if (!(await resumeCompany(tx, companyId))) return false

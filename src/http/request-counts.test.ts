@@ -20,6 +20,7 @@ test('what is counted between two writes is written as one row for each company'
 })
 
 test('while Postgres is away it goes on adding up, and loses nothing', async () => {
+  vi.useFakeTimers()
   const written: SendRequests[] = []
   let away = true
   const counts = new RequestCounts(async batch => {
@@ -27,10 +28,11 @@ test('while Postgres is away it goes on adding up, and loses nothing', async () 
     written.push(...batch)
   }, quiet)
   counts.count('one', 3, 1)
-  await counts.flush()
+  await vi.advanceTimersByTimeAsync(1_000)
   counts.count('one', 2, 0)
   away = false
   await counts.close()
+  vi.useRealTimers()
   expect(written).toEqual([{ companyId: 'one', requests: 5, suppressed: 1 }])
 })
 

@@ -1,24 +1,24 @@
 import type { Logger } from 'pino'
 import type { SendRequests } from '../db/companies/send-requests.ts'
+import { periodically } from '../runtime/periodic-task.ts'
 
 const FLUSH_MS = 1_000
 
 /**
- * How many e-mails were asked for and how many the suppression list stopped, for the hit rate. Added up here and written once a
- * second: an accept pays an addition for it, and a crash loses a second of it. While Postgres is away it goes on adding up; it
- * never holds more than a number for each company.
+ * How many e-mails were requested and how many the suppression list stopped, for the hit rate. Added up in memory and written once
+ * a second: an accept pays an addition, and a crash loses a second. It never holds more than one number for each company, also
+ * while Postgres is away.
  */
 export class RequestCounts {
   #counts = new Map<string, SendRequests>()
-  #timer: NodeJS.Timeout
-  #writing: Promise<void> | null = null
   readonly #write: (counts: SendRequests[]) => Promise<void>
   readonly #log: Logger
+  readonly #stopFlushing: () => Promise<void>
 
   constructor(write: (counts: SendRequests[]) => Promise<void>, log: Logger) {
     this.#write = write
     this.#log = log
-    this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref()
+    this.#stopFlushing = periodically(FLUSH_MS, () => this.#flush(), this.#notWritten)
   }
 
   count(companyId: string, requests: number, suppressed: number): void {
@@ -29,29 +29,25 @@ export class RequestCounts {
     } else this.#counts.set(companyId, { companyId, requests, suppressed })
   }
 
-  /** One at a time: what could not be written is counted again, and must not be written twice. */
-  flush(): Promise<void> {
-    this.#writing ??= this.#flushOnce().finally(() => {
-      this.#writing = null
-    })
-    return this.#writing
-  }
-
-  async #flushOnce(): Promise<void> {
+  /** Counts that could not be written are kept for the next time. */
+  async #flush(): Promise<void> {
     if (this.#counts.size === 0) return
     const counts = [...this.#counts.values()]
     this.#counts = new Map()
     try {
       await this.#write(counts)
     } catch (error) {
-      this.#log.debug({ err: error }, 'Could not write the counts of requests; they are kept')
       for (const { companyId, requests, suppressed } of counts) this.count(companyId, requests, suppressed)
+      throw error
     }
   }
 
+  #notWritten = (error: unknown) => {
+    this.#log.debug({ err: error }, 'Could not write the counts of requests; they are kept')
+  }
+
   async close(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#writing
-    await this.flush()
+    await this.#stopFlushing()
+    await this.#flush().catch(this.#notWritten)
   }
 }

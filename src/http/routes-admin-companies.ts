@@ -7,7 +7,7 @@ import { listCompanyAudit } from '../db/companies/audit.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import { type CompanyWebhooks, listCompanyWebhooks } from '../db/webhooks/health.ts'
-import { pauseByHand, resumeByHand } from '../feedback/reputation.ts'
+import { pauseManually, resumeManually } from '../feedback/reputation.ts'
 import type { App } from './app.ts'
 import { companiesPage } from './companies-page.ts'
 import { problemAnswers } from './openapi.ts'
@@ -106,8 +106,8 @@ export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRout
   )
 
   for (const [verb, act, summary] of [
-    ['pause', pauseByHand, 'Pause a company: its mail waits'],
-    ['resume', resumeByHand, 'Resume a company: its mail goes on, and its figures begin anew'],
+    ['pause', pauseManually, 'Pause a company: its mail waits'],
+    ['resume', resumeManually, 'Resume a company: its mail goes on, and its figures begin anew'],
   ] as const) {
     app.post(
       `/admin/companies/:companyId/${verb}`,

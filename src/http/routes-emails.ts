@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { addressKey } from '../contracts/address-key.ts'
 import { parseBareAddress } from '../contracts/addresses.ts'
 import type { Owner } from '../contracts/api-key.ts'
 import { emailListSchema, emailSchema, explanationSchema } from '../contracts/email-view.ts'
@@ -11,7 +12,6 @@ import { type EmailFilter, findEmail, listEmails, listEvents } from '../db/outbo
 import { findLocation } from '../db/outbox/location.ts'
 import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/outbox/schedule.ts'
 import type { Database } from '../db/pool.ts'
-import { addressKey } from '../pipeline/accept.ts'
 import type { App } from './app.ts'
 import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'

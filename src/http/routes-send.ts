@@ -6,7 +6,7 @@ import { SEND_EXAMPLE, SEND_LIMITS, type SendBody, sendBodySchema } from '../con
 import type { Draw } from '../contracts/token-bucket.ts'
 import type { TokenRequest } from '../db/companies/rate-buckets.ts'
 import type { UnitAnswer, Verdict } from '../db/outbox/accept.ts'
-import { type AcceptDeps, type AcceptOutcome, type AcceptRequest, acceptEmails } from '../pipeline/accept.ts'
+import { type AcceptDeps, type AcceptRequest, type AcceptResult, acceptEmails } from '../pipeline/accept.ts'
 import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
 import { boundBodies, SEND_MEMORY } from './body-memory.ts'
@@ -164,7 +164,7 @@ async function spendTokens(
 
 /** The answer to give, fresh or replayed; everything else is a problem. */
 function answered(
-  outcome: AcceptOutcome,
+  outcome: AcceptResult,
   problemOf: (first: Refusal, all: Map<number, Refusal>) => Problem,
   reply: FastifyReply,
 ): UnitAnswer {

@@ -1,291 +1,191 @@
 import { hashEmail } from '../contracts/hashing.ts'
-import type { RetryPolicyName } from '../contracts/retry.ts'
 import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load.ts'
-import type { Settlement } from '../db/outbox/settle.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
-import type { OutgoingMessage, Provider, SendResult } from '../providers/provider.ts'
+import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
 import type { Semaphore } from '../runtime/semaphore.ts'
 import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
-import type { AttemptLog } from '../sending/attempt-log.ts'
-import type { HtmlChecker } from '../sending/html-check.ts'
 import type { UnderLease } from '../sending/lane.ts'
-import { attemptOf, type Outcome, outcomeOf, toSettlement } from '../sending/outcome.ts'
+import { attemptNumber, decideOutcome, type Outcome, type OutcomeSettings } from '../sending/outcome.ts'
 import { toMessage } from '../sending/outgoing-message.ts'
-import type { ReportsOfSend } from '../sending/synchronous-events.ts'
-import { type Invalid, type LinkSchemesOf, validateEmail } from '../sending/validate-email.ts'
+import type { Invalid } from '../sending/validate-email.ts'
 
-/** After a wait as long as this for its turn, it is looked again whether a recipient was suppressed meanwhile. */
-const LOOK_AGAIN_MS = 1_000
+/** Content is null when the e-mail has ended, or another worker has it. */
+export type ClaimedEmail = UnderLease<EmailToSend | null>
+
+/** What an attempt ended with. `call` is null when no provider was called. */
+export type Attempt = { outcome: Outcome; call: ProviderCall | null; durationMs: number }
+
+export type ProviderCall = {
+  provider: string
+  attemptId: string
+  /** Suppressed since the e-mail was accepted. */
+  leftOut: RecipientToSend[]
+  /** What the provider reported about single recipients with its answer. */
+  events: ProviderEvent[]
+}
 
 export type AttemptDeps = {
-  starts: { add(start: AttemptStart): Promise<boolean> }
-  settlements: { add(settlement: Settlement): Promise<boolean> }
-  returnsToReady: { add(outboxId: string): Promise<unknown> }
-  /** null: every provider that could take it is parked. */
-  route: (email: EmailToSend) => Provider | null | Promise<Provider | null>
-  /** What an answer says about the provider; callMs: how long ago the call began. */
-  report: (provider: Provider, result: SendResult, callMs: number) => void
-  /** Bounds those that have started and have no answer yet; closed when the process is to stop. */
-  semaphore: Semaphore
-  /** Bounds the calls. */
-  hands: Pick<Semaphore, 'tryEnter' | 'enter' | 'leave'>
-  /**
-   * Resolves when the provider's rate has room for so many recipients (or messages, as it counts), which is waited for with `sleep`; false: not in the time
-   * that is worth waiting. null: it has room.
-   */
-  pace: (provider: Provider, recipients: number, sleep: (ms: number) => Promise<void>) => Promise<boolean> | null
-  /** Whether somebody it would go to was put on the suppression list since it was read. */
+  providers: {
+    /** null: every provider that could take it is parked. */
+    route: (email: EmailToSend) => Promise<Provider | null>
+    /** What an answer says about the provider, for its breaker and its rate. */
+    report: (provider: Provider, result: SendResult, callMs: number) => void
+    /** Waits, with `sleep`, until the rate limit has room for so many recipients or messages. false: it has none for too long. */
+    waitForRate: (provider: Provider, amount: number, sleep: (ms: number) => Promise<void>) => Promise<boolean>
+  }
+  slots: {
+    /** Bounds the attempts that have started and have no answer yet. Closed when the process stops. */
+    started: Pick<Semaphore, 'enter' | 'leave' | 'closed' | 'sleep'>
+    /** Bounds the calls to providers. */
+    calls: Pick<Semaphore, 'enter' | 'leave'>
+  }
+  content: {
+    validate: (email: EmailToSend, companyId: string) => Promise<Invalid | null>
+    /** The text part of an e-mail that has HTML only; null: it is made when the message is. */
+    textOf: (email: EmailToSend) => Promise<string | null>
+  }
+  attachments: {
+    load: (outboxId: string) => Promise<Attachment[]>
+    /** Bounds the bytes of attachments that are in memory at once. */
+    memory: Pick<WeightedSemaphore, 'spend'>
+  }
+  /** Commits SENT_ATTEMPT. false: the lease is lost. */
+  commitStart: (start: AttemptStart) => Promise<boolean>
+  /** Whether a recipient was put on the suppression list since the e-mail was read. */
   suppressedMeanwhile: (email: EmailToSend) => Promise<boolean>
-  attachments: (outboxId: string) => Promise<Attachment[]>
-  /** Bounds the bytes of attachments that are in memory at once. */
-  attachmentMemory: Pick<WeightedSemaphore, 'spend'>
-  html: HtmlChecker
-  linkSchemesOf: LinkSchemesOf
-  /** Stores what the provider said about single recipients; answers how to have it looked at. */
-  keepReports: (sent: ReportsOfSend) => Promise<() => void>
-  graceSeconds: number
-  /** Where neither the company nor the request chose one. */
-  retryPolicy: RetryPolicyName
-  /** Ends a call that begins now when it takes too long. */
-  limit: () => AbortSignal
-  random: () => number
-  nowMs: () => number
-  log: AttemptLog
+  settings: OutcomeSettings & { timeoutMs: number }
+  clock: { nowMs: () => number; random: () => number }
 }
 
-/** An e-mail in hand; content is null when it has ended, or is in another's hands, by now. */
-export type EmailUnderLease = UnderLease<EmailToSend | null>
-
+type Ended = Omit<Attempt, 'durationMs'>
 type Prepared = { email: EmailToSend; provider: Provider; message: OutgoingMessage; leftOut: RecipientToSend[] }
 
-/**
- * Step 3 of the line: validate → SENT_ATTEMPT → provider → settle. RECEIVED is written with SENT_ATTEMPT, or with the refusal.
- * What can be said at once is said without a promise: for nearly every e-mail only three things are waited for.
- */
-export function attemptEmail(hand: EmailUnderLease, deps: AttemptDeps): Promise<void> {
-  const startedMs = deps.nowMs()
-  const email = hand.content
-  if (!email) return Promise.resolve(deps.log.elsewhere(hand))
-  const goOn = (unfit: Outcome | null) => {
-    if (unfit) return refuse(hand, email, unfit, startedMs, deps)
-    if (email.files === 0) return send(hand, email, startedMs, deps)
-    return deps.attachmentMemory.spend(email.fileBytes, () => send(hand, email, startedMs, deps))
-  }
-  const finding = findUnfit(email, hand.companyId, deps)
-  return finding instanceof Promise ? finding.then(goOn) : goOn(finding)
+/** Step 3: load → validate → pick a provider → commit SENT_ATTEMPT → call the provider → outcome. */
+export async function attemptEmail(claimed: ClaimedEmail, deps: AttemptDeps): Promise<Attempt> {
+  const startedMs = deps.clock.nowMs()
+  const ended = await validateAndSend(claimed, deps)
+  return { ...ended, durationMs: Math.round(deps.clock.nowMs() - startedMs) }
 }
 
-/**
- * Some start before a hand is free to call, so that many share a commit. Lost in between, an e-mail is in doubt for nothing: where
- * doubt means that it is held, the hand comes first. All in one function: one for each step that is waited for cost a tenth of an attempt more.
- */
-async function send(hand: EmailUnderLease, email: EmailToSend, startedMs: number, deps: AttemptDeps): Promise<void> {
-  const { semaphore, hands } = deps
-  if (semaphore.closed) return returnToReady(hand, deps)
-  const preparing = prepare(email, deps)
-  const prepared = preparing instanceof Promise ? await preparing : preparing
-  if (!prepared && email.resumed)
-    return refuse(hand, email, { kind: 'unasked', provider: email.resumed.provider }, startedMs, deps)
-  if (!prepared || !(semaphore.tryEnter() || (await semaphore.enter()))) return returnToReady(hand, deps)
+async function validateAndSend(claimed: ClaimedEmail, deps: AttemptDeps): Promise<Ended> {
+  const email = claimed.content
+  if (!email) return withoutCall({ kind: 'not-ours' })
+  const unsendable = await findUnsendable(email, claimed.companyId, deps)
+  if (unsendable) return withoutCall(unsendable)
+  return deps.attachments.memory.spend(email.fileBytes, () => send(claimed, email, deps))
+}
 
-  const { provider, message } = prepared
-  let result: SendResult | null = null
-  let calls = false
+async function send(claimed: ClaimedEmail, email: EmailToSend, deps: AttemptDeps): Promise<Ended> {
+  const { started } = deps.slots
+  if (started.closed) return withoutCall({ kind: 'back-to-ready' })
+  const provider = await deps.providers.route(email)
+  if (!provider) return withoutCall(withoutProvider(email))
+  const prepared = await prepareMessage(email, provider, deps)
+  if (!(await started.enter())) return withoutCall({ kind: 'back-to-ready' })
   try {
-    if (email.onUnknown === 'hold') calls = hands.tryEnter() || (await hands.enter())
-    if (isOurs(await start(hand, prepared, deps), hand, deps)) {
-      calls ||= hands.tryEnter() || (await hands.enter())
-      const calledMs = deps.nowMs()
-      result = await provider.send(message, deps.limit())
-      deps.report(provider, result, deps.nowMs() - calledMs)
-    }
+    return await startAndCall(claimed, prepared, deps)
   } finally {
-    if (calls) hands.leave()
-    semaphore.leave()
-    hand.release()
+    started.leave()
+    claimed.release()
   }
-  if (!result) return
-
-  // Before it is settled: a worker that is lost in between must not take with it what only it has heard.
-  const look =
-    result.kind === 'sent' && result.events.length > 0
-      ? await deps.keepReports({ provider: provider.name, message, messageId: result.messageId, events: result.events })
-      : null
-  const { outcome, facts, settlement } = endOf(hand, prepared, result, startedMs, deps)
-  if (await deps.settlements.add(settlement)) deps.log.settled(email, provider.name, outcome, facts)
-  else await answerLate(hand, settlement, message.attemptId, deps)
-  look?.()
 }
+
+const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
 
 /** What ends the e-mail without a call. */
-function findUnfit(email: EmailToSend, companyId: string, deps: AttemptDeps): Outcome | null | Promise<Outcome | null> {
-  // It may have left already: the provider must be asked, whatever the clock and the rules say by now.
+async function findUnsendable(email: EmailToSend, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
+  // Its message may have left already: the provider must be asked, even if the e-mail has expired or become invalid.
   if (email.resumed) return null
   if (email.expired) return { kind: 'expired' }
-  if (email.attempts >= email.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: CRASHES }
-  if (email.recipients.some(one => one.suppressed)) {
-    const to = email.recipients.filter(one => one.kind === 'to')
-    if (to.length > 0 && to.every(one => one.suppressed))
-      return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
-  }
-  const invalid = validateEmail(email, companyId, deps.html, deps.linkSchemesOf)
-  return invalid instanceof Promise ? invalid.then(failed) : failed(invalid)
+  if (email.attempts >= email.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: ATTEMPTS_EXHAUSTED }
+  const to = email.recipients.filter(one => one.kind === 'to')
+  if (to.length > 0 && to.every(one => one.suppressed))
+    return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
+  const invalid = await deps.content.validate(email, companyId)
+  return invalid && { kind: 'dead', status: 'FAILED', ...invalid }
 }
 
-const failed = (invalid: Invalid | null): Outcome | null => invalid && { kind: 'dead', status: 'FAILED', ...invalid }
-
-const CRASHES = {
+const ATTEMPTS_EXHAUSTED = {
   code: 'ATTEMPTS_EXHAUSTED',
   category: 'PERMANENT_ERROR',
   message: 'Every attempt ended with the worker: it was stopped or crashed while working on this e-mail',
 }
 
-async function refuse(
-  hand: EmailUnderLease,
-  email: EmailToSend,
-  outcome: Outcome,
-  startedMs: number,
-  deps: AttemptDeps,
-) {
-  const facts = {
-    outboxId: hand.outboxId,
-    guard: { leaseId: hand.leaseId, waiting: true as const },
-    requestId: email.requestId,
-    // No attempt is made of what expires.
-    attempt: outcome.kind === 'expired' ? email.attempts : Math.min(email.attempts + 1, email.maxAttempts),
-    before: email.attempts,
-    maxAttempts: email.maxAttempts,
-    durationMs: Math.round(deps.nowMs() - startedMs),
-  }
-  if (await deps.settlements.add(toSettlement(outcome, facts))) deps.log.settled(email, null, outcome, facts)
-  else deps.log.elsewhere(hand)
+/** An unknown send can be resolved by its own provider only. */
+function withoutProvider({ resumed }: EmailToSend): Outcome {
+  return resumed ? { kind: 'unasked', provider: resumed.provider } : { kind: 'back-to-ready' }
 }
 
-/** Everything that can take time or break comes before SENT_ATTEMPT: a worker lost here has sent nothing. */
-function prepare(email: EmailToSend, deps: AttemptDeps): Prepared | null | Promise<Prepared | null> {
-  const provider = deps.route(email)
-  const makesText = email.text === null && deps.html.takesTime(email.html!)
-  if (provider instanceof Promise || makesText || email.files > 0)
-    return prepareInTime(email, provider, makesText, deps)
-  return provider && preparedWith(email, provider, email.text, [])
-}
-
-async function prepareInTime(
-  email: EmailToSend,
-  routed: ReturnType<AttemptDeps['route']>,
-  makesText: boolean,
-  deps: AttemptDeps,
-): Promise<Prepared | null> {
-  const provider = await routed
-  if (!provider) return null
-  const text = makesText ? await deps.html.textOf(email.html!, email.companyId) : email.text
-  const attachments = email.files > 0 ? await deps.attachments(email.outboxId) : []
-  return preparedWith(email, provider, text, attachments)
-}
-
-function preparedWith(
-  email: EmailToSend,
-  provider: Provider,
-  text: string | null,
-  attachments: Attachment[],
-): Prepared {
-  // The provider recognises an attempt by its body, too: asked about again, it is the same one.
+/** Everything that takes time or can fail comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
+async function prepareMessage(email: EmailToSend, provider: Provider, deps: AttemptDeps): Promise<Prepared> {
+  const text = await deps.content.textOf(email)
+  const attachments = email.files > 0 ? await deps.attachments.load(email.outboxId) : []
+  // A resumed attempt is recognised by its body, too: it must be the same.
   const leftOut = email.resumed ? [] : email.recipients.filter(one => one.suppressed)
   return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
 }
 
-function isOurs(started: boolean | null, hand: EmailUnderLease, deps: AttemptDeps): boolean {
-  if (started === false) deps.log.elsewhere(hand)
-  return started === true
-}
-
-/** SENT_ATTEMPT, when the provider's rate has room. false: somebody else's by now. null: handed back. */
-function start(hand: EmailUnderLease, prepared: Prepared, deps: AttemptDeps): Promise<boolean | null> {
-  const { message, provider } = prepared
-  const places = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
-  const sinceMs = deps.nowMs()
-  const turn = deps.semaphore.closed ? null : deps.pace(provider, places, deps.semaphore.sleep)
-  return turn || deps.semaphore.closed
-    ? startInTurn(hand, prepared, turn, sinceMs, deps)
-    : startNow(hand, prepared, deps)
-}
-
-function startNow(hand: EmailUnderLease, { email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
-  return deps.starts.add({
-    outboxId: hand.outboxId,
-    leaseId: hand.leaseId,
-    attemptId: message.attemptId,
-    provider: provider.name,
-    attempt: attemptOf(email),
-    before: email.attempts,
-  })
-}
-
-/** At a low rate the turn may be minutes away: who is told to stop does not wait for it, and a recipient may be suppressed by then. */
-async function startInTurn(
-  hand: EmailUnderLease,
-  prepared: Prepared,
-  turn: Promise<boolean> | null,
-  sinceMs: number,
-  deps: AttemptDeps,
-): Promise<boolean | null> {
-  const { email } = prepared
-  const hasPlace = (await turn) ?? true
-  const waitedLong = deps.nowMs() - sinceMs > LOOK_AGAIN_MS
-  const isWanted =
-    hasPlace && !deps.semaphore.closed && (!waitedLong || email.resumed || !(await deps.suppressedMeanwhile(email)))
-  if (isWanted) return startNow(hand, prepared, deps)
-  await returnToReady(hand, deps)
-  return null
-}
-
-function endOf(
-  hand: EmailUnderLease,
-  { email, provider, message, leftOut }: Prepared,
-  result: SendResult,
-  startedMs: number,
-  deps: AttemptDeps,
-) {
-  const outcome = outcomeOf(result, email, provider, deps)
-  // As one literal: spread into one another, the parts cost a quarter of an attempt.
-  const facts = {
-    outboxId: hand.outboxId,
-    guard: { leaseId: hand.leaseId },
-    requestId: email.requestId,
-    attempt: attemptOf(email),
-    before: email.attempts,
-    maxAttempts: email.maxAttempts,
-    durationMs: Math.round(deps.nowMs() - startedMs),
-    resumed: email.resumed !== null,
-    attemptId: message.attemptId,
-    provider: provider.name,
-    leftOut: leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
-  }
-  return { outcome, facts, settlement: toSettlement(outcome, facts) }
-}
-
 /**
- * The lease was lost while the provider was busy. Where the outcome counts as unknown by now, this answer is the evidence.
- * Otherwise the provider's own event came first, or the e-mail went on without us, and it stays so.
+ * An attempt starts before a call slot is free, so that many starts share a commit. A worker that dies in between leaves an
+ * unknown send although nothing left. With `onUnknown: hold` that needs a person, so such an e-mail takes the call slot first.
  */
-async function answerLate(
-  hand: EmailUnderLease,
-  settlement: Settlement,
-  attemptId: string,
-  deps: AttemptDeps,
-): Promise<void> {
-  // No answer either: the doubt stays what it is.
-  if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(hand)
-  const late = await deps.settlements.add({
-    ...settlement,
-    guard: { unknownAttemptId: attemptId },
-    events: [{ type: 'RESOLVED', metadata: { by: 'late-answer', attemptId } }, ...settlement.events],
-    count: ['unknown_resolved', 'late-answer'],
-  })
-  if (late) return deps.log.late(hand, settlement.status)
-  deps.log.leaseLost(hand)
+async function startAndCall(claimed: ClaimedEmail, prepared: Prepared, deps: AttemptDeps): Promise<Ended> {
+  const { calls } = deps.slots
+  const start = () => commitSentAttempt(claimed, prepared, deps)
+  const call = () => callProvider(prepared, deps)
+  if (prepared.email.onUnknown === 'hold') return inSlot(calls, async () => (await start()) ?? call())
+  return (await start()) ?? inSlot(calls, call)
 }
 
-async function returnToReady(hand: EmailUnderLease, deps: AttemptDeps): Promise<void> {
-  await deps.returnsToReady.add(hand.outboxId)
+async function inSlot<T>(slots: AttemptDeps['slots']['calls'], work: () => Promise<T>): Promise<T> {
+  await slots.enter()
+  try {
+    return await work()
+  } finally {
+    slots.leave()
+  }
+}
+
+/** null: committed, the provider may be called. */
+async function commitSentAttempt(
+  { outboxId, leaseId }: ClaimedEmail,
+  prepared: Prepared,
+  deps: AttemptDeps,
+): Promise<Ended | null> {
+  const { email, provider, message } = prepared
+  if (!(await waitForTurn(prepared, deps))) return withoutCall({ kind: 'back-to-ready' })
+  const isOurs = await deps.commitStart({
+    outboxId,
+    leaseId,
+    attemptId: message.attemptId,
+    provider: provider.name,
+    attempt: attemptNumber(email),
+    before: email.attempts,
+  })
+  return isOurs ? null : withoutCall({ kind: 'not-ours' })
+}
+
+/** After a wait as long as this, a recipient may have been suppressed. */
+const LOOK_AGAIN_MS = 1_000
+
+/** At a low rate the turn may be minutes away. false: it did not come, the process stops, or a recipient was suppressed. */
+async function waitForTurn({ email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
+  const { started } = deps.slots
+  if (started.closed) return false
+  const sinceMs = deps.clock.nowMs()
+  const amount = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
+  const hasRoom = await deps.providers.waitForRate(provider, amount, started.sleep)
+  if (!hasRoom || started.closed) return false
+  const waitedLong = deps.clock.nowMs() - sinceMs > LOOK_AGAIN_MS
+  return !waitedLong || email.resumed !== null || !(await deps.suppressedMeanwhile(email))
+}
+
+async function callProvider({ email, provider, message, leftOut }: Prepared, deps: AttemptDeps): Promise<Ended> {
+  const { clock, settings } = deps
+  const calledMs = clock.nowMs()
+  const result = await provider.send(message, AbortSignal.timeout(settings.timeoutMs))
+  deps.providers.report(provider, result, clock.nowMs() - calledMs)
+  const outcome = decideOutcome(result, email, provider, settings, clock.random)
+  const events = result.kind === 'sent' ? result.events : []
+  return { outcome, call: { provider: provider.name, attemptId: message.attemptId, leftOut, events } }
 }

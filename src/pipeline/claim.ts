@@ -13,14 +13,14 @@ export type ClaimOptions = {
   perTurn: number
   holder: string
   leaseSeconds: number
-  /** Told how many each claim took. */
-  counted: (claimed: number) => void
+  /** Called after each claim, with how many it took. */
+  onClaimed: (count: number) => void
 }
 
-/** How long dispatched e-mails stay so when no feeder looks after them. */
+/** How long dispatched e-mails keep their lease when no feeder renews it. */
 const DISPATCH_SECONDS = 30
 
-/** Step 2 of the line, direct lane: a fair batch out of Postgres, leased to this process. */
+/** Step 2, direct lane: takes the next batch in fair order under a lease of this process. */
 export async function claimFairly(
   db: { claims: Queryable; emails: Queryable },
   limits: ClaimLimits,
@@ -28,7 +28,7 @@ export async function claimFairly(
 ): Promise<Batch<EmailToSend> | null> {
   const leaseId = uuidv7()
   const items = await claimFairBatch(db.claims, { ...options, ...limits, leaseId, kind: 'work' })
-  options.counted(items.length)
+  options.onClaimed(items.length)
   if (items.length === 0) return null
   return {
     leaseId,
@@ -41,7 +41,7 @@ export async function claimFairly(
   }
 }
 
-/** Step 2 of the line, BullMQ lane, at the feeder: a fair batch out of Postgres, as jobs for the queue. */
+/** Step 2, BullMQ lane, feeder: takes the next batch in fair order, as jobs for the queue. */
 export async function dispatchFairly(
   db: { claims: Queryable; facts: Queryable },
   limits: ClaimLimits,
@@ -56,17 +56,17 @@ export async function dispatchFairly(
     leaseId,
     kind: 'dispatch',
   })
-  options.counted(claimed.length)
+  options.onClaimed(claimed.length)
   return { leaseId, claimed, jobs: () => loadJobs(db.facts, claimed) }
 }
 
-/** The queue would not take them: as if they had never been claimed. */
+/** The queue did not take the jobs: their e-mails return to ready. */
 export async function takeBack(db: Queryable, leaseId: string, outboxIds: string[]): Promise<void> {
   await returnToReady(db, outboxIds)
   await endLeases(db, [leaseId])
 }
 
-/** Step 2 of the line, BullMQ lane, at the worker: what the jobs brought is leased to this process. */
+/** Step 2, BullMQ lane, worker: leases the e-mails of received jobs to this process. */
 export async function receiveJobs(
   db: Queryable,
   outboxIds: string[],
@@ -75,7 +75,7 @@ export async function receiveJobs(
 ): Promise<LeasedJob<EmailToSend>[]> {
   const leaseId = uuidv7()
   const { holder, leaseSeconds } = options
-  // In another spelling it is a stranger's job: Postgres would know the e-mail, and nothing else would.
+  // Postgres accepts an id in upper case, but our own jobs are never written so.
   const ids = new Set(outboxIds.filter(id => id === id.toLowerCase()))
   const found = await leaseDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: [...ids], ended })
   return outboxIds.map(outboxId => {

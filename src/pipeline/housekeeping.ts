@@ -16,28 +16,28 @@ import { periodically } from '../runtime/periodic-task.ts'
 import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 
 export type HousekeepingOptions = {
-  /** Providers that recognise an attempt when asked again. */
+  /** Names of the providers that recognise an attempt when asked again. */
   recognising: string[]
   graceSeconds: number
   retentionDays: { providerEvents: number }
-  /** Something may have become ready. */
-  nudge: () => void
+  emailsReady: { wake(): void }
 }
 
-type Chore = {
+type Task = {
   name: string
   everyMs: number
-  /** After a failure, one round is left out once the database is back. */
+  /** After a failure, one run is left out once the database is back. */
   waitsAfterFailure?: boolean
   run: (db: Queryable, options: HousekeepingOptions, log: Logger) => Promise<unknown>
 }
 
-const CHORES: Chore[] = [
-  // While the database was away, living workers could not renew their leases either: they do it first.
+/** Each task is safe to run in several processes at once, and runs once at a time in each. */
+const TASKS: Task[] = [
+  // While the database was away, living workers could not renew their leases either: they do so first.
   { name: 'return-expired-leases', everyMs: 5_000, waitsAfterFailure: true, run: returnLeases },
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
-  // Soon after the start; each day is searched once an hour, by whichever process comes first.
-  { name: 'take-up-orphans', everyMs: 60_000, run: lookForStrays },
+  // Each day is searched once an hour, by whichever process comes first.
+  { name: 'take-up-orphans', everyMs: 60_000, run: requeueOrphans },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
@@ -50,41 +50,17 @@ const CHORES: Chore[] = [
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
 ]
 
-async function returnLeases(db: Queryable, { recognising, graceSeconds, nudge }: HousekeepingOptions): Promise<void> {
-  const returned = await returnExpiredLeases(db, { all: false, recognising, graceSeconds })
-  if (returned.unstarted + returned.undelivered > 0) nudge()
-}
-
-async function resolveUnknown(db: Queryable, { recognising, nudge }: HousekeepingOptions): Promise<void> {
-  if ((await resolveUnknownSends(db, recognising)) > 0) nudge()
-}
-
-/** In the log; `email explain` tells more of each. */
-const STRAYS_NAMED = 20
-
-async function lookForStrays(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
-  const orphans = await recoverOrphans(db, graceSeconds)
-  if (orphans.length === 0) return
-  const facts = { count: orphans.length, orphans: orphans.slice(0, STRAYS_NAMED) }
-  log.error(facts, 'E-mails were in nobody’s hands and are taken up again; this should not happen: please report it')
-}
-
-const PURGE_BITE = 5_000
-
-async function purgeEvents(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<void> {
-  while ((await purgeProviderEvents(db, retentionDays.providerEvents, PURGE_BITE)) === PURGE_BITE);
-}
-
-/** What keeps the line clean while it works. Each chore is safe to run in several processes at once, and runs once at a time in each. */
-export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => void {
-  const stops = CHORES.map(({ name, everyMs, waitsAfterFailure, run }) =>
-    periodically(
-      everyMs,
-      waitsAfterFailure ? waitingAfterFailure(db, () => run(db, options, log)) : () => run(db, options, log),
-      error => log.warn({ err: error, chore: name }, 'Housekeeping failed; it is tried again'),
-    ),
-  )
-  return () => stops.forEach(stop => void stop())
+/** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
+export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => Promise<void> {
+  const stops = TASKS.map(({ name, everyMs, waitsAfterFailure, run }) => {
+    const task = () => run(db, options, log)
+    return periodically(everyMs, waitsAfterFailure ? waitingAfterFailure(db, task) : task, error =>
+      log.warn({ err: error, task: name }, 'Housekeeping failed; trying again'),
+    )
+  })
+  return async () => {
+    await Promise.all(stops.map(stop => stop()))
+  }
 }
 
 export function waitingAfterFailure(db: Queryable, run: () => Promise<unknown>): () => Promise<unknown> {
@@ -95,4 +71,32 @@ export function waitingAfterFailure(db: Queryable, run: () => Promise<unknown>):
     await (wait ? ping(db) : run())
     failed = false
   }
+}
+
+async function returnLeases(db: Queryable, { recognising, graceSeconds, emailsReady }: HousekeepingOptions) {
+  const returned = await returnExpiredLeases(db, { all: false, recognising, graceSeconds })
+  if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
+}
+
+async function resolveUnknown(db: Queryable, { recognising, emailsReady }: HousekeepingOptions): Promise<void> {
+  if ((await resolveUnknownSends(db, recognising)) > 0) emailsReady.wake()
+}
+
+/** In the log; `email explain` says more about each. */
+const MAX_ORPHANS_LOGGED = 20
+
+async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
+  const orphans = await recoverOrphans(db, graceSeconds)
+  const count = orphans.length
+  if (count === 0) return
+  log.error(
+    { count, orphans: orphans.slice(0, MAX_ORPHANS_LOGGED) },
+    `Requeued ${count} orphaned e-mails (no lease, not ready, not scheduled); this is a bug, please report it`,
+  )
+}
+
+const PURGE_BATCH = 5_000
+
+async function purgeEvents(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<void> {
+  while ((await purgeProviderEvents(db, retentionDays.providerEvents, PURGE_BATCH)) === PURGE_BATCH);
 }

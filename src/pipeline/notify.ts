@@ -12,11 +12,11 @@ export type NotifyDeps = { post: Post; readSecret: ReadSecret; random: () => num
 /** The secret that signs, of what is stored. Throws when the key that it was encrypted with is gone. */
 export type ReadSecret = (cipher: Buffer, companyId: string) => string
 
-const REMEMBERED_SECRETS = 5_000
+const CACHED_SECRETS = 5_000
 const UUID_CHARS = 36
 const USER_AGENT = 'Email-Gateway-Webhooks/1'
 
-/** Step 5 of the line: what became of an e-mail, told to its company. One attempt, from the body to the verdict. */
+/** Step 6: one attempt to deliver a signed webhook to a company. */
 export async function notifyCompany(
   delivery: ClaimedDelivery,
   facts: EventFacts | null,
@@ -26,7 +26,7 @@ export async function notifyCompany(
   const body = delivery.body ?? makeBody(delivery, facts)
   const secrets = readSecrets(delivery, readSecret)
   const posted = secrets ? await post(delivery.url, headersOf(delivery, body, secrets, now()), body) : UNSIGNED
-  return { delivery, posted, verdict: decideAfterWebhook(posted, delivery.attempts + 1, random), body }
+  return { delivery, posted, decision: decideAfterWebhook(posted, delivery.attempts + 1, random), body }
 }
 
 /** null: the key that they were encrypted with is gone from ENCRYPTION_KEY. It may come back, as a receiver may. */
@@ -41,7 +41,7 @@ function readSecrets({ secretCipher, previousCipher, companyId }: ClaimedDeliver
 
 /** An endpoint signs with one secret for months. */
 export function secretReader(keys: KeyRing): ReadSecret {
-  const read = memoize(REMEMBERED_SECRETS, (key: string) => {
+  const read = memoize(CACHED_SECRETS, (key: string) => {
     const [companyId, box] = [key.slice(0, UUID_CHARS), Buffer.from(key.slice(UUID_CHARS), 'latin1')]
     return decrypt(box, keys, { companyId, column: 'webhook_endpoints.secret' })
   })
@@ -55,10 +55,10 @@ function headersOf({ deliveryId }: ClaimedDelivery, body: string, secrets: strin
   return { ...signed, 'content-type': 'application/json', 'user-agent': USER_AGENT }
 }
 
-/** The e-mail and its events have been dropped since: its time of keeping is over. */
+/** The e-mail and its events were dropped by retention. */
 function nothingToSend(delivery: ClaimedDelivery): Notified {
   const posted = { status: null, error: 'EVENT_GONE', retryAfterMs: null, answer: '', durationMs: 0 }
-  return { delivery, posted, verdict: { kind: 'failed', ours: true, pauseMs: 0 }, body: '' }
+  return { delivery, posted, decision: { kind: 'failed', ours: true, pauseMs: 0 }, body: '' }
 }
 
 function makeBody({ type, sequence, companyId, data, timestamp }: ClaimedDelivery, facts: EventFacts | null): string {

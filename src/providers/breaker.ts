@@ -109,16 +109,16 @@ export class Breakers {
   report(provider: Provider, failure: ProviderFailure | null): void {
     const known = this.#known.find(one => one.provider === provider)
     if (!known) return
-    const verdict = judgeProvider(failure)
-    const answered = verdict === 'works' || verdict === 'says-nothing'
-    if (verdict === 'works') known.failuresInARow = 0
+    const health = judgeProvider(failure)
+    const answered = health === 'works' || health === 'says-nothing'
+    if (health === 'works') known.failuresInARow = 0
     else if (!answered) known.failuresInARow++
-    known.unconnectedInARow = verdict === 'unconnected' ? known.unconnectedInARow + 1 : 0
+    known.unconnectedInARow = health === 'unconnected' ? known.unconnectedInARow + 1 : 0
     // A probe that was only put off has shown that the provider answers.
-    if (known.open && (verdict === 'works' || (known.probing && answered))) this.#tell(this.#closed(known))
+    if (known.open && (health === 'works' || (known.probing && answered))) this.#tell(this.#closed(known))
     const failedProbe = known.probing && !answered
     const tooMany = known.failuresInARow >= FAILURES_IN_A_ROW || known.unconnectedInARow >= UNCONNECTED_IN_A_ROW
-    if (failure && (verdict === 'parked' || failedProbe || (tooMany && !answered)))
+    if (failure && (health === 'parked' || failedProbe || (tooMany && !answered)))
       this.#tell(this.#opened(known, failure, failedProbe))
   }
 

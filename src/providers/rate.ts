@@ -21,7 +21,7 @@ export function sendRate({
   ratePerSecond,
   slowdowns,
   reserve,
-}: RateOptions): (provider: Provider, recipients: number, sleep?: Sleep) => Promise<boolean> | null {
+}: RateOptions): (provider: Provider, recipients: number, sleep?: Sleep) => Promise<boolean> {
   const lines = new Map<string, Waiting[]>()
 
   async function serve(name: string, line: Waiting[]): Promise<void> {
@@ -65,6 +65,6 @@ export function sendRate({
     }
   }
 
-  return ({ name }, recipients, sleep = ms => new Promise(resolve => setTimeout(resolve, ms))) =>
-    ratePerSecond(name) === null ? null : takeTurn(name, recipients, sleep)
+  return async ({ name }, recipients, sleep = ms => new Promise(resolve => setTimeout(resolve, ms))) =>
+    ratePerSecond(name) === null || takeTurn(name, recipients, sleep)
 }

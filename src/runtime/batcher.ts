@@ -1,17 +1,17 @@
 export type BatcherOptions<In, Out> = {
-  /** Receives the items in the order they came; returns one outcome for each, in the same order. An error is the item's own. */
+  /** Receives the items in the order they were added; returns one outcome for each, in the same order. An error rejects its own item only. */
   flush: (items: In[]) => Promise<(Out | Error)[]>
   maxItems: number
   /** Flushes that may be under way at once. */
   concurrency: number
-  /** Size of one item (1), and how much one flush may carry. One item is always allowed. */
+  /** Weight of one item (default 1), and the most that one flush may carry. A single item is always allowed. */
   weigh?: (item: In) => number
   maxWeight?: number
-  /** A flush beside another starts only for this much: fewer, fuller flushes until there is work for two. */
+  /** A second flush starts beside the first only for this much weight: fewer, fuller flushes until there is work for two. */
   worthAnother?: number
-  /** Flushes may overtake each other; what came of their items is told in the order the items came. */
+  /** Flushes may overtake each other, but outcomes are delivered in the order the items were added. */
   inOrder?: boolean
-  /** For writes nobody waits for: so long, the first of them waits for others, until there are enough. */
+  /** For writes nobody waits for: the first one waits so long for others, or until there are enough. */
   gather?: { ms: number; enough: number }
 }
 
@@ -23,8 +23,8 @@ type Waiting<In, Out> = {
 }
 
 /**
- * Lets concurrent small writes share a commit. Self-clocking: whatever came while the last flush was under way
- * goes with the next, so a lone write waits for nobody and a crowd shares one fsync. No timer to tune.
+ * Lets concurrent small writes share a commit. Items that are added while a flush is under way go with the next one, so a single
+ * write is not delayed, and many at once share one fsync. There is no timer to tune.
  */
 export class Batcher<In, Out> {
   readonly #options: BatcherOptions<In, Out>
@@ -33,7 +33,7 @@ export class Batcher<In, Out> {
   #underWay = 0
   #scheduled = false
   #gathering: NodeJS.Timeout | null = null
-  #told: Promise<void> = Promise.resolve()
+  #delivered: Promise<void> = Promise.resolve()
 
   constructor(options: BatcherOptions<In, Out>) {
     this.#options = options
@@ -48,7 +48,7 @@ export class Batcher<In, Out> {
     })
   }
 
-  /** After the current turn of the event loop: requests that arrived in one read travel together. */
+  /** After the current turn of the event loop: requests that arrived in one read are flushed together. */
   #schedule(): void {
     if (this.#scheduled || !this.#mayFlush()) return
     const { gather } = this.#options
@@ -90,8 +90,8 @@ export class Batcher<In, Out> {
   async #flush(batch: Waiting<In, Out>[]): Promise<void> {
     this.#underWay++
     const written = this.#write(batch)
-    const before = this.#told
-    if (this.#options.inOrder) this.#told = written.then(() => before)
+    const before = this.#delivered
+    if (this.#options.inOrder) this.#delivered = written.then(() => before)
     const outcomes = await written
     if (this.#options.inOrder) await before
     batch.forEach((waiting, index) => void settle(waiting, outcomes instanceof Error ? outcomes : outcomes[index]!))

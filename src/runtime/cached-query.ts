@@ -1,7 +1,7 @@
-/** However dear the answer gets, asking takes at most this part of the time. */
-const SHARE = 1 / 50
+/** However long a query takes, at most this part of the time is spent on it. */
+const MAX_SHARE = 1 / 50
 
-/** Asks at most once in `keepMs`, and once at a time for all who want to know. A failure is not remembered. */
+/** Queries at most once in `keepMs`, and once at a time for all callers. A failure is not cached. */
 export function cachedQuery<T>(
   keepMs: number,
   ask: () => Promise<T>,
@@ -15,7 +15,7 @@ export function cachedQuery<T>(
     staleAtMs = Number.POSITIVE_INFINITY
     answer = ask().then(
       value => {
-        staleAtMs = nowMs() + Math.max(keepMs, (nowMs() - askedMs) / SHARE)
+        staleAtMs = nowMs() + Math.max(keepMs, (nowMs() - askedMs) / MAX_SHARE)
         return value
       },
       error => {

@@ -1,6 +1,6 @@
 /**
- * Adds up here what is written now and then. A settlement that counted would make all settlements of a company wait for one row; a
- * refusal that did would let anybody write to the database. A process that is killed loses some seconds of a figure.
+ * Counts in memory; the owner flushes it from time to time. Counting in the database would make all settlements of a company wait
+ * for one row, and would let anybody who is refused cause a write. A process that is killed loses some seconds of counts.
  */
 export class BufferedCounter {
   readonly #write: (counts: [key: string, count: number][]) => Promise<void>
@@ -14,7 +14,7 @@ export class BufferedCounter {
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + by)
   }
 
-  /** What cannot be written now goes with the next. */
+  /** Counts that cannot be written go with the next flush. */
   async flush(): Promise<void> {
     const counts = this.#counts
     if (counts.size === 0) return

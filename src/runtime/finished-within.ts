@@ -1,4 +1,4 @@
-/** Whether the work ended in this time. One that is late goes on, and is not waited for. */
+/** Whether the work ended in this time. If not, it goes on without being waited for. */
 export async function finishedWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>(resolve => {

@@ -23,7 +23,8 @@ test('a task that takes longer than its interval is not started a second time', 
   finish()
   await vi.advanceTimersByTimeAsync(1_000)
   expect(runs).toBe(2)
-  stop()
+  finish()
+  await stop()
 })
 
 test('a task that fails is reported and runs again', async () => {
@@ -34,9 +35,44 @@ test('a task that fails is reported and runs again', async () => {
     error => void errors.push(error),
   )
   await vi.advanceTimersByTimeAsync(2_000)
-  stop()
+  await stop()
   await vi.advanceTimersByTimeAsync(2_000)
   expect(errors).toHaveLength(2)
+})
+
+test('after a failure it may run again sooner', async () => {
+  let failures = 0
+  const stop = periodically(
+    1_000,
+    () => Promise.reject(new Error('no')),
+    () => void failures++,
+    100,
+  )
+  await vi.advanceTimersByTimeAsync(1_300)
+  expect(failures).toBe(4)
+  await stop()
+})
+
+test('stopping waits for the run that is under way, and none follows it', async () => {
+  let runs = 0
+  let finish = () => {}
+  const stop = periodically(
+    1_000,
+    () => {
+      runs++
+      return new Promise<void>(resolve => (finish = resolve))
+    },
+    () => {},
+  )
+  await vi.advanceTimersByTimeAsync(1_000)
+  let stopped = false
+  const stopping = stop().then(() => (stopped = true))
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(stopped).toBe(false)
+  finish()
+  await stopping
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(runs).toBe(1)
 })
 
 test('a task for several callers runs once at a time, and again for who comes after its end', async () => {

@@ -10,26 +10,43 @@ export function oneAtATime<Out>(task: () => Promise<Out>): () => Promise<Out> {
 }
 
 /**
- * Runs a task every so often, and never twice at once: a run that takes longer than the interval is not joined by another. On a
- * slow database, copies of the same statement would otherwise pile up and make it slower still.
+ * Runs a task again and again, `everyMs` after the last run has ended, so it never overlaps itself: on a slow database, copies of
+ * the same statement would pile up and make it slower still. A periodic task alone does not keep the process alive.
+ *
+ * Returns a function that stops it and waits for a run that is under way.
  */
 export function periodically(
   everyMs: number,
   task: () => Promise<unknown>,
   onError: (error: unknown) => void,
-): () => void {
-  let running = false
-  const tick = async () => {
-    if (running) return
-    running = true
+  afterErrorMs = everyMs,
+): () => Promise<void> {
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  let underWay: Promise<void> = Promise.resolve()
+
+  function runIn(ms: number): void {
+    if (stopped) return
+    timer = setTimeout(() => {
+      underWay = run()
+    }, ms)
+    timer.unref()
+  }
+
+  async function run(): Promise<void> {
     try {
       await task()
+      runIn(everyMs)
     } catch (error) {
       onError(error)
-    } finally {
-      running = false
+      runIn(afterErrorMs)
     }
   }
-  const timer = setInterval(() => void tick(), everyMs)
-  return () => clearInterval(timer)
+
+  runIn(everyMs)
+  return async () => {
+    stopped = true
+    clearTimeout(timer)
+    await underWay
+  }
 }

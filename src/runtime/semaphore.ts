@@ -1,16 +1,16 @@
 import { ThroughputMeter } from './throughput-meter.ts'
 
-/** Lets so many in at once, in the order they came. Closed, it lets nobody in and tells those who wait. */
+/** At most so many at once, in the order they came. Once closed, nobody enters, and those who wait get `false`. */
 export class Semaphore {
   readonly #slots: number
   readonly #aheadMs: number
-  readonly #pace = new ThroughputMeter()
+  readonly #throughput = new ThroughputMeter()
   #inside = 0
   #closed = false
   readonly #waiting: ((entered: boolean) => void)[] = []
   readonly #sleepers = new Set<() => void>()
 
-  /** aheadMs: beside those, as many as leave in this time, and no more than three times as many. */
+  /** aheadMs: beyond `slots`, as many as leave in this time, at most three times `slots`. */
   constructor(slots: number, aheadMs = 0) {
     this.#slots = slots
     this.#aheadMs = aheadMs
@@ -22,7 +22,7 @@ export class Semaphore {
 
   /** Enters if there is room at once. */
   tryEnter(): boolean {
-    if (this.#inside === 0) this.#pace.begin()
+    if (this.#inside === 0) this.#throughput.begin()
     if (this.#closed || this.#waiting.length > 0 || this.#inside >= this.#room()) return false
     this.#inside++
     return true
@@ -36,7 +36,7 @@ export class Semaphore {
 
   leave(): void {
     this.#inside--
-    this.#pace.count()
+    this.#throughput.count()
     const room = this.#room()
     while (this.#waiting.length > 0 && this.#inside < room) {
       this.#inside++
@@ -46,10 +46,10 @@ export class Semaphore {
 
   #room(): number {
     if (this.#aheadMs === 0) return this.#slots
-    return this.#slots + Math.min(3 * this.#slots, Math.floor(this.#pace.perMs() * this.#aheadMs))
+    return this.#slots + Math.min(3 * this.#slots, Math.floor(this.#throughput.perMs() * this.#aheadMs))
   }
 
-  /** So long, or until it is closed. */
+  /** Resolves after so long, or when it is closed. */
   readonly sleep = (ms: number): Promise<void> => {
     if (this.#closed) return Promise.resolve()
     return new Promise(resolve => {
@@ -66,6 +66,6 @@ export class Semaphore {
   close(): void {
     this.#closed = true
     for (const wake of this.#sleepers) wake()
-    for (const turnAway of this.#waiting.splice(0)) turnAway(false)
+    for (const refuse of this.#waiting.splice(0)) refuse(false)
   }
 }

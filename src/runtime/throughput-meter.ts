@@ -1,10 +1,10 @@
 const WINDOW_MS = 250
 const LOOK_MS = 50
 const FIRST_LOOK_MS = 10
-/** Fewer than so many, close together, are chance. */
-const EVIDENCE = 16
+/** Fewer than so many in a short time say nothing about the throughput. */
+const MIN_SAMPLES = 16
 
-/** How fast hands come free: a moving average over a quarter of a second, or, where many do, over the time since work began. */
+/** How many items finish per millisecond: a moving average over a quarter of a second, or since work began, if that is shorter. */
 export class ThroughputMeter {
   #perMs = 0
   #count = 0
@@ -12,7 +12,7 @@ export class ThroughputMeter {
   #began = Number.NEGATIVE_INFINITY
   #lastFound = Number.NEGATIVE_INFINITY
 
-  /** There was nothing to do just now. After a pause, the time before says nothing about the time to come. */
+  /** Called when work begins after there was none: after a pause, the old average says nothing. */
   begin(): void {
     const now = performance.now()
     if (now - (this.#count > 0 ? this.#since : this.#lastFound) < WINDOW_MS) return
@@ -30,7 +30,7 @@ export class ThroughputMeter {
     const now = performance.now()
     const elapsed = now - this.#since
     const age = now - this.#began
-    const isNew = age < WINDOW_MS && this.#count >= EVIDENCE
+    const isNew = age < WINDOW_MS && this.#count >= MIN_SAMPLES
     if (elapsed < (isNew ? FIRST_LOOK_MS : LOOK_MS)) return this.#perMs
     const weight = Math.min(1, elapsed / (isNew ? age : WINDOW_MS))
     this.#perMs = this.#perMs * (1 - weight) + (this.#count / elapsed) * weight

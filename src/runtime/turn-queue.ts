@@ -1,4 +1,4 @@
-/** First in, first out for each key, and the keys in turn. */
+/** First in, first out per key; the keys take turns. */
 export class TurnQueue<T> {
   /** In the order of their turns; none is empty. */
   readonly #byKey = new Map<string, T[]>()

@@ -21,3 +21,17 @@ test('a wake-up that comes while nobody sleeps is kept for the next sleep, until
   expect(sleep.woken).toBe(false)
   await sleep.sleep(1)
 })
+
+test('an interruption ends the sleep under way, and is forgotten when nobody sleeps', async () => {
+  const sleep = new WakeableSleep()
+  const sleeping = sleep.sleep(60_000)
+  sleep.interrupt()
+  await sleeping
+  sleep.interrupt()
+  let awake = false
+  const next = sleep.sleep(60_000).then(() => (awake = true))
+  await Promise.resolve()
+  expect(awake).toBe(false)
+  sleep.wake()
+  await next
+})

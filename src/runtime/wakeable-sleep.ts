@@ -11,6 +11,11 @@ export class WakeableSleep {
     this.#end?.()
   }
 
+  /** Ends the sleep under way. Unlike a wake-up, nothing is kept when nobody sleeps. */
+  interrupt(): void {
+    this.#end?.()
+  }
+
   /** A wake-up has come since the last sleep ended, or since it was last cleared. */
   get woken(): boolean {
     return this.#woken

@@ -1,6 +1,6 @@
 type Waiting = { amount: number; go: () => void }
 
-/** So much at once, in the order they came. Who asks for more than there is at all gets all of it, alone. */
+/** At most so much at once, in the order they came. A request for more than the total gets all of it, alone. */
 export class WeightedSemaphore {
   readonly #total: number
   #free: number
@@ -11,7 +11,7 @@ export class WeightedSemaphore {
     this.#free = total
   }
 
-  /** Runs `work` while so much is set aside for it. */
+  /** Runs `work` while it holds so much of the total. */
   async spend<Out>(wanted: number, work: () => Promise<Out>): Promise<Out> {
     const amount = Math.min(wanted, this.#total)
     if (this.#waiting.length === 0 && amount <= this.#free) this.#free -= amount

@@ -2,12 +2,13 @@ import type { Logger } from 'pino'
 import { expect, test } from 'vitest'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { attemptLog } from './attempt-log.ts'
-import type { AttemptFacts, FailureFacts, Outcome } from './outcome.ts'
+import type { FailureFacts, SettledOutcome } from './outcome.ts'
+import type { AttemptFacts } from './settlement.ts'
 
 const email = { outboxId: 'o', companyId: 'c', requestId: 'r' } as EmailToSend
 const facts = { attempt: 5, maxAttempts: 5, durationMs: 12 } as AttemptFacts
 
-function logged(outcome: Outcome): Record<string, unknown> {
+function logged(outcome: SettledOutcome): Record<string, unknown> {
   let line: Record<string, unknown> = {}
   const keep = (fields: object, message: string) => {
     line = { ...fields, message }

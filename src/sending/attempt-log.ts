@@ -1,16 +1,17 @@
 import type { Logger } from 'pino'
 import type { EmailStatus } from '../contracts/states.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
-import type { AttemptFacts, FailureFacts, Outcome } from './outcome.ts'
+import type { FailureFacts, SettledOutcome } from './outcome.ts'
+import type { AttemptFacts } from './settlement.ts'
 
 type Named = { outboxId: string; companyId: string }
 
-/** What attempts tell the log, in seed 000's and 002's fields. */
+/** The log lines of an attempt. Their field names are public. */
 export type AttemptLog = {
-  settled(email: EmailToSend, provider: string | null, outcome: Outcome, facts: AttemptFacts): void
-  elsewhere(hand: Named): void
-  late(hand: Named, status: EmailStatus): void
-  leaseLost(hand: Named): void
+  settled(email: EmailToSend, provider: string | null, outcome: SettledOutcome, facts: AttemptFacts): void
+  notOurs(email: Named): void
+  late(email: Named, status: EmailStatus): void
+  leaseLost(email: Named): void
 }
 
 export function attemptLog(log: Logger): AttemptLog {
@@ -23,10 +24,10 @@ export function attemptLog(log: Logger): AttemptLog {
       const { requestId } = email
       log[level]({ ...named(email), requestId, attempt, maxAttempts, provider, durationMs, ...own }, message)
     },
-    elsewhere: hand => log.debug(named(hand), 'Not ours to send: it has ended, or is in another worker’s hands'),
-    late: (hand, state) =>
-      log.warn({ ...named(hand), state }, 'The answer came after the lease had ended, and settled it'),
-    leaseLost: hand => log.warn(named(hand), 'Lease lost: the e-mail went on without this worker'),
+    notOurs: email => log.debug(named(email), 'Not sent: the e-mail has ended, or another worker has it'),
+    late: (email, state) =>
+      log.warn({ ...named(email), state }, 'The answer came after the lease had ended and resolved the unknown send'),
+    leaseLost: email => log.warn(named(email), 'Lease lost: the answer of the provider changes nothing'),
   }
 }
 
@@ -40,11 +41,11 @@ const LEVELS = {
   unasked: 'warn',
   suppressed: 'warn',
   expired: 'warn',
-} as const satisfies Record<Outcome['kind'], string>
+} as const satisfies Record<SettledOutcome['kind'], string>
 
 type LogLine = { message: string; state: string; [field: string]: unknown }
 
-function logLine(outcome: Outcome): LogLine {
+function logLine(outcome: SettledOutcome): LogLine {
   switch (outcome.kind) {
     case 'sent':
       return { message: 'E-mail sent', state: 'SENT', messageId: outcome.messageId }
@@ -58,7 +59,7 @@ function logLine(outcome: Outcome): LogLine {
     }
     case 'unknown': {
       const error = { ...errorOf(outcome.failure), graceSeconds: outcome.graceSeconds }
-      return { message: 'Whether the provider took it is not known', state: 'UNKNOWN', ...error }
+      return { message: 'Unknown send: the request left and no answer came', state: 'UNKNOWN', ...error }
     }
     case 'parked':
       return {
@@ -75,9 +76,9 @@ function logLine(outcome: Outcome): LogLine {
       return { message, state: 'RETRY_SCHEDULED', ...error }
     }
     case 'unasked':
-      return { message: 'The provider that could tell is parked or gone', state: 'UNKNOWN' }
+      return { message: 'Unknown send: the provider that could resolve it is parked or gone', state: 'UNKNOWN' }
     case 'suppressed':
-      return { message: 'The recipient was suppressed meanwhile', state: 'REJECTED' }
+      return { message: 'Recipient suppressed before the e-mail was sent', state: 'REJECTED' }
     case 'expired':
       return { message: 'E-mail expired', state: 'EXPIRED' }
   }

@@ -76,7 +76,7 @@ export class BullmqLane<Content> implements Lane {
     feeder.start()
   }
 
-  nudge(): void {
+  wake(): void {
     this.#options.feeder.wake()
   }
 

@@ -4,10 +4,10 @@ import { findStarts } from '../db/outbox/uncertain-starts.ts'
 import { DatabaseUnavailable, type Queryable, retryWhileUnavailable, writeBatchOrSingly } from '../db/pool.ts'
 
 /**
- * Commits SENT_ATTEMPT for a batch and answers who may call the provider. When the connection is lost, the commit may have
- * happened or not. This process knows that it has called nobody, so it waits for the database and finds out: what was not
- * committed is started now, what was committed goes on, and what counts as unknown by now, because the lease ran out
- * meanwhile, returns to ready without spending the attempt.
+ * Commits SENT_ATTEMPT for a batch and returns which attempts may call the provider. When the connection is lost, the commit may
+ * have happened or not. This process has called nobody, so it waits for the database and looks: what was not committed is started
+ * now, what was committed goes on, and what is an unknown send by now, because the lease expired, returns to ready without
+ * counting the attempt.
  */
 export async function commitStarts(
   db: Queryable,
@@ -24,20 +24,20 @@ export async function commitStarts(
 
 const write = (db: Queryable, starts: AttemptStart[]) => writeBatchOrSingly(starts, some => startAttempts(db, some))
 
-/** Starting comes first: where the lost statement is still running, it waits for that one's locks, so the search sees its commit. */
+/** Starting comes first: if the lost statement is still running, this one waits for its locks, and the search sees its commit. */
 async function startOrFind(db: Queryable, starts: AttemptStart[]): Promise<(boolean | Error)[]> {
   const answers = await write(db, starts)
-  const refused = starts.filter((_, place) => answers[place] === false)
+  const refused = starts.filter((_, index) => answers[index] === false)
   const found = await findStarts(db, refused)
-  const foundOf = new Map(refused.map((one, place) => [one, found[place]]))
+  const foundOf = new Map(refused.map((one, index) => [one, found[index]]))
   await returnUncalled(
     db,
     refused.filter(one => foundOf.get(one) === 'unknown' && !isResumed(one)),
   )
-  return starts.map((one, place) => (foundOf.get(one) === 'started' ? true : answers[place]!))
+  return starts.map((one, index) => (foundOf.get(one) === 'started' ? true : answers[index]!))
 }
 
-/** The attempt has called the provider before, and was to ask it again: whether it took the message is still unknown. */
+/** A resumed attempt called the provider before: whether it took the message is still unknown. */
 const isResumed = (start: AttemptStart) => start.attempt === start.before
 
 async function returnUncalled(db: Queryable, starts: AttemptStart[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { laneOver, soon } from '../../test/support/direct-lane.ts'
 
 describe('leases', () => {
@@ -7,11 +7,11 @@ describe('leases', () => {
     lane.start()
     await soon()
     running[0]!.finish()
-    lane.nudge()
+    lane.wake()
     await soon()
     expect(ended).toEqual([])
     running[1]!.finish()
-    lane.nudge()
+    lane.wake()
     await soon()
     expect(ended).toEqual(['of 1 2'])
   })
@@ -49,8 +49,7 @@ describe('leases', () => {
   test('a lease is renewed as long as there is work under it', async () => {
     const { lane, running, renewed } = laneOver([1], { renewEveryMs: 10 })
     lane.start()
-    await new Promise(resolve => setTimeout(resolve, 60))
-    expect(renewed.length).toBeGreaterThanOrEqual(2)
+    await vi.waitFor(() => expect(renewed.length).toBeGreaterThanOrEqual(2))
     running[0]!.finish()
     await soon()
     const soFar = renewed.length
@@ -58,7 +57,7 @@ describe('leases', () => {
     expect(renewed).toHaveLength(soFar)
   })
 
-  test('the lease of an item that broke off is left to run out: that is what brings the e-mail back', async () => {
+  test('the lease of an e-mail whose attempt failed unexpectedly is left to expire, which returns the e-mail', async () => {
     const { lane, running, ended } = laneOver([1, 2])
     lane.start()
     await soon()
@@ -104,7 +103,7 @@ describe('trouble', () => {
     })
     lane.start()
     await soon()
-    lane.nudge()
+    lane.wake()
     await soon()
     expect(names()).toEqual([5])
     expect(ended).toEqual([])
@@ -159,7 +158,7 @@ describe('trouble', () => {
     running[0]!.finish()
     await soon()
     ready.push(2)
-    lane.nudge()
+    lane.wake()
     await soon()
     expect(names()).toEqual([1, 2])
   })

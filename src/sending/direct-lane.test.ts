@@ -63,9 +63,9 @@ describe('concurrency', () => {
     await soon()
     expect(names()).toEqual([])
     allowed = 1
-    lane.nudge()
+    lane.wake()
     await soon()
-    lane.nudge()
+    lane.wake()
     await soon()
     expect(names()).toEqual([1])
     running[0]!.finish()
@@ -93,7 +93,7 @@ describe('a company whose recipients hang', () => {
     await soon()
     expect(names()).toHaveLength(8)
     ready.push(100)
-    lane.nudge()
+    lane.wake()
     await soon()
     expect(names()).toContain(100)
   })
@@ -118,7 +118,7 @@ describe('waking up', () => {
     ready.push(1)
     await soon()
     expect(names()).toEqual([])
-    lane.nudge()
+    lane.wake()
     await soon()
     expect(names()).toEqual([1])
   })
@@ -131,7 +131,7 @@ describe('waking up', () => {
         const found = ready.splice(0)
         if (++looks === 1) {
           ready.push(1)
-          lane.nudge()
+          lane.wake()
         }
         await soon()
         return found.length > 0 ? batchOf(found) : null
@@ -159,7 +159,7 @@ describe('waking up', () => {
     lane.start()
     await soon()
     for (let times = 0; times < 100; times++) {
-      lane.nudge()
+      lane.wake()
       await Promise.resolve()
     }
     await soon()

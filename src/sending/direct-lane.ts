@@ -1,46 +1,57 @@
 import type { Logger } from 'pino'
 import { inFlightAllowance } from '../contracts/fairness.ts'
 import { ThroughputMeter } from '../runtime/throughput-meter.ts'
+import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { Lane, UnderLease } from './lane.ts'
 
 export type Batch<Content> = {
   leaseId: string
   items: { outboxId: string; companyId: string }[]
-  /** What the work needs to know, read after the claim so that the next claim need not wait for it. */
+  /** Read after the claim, so that the next claim does not wait for it. */
   contents: () => Promise<Map<string, Content>>
 }
 
-export type ClaimLimits = { size: number; ended: string[]; left: Map<string, number>; most: number }
+export type ClaimLimits = {
+  size: number
+  /** Leases to end with this claim. */
+  ended: string[]
+  /** How many more of each company may be claimed; of any other: `most`. */
+  left: Map<string, number>
+  most: number
+}
 
 export type DirectLaneOptions<Content> = {
-  /** null: there is nothing to do. */
+  /** null: nothing is ready. */
   claim: (limits: ClaimLimits) => Promise<Batch<Content> | null>
+  /** Attempts and settles one e-mail. */
   work: (item: UnderLease<Content | null>) => Promise<void>
   leases: HeldLeases
   /** Provider calls at once. */
   concurrency: number
-  /** How many may be claimed now at all: fewer while providers are parked. */
+  /** How many may be in flight now: fewer while providers are parked. */
   mayClaim: () => number
-  /** How long to sleep when there is nothing to do and nobody calls. */
+  /** Woken when e-mails may have become ready. */
+  ready: WakeableSleep
+  /** How long to sleep when nothing is ready and nobody wakes it. */
   idleMs: number
   log: Logger
 }
 
 /**
- * Claimed ahead, so that hands never wait for Postgres: what is sent in this time, refilled when a third of it is free. Whoever
- * comes next waits behind it: with 20 ms a quiet company waited 22 ms longer than alone, for no more e-mails a second; with 12 ms
- * a tenth fewer were sent. At a fast provider it is several times the hands, which do not keep the batches small then.
+ * Claimed ahead of free slots, so that slots never wait for Postgres: what is sent in this time, refilled when a third of it is
+ * free. Whoever comes next waits behind it: with 20 ms a quiet company waited 22 ms longer than alone, for no more e-mails a
+ * second; with 12 ms a tenth fewer were sent.
  */
 const AHEAD_MS = 14
-const AHEAD_TIMES = 4
-const WORTHWHILE = 1 / 3
-/** Until a claim that found less than it asked for is followed by another, unless somebody calls. */
-const BREATH_MS = 4
+const MAX_AHEAD_TIMES = 4
+const WORTH_A_CLAIM = 1 / 3
+/** Between a claim that found less than it asked for and the next one, unless woken. */
+const AFTER_SHORT_CLAIM_MS = 4
 /** Answered by the provider, not yet written: at most so many times the concurrency. */
-const UNSETTLED_TIMES = 8
+const MAX_UNSETTLED_TIMES = 8
 
-/** Claimed work runs in this process. */
+/** Claimed e-mails are sent in this process. */
 export class DirectLane<Content> implements Lane {
   readonly #options: DirectLaneOptions<Content>
   /** Claimed and not yet answered by the provider, by company. */
@@ -48,13 +59,11 @@ export class DirectLane<Content> implements Lane {
   #inFlight = 0
   #unsettled = 0
   #stopping = false
-  #wake: (() => void) | null = null
-  #nudged = false
-  /** The last claim found nothing, for want of mail and not of room: a free hand is no reason to ask again. */
-  #dry = false
+  /** The last claim emptied the ready table: a free slot is no reason to claim again. */
+  #isReadyEmpty = false
   #loop: Promise<void> | null = null
   #whenSettled: (() => void) | null = null
-  readonly #pace = new ThroughputMeter()
+  readonly #throughput = new ThroughputMeter()
 
   constructor(options: DirectLaneOptions<Content>) {
     this.#options = options
@@ -64,15 +73,13 @@ export class DirectLane<Content> implements Lane {
     this.#loop ??= this.#run()
   }
 
-  nudge(): void {
-    this.#nudged = true
-    this.#dry = false
-    this.#wake?.()
+  wake(): void {
+    this.#options.ready.wake()
   }
 
   async stop(): Promise<void> {
     this.#stopping = true
-    this.nudge()
+    this.wake()
     await this.#loop
     await this.#allSettled()
     await this.#options.leases.stop()
@@ -80,29 +87,31 @@ export class DirectLane<Content> implements Lane {
 
   async #run(): Promise<void> {
     while (!this.#stopping) {
+      this.#options.ready.clear()
       const found = await this.#claim()
       if (found === 'nothing') await this.#sleep(this.#options.idleMs)
-      else if (found === 'little') await this.#takeBreath()
+      // A short batch means that the ready table is empty.
+      else if (found === 'short') await this.#sleepUntilReady(AFTER_SHORT_CLAIM_MS)
     }
   }
 
-  /** Claims when a worthwhile part of the room is free: a claim for each single free hand would cost more than it brings. */
-  async #claim(): Promise<'nothing' | 'little' | 'all'> {
-    const { concurrency, mayClaim, leases } = this.#options
+  /** Claims when a worthwhile part of the slots is free: a claim for every single free slot would cost more than it brings. */
+  async #claim(): Promise<'nothing' | 'short' | 'full'> {
+    const { concurrency, mayClaim, leases, ready } = this.#options
     const ahead = this.#ahead()
     const free = concurrency + ahead - this.#inFlight
-    const size = Math.min(free, UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inFlight)
-    this.#nudged = false
-    if (size < 1 || (free < ahead * WORTHWHILE && this.#inFlight > 0)) return 'nothing'
+    const size = Math.min(free, MAX_UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inFlight)
+    if (size < 1 || (free < ahead * WORTH_A_CLAIM && this.#inFlight > 0)) return 'nothing'
     const ended = leases.takeEnded()
     try {
       const { left, most } = this.#allowances(free)
       const batch = await this.#options.claim({ size, ended, left, most })
       if (batch) {
         void this.#runBatch(batch)
-        return batch.items.length < size ? 'little' : 'all'
+        return batch.items.length < size ? 'short' : 'full'
       }
-      this.#dry = !this.#nudged && [...left.values()].every(room => room > 0)
+      const isCapped = [...left.values()].some(room => room < 1)
+      this.#isReadyEmpty = !ready.woken && !isCapped
       return 'nothing'
     } catch (error) {
       leases.restoreEnded(ended)
@@ -116,11 +125,11 @@ export class DirectLane<Content> implements Lane {
     return Math.max(
       1,
       Math.ceil(concurrency / 10),
-      Math.min(AHEAD_TIMES * concurrency, Math.ceil(this.#pace.perMs() * AHEAD_MS)),
+      Math.min(MAX_AHEAD_TIMES * concurrency, Math.ceil(this.#throughput.perMs() * AHEAD_MS)),
     )
   }
 
-  /** Only companies that have less room than any other are named. */
+  /** Only companies that have e-mails in flight are named: any other has room for `most`. */
   #allowances(free: number): { left: Map<string, number>; most: number } {
     const most = inFlightAllowance({ own: 0, free })
     const left = new Map<string, number>()
@@ -131,7 +140,7 @@ export class DirectLane<Content> implements Lane {
   async #runBatch({ leaseId, items, contents }: Batch<Content>): Promise<void> {
     const { leases, log } = this.#options
     leases.hold(leaseId, items.length)
-    if (this.#inFlight === 0) this.#pace.begin()
+    if (this.#inFlight === 0) this.#throughput.begin()
     this.#inFlight += items.length
     this.#unsettled += items.length
     for (const { companyId } of items) this.#own.set(companyId, (this.#own.get(companyId) ?? 0) + 1)
@@ -142,32 +151,31 @@ export class DirectLane<Content> implements Lane {
     for (const { outboxId, companyId } of items) {
       const content = found?.get(outboxId) ?? null
       const item = { outboxId, companyId, leaseId, content, release: this.#releaser(companyId) }
-      if (found) this.#attempt(item)
+      if (found) void this.#work(item)
       else this.#done(item, false)
     }
   }
 
-  /** Nobody waits for it: a promise for each that is awaited with the others would be a tenth of what this lane costs. */
-  #attempt(item: UnderLease<Content | null>): void {
-    const broken = (error: unknown) => {
-      this.#options.log.error(
-        { err: error, outboxId: item.outboxId },
-        'An attempt broke off; its lease will return the e-mail',
-      )
-      this.#done(item, false)
-    }
+  async #work(item: UnderLease<Content | null>): Promise<void> {
+    let settled = false
     try {
-      this.#options.work(item).then(() => this.#done(item, true), broken)
+      await this.#options.work(item)
+      settled = true
     } catch (error) {
-      broken(error)
+      const { outboxId } = item
+      this.#options.log.error(
+        { err: error, outboxId },
+        'An attempt failed unexpectedly; its lease will return the e-mail',
+      )
     }
+    this.#done(item, settled)
   }
 
   #done(item: UnderLease<Content | null>, settled: boolean): void {
     item.release()
     this.#options.leases.done(item.leaseId, settled)
     this.#unsettled--
-    if (!this.#dry) this.#wake?.()
+    this.#slotIsFree()
     if (this.#unsettled === 0) this.#whenSettled?.()
   }
 
@@ -184,34 +192,27 @@ export class DirectLane<Content> implements Lane {
       if (!held) return
       held = false
       this.#inFlight--
-      this.#pace.count()
+      this.#throughput.count()
       const own = this.#own.get(companyId)! - 1
       if (own === 0) this.#own.delete(companyId)
       else this.#own.set(companyId, own)
-      if (!this.#dry) this.#wake?.()
+      this.#slotIsFree()
     }
   }
 
-  /** There is hardly more where less was found than asked for, and whatever comes now calls: asking at once would be for nothing. */
-  async #takeBreath(): Promise<void> {
-    this.#dry = true
-    await this.#sleep(BREATH_MS)
-    this.#dry = false
+  #slotIsFree(): void {
+    if (!this.#isReadyEmpty) this.#options.ready.interrupt()
+  }
+
+  async #sleepUntilReady(ms: number): Promise<void> {
+    this.#isReadyEmpty = true
+    await this.#sleep(ms)
   }
 
   async #sleep(ms: number): Promise<void> {
+    // No claim will come soon that could end them.
     if (this.#unsettled === 0) await this.#options.leases.endNow()
-    if (this.#nudged || this.#stopping) return
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(done, ms)
-      const lane = this
-      function done() {
-        clearTimeout(timer)
-        lane.#dry = false
-        lane.#wake = null
-        resolve()
-      }
-      this.#wake = done
-    })
+    if (!this.#stopping) await this.#options.ready.sleep(ms)
+    this.#isReadyEmpty = false
   }
 }

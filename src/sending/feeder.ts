@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queue } from 'bullmq'
 import type { Logger } from 'pino'
 import { EMAIL_JOB_CONFIG, SLIM_JOB_OPTIONS, type SlimJobData } from '../contracts/job.ts'
-import { WakeableSleep } from '../runtime/wakeable-sleep.ts'
+import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { ClaimLimits } from './direct-lane.ts'
 import type { FeederElection } from './feeder-election.ts'
 import { QueueWindow, WINDOW_PER_CALL } from './queue-window.ts'
@@ -32,6 +32,8 @@ export type FeederOptions = {
   returnUndelivered: (queued: string[]) => Promise<string[]>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
   mayClaim: () => number
+  /** Woken when e-mails may have become ready. */
+  ready: WakeableSleep
   idleMs: number
   log: Logger
 }
@@ -49,7 +51,6 @@ const READ_EVERY_MS = { oneWorker: 200, manyWorkers: 10 }
 export class Feeder {
   readonly #options: FeederOptions
   readonly #window: QueueWindow
-  readonly #wakeUps = new WakeableSleep()
   #stopping = false
   #loop: Promise<void> | null = null
   #returnedMs = 0
@@ -67,10 +68,8 @@ export class Feeder {
     this.#loop ??= this.#run()
   }
 
-  /** Something may be ready. */
   wake(): void {
-    this.#uncap()
-    this.#wakeUps.wake()
+    this.#options.ready.wake()
   }
 
   /** A worker of this process has asked Postgres for that e-mail. */
@@ -91,13 +90,14 @@ export class Feeder {
   }
 
   async #run(): Promise<void> {
-    const { election, idleMs, log } = this.#options
+    const { election, ready, idleMs, log } = this.#options
     let failing = false
     while (!this.#stopping) {
-      this.#wakeUps.clear()
+      if (ready.woken) this.#uncap()
+      ready.clear()
       try {
-        if (await election.hold(() => this.#window.clear())) await this.#wakeUps.sleep(await this.#feed())
-        else await this.#wakeUps.sleep(idleMs)
+        if (await election.hold(() => this.#window.clear())) await ready.sleep(await this.#feed())
+        else await ready.sleep(idleMs)
         failing = false
       } catch (error) {
         if (!failing) log.error({ err: error }, 'Could not fill the queue; mail waits in Postgres')
@@ -172,7 +172,7 @@ export class Feeder {
       return 0
     }
     if ([...left.values()].every(room => room > 0)) return idleMs
-    if (!this.#wakeUps.woken) this.#cappedUntilMs = performance.now() + idleMs
+    if (!this.#options.ready.woken) this.#cappedUntilMs = performance.now() + idleMs
     return FULL_MS
   }
 

@@ -81,7 +81,7 @@ describe('done', () => {
     await pass(5 * RENEW_MS)
     expect(renewed).toHaveLength(1)
     expect(leases.takeEnded()).toEqual([])
-    expect(logged.join('')).toMatch(/left to run out/)
+    expect(logged.join('')).toMatch(/left to expire/)
   })
 
   test('of a lease that nobody holds means nothing', () => {

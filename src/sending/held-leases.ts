@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { periodically } from '../runtime/periodic-task.ts'
 
 export type HeldLeasesOptions = {
   renew: (leaseIds: string[]) => Promise<unknown>
@@ -7,53 +8,53 @@ export type HeldLeasesOptions = {
   log: Logger
 }
 
-/** A lease left behind would take a later try of its e-mails for one of a lost worker. */
-const LONELY_MS = 250
-/** After a renewal failed. A database that is back must hear of this process before others take its leases for those of a dead one. */
+/** When no claim takes an ended lease along within this time, it is ended by a statement of its own. */
+const END_AFTER_MS = 250
+/** After a renewal failed: when the database is back, the leases must be renewed before others take them for those of a dead process. */
 const RENEW_AGAIN_MS = 500
 
 /** The leases of this process: renewed while there is work under them, ended when all of it is settled. */
 export class HeldLeases {
   readonly #options: HeldLeasesOptions
   readonly #open = new Map<string, { items: number; unsettled: boolean }>()
+  readonly #stopRenewing: () => Promise<void>
   #ended: string[] = []
-  #timer: NodeJS.Timeout | undefined
-  #stopped = false
-  #lonely: NodeJS.Timeout | null = null
+  #endTimer: NodeJS.Timeout | null = null
 
   constructor(options: HeldLeasesOptions) {
     this.#options = options
-    this.#renewIn(options.renewEveryMs)
-  }
-
-  #renewIn(ms: number): void {
-    if (this.#stopped) return
-    this.#timer = setTimeout(() => void this.#renew(), ms)
-    this.#timer.unref()
+    const { renewEveryMs, log } = options
+    this.#stopRenewing = periodically(
+      renewEveryMs,
+      () => this.#renew(),
+      error => log.warn({ err: error }, 'Could not renew leases; trying again'),
+      Math.min(RENEW_AGAIN_MS, renewEveryMs),
+    )
   }
 
   hold(leaseId: string, items: number): void {
     this.#open.set(leaseId, { items, unsettled: false })
   }
 
-  /** One item of that lease is done. Unsettled: the lease is what brings it back, so it must run out by itself. */
+  /** One e-mail of that lease is done. If it is not settled, the lease must expire by itself: that returns the e-mail. */
   done(leaseId: string, settled: boolean): void {
     const lease = this.#open.get(leaseId)
     if (!lease) return
     if (!settled) lease.unsettled = true
     if (--lease.items > 0) return
     this.#open.delete(leaseId)
-    if (lease.unsettled) this.#options.log.warn({ leaseId }, 'A lease is left to run out: not all under it was settled')
+    if (lease.unsettled)
+      this.#options.log.warn({ leaseId }, 'A lease is left to expire: not all e-mails under it were settled')
     else this.#end(leaseId)
   }
 
-  /** Left for a statement that takes it along; when none comes by soon, it is ended for its own sake. */
+  /** Left for the next claim, which ends it in the same statement. */
   #end(leaseId: string): void {
     this.#ended.push(leaseId)
-    this.#lonely ??= setTimeout(() => {
-      this.#lonely = null
+    this.#endTimer ??= setTimeout(() => {
+      this.#endTimer = null
       void this.endNow()
-    }, LONELY_MS)
+    }, END_AFTER_MS)
   }
 
   /** Ended leases, for a statement that takes them along. If that fails, `restoreEnded` them. */
@@ -65,7 +66,7 @@ export class HeldLeases {
     this.#ended.push(...ended)
   }
 
-  /** When no statement comes by to take them along. */
+  /** When no claim follows soon. A lease that is left would count a later attempt of its e-mails as one of a lost worker. */
   async endNow(): Promise<void> {
     const ended = this.takeEnded()
     if (ended.length === 0) return
@@ -78,21 +79,12 @@ export class HeldLeases {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true
-    clearTimeout(this.#timer)
-    if (this.#lonely) clearTimeout(this.#lonely)
+    await this.#stopRenewing()
+    if (this.#endTimer) clearTimeout(this.#endTimer)
     await this.endNow()
   }
 
   async #renew(): Promise<void> {
-    const { renew, renewEveryMs, log } = this.#options
-    let nextMs = renewEveryMs
-    try {
-      if (this.#open.size > 0) await renew([...this.#open.keys()])
-    } catch (error) {
-      log.warn({ err: error }, 'Could not renew leases; trying again')
-      nextMs = Math.min(RENEW_AGAIN_MS, renewEveryMs)
-    }
-    this.#renewIn(nextMs)
+    if (this.#open.size > 0) await this.#options.renew([...this.#open.keys()])
   }
 }

@@ -4,17 +4,17 @@ import { checkHtml, type HtmlAllowances, type HtmlProblem } from '../contracts/h
 import { textFromHtml } from '../contracts/html/to-text.ts'
 import { TurnQueue } from '../runtime/turn-queue.ts'
 
-/** Up to here parsing costs less than a millisecond; above, the event loop belongs to the other callers. */
+/** Up to this size parsing takes less than a millisecond; larger HTML would block the event loop. */
 const INLINE_CHARS = 8 * 1024
 const DEADLINE_MS = 5_000
-/** Of one company. 512 KB take some 40 ms, so the last one waits for a few seconds. */
-const MOST_WAITING = 64
+/** Per company. 512 KB take some 40 ms, so the last one waits for a few seconds. */
+const MAX_WAITING = 64
 /** The compiled worker, from src/ (tests) and from dist/ alike. */
 const WORKER = new URL('../../dist/sending/html-worker.js', import.meta.url)
 
 const TOO_SLOW: HtmlProblem = { code: 'HTML_TOO_COMPLEX', message: 'takes too long to parse; simplify its structure' }
 
-/** What the thread answers; the part that was asked for. */
+/** The thread's answer: the part that was asked for. */
 type Answer = { problems?: HtmlProblem[]; text?: string }
 const GIVEN_UP: Answer = { problems: [TOO_SLOW], text: '' }
 
@@ -27,7 +27,7 @@ type Job = {
   deadline?: NodeJS.Timeout
 }
 
-/** Applies the HTML rules and makes text of HTML: small bodies at once, large ones one at a time in a thread of their own, companies in turn. */
+/** Applies the HTML rules and makes text from HTML: small bodies at once, large ones in a worker thread, one at a time, companies in turn. */
 export class HtmlChecker {
   #worker: Worker | null = null
   #running: Job | null = null
@@ -46,24 +46,24 @@ export class HtmlChecker {
     return htmlProof(html, this.#proofKey)
   }
 
-  /** Checked when it was accepted, and the same since; an e-mail that came by another door, or from an older version, is not. */
+  /** It was checked by these rules when it was accepted, and has not changed since. */
   isProven(html: string, proof: string | null): boolean {
     return proof !== null && proof === this.prove(html)
   }
 
-  check(html: string, companyId: string, allowances: HtmlAllowances = {}): HtmlProblem[] | Promise<HtmlProblem[]> {
+  async check(html: string, companyId: string, allowances: HtmlAllowances = {}): Promise<HtmlProblem[]> {
     if (!this.takesTime(html)) return checkHtml(html, allowances)
-    return this.#ask('problems', html, companyId, allowances).then(answer => answer.problems!)
+    return (await this.#ask('problems', html, companyId, allowances)).problems!
   }
 
-  /** Too much to be parsed in passing. */
+  /** Too large to be parsed on the event loop. */
   takesTime(html: string): boolean {
     return html.length > INLINE_CHARS
   }
 
-  /** So much of this company waits that more is to come later. What has been accepted is not asked this. */
+  /** Whether new requests of this company must wait. E-mails that were accepted are checked all the same. */
   isFull(companyId: string): boolean {
-    return this.#waiting.waiting(companyId) >= MOST_WAITING
+    return this.#waiting.waiting(companyId) >= MAX_WAITING
   }
 
   async textOf(html: string, companyId: string): Promise<string> {

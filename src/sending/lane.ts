@@ -4,15 +4,15 @@ export type UnderLease<Content> = {
   companyId: string
   leaseId: string
   content: Content
-  /** The provider has answered: the hand is free for another, though the outcome is still being written. */
+  /** The provider has answered: the slot is free for another e-mail, though the outcome is still to be written. */
   release: () => void
 }
 
-/** Brings claimed e-mails to `work`. Decides nothing about order, retries or state. */
+/** Brings claimed e-mails to the worker. Decides nothing about order, retries or state. */
 export type Lane = {
   start(): void
   /** Something may be ready. */
-  nudge(): void
-  /** Takes nothing more, and waits for what is under way. */
+  wake(): void
+  /** Claims nothing more, and waits for what is in flight. */
   stop(): Promise<void>
 }

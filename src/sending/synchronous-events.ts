@@ -1,20 +1,22 @@
 import type { OwnReport } from '../contracts/provider-events/read.ts'
 import type { IncomingEvent } from '../db/feedback/provider-events.ts'
-import type { OutgoingMessage, ProviderEvent } from '../providers/provider.ts'
+import type { ProviderEvent } from '../providers/provider.ts'
 
-export type ReportsOfSend = {
+/** What a provider reported about single recipients together with its answer. */
+export type SynchronousEvents = {
   provider: string
-  message: Pick<OutgoingMessage, 'outboxId' | 'attemptId'>
+  outboxId: string
+  attemptId: string
   messageId: string
   events: ProviderEvent[]
 }
 
-/** For the inbox. The attempt names them: asked about the same attempt again, the provider says the same again. */
-export function reportsOf({ provider, message, messageId, events }: ReportsOfSend): IncomingEvent[] {
-  const { outboxId, attemptId } = message
-  return events.map((event, place) => ({
+/** For the table of provider events. Asked again about the same attempt, the provider reports the same: the ids are the same, too. */
+export function toIncomingEvents(sent: SynchronousEvents): IncomingEvent[] {
+  const { provider, outboxId, attemptId, messageId, events } = sent
+  return events.map((event, index) => ({
     provider: provider === 'smtp' ? 'smtp' : 'capture',
-    externalId: `${attemptId}:${place}`,
+    externalId: `${attemptId}:${index}`,
     payload: JSON.stringify({ outboxId, attemptId, messageId, ...event } satisfies OwnReport),
   }))
 }

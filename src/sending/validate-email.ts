@@ -12,23 +12,23 @@ import type { HtmlChecker } from './html-check.ts'
 import type { FailureFacts } from './outcome.ts'
 
 export type Validation = (typeof VALIDATIONS)[number]
-/** The company's own, read only for HTML whose links would be refused without them. */
+/** Link schemes that the company allows beside the usual ones; read only for HTML that would be refused without them. */
 export type LinkSchemesOf = (companyId: string) => Promise<readonly string[]>
 export type Invalid = { validation: Validation; failure: FailureFacts }
 
-/** Seed 000's four validations, in its order; the first that fails ends the e-mail. Only large HTML that is not proven takes time. */
-export function validateEmail(
+/** Four validations, in this order; the first that fails ends the e-mail. */
+export async function validateEmail(
   email: EmailToSend,
   companyId: string,
   html: HtmlChecker,
   linkSchemesOf: LinkSchemesOf,
-): Invalid | null | Promise<Invalid | null> {
+): Promise<Invalid | null> {
   const plain = isPlain(email)
   return (
-    (plain ? null : integrity(email)) ??
-    outbox(email, companyId) ??
-    (plain ? null : recipient(email)) ??
-    template(email, html, linkSchemesOf)
+    (plain ? null : checkIntegrity(email)) ??
+    checkOutbox(email, companyId) ??
+    (plain ? null : checkRecipients(email)) ??
+    checkTemplate(email, html, linkSchemesOf)
   )
 }
 
@@ -37,7 +37,7 @@ const invalid = (validation: Validation, code: string, message: string): Invalid
   failure: { code, category: 'VALIDATION_ERROR', message },
 })
 
-function integrity(email: EmailToSend): Invalid | null {
+function checkIntegrity(email: EmailToSend): Invalid | null {
   try {
     validateEmailJobData(jobDataOf(email))
     return otherReplyTo(email)
@@ -53,8 +53,8 @@ function otherReplyTo({ replyTo }: EmailToSend): Invalid | null {
 }
 
 /**
- * Nearly every e-mail: one recipient and nothing that only the schema knows about. What is left for the schema to find is looked
- * at here, at a tenth of its price, and its address is not looked at again; a test holds them together.
+ * One recipient and none of the optional fields, like most e-mails: checked here instead of by the schema, which takes 15 to 30 µs
+ * instead of 1 to 3 (2026-11, 20 000 runs in a loop). A property test compares the two.
  */
 export function isPlain({
   recipients,
@@ -85,7 +85,7 @@ export function isPlain({
   )
 }
 
-/** The job of seed 001, rebuilt from the row. Without a recipient record, the address itself is the identifier. */
+/** The job of the published contract, rebuilt from the row. Without a recipient record, the address itself is the identifier. */
 export function jobDataOf(email: EmailToSend): EmailSendJobData {
   const to = email.recipients.find(one => one.kind === 'to')?.address ?? ''
   const only = (kind: string) => email.recipients.filter(one => one.kind === kind).map(one => one.address)
@@ -110,57 +110,45 @@ export function jobDataOf(email: EmailToSend): EmailSendJobData {
       ...(person?.nome && { nome: person.nome }),
       email: to,
     },
-    // The contract's job knows five; a persistent e-mail has more.
+    // The contract allows five attempts; an e-mail with the persistent policy has more.
     attempt: Math.min(email.attempts + 1, email.maxAttempts, EMAIL_JOB_CONFIG.MAX_ATTEMPTS),
     enqueuedAt: uuidv7Time(email.outboxId).toISOString(),
   }
 }
 
-/** As it stands when it is none, for the schema to refuse. */
+/** The text itself when it is no address: the schema refuses it. */
 function bareAddress(text: string): string {
   const parsed = parseAddress(text)
   return parsed.ok ? parsed.value.address : text
 }
 
-function outbox(email: EmailToSend, companyId: string): Invalid | null {
+function checkOutbox(email: EmailToSend, companyId: string): Invalid | null {
   if (email.companyId === companyId) return null
   return invalid('OUTBOX', 'OUTBOX_NOT_FOUND', 'The e-mail belongs to another company')
 }
 
-function recipient(email: EmailToSend): Invalid | null {
+function checkRecipients(email: EmailToSend): Invalid | null {
   if (email.recipientId && !email.person)
     return invalid('RECIPIENT', 'RECIPIENT_NOT_FOUND', 'The recipient no longer exists')
   const bad = email.recipients.some(one => !parseBareAddress(one.address).ok)
   return bad ? invalid('RECIPIENT', 'INVALID_EMAIL', 'A recipient address is not valid') : null
 }
 
-function template(
+async function checkTemplate(
   email: EmailToSend,
-  html: HtmlChecker,
-  linkSchemesOf: LinkSchemesOf,
-): Invalid | null | Promise<Invalid | null> {
-  if (!email.html && !email.text) return badTemplate('The e-mail has no content')
-  if (!email.subject || email.subject.length > SEND_LIMITS.SUBJECT_CHARS)
-    return badTemplate('The subject is missing or too long')
-  if (!email.html) return null
-  if (Buffer.byteLength(email.html) > SEND_LIMITS.CONTENT_BYTES) return badTemplate('The HTML is larger than 512 KB')
-  if (html.isProven(email.html, email.htmlProof)) return null
-  const problems = html.check(email.html, email.companyId)
-  const judge = (found: HtmlProblem[]) => judgeLinks(found, email, html, linkSchemesOf)
-  return problems instanceof Promise ? problems.then(judge) : judge(problems)
-}
-
-/** Nearly no e-mail comes here: what was accepted with the company's schemes is proven. */
-function judgeLinks(
-  problems: HtmlProblem[],
-  { html, companyId }: EmailToSend,
   checker: HtmlChecker,
   linkSchemesOf: LinkSchemesOf,
-): Invalid | null | Promise<Invalid | null> {
+): Promise<Invalid | null> {
+  const { html, text, subject, companyId } = email
+  if (!html && !text) return badTemplate('The e-mail has no content')
+  if (!subject || subject.length > SEND_LIMITS.SUBJECT_CHARS) return badTemplate('The subject is missing or too long')
+  if (!html) return null
+  if (Buffer.byteLength(html) > SEND_LIMITS.CONTENT_BYTES) return badTemplate('The HTML is larger than 512 KB')
+  if (checker.isProven(html, email.htmlProof)) return null
+  const problems = await checker.check(html, companyId)
   if (!problems.some(problem => problem.code === 'HTML_URL_SCHEME')) return refusalOf(problems)
-  return linkSchemesOf(companyId).then(async linkSchemes =>
-    refusalOf(linkSchemes.length === 0 ? problems : await checker.check(html!, companyId, { linkSchemes })),
-  )
+  const linkSchemes = await linkSchemesOf(companyId)
+  return refusalOf(linkSchemes.length === 0 ? problems : await checker.check(html, companyId, { linkSchemes }))
 }
 
 const badTemplate = (message: string) => invalid('TEMPLATE', 'INVALID_TEMPLATE', message)

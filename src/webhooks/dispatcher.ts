@@ -14,19 +14,21 @@ import {
 import { disableEndpoint } from '../db/webhooks/endpoints.ts'
 import { type EndpointReport, settleDeliveries } from '../db/webhooks/settle.ts'
 import { Batcher } from '../runtime/batcher.ts'
+import { periodically } from '../runtime/periodic-task.ts'
+import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import { EndpointConcurrency } from './endpoint-concurrency.ts'
 import { type Notified, toWebhookSettlement } from './notified.ts'
 
-/** How often somebody looks when nobody calls. */
+/** Between two looks when nobody wakes it. */
 const IDLE_MS = 250
-/** Endpoints looked at in one claim: as many as there are places for, within these. */
+/** Endpoints looked at in one claim: as many as there are free slots, within these. */
 const STEPS = { least: 32, most: 256 }
-/** Under load, places that become free meanwhile are filled together; a few are not worth a claim. */
+/** Under load, slots that become free meanwhile are filled together; a few are not worth a claim. */
 const CLAIM_EVERY_MS = { busy: 20, idle: 3 }
 const WORTH_A_CLAIM = 16
-/** How long the sending line's nudges are listened to after the last delivery. Without webhooks they cost nothing. */
-const LIVELY_MS = 10_000
-const COMPLAIN_EVERY_MS = 5_000
+/** Settled e-mails wake it only so long after the last delivery: without webhooks, a claim after each would be for nothing. */
+const ACTIVE_MS = 10_000
+const LOG_ERRORS_EVERY_MS = 5_000
 /** Without a single success. */
 const DISABLE_AFTER = '5 days'
 const SETTLE_BATCH = { maxItems: 256, concurrency: 2 }
@@ -38,29 +40,29 @@ export type WebhookDispatcherOptions = {
   notify: (delivery: ClaimedDelivery, facts: EventFacts | null) => Promise<Notified>
   db: Queryable
   log: Logger
-  /** How long an endpoint stays with a process that says nothing. */
+  /** Woken when deliveries are ready. */
+  ready: WakeableSleep
+  /** How long an endpoint stays with a process that does not renew it. */
   holdSeconds: number
   vacuum: { count(settled: number): void; clean(): Promise<void> }
 }
 
-/** `report` null: the endpoint is as well as it was. */
+/** `report` null: nothing has changed for the endpoint. */
 type Settlement = { notified: Notified; report: EndpointReport | null }
 
 /** Claims what is ready and delivers it, endpoint by endpoint, so that one that hangs or fails slows nobody else. */
 export class WebhookDispatcher {
   readonly #options: WebhookDispatcherOptions
   readonly #holder = randomUUID()
-  readonly #pace = new EndpointConcurrency()
+  readonly #endpoints = new EndpointConcurrency()
   readonly #settlements: Batcher<Settlement, true>
-  readonly #timers: NodeJS.Timeout[] = []
+  #periodic: (() => Promise<void>)[] = []
   #after = FIRST
-  /** The circle so far has had nothing to deliver. */
-  #barren = false
-  #livelyUntilMs = 0
+  /** The walk over the endpoints has found nothing to deliver so far. */
+  #foundNothing = false
+  #activeUntilMs = 0
   #claimAtMs = 0
-  #complainAtMs = 0
-  #wake: () => void = () => {}
-  #woken = false
+  #logErrorsAtMs = 0
   #stopped = false
   #running: Promise<void> = Promise.resolve()
   #drained: () => void = () => {}
@@ -75,58 +77,50 @@ export class WebhookDispatcher {
   }
 
   start(): void {
+    const every = (ms: number, task: () => Promise<unknown>) => periodically(ms, task, error => this.#logError(error))
     this.#running = this.#run()
-    const every = (ms: number, act: () => Promise<unknown>) => {
-      let underWay = false
-      const once = async () => {
-        if (underWay) return
-        underWay = true
-        await act().catch(error => this.#complain(error))
-        underWay = false
-      }
-      this.#timers.push(setInterval(() => void once(), ms))
-    }
-    every(IDLE_MS, () => this.#readyDue())
-    every(IDLE_MS, () => this.#options.vacuum.clean())
-    every((this.#options.holdSeconds * 1000) / 3, () => this.#keep())
+    this.#periodic = [
+      every(IDLE_MS, () => this.#readyDue()),
+      every(IDLE_MS, () => this.#options.vacuum.clean()),
+      every((this.#options.holdSeconds * 1000) / 3, () => this.#renewEndpoints()),
+    ]
   }
 
   /** There is something to deliver. */
   wake(): void {
-    this.#woken = true
-    this.#wake()
+    this.#options.ready.wake()
   }
 
-  /** There may be: an e-mail was settled. */
-  nudge(): void {
-    if (performance.now() < this.#livelyUntilMs) this.wake()
+  /** An e-mail was settled: there may be something to deliver. */
+  wakeIfActive(): void {
+    if (performance.now() < this.#activeUntilMs) this.wake()
   }
 
   /** What is in flight ends within its time limit; the endpoints are free for others at once. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#wake()
-    for (const timer of this.#timers) clearInterval(timer)
+    this.wake()
+    await Promise.all(this.#periodic.map(stop => stop()))
     await this.#running
-    while (this.#pace.inFlight.length > 0) await new Promise<void>(resolve => (this.#drained = resolve))
-    await leaveEndpoints(this.#options.db, this.#holder).catch(error => this.#complain(error))
+    while (this.#endpoints.inFlight.length > 0) await new Promise<void>(resolve => (this.#drained = resolve))
+    await leaveEndpoints(this.#options.db, this.#holder).catch(error => this.#logError(error))
   }
 
   async #run(): Promise<void> {
     while (!this.#stopped) {
       const more = await this.#round().catch(error => {
-        this.#complain(error)
+        this.#logError(error)
         return false
       })
-      if (!more && !this.#stopped) await this.#sleep()
+      if (!more && !this.#stopped) await this.#options.ready.sleep(IDLE_MS)
     }
   }
 
   /** One claim and its start. Answers whether the walk over the endpoints goes on. */
   async #round(): Promise<boolean> {
     await sleep(Math.max(0, this.#claimAtMs - performance.now()))
-    this.#woken = false
-    const most = this.#pace.left()
+    this.#options.ready.clear()
+    const most = this.#endpoints.left()
     if (most.healthy < WORTH_A_CLAIM) return false
     const { db } = this.#options
     const walk = await claimDeliveries(db, {
@@ -134,26 +128,26 @@ export class WebhookDispatcher {
       holdSeconds: this.#options.holdSeconds,
       after: this.#after,
       steps: Math.max(STEPS.least, Math.min(STEPS.most, most.healthy)),
-      room: this.#pace.room(),
-      inFlight: this.#pace.inFlight,
+      room: this.#endpoints.room(),
+      inFlight: this.#endpoints.inFlight,
       most,
-      companyRoom: this.#pace.companyRoom(),
+      companyRoom: this.#endpoints.companyRoom(),
     })
     const busy = walk.deliveries.length >= WORTH_A_CLAIM
     this.#claimAtMs = performance.now() + (busy ? CLAIM_EVERY_MS.busy : CLAIM_EVERY_MS.idle)
     this.#after = walk.after
-    if (walk.deliveries.length + walk.postponed > 0) this.#barren = false
+    if (walk.deliveries.length + walk.postponed > 0) this.#foundNothing = false
     if (walk.deliveries.length > 0) await this.#deliver(walk.deliveries)
     if (!walk.wrapped) return true
-    // Only a whole circle without a delivery says that there is none to be had.
-    const again = !this.#barren
-    this.#barren = true
-    return this.#woken || again
+    // Only a whole walk without a delivery shows that nothing is ready.
+    const again = !this.#foundNothing
+    this.#foundNothing = true
+    return this.#options.ready.woken || again
   }
 
   async #deliver(deliveries: ClaimedDelivery[]): Promise<void> {
-    this.#livelyUntilMs = performance.now() + LIVELY_MS
-    for (const delivery of deliveries) this.#pace.start(delivery)
+    this.#activeUntilMs = performance.now() + ACTIVE_MS
+    for (const delivery of deliveries) this.#endpoints.start(delivery)
     try {
       const about = deliveries.flatMap(({ outboxId, eventId, body }) =>
         outboxId !== null && eventId !== null && body === null ? [{ outboxId, eventId }] : [],
@@ -164,30 +158,31 @@ export class WebhookDispatcher {
         void this.#attempt(delivery, own)
       }
     } catch (error) {
-      for (const delivery of deliveries) this.#pace.end(delivery)
+      for (const delivery of deliveries) this.#endpoints.end(delivery)
       throw error
     }
   }
 
   async #attempt(delivery: ClaimedDelivery, facts: EventFacts | null): Promise<void> {
     const startedMs = performance.now()
-    let more = true
+    let hasMore = true
     try {
       const notified = await this.#options.notify(delivery, facts)
-      const report = this.#pace.judge(delivery, notified.verdict, startedMs, performance.now())
-      if (notified.verdict.kind === 'failed' && notified.verdict.gone) await this.#disable(delivery.endpointId, 'GONE')
+      const report = this.#endpoints.recordResult(delivery, notified.decision, startedMs, performance.now())
+      if (notified.decision.kind === 'failed' && notified.decision.gone)
+        await this.#disable(delivery.endpointId, 'GONE')
       await this.#settlements.add({ notified, report })
-      // One that failed gets no other at once.
-      more = report === null || report.failures === 0
-      this.#say(notified)
+      // An endpoint that failed gets no other delivery at once.
+      hasMore = report === null || report.failures === 0
+      this.#logDelivery(notified)
     } catch (error) {
-      this.#complain(error)
-      // It is ready still and would be claimed again at once.
+      this.#logError(error)
+      // It is still ready and would be claimed again at once.
       await sleep(IDLE_MS)
     } finally {
-      this.#pace.end(delivery)
+      this.#endpoints.end(delivery)
       this.#drained()
-      if (more) this.wake()
+      if (hasMore) this.wake()
     }
   }
 
@@ -218,24 +213,13 @@ export class WebhookDispatcher {
     if ((await readyDueDeliveries(this.#options.db)) > 0) this.wake()
   }
 
-  async #keep(): Promise<void> {
-    const { busy } = this.#pace
+  async #renewEndpoints(): Promise<void> {
+    const { busy } = this.#endpoints
     if (busy.length > 0) await keepEndpoints(this.#options.db, this.#holder, busy, this.#options.holdSeconds)
   }
 
-  #sleep(): Promise<void> {
-    if (this.#woken) return Promise.resolve()
-    return new Promise(resolve => {
-      const timer = setTimeout(resolve, IDLE_MS)
-      this.#wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
   /** Neither the URL nor the body: both may hold secrets. */
-  #say({ delivery, posted, verdict }: Notified): void {
+  #logDelivery({ delivery, posted, decision }: Notified): void {
     const { companyId, endpointId, deliveryId, type, outboxId, attempts } = delivery
     this.#options.log.debug(
       {
@@ -248,21 +232,21 @@ export class WebhookDispatcher {
         status: posted.status,
         errorCode: posted.error,
         durationMs: posted.durationMs,
-        outcome: verdict.kind,
+        outcome: decision.kind,
       },
       'Webhook',
     )
   }
 
   /** While Postgres is away, everything here fails several times a second, and for one reason. */
-  #complain(error: unknown): void {
-    if (performance.now() < this.#complainAtMs) return
-    this.#complainAtMs = performance.now() + COMPLAIN_EVERY_MS
-    this.#options.log.warn({ err: error }, 'Webhooks could not be worked on; they are tried again')
+  #logError(error: unknown): void {
+    if (performance.now() < this.#logErrorsAtMs) return
+    this.#logErrorsAtMs = performance.now() + LOG_ERRORS_EVERY_MS
+    this.#options.log.warn({ err: error }, 'Webhooks could not be processed; trying again')
   }
 }
 
-/** Of several reports about one endpoint: it lives if it took one. */
+/** Of several reports about one endpoint: one success outweighs the failures. */
 function merged(before: EndpointReport | undefined, report: EndpointReport): EndpointReport {
   if (!before || report.failures === 0) return report
   if (before.failures === 0) return before

@@ -1,14 +1,14 @@
-import { type AttemptVerdict, webhookCooldownMs } from '../contracts/webhooks/schedule.ts'
+import { type DeliveryDecision, webhookCooldownMs } from '../contracts/webhooks/schedule.ts'
 import type { ClaimedDelivery, CompanyRoom } from '../db/webhooks/claim.ts'
 import type { EndpointReport } from '../db/webhooks/settle.ts'
 
-/** In flight in this process. Those whose last attempt failed share the second, so they never take the others' places. */
+/** In flight in this process. Those whose last attempt failed share the second, so they never take the others' slots. */
 const MOST = { healthy: 512, suspect: 64 }
 const MOST_PER_COMPANY = { healthy: 128, suspect: 16 }
 /** In flight to one endpoint; reached by doubling from one, since nobody knows yet whether it answers. */
 const MOST_PER_ENDPOINT = 8
-/** Endpoints whose pace is remembered. */
-const REMEMBERED = 5_000
+/** Endpoints that are kept in memory. */
+const MAX_CACHED = 5_000
 
 type Endpoint = { busy: number; limit: number; failures: number; failedAtMs: number }
 
@@ -36,29 +36,29 @@ export class EndpointConcurrency {
   end({ endpointId, deliveryId }: ClaimedDelivery): void {
     this.#inFlight.delete(deliveryId)
     this.#endpoint(endpointId).busy--
-    if (this.#endpoints.size <= REMEMBERED) return
+    if (this.#endpoints.size <= MAX_CACHED) return
     for (const [id, { busy }] of this.#endpoints) if (busy === 0) this.#endpoints.delete(id)
   }
 
   /** Attempts that were under way together and failed are one failure. Null when there is nothing to write down. */
-  judge(
+  recordResult(
     { endpointId, failures }: ClaimedDelivery,
-    verdict: AttemptVerdict,
+    decision: DeliveryDecision,
     startedMs: number,
     nowMs: number,
   ): EndpointReport | null {
     const endpoint = this.#endpoint(endpointId)
-    if (verdict.kind === 'delivered') {
+    if (decision.kind === 'delivered') {
       const recovered = endpoint.failures > 0 || failures > 0
       endpoint.failures = 0
       endpoint.limit = Math.min(MOST_PER_ENDPOINT, endpoint.limit * 2)
       return recovered ? { endpointId, failures: 0, pauseMs: 0 } : null
     }
-    if (verdict.kind === 'failed' && verdict.ours) return null
+    if (decision.kind === 'failed' && decision.ours) return null
     if (startedMs >= endpoint.failedAtMs || endpoint.failures === 0) endpoint.failures++
     endpoint.failedAtMs = nowMs
     endpoint.limit = 1
-    const pauseMs = Math.max(verdict.pauseMs, webhookCooldownMs(endpoint.failures))
+    const pauseMs = Math.max(decision.pauseMs, webhookCooldownMs(endpoint.failures))
     return { endpointId, failures: endpoint.failures, pauseMs }
   }
 
@@ -71,7 +71,7 @@ export class EndpointConcurrency {
     return room
   }
 
-  /** Places left in this process. */
+  /** Free slots of this process. */
   left(): { healthy: number; suspect: number } {
     let suspect = 0
     for (const { failures } of this.#inFlight.values()) if (failures > 0) suspect++

@@ -1,29 +1,29 @@
 import { maskSensitive } from '../contracts/masking.ts'
-import type { AttemptVerdict } from '../contracts/webhooks/schedule.ts'
+import type { DeliveryDecision } from '../contracts/webhooks/schedule.ts'
 import type { ClaimedDelivery } from '../db/webhooks/claim.ts'
 import type { WebhookSettlement } from '../db/webhooks/settle.ts'
 import type { Posted } from './request.ts'
 
 /** What came of one attempt to deliver a webhook. */
-export type Notified = { delivery: ClaimedDelivery; posted: Posted; verdict: AttemptVerdict; body: string }
+export type Notified = { delivery: ClaimedDelivery; posted: Posted; decision: DeliveryDecision; body: string }
 
-export function toWebhookSettlement({ delivery, posted, verdict, body }: Notified): WebhookSettlement {
+export function toWebhookSettlement({ delivery, posted, decision, body }: Notified): WebhookSettlement {
   return {
     endpointId: delivery.endpointId,
     deliveryId: delivery.deliveryId,
     attempts: delivery.attempts,
-    outcome: verdict.kind,
-    retryDelayMs: verdict.kind === 'retry' ? verdict.delayMs : null,
-    body: verdict.kind === 'retry' ? body : null,
+    outcome: decision.kind,
+    retryDelayMs: decision.kind === 'retry' ? decision.delayMs : null,
+    body: decision.kind === 'retry' ? body : null,
     status: posted.status,
-    error: errorOf(posted, verdict),
+    error: errorOf(posted, decision),
     // A receiver may echo what it was sent; and no text of Postgres holds NUL.
     answer: maskSensitive(posted.answer).replaceAll('\0', ''),
     durationMs: posted.durationMs,
   }
 }
 
-function errorOf({ status, error }: Posted, { kind }: AttemptVerdict): string | null {
+function errorOf({ status, error }: Posted, { kind }: DeliveryDecision): string | null {
   if (error !== null) return error
   if (kind === 'delivered') return null
   return status !== null && status >= 300 && status < 400 ? 'REDIRECT_NOT_FOLLOWED' : `HTTP_${status}`

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { afterEach } from 'vitest'
+import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { type ClaimLimits, DirectLane, type DirectLaneOptions } from '../../src/sending/direct-lane.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
 
@@ -47,6 +48,7 @@ export function laneOver(
     leases,
     concurrency: 3,
     mayClaim: () => Number.POSITIVE_INFINITY,
+    ready: new WakeableSleep(),
     idleMs: NEVER_MS,
     log,
     ...change,

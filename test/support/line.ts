@@ -1,31 +1,33 @@
 import { createHash } from 'node:crypto'
 import { pino } from 'pino'
-import { makeAttachmentMemory } from '../../src/compose/sending.ts'
+import { makeAttachmentMemory } from '../../src/compose/attempts.ts'
+import { addressKey } from '../../src/contracts/address-key.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { countThrottled, putCaptured } from '../../src/db/capture-inbox.ts'
 import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
 import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/outbox/accept.ts'
 import { type Claim, type Claimed, claimFairBatch, returnToReady } from '../../src/db/outbox/claim.ts'
-import { isSuppressedMeanwhile, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
+import { type EmailToSend, isSuppressedMeanwhile, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
 import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/pool.ts'
-import { addressKey } from '../../src/pipeline/accept.ts'
-import { type AttemptDeps, attemptEmail, type EmailUnderLease } from '../../src/pipeline/attempt.ts'
+import { type AttemptDeps, attemptEmail, type ClaimedEmail } from '../../src/pipeline/attempt.ts'
+import { type SettleDeps, settleEmail } from '../../src/pipeline/settle.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
+import type { Provider } from '../../src/providers/provider.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
-import { timeLimit } from '../../src/runtime/time-limit.ts'
 import { attemptLog } from '../../src/sending/attempt-log.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
-import { reportsOf } from '../../src/sending/synchronous-events.ts'
+import { toIncomingEvents } from '../../src/sending/synchronous-events.ts'
+import { validateEmail } from '../../src/sending/validate-email.ts'
 import type { Answer } from './gateway.ts'
 
 const silent = pino({ level: 'silent' })
 
 export type DraftChange = Partial<Draft> & { to?: string; cc?: string[] }
 
-/** An e-mail as the door hands it over. */
+/** An e-mail as the accept step drafts it. */
 export function draft(companyId: string, { to = 'maria@example.com', cc = [], ...change }: DraftChange = {}): Draft {
   const address = (kind: 'to' | 'cc', text: string) => {
     const hash = hashEmail(text)
@@ -140,7 +142,7 @@ export async function claimedInOrder(db: Queryable): Promise<string[]> {
 }
 
 /** What a worker holds after its claim. */
-export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promise<EmailUnderLease[]> {
+export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promise<ClaimedEmail[]> {
   const emails = await loadEmailsToSend(
     db,
     claimed.map(one => one.outboxId),
@@ -163,8 +165,8 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
 
 /** Starts what of a claim still waits and is due, as a worker does, and answers which it may really send. */
 export async function start(db: Queryable, lease: Lease): Promise<string[]> {
-  const hands = await receive(db, lease)
-  const starts = hands.flatMap(({ outboxId, leaseId, content }) =>
+  const received = await receive(db, lease)
+  const starts = received.flatMap(({ outboxId, leaseId, content }) =>
     content ? startOf(leaseId, outboxId, { before: content.attempts, attempt: content.attempts + 1 }) : [],
   )
   if (starts.length === 0) return []
@@ -172,39 +174,57 @@ export async function start(db: Queryable, lease: Lease): Promise<string[]> {
   return starts.filter((_, index) => held[index]).map(one => one.outboxId)
 }
 
+type WorkerChange = {
+  route?: (email: EmailToSend) => Provider | null
+  waitForRate?: AttemptDeps['providers']['waitForRate']
+  slots?: AttemptDeps['slots']
+  memory?: AttemptDeps['attachments']['memory']
+  commitStart?: AttemptDeps['commitStart']
+  nowMs?: () => number
+  write?: SettleDeps['write']
+}
+
 /** A worker without a lane: everything real, one e-mail at a time. */
-export function worker(db: Queryable, change: Partial<AttemptDeps> = {}): (hand: EmailUnderLease) => Promise<void> {
+export function worker(db: Queryable, change: WorkerChange = {}): (claimed: ClaimedEmail) => Promise<void> {
+  const [attemptDeps, settleDeps] = [attemptDepsOf(db, change), settleDepsOf(db, change)]
+  return async claimed => settleEmail(claimed, await attemptEmail(claimed, attemptDeps), settleDeps)
+}
+
+function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
   const capture = captureProvider({
     put: async item => (await putCaptured(db, [item]))[0]!,
     timesThrottled: outboxId => countThrottled(db, outboxId),
   })
-  const deps: AttemptDeps = {
-    starts: { add: async start => (await startAttempts(db, [start]))[0]! },
-    settlements: { add: async settlement => (await settleAttempts(db, [settlement]))[0]! },
-    returnsToReady: { add: outboxId => returnToReady(db, [outboxId]) },
-    route: () => capture,
-    report: () => {},
-    semaphore: new Semaphore(1000),
-    hands: new Semaphore(1000),
-    pace: () => null,
-    limit: timeLimit(30_000),
-    suppressedMeanwhile: email => isSuppressedMeanwhile(db, email),
-    attachments: outboxId => loadAttachments(db, outboxId),
-    attachmentMemory: makeAttachmentMemory(),
-    html: new HtmlChecker('a key'),
-    linkSchemesOf: async () => [],
-    keepReports: async sent => {
-      await storeProviderEvents(db, reportsOf(sent))
-      return () => {}
+  const html = new HtmlChecker('a key')
+  const { route = () => capture, waitForRate = async () => true, nowMs = () => performance.now() } = change
+  return {
+    providers: { route: async email => route(email), report: () => {}, waitForRate },
+    slots: change.slots ?? { started: new Semaphore(1000), calls: new Semaphore(1000) },
+    content: {
+      validate: (email, companyId) => validateEmail(email, companyId, html, async () => []),
+      textOf: async email => email.text,
     },
-    graceSeconds: 120,
-    retryPolicy: 'steps',
-    random: Math.random,
-    nowMs: () => performance.now(),
-    log: attemptLog(silent),
-    ...change,
+    attachments: {
+      load: outboxId => loadAttachments(db, outboxId),
+      memory: change.memory ?? makeAttachmentMemory(),
+    },
+    commitStart: change.commitStart ?? (async start => (await startAttempts(db, [start]))[0]!),
+    suppressedMeanwhile: email => isSuppressedMeanwhile(db, email),
+    settings: { graceSeconds: 120, retryPolicy: 'steps', timeoutMs: 30_000 },
+    clock: { nowMs, random: Math.random },
   }
-  return hand => attemptEmail(hand, deps)
+}
+
+function settleDepsOf(db: Queryable, change: WorkerChange): SettleDeps {
+  return {
+    write: change.write ?? (async settlement => (await settleAttempts(db, [settlement]))[0]!),
+    returnToReady: outboxId => returnToReady(db, [outboxId]),
+    storeEvents: sent => storeProviderEvents(db, toIncomingEvents(sent)),
+    countSent: () => {},
+    eventsReceived: { wake: () => {} },
+    wakeWebhooks: () => {},
+    log: attemptLog(silent),
+  }
 }
 
 /** Claims up to `size` and works on all of it, as a worker does that never dies. */

@@ -24,13 +24,13 @@ const LONGEST_COOLDOWN_MS = MINUTE
 /** What a receiver did with one attempt. `status` null: no answer, and `error` says why. */
 export type WebhookAnswer = { status: number | null; error: string | null; retryAfterMs: number | null }
 
-export type AttemptVerdict =
+export type DeliveryDecision =
   | { kind: 'delivered' }
   | { kind: 'retry'; delayMs: number; pauseMs: number }
   /** `gone`: the receiver wants no more. `ours`: there was nothing to send, which is no fault of the receiver. */
   | { kind: 'failed'; gone?: true; ours?: true; pauseMs: number }
 
-export function decideAfterWebhook(answer: WebhookAnswer, attempts: number, random: () => number): AttemptVerdict {
+export function decideAfterWebhook(answer: WebhookAnswer, attempts: number, random: () => number): DeliveryDecision {
   const { status } = answer
   if (status !== null && answer.error === null && status >= 200 && status < 300) return { kind: 'delivered' }
   if (status === 410) return { kind: 'failed', gone: true, pauseMs: 0 }

@@ -98,7 +98,7 @@ const storable = (json: string) =>
       )
     : json
 
-/** As sending/outcome.ts writes it: both spellings of each fact are documented. */
+/** As sending/settlement.ts writes it: both spellings of each fact are documented. */
 const sentMetadata = (message: string, attempt: string, duration: string) =>
   `jsonb_build_object('messageId', ${message}, 'sesMessageId', ${message}, 'attempt', ${attempt}, 'attempts', ${attempt},
     'durationMs', ${duration}, 'processingTimeMs', ${duration})`

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { EMAIL_EVENT_TYPES, type EmailStatus, mayMove } from '../contracts/states.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
-import { type AttemptFacts, type FailureFacts, type Outcome, toSettlement } from './outcome.ts'
+import type { FailureFacts, SettledOutcome } from './outcome.ts'
+import { type AttemptFacts, toSettlement } from './settlement.ts'
 
 const guard = { leaseId: 'l' }
 const facts: AttemptFacts = {
@@ -32,16 +33,16 @@ const ERROR = {
 }
 const FAILED = { ...ERROR, willRetry: false, attempt: 3 }
 const MOVED = { attempts: 3, lastError: failure.message, lastErrorCode: failure.code, lastProviderCode: 'Throttling' }
-const dead = (status: 'REJECTED' | 'FAILED' | 'DLQ', validation?: string): Outcome => ({
+const dead = (status: 'REJECTED' | 'FAILED' | 'DLQ', validation?: string): SettledOutcome => ({
   kind: 'dead',
   status,
   failure,
   ...(validation && { validation }),
 })
 
-type Row = [name: string, outcome: Outcome, status: EmailStatus, events: [type: string, metadata: object][]]
+type Row = [name: string, outcome: SettledOutcome, status: EmailStatus, events: [type: string, metadata: object][]]
 
-/** Each way an attempt can end: status, and its events in order with the metadata the seeds list (000 §4, 004 §1). */
+/** Each way an attempt can end: status, and its events in order with their metadata. */
 const ENDS: Row[] = [
   ['sent', { kind: 'sent', messageId: 'm-1' }, 'SENT', [['SENT', { messageId: 'm-1', durationMs: 42, attempt: 3 }]]],
   [
@@ -217,7 +218,7 @@ describe('an attempt whose outcome was unknown, asked again', () => {
   const resumed: AttemptFacts = { ...facts, resumed: true }
   const RESOLVED = { type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId: 'a-1' } }
 
-  test.each<[string, Outcome]>([
+  test.each<[string, SettledOutcome]>([
     ['taken', { kind: 'sent', messageId: 'm-1' }],
     ['refused for good', dead('REJECTED')],
   ])('and %s: RESOLVED comes before its end, and is counted', (_, outcome) => {
@@ -226,7 +227,7 @@ describe('an attempt whose outcome was unknown, asked again', () => {
     expect(settlement.count).toEqual(['unknown_resolved', 'idempotency-key'])
   })
 
-  test.each<[string, Outcome, Settlement['count']]>([
+  test.each<[string, SettledOutcome, Settlement['count']]>([
     ['unanswered once more', { kind: 'unknown', failure, graceSeconds: 5 }, ['unknown_sends', 'CONNECTION_LOST']],
     ['parked', { kind: 'parked', failure }, undefined],
   ])('and %s: nothing is resolved', (_, outcome, count) => {

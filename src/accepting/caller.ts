@@ -1,0 +1,11 @@
+import type { RetryPolicyName } from '../contracts/retry.ts'
+
+/** Who asks: the API key and what its company has configured. */
+export type Caller = {
+  keyId: string
+  companyId: string
+  test: boolean
+  fromDomains: readonly string[]
+  linkSchemes: readonly string[]
+  retryPolicy: RetryPolicyName | null
+}

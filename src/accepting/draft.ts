@@ -1,0 +1,103 @@
+import { addressKey } from '../contracts/address-key.ts'
+import { formatAddress, type MailAddress } from '../contracts/addresses.ts'
+import { guessContentType } from '../contracts/attachment-types.ts'
+import { normaliseDocument } from '../contracts/documents.ts'
+import { encrypt, type KeyRing } from '../contracts/encryption.ts'
+import { hashDocument, hashEmail } from '../contracts/hashing.ts'
+import { maxAttempts, type RetryPolicyName } from '../contracts/retry.ts'
+import type { SendBody } from '../contracts/send-body.ts'
+import type { Draft, DraftAddress, DraftPerson } from '../db/outbox/accept.ts'
+import type { Caller } from './caller.ts'
+import { type SenderSettings, senderOf } from './sender.ts'
+
+export type DraftDeps = {
+  html: { prove(html: string): string }
+  secrets: { keys: KeyRing; pepper: string }
+  sender: SenderSettings
+  defaultRetryPolicy: RetryPolicyName
+  clock: { newId: () => string }
+}
+
+/** The rows of one e-mail, as the accept statement writes them. */
+export function draftEmail(index: number, body: SendBody, caller: Caller, requestId: string, deps: DraftDeps): Draft {
+  const chosen = body.retryPolicy ?? caller.retryPolicy
+  return {
+    index,
+    outboxId: deps.clock.newId(),
+    eventId: deps.clock.newId(),
+    companyId: caller.companyId,
+    requestId,
+    externalId: body.externalId ?? null,
+    test: caller.test,
+    from: formatAddress(senderOf(body.from, caller, deps.sender)!),
+    subject: body.subject,
+    template: null,
+    tags: body.tags ?? [],
+    priority: body.priority,
+    retryPolicy: chosen,
+    onUnknown: body.onUnknown,
+    maxAttempts: maxAttempts(chosen ?? deps.defaultRetryPolicy),
+    delayMs: body.delay || null,
+    scheduledAt: body.scheduledAt ?? null,
+    html: body.html ?? null,
+    htmlProof: body.html === undefined ? null : deps.html.prove(body.html),
+    text: body.text ?? null,
+    replyTo: body.replyTo === undefined ? null : [body.replyTo].flat().map(formatAddress),
+    headers: body.headers ?? null,
+    variables: null,
+    addresses: addressesOf(body),
+    person: body.recipient ? personOf(body, caller, deps) : null,
+    attachments: (body.attachments ?? []).map(file => ({
+      filename: file.filename,
+      contentType: file.contentType ?? guessContentType(file.filename),
+      contentId: file.contentId ?? null,
+      base64: file.content,
+    })),
+  }
+}
+
+/** Someone named twice gets one copy; `to` wins over cc, cc over bcc. */
+function addressesOf(body: SendBody): DraftAddress[] {
+  const addresses = [draftAddress('to', body.to)]
+  if (!body.cc && !body.bcc) return addresses
+  const seen = new Set([body.to.normalised])
+  for (const kind of ['cc', 'bcc'] as const) {
+    for (const address of body[kind] ?? []) {
+      if (seen.has(address.normalised)) continue
+      seen.add(address.normalised)
+      addresses.push(draftAddress(kind, address))
+    }
+  }
+  return addresses
+}
+
+function draftAddress(kind: DraftAddress['kind'], { address, displayName, normalised }: MailAddress): DraftAddress {
+  const hash = hashEmail(normalised)
+  return { kind, address, name: displayName, hash, key: addressKey(hash) }
+}
+
+function personOf(body: SendBody, { companyId, test }: Caller, deps: DraftDeps): DraftPerson {
+  const { recipientId, externalId, cpfCnpj, cpfCnpjHash, razaoSocial, nome } = body.recipient!
+  const documentHash = cpfCnpj ? hashDocument(cpfCnpj, deps.secrets.pepper) : (cpfCnpjHash ?? null)
+  const email = body.to.normalised
+  const identity = externalId
+    ? `external:${externalId}`
+    : documentHash
+      ? `document:${documentHash}`
+      : `address:${hashEmail(email)}`
+  return {
+    recipientId: recipientId ?? deps.clock.newId(),
+    mustExist: recipientId !== undefined,
+    identity: `${test ? 'test:' : ''}${identity}`,
+    externalId: externalId ?? null,
+    cpfCnpjHash: documentHash,
+    cpfCnpjCipher: cpfCnpj
+      ? encrypt(normaliseDocument(cpfCnpj), deps.secrets.keys, { companyId, column: 'recipients.cpf_cnpj' }).toString(
+          'base64',
+        )
+      : null,
+    razaoSocial: razaoSocial ?? null,
+    nome: nome ?? null,
+    email,
+  }
+}

@@ -1,0 +1,126 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { listLinkSchemes } from '../db/companies/companies.ts'
+import { storeProviderEvents } from '../db/feedback/provider-events.ts'
+import { returnToReady } from '../db/outbox/claim.ts'
+import { isSuppressedMeanwhile, loadAttachments } from '../db/outbox/load.ts'
+import { type Settlement, settleAttempts } from '../db/outbox/settle.ts'
+import type { AttemptStart } from '../db/outbox/start.ts'
+import { type Database, retryWhileUnavailable, writeBatchOrSingly } from '../db/pool.ts'
+import type { AttemptDeps } from '../pipeline/attempt.ts'
+import type { SettleDeps } from '../pipeline/settle.ts'
+import { Batcher } from '../runtime/batcher.ts'
+import { Semaphore } from '../runtime/semaphore.ts'
+import { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
+import { attemptLog } from '../sending/attempt-log.ts'
+import { commitStarts } from '../sending/commit-starts.ts'
+import type { HtmlChecker } from '../sending/html-check.ts'
+import { toIncomingEvents } from '../sending/synchronous-events.ts'
+import { validateEmail } from '../sending/validate-email.ts'
+
+/** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
+const START_BATCH = { maxItems: 256, concurrency: 2, worthAnother: 64, inOrder: true }
+/** Settlements wait some milliseconds for each other: at half load, a shared commit halves their cost, and nobody waits for them. */
+const SETTLE_BATCH = { maxItems: 256, concurrency: 2, gatherMs: 8, gathered: 64 }
+const RETURN_BATCH = { maxItems: 256, concurrency: 2 }
+const PROVIDER_TIMEOUT_MS = 30_000
+/**
+ * How long a provider's answer, or a start that may be committed, is kept while Postgres is away: dropped, it would become an
+ * unknown send, and perhaps a duplicate. A failover takes minutes; a process that stops does not wait that long.
+ */
+const OUTAGE_PATIENCE_MS = 300_000
+const STOPPING_PATIENCE_MS = 60_000
+/**
+ * Attachments in memory at once, before base64 and the copies that a request takes. Small ones have a limit of their own: the usual
+ * invoice does not wait behind ten megabytes of somebody else.
+ */
+const MEGABYTE = 1024 * 1024
+const ATTACHMENT_MEMORY = { smallBytes: MEGABYTE, small: 32 * MEGABYTE, large: 64 * MEGABYTE }
+
+export type AttemptParts = {
+  config: Config
+  db: Database
+  providers: AttemptDeps['providers']
+  html: HtmlChecker
+  eventsReceived: { wake(): void }
+  /** An e-mail was settled: there may be webhooks to deliver. */
+  wakeWebhooks: () => void
+  /** For the reputation of a company: an e-mail was sent to so many recipients. */
+  countSent: (companyId: string, recipients: number) => void
+  log: Logger
+}
+
+export function composeAttempt(parts: AttemptParts, started: Semaphore): AttemptDeps {
+  const { config, db, providers, html } = parts
+  const linkSchemesOf = (companyId: string) => listLinkSchemes(db.pool, companyId)
+  const starts = new Batcher({
+    ...START_BATCH,
+    flush: (batch: AttemptStart[]) => commitStarts(db.line.starts, batch, patienceMs(started)),
+  })
+  return {
+    providers,
+    slots: { started, calls: new Semaphore(config.WORKER_CONCURRENCY) },
+    content: {
+      validate: (email, companyId) => validateEmail(email, companyId, html, linkSchemesOf),
+      textOf: async ({ text, html: source, companyId }) =>
+        text === null && html.takesTime(source!) ? html.textOf(source!, companyId) : text,
+    },
+    attachments: {
+      // Not over the connections of the batches: megabytes would delay the renewal of leases and the settlements.
+      load: outboxId => loadAttachments(db.pool, outboxId),
+      memory: makeAttachmentMemory(),
+    },
+    commitStart: start => starts.add(start),
+    suppressedMeanwhile: email => isSuppressedMeanwhile(db.hot, email),
+    settings: {
+      graceSeconds: config.UNKNOWN_GRACE_SECONDS,
+      retryPolicy: config.RETRY_POLICY,
+      timeoutMs: PROVIDER_TIMEOUT_MS,
+    },
+    clock: { nowMs: () => performance.now(), random: Math.random },
+  }
+}
+
+export function composeSettle(parts: AttemptParts, started: Semaphore): SettleDeps {
+  const { config, db, eventsReceived, wakeWebhooks, countSent, log } = parts
+  const { gatherMs, gathered, ...batch } = SETTLE_BATCH
+  const settlements = new Batcher({
+    ...batch,
+    gather: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
+    flush: (some: Settlement[]) =>
+      retryWhileUnavailable(
+        () => writeBatchOrSingly(some, few => settleAttempts(db.line.settlements, few)),
+        patienceMs(started),
+      ),
+  })
+  const returns = new Batcher({
+    ...RETURN_BATCH,
+    flush: async (outboxIds: string[]) => {
+      await returnToReady(db.hot, outboxIds)
+      return outboxIds
+    },
+  })
+  return {
+    write: settlement => settlements.add(settlement),
+    returnToReady: outboxId => returns.add(outboxId),
+    storeEvents: sent =>
+      retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), patienceMs(started)),
+    countSent,
+    eventsReceived,
+    wakeWebhooks,
+    log: attemptLog(log),
+  }
+}
+
+const patienceMs = (started: Semaphore) => () => (started.closed ? STOPPING_PATIENCE_MS : OUTAGE_PATIENCE_MS)
+
+export function makeAttachmentMemory(): AttemptDeps['attachments']['memory'] {
+  const small = new WeightedSemaphore(ATTACHMENT_MEMORY.small)
+  const large = new WeightedSemaphore(ATTACHMENT_MEMORY.large)
+  return {
+    async spend(bytes, work) {
+      if (bytes === 0) return work()
+      return (bytes <= ATTACHMENT_MEMORY.smallBytes ? small : large).spend(bytes, work)
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { listenForNotifications } from '../db/notifications.ts'
+import { returnExpiredLeases } from '../db/outbox/leases.ts'
+import { startHousekeeping } from '../pipeline/housekeeping.ts'
+import type { HtmlChecker } from '../sending/html-check.ts'
+import { composeFeedback } from './feedback.ts'
+import type { makeProviders } from './providers.ts'
+import { composeSending } from './sending.ts'
+import type { Signals } from './signals.ts'
+import type { Storage } from './storage.ts'
+import { composeWebhooks } from './webhooks.ts'
+
+export type WorkerParts = {
+  config: Config
+  storage: Storage
+  html: HtmlChecker
+  signals: Signals
+  /** Names this process in notifications, which it ignores itself. */
+  senderId: string
+  providersOf: typeof makeProviders
+  log: Logger
+}
+
+export type Worker = {
+  /** Everything that needs the database and can fail. Claims nothing yet. */
+  prepare(): Promise<void>
+  /** Cannot fail. */
+  start(): void
+  stop(): Promise<void>
+}
+
+/** Everything a worker process does: sending, feedback, webhooks and housekeeping. */
+export async function composeWorker(parts: WorkerParts): Promise<Worker> {
+  const { config, storage, html, signals, senderId, providersOf, log } = parts
+  const { emailsReady, webhooksReady, eventsReceived } = signals
+  const { db, url, alone } = storage
+  const providers = await providersOf(config, db, () => emailsReady.wake(), log)
+  const webhooks = composeWebhooks(config, db, webhooksReady, log)
+  const feedback = composeFeedback(config, db, eventsReceived, log)
+  const sending = await composeSending({
+    config,
+    db,
+    providers,
+    html,
+    emailsReady,
+    eventsReceived,
+    wakeWebhooks: webhooks.wakeIfActive,
+    countSent: feedback.countSent,
+    log,
+  })
+  const { recognising } = providers
+  const graceSeconds = config.UNKNOWN_GRACE_SECONDS
+  const retentionDays = { providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS }
+  const wake = { email_ready: () => emailsReady.wake(), webhook_ready: () => webhooksReady.wake() }
+  const stops: (() => unknown)[] = []
+  return {
+    async prepare() {
+      await providers.start()
+      if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
+      await sending.prepare()
+    },
+    start() {
+      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, retentionDays, emailsReady }, log))
+      stops.push(
+        listenForNotifications(url, senderId, wake, error =>
+          log.debug({ err: error }, 'The connection for notifications was lost'),
+        ),
+      )
+      webhooks.start()
+      sending.start()
+      feedback.start()
+    },
+    async stop() {
+      await sending.stop()
+      await feedback.stop()
+      // After those two: the webhooks of the last e-mails may still be delivered.
+      await webhooks.stop()
+      for (const stop of stops) await stop()
+      await providers.stop()
+    },
+  }
+}

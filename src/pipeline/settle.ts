@@ -1,0 +1,110 @@
+import { hashEmail } from '../contracts/hashing.ts'
+import type { EmailToSend } from '../db/outbox/load.ts'
+import type { Settlement } from '../db/outbox/settle.ts'
+import type { AttemptLog } from '../sending/attempt-log.ts'
+import { attemptNumber, type SettledOutcome } from '../sending/outcome.ts'
+import { type AttemptFacts, toSettlement } from '../sending/settlement.ts'
+import type { SynchronousEvents } from '../sending/synchronous-events.ts'
+import type { Attempt, ClaimedEmail, ProviderCall } from './attempt.ts'
+
+export type SettleDeps = {
+  /** Writes state, events and what follows in one commit. false: the guard did not hold, and nothing was written. */
+  write: (settlement: Settlement) => Promise<boolean>
+  returnToReady: (outboxId: string) => Promise<unknown>
+  /** Keeps what the provider reported with its answer, for the feedback step. */
+  storeEvents: (sent: SynchronousEvents) => Promise<unknown>
+  /** For the company's reputation. */
+  countSent: (companyId: string, recipients: number) => void
+  eventsReceived: { wake(): void }
+  /** A settled e-mail may have enqueued webhooks. */
+  wakeWebhooks: () => void
+  log: AttemptLog
+}
+
+/** Step 4: write the outcome: sent | retry at | dead | unknown | back to ready. */
+export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps: SettleDeps): Promise<void> {
+  const { outcome, call } = attempt
+  const email = claimed.content
+  if (!email || outcome.kind === 'not-ours') return deps.log.notOurs(claimed)
+  if (outcome.kind === 'back-to-ready') return void (await deps.returnToReady(claimed.outboxId))
+  const facts = factsOf(claimed, email, outcome, attempt)
+  const settlement = toSettlement(outcome, facts)
+
+  // Before the outcome: once it is written, nobody asks the provider for these events again.
+  const hasEvents = await storeEvents(email, outcome, call, deps)
+  if (await deps.write(settlement)) {
+    countReputation(email, outcome, deps)
+    deps.log.settled(email, call?.provider ?? null, outcome, facts)
+    deps.wakeWebhooks()
+  } else if (call) await settleLate(claimed, settlement, call, deps)
+  else deps.log.notOurs(claimed)
+  if (hasEvents) deps.eventsReceived.wake()
+}
+
+function factsOf(
+  { outboxId, leaseId }: ClaimedEmail,
+  email: EmailToSend,
+  outcome: SettledOutcome,
+  { call, durationMs }: Attempt,
+): AttemptFacts {
+  const { requestId, attempts: before, maxAttempts } = email
+  const facts = { outboxId, requestId, before, maxAttempts, durationMs }
+  if (!call)
+    return {
+      ...facts,
+      guard: { leaseId, waiting: true },
+      // An e-mail that expires spends no attempt.
+      attempt: outcome.kind === 'expired' ? before : Math.min(before + 1, maxAttempts),
+    }
+  const { attemptId, provider } = call
+  return {
+    ...facts,
+    guard: { leaseId },
+    attempt: attemptNumber(email),
+    attemptId,
+    provider,
+    resumed: email.resumed !== null,
+    leftOut: call.leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
+  }
+}
+
+async function storeEvents(
+  { outboxId }: EmailToSend,
+  outcome: SettledOutcome,
+  call: ProviderCall | null,
+  deps: SettleDeps,
+): Promise<boolean> {
+  if (outcome.kind !== 'sent' || !call || call.events.length === 0) return false
+  const { provider, attemptId, events } = call
+  await deps.storeEvents({ provider, outboxId, attemptId, messageId: outcome.messageId, events })
+  return true
+}
+
+/** Mail of test keys never leaves the gateway. */
+function countReputation(email: EmailToSend, outcome: SettledOutcome, deps: SettleDeps): void {
+  if (outcome.kind !== 'sent' || email.test) return
+  deps.countSent(email.companyId, email.recipients.filter(one => !one.suppressed).length)
+}
+
+/**
+ * The lease was lost while the provider was called. If the e-mail is an unknown send by now, this answer is the evidence that
+ * resolves it. Otherwise a provider event came first, or another worker went on with it, and nothing is written.
+ */
+async function settleLate(
+  claimed: ClaimedEmail,
+  settlement: Settlement,
+  { attemptId }: ProviderCall,
+  deps: SettleDeps,
+): Promise<void> {
+  // An unknown outcome is no evidence.
+  if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(claimed)
+  const isResolved = await deps.write({
+    ...settlement,
+    guard: { unknownAttemptId: attemptId },
+    events: [{ type: 'RESOLVED', metadata: { by: 'late-answer', attemptId } }, ...settlement.events],
+    count: ['unknown_resolved', 'late-answer'],
+  })
+  if (!isResolved) return deps.log.leaseLost(claimed)
+  deps.log.late(claimed, settlement.status)
+  deps.wakeWebhooks()
+}
