@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
 import { purgeReputation } from '../db/companies/reputation.ts'
+import { rollUpStatistics } from '../db/companies/statistics.ts'
 import { purgeProviderEvents } from '../db/feedback/provider-events.ts'
 import { ping } from '../db/health.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
@@ -37,13 +38,14 @@ const TASKS: Task[] = [
   { name: 'return-expired-leases', everyMs: 5_000, waitsAfterFailure: true, run: returnLeases },
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
   // Each day is searched once an hour, by whichever process comes first.
-  { name: 'take-up-orphans', everyMs: 60_000, run: requeueOrphans },
+  { name: 'recover-orphans', everyMs: 60_000, run: requeueOrphans },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'purge-provider-events', everyMs: 600_000, run: purgeEvents },
+  { name: 'roll-up-statistics', everyMs: 30_000, run: db => rollUpStatistics(db) },
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
   { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },

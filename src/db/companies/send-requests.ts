@@ -10,10 +10,10 @@ export async function addSendRequests(db: Queryable, counts: SendRequests[]): Pr
     `with counted as materialized (
        select * from json_to_recordset($1::json) as x("companyId" uuid, requests bigint, suppressed bigint)
      ), hourly as (
-       insert into company_statistics as h (company_id, hour, accepted, suppressed)
-       select "companyId", date_trunc('hour', now()), requests - suppressed, suppressed from counted order by "companyId"
+       insert into company_statistics as h (company_id, hour, requests, suppressed)
+       select "companyId", date_trunc('hour', now()), requests, suppressed from counted order by "companyId"
        on conflict (company_id, hour) do update
-         set accepted = h.accepted + excluded.accepted, suppressed = h.suppressed + excluded.suppressed
+         set requests = h.requests + excluded.requests, suppressed = h.suppressed + excluded.suppressed
      )
      insert into send_requests_total as t (company_id, requests, suppressed)
      select "companyId", requests, suppressed from counted order by "companyId"
@@ -37,7 +37,7 @@ export async function countLastDay(db: Queryable): Promise<{ requests: number; b
   const [row] = await run<{ requests: number; blocked: number }>(
     db,
     'count-requests-of-last-day',
-    `select coalesce(sum(accepted + suppressed), 0)::float8 as requests, coalesce(sum(suppressed), 0)::float8 as blocked
+    `select coalesce(sum(requests), 0)::float8 as requests, coalesce(sum(suppressed), 0)::float8 as blocked
      from company_statistics where hour > now() - interval '24 hours'`,
     [],
   )
