@@ -185,6 +185,34 @@ begin
   end if;
 end $$;
 
+CREATE FUNCTION public.roll_up_statistics() RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+  from_time timestamptz;
+  until_time timestamptz := now() - interval '1 minute';
+  written bigint;
+begin
+  select counted_until into from_time from statistics_cursor for update skip locked;
+  if from_time is null or from_time >= until_time then
+    return null;
+  end if;
+  insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
+  select e.company_id, date_trunc('hour', e.created_at), count(*) filter (where e.type = 'QUEUED'), count(*) filter (where e.type = 'SENT'),
+    count(*) filter (where e.type = 'DELIVERED'), count(*) filter (where e.type = 'BOUNCE'), count(*) filter (where e.type = 'COMPLAINT'),
+    count(*) filter (where e.type = 'REJECTED'), count(*) filter (where e.type = 'FAILED'), count(*) filter (where e.type = 'EXPIRED')
+  from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test
+  where e.created_at >= from_time and e.created_at < until_time
+    and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT', 'REJECTED', 'FAILED', 'EXPIRED')
+  group by 1, 2 order by 1, 2
+  on conflict (company_id, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+    delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
+    rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired;
+  get diagnostics written = row_count;
+  update statistics_cursor set counted_until = until_time;
+  return written;
+end $$;
+
 CREATE FUNCTION public.settle_webhook(p_endpoint uuid, p_delivery uuid, p_attempts smallint, p_outcome text, p_delay_ms double precision, p_body text, p_status smallint, p_error text, p_answer text, p_duration_ms integer) RETURNS text
     LANGUAGE plpgsql
     AS $$
@@ -307,6 +335,8 @@ CREATE TABLE public.company_reputation (
 CREATE TABLE public.company_statistics (
     company_id uuid NOT NULL,
     hour timestamp with time zone NOT NULL,
+    requests bigint DEFAULT 0 NOT NULL,
+    suppressed bigint DEFAULT 0 NOT NULL,
     accepted bigint DEFAULT 0 NOT NULL,
     sent bigint DEFAULT 0 NOT NULL,
     delivered bigint DEFAULT 0 NOT NULL,
@@ -314,8 +344,7 @@ CREATE TABLE public.company_statistics (
     complained bigint DEFAULT 0 NOT NULL,
     rejected bigint DEFAULT 0 NOT NULL,
     failed bigint DEFAULT 0 NOT NULL,
-    expired bigint DEFAULT 0 NOT NULL,
-    suppressed bigint DEFAULT 0 NOT NULL
+    expired bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.counters (
@@ -599,6 +628,12 @@ CREATE TABLE public.send_requests_total (
     suppressed bigint NOT NULL
 );
 
+CREATE TABLE public.statistics_cursor (
+    only_row boolean DEFAULT true NOT NULL,
+    counted_until timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT statistics_cursor_only_row_check CHECK (only_row)
+);
+
 CREATE TABLE public.suppression_audit_log (
     id bigint NOT NULL,
     company_id uuid,
@@ -842,6 +877,9 @@ ALTER TABLE ONLY public.secret_fingerprints
 ALTER TABLE ONLY public.send_requests_total
     ADD CONSTRAINT send_requests_total_pkey PRIMARY KEY (company_id);
 
+ALTER TABLE ONLY public.statistics_cursor
+    ADD CONSTRAINT statistics_cursor_pkey PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY public.suppression_audit_log
     ADD CONSTRAINT suppression_audit_log_pkey PRIMARY KEY (id);
 
@@ -889,6 +927,8 @@ CREATE INDEX dead_letters_moved ON public.dead_letters USING btree (moved_at, ou
 CREATE INDEX dead_letters_payload ON public.dead_letters USING btree (moved_at, outbox_id) WHERE (original_data IS NOT NULL);
 
 CREATE INDEX email_events_message ON ONLY public.email_events USING btree (((metadata ->> 'messageId'::text))) WHERE (type = 'SENT'::text);
+
+CREATE INDEX email_events_time ON ONLY public.email_events USING brin (created_at) WITH (pages_per_range='32', autosummarize='on');
 
 CREATE INDEX email_outbox_company ON ONLY public.email_outbox USING btree (company_id, outbox_id);
 

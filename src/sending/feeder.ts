@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queue } from 'bullmq'
 import type { Logger } from 'pino'
 import { EMAIL_JOB_CONFIG, SLIM_JOB_OPTIONS, type SlimJobData } from '../contracts/job.ts'
+import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { ClaimLimits } from './direct-lane.ts'
 import type { FeederElection } from './feeder-election.ts'
@@ -44,6 +45,8 @@ const COUNT_WORKERS_EVERY_MS = 2_000
 const FULL_MS = 5
 /** The smallest part of the window that is worth a claim. */
 const WORTH_A_CLAIM = 1 / 4
+/** How long a job is being leased and settled, around its call. */
+const LEASE_AND_SETTLE_MS = 40
 /** How often the window is read from Redis. Jobs of this process's worker are counted when they end; those of others are not. */
 const READ_EVERY_MS = { oneWorker: 200, manyWorkers: 10 }
 
@@ -51,6 +54,7 @@ const READ_EVERY_MS = { oneWorker: 200, manyWorkers: 10 }
 export class Feeder {
   readonly #options: FeederOptions
   readonly #window: QueueWindow
+  readonly #throughput = new ThroughputMeter()
   #stopping = false
   #loop: Promise<void> | null = null
   #returnedMs = 0
@@ -61,7 +65,7 @@ export class Feeder {
 
   constructor(options: FeederOptions) {
     this.#options = options
-    this.#window = new QueueWindow({ ...options, onLeave: () => this.#uncap() })
+    this.#window = new QueueWindow({ ...options, onLeave: () => this.#onLeave() })
   }
 
   start(): void {
@@ -156,6 +160,20 @@ export class Feeder {
     return this.#room() >= 1 && (this.#room() >= worthAClaim || this.#window.size === 0)
   }
 
+  /**
+   * Jobs that may be in progress at once, which one company alone may nearly fill: a little more than the calls, so that a job waits
+   * when a call ends, and those that are being leased or settled, which are many at a fast provider and none at one that hangs.
+   */
+  #inProgress(): number {
+    const besideCalls = Math.min(this.#concurrency, this.#throughput.perMs() * LEASE_AND_SETTLE_MS)
+    return Math.ceil(this.#concurrency * 1.1 + besideCalls)
+  }
+
+  #onLeave(): void {
+    this.#throughput.count()
+    this.#uncap()
+  }
+
   #uncap(): void {
     this.#cappedUntilMs = 0
   }
@@ -163,8 +181,7 @@ export class Feeder {
   /** Answers how long to sleep. */
   async #fill(size: number): Promise<number> {
     const { claim, idleMs } = this.#options
-    // A little more than the calls, so that a job waits when one of them ends.
-    const { left, most } = this.#window.allowances(Math.ceil(this.#concurrency * 1.1))
+    const { left, most } = this.#window.allowances(this.#inProgress())
     const ended = this.#window.takeDelivered()
     const dispatch = await claim({ size, ended, left, most })
     if (dispatch.claimed.length > 0) {
