@@ -2,7 +2,8 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { hashEmail } from '../contracts/hashing.ts'
 import { maskSensitive } from '../contracts/masking.ts'
-import { addressForms, decideEmail, type Said } from '../contracts/provider-events/decide.ts'
+import { addressForms, decideEmail } from '../contracts/provider-events/decide.ts'
+import type { ReportedFact } from '../contracts/provider-events/email-events.ts'
 import type { ProviderReport } from '../contracts/provider-events/event.ts'
 import { readReport } from '../contracts/provider-events/read.ts'
 import { decideAutomaticSuppression, type SuppressionPolicy } from '../contracts/suppression/rules.ts'
@@ -119,7 +120,7 @@ async function nameEmails(tx: Queryable, reports: Report[]): Promise<Map<Waiting
 }
 
 function decide(reports: Report[], named: Map<WaitingEvent, string>, { emails }: Locked): DecidedEmail[] {
-  const said = new Map<string, Said[]>()
+  const said = new Map<string, ReportedFact[]>()
   for (const { event, report } of reports) {
     const outboxId = named.get(event)
     const email = emails.get(outboxId ?? '')
@@ -219,7 +220,7 @@ function countsOf(read: Read[], ends: EventEnd[], decided: DecidedEmail[]): Coun
       { name: 'provider_events_ended', label: state, value: 1 },
     ]
   })
-  const resolved = decided.filter(({ email, decision }) => decision.moved && email.doubted).length
+  const resolved = decided.filter(({ email, decision }) => decision.moved && email.wasUnknown).length
   if (resolved > 0) counts.push({ name: 'unknown_resolved', label: 'provider-event', value: resolved })
   return counts
 }
