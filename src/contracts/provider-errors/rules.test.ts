@@ -9,8 +9,8 @@ import { SMTP_ENHANCED_STATUSES, SMTP_REPLIES } from './smtp.ts'
 const named = [...SES_ERRORS, ...RESEND_ERRORS, ...NETWORK_ERRORS, ...SMTP_REPLIES, ...SMTP_ENHANCED_STATUSES]
 
 test('the tables name nothing twice', () => {
-  const said = named.map(([name]) => name)
-  expect(said.filter((name, index) => said.indexOf(name) !== index)).toEqual([])
+  const reported = named.map(([name]) => name)
+  expect(reported.filter((name, index) => reported.indexOf(name) !== index)).toEqual([])
 })
 
 test('the tables give one code one category and one answer about retrying', () => {
@@ -23,18 +23,18 @@ test('the tables give one code one category and one answer about retrying', () =
 })
 
 test('a permanent error is never retried, and a transient one always', () => {
-  for (const [said, code, category, behaviour] of named) {
+  for (const [reported, code, category, behaviour] of named) {
     const { retryable } = errorRule(code, category, behaviour)
-    if (category === 'PERMANENT_ERROR' || category === 'VALIDATION_ERROR') expect(retryable, said).toBe(false)
+    if (category === 'PERMANENT_ERROR' || category === 'VALIDATION_ERROR') expect(retryable, reported).toBe(false)
     if (category === 'TRANSIENT_ERROR' || category === 'TIMEOUT_ERROR' || category === 'QUOTA_ERROR') {
-      expect(retryable, said).toBe(true)
+      expect(retryable, reported).toBe(true)
     }
   }
 })
 
-test('what parks the mail is never ambiguous: the provider has said no', () => {
-  for (const [said, code, category, behaviour] of named) {
+test('a rule that parks or slows down the provider is never ambiguous', () => {
+  for (const [reported, code, category, behaviour] of named) {
     const { effect, ambiguous } = errorRule(code, category, behaviour)
-    expect(effect && ambiguous, said).toBeFalsy()
+    expect(effect && ambiguous, reported).toBeFalsy()
   }
 })

@@ -10,7 +10,7 @@ test.each(SMTP_ENHANCED_STATUSES)('%s is %s', (enhanced, name, category) => {
   expect(smtpRule({ enhanced })).toMatchObject({ code: name, category, retryable: enhanced.startsWith('4') })
 })
 
-test('the codes the brief of the product names are all there', () => {
+test('the codes of the published contract are all there', () => {
   const known = new Set(SMTP_REPLIES.map(([code]) => code))
   const wanted = '421 450 451 452 454 455 500 501 502 503 504 521 530 534 535 541 550 551 552 553 554 555 556'
   expect(wanted.split(' ').filter(code => !known.has(code))).toEqual([])
