@@ -1,4 +1,4 @@
-import { type AttemptVerdict, webhookCooldownMs } from '../contracts/webhooks/schedule.ts'
+import { type AfterWebhook, webhookCooldownMs } from '../contracts/webhooks/schedule.ts'
 import type { ClaimedDelivery, CompanyRoom } from '../db/webhooks/claim.ts'
 import type { EndpointReport } from '../db/webhooks/settle.ts'
 
@@ -43,7 +43,7 @@ export class EndpointConcurrency {
   /** Attempts that were under way together and failed are one failure. Null when there is nothing to write down. */
   judge(
     { endpointId, failures }: ClaimedDelivery,
-    verdict: AttemptVerdict,
+    verdict: AfterWebhook,
     startedMs: number,
     nowMs: number,
   ): EndpointReport | null {

@@ -1,11 +1,11 @@
 import { maskSensitive } from '../contracts/masking.ts'
-import type { AttemptVerdict } from '../contracts/webhooks/schedule.ts'
+import type { AfterWebhook } from '../contracts/webhooks/schedule.ts'
 import type { ClaimedDelivery } from '../db/webhooks/claim.ts'
 import type { WebhookSettlement } from '../db/webhooks/settle.ts'
 import type { Posted } from './request.ts'
 
 /** What came of one attempt to deliver a webhook. */
-export type Notified = { delivery: ClaimedDelivery; posted: Posted; verdict: AttemptVerdict; body: string }
+export type Notified = { delivery: ClaimedDelivery; posted: Posted; verdict: AfterWebhook; body: string }
 
 export function toWebhookSettlement({ delivery, posted, verdict, body }: Notified): WebhookSettlement {
   return {
@@ -23,7 +23,7 @@ export function toWebhookSettlement({ delivery, posted, verdict, body }: Notifie
   }
 }
 
-function errorOf({ status, error }: Posted, { kind }: AttemptVerdict): string | null {
+function errorOf({ status, error }: Posted, { kind }: AfterWebhook): string | null {
   if (error !== null) return error
   if (kind === 'delivered') return null
   return status !== null && status >= 300 && status < 400 ? 'REDIRECT_NOT_FOLLOWED' : `HTTP_${status}`
