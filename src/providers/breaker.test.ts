@@ -33,7 +33,7 @@ const REFUSED = failure({ code: 'SES_MESSAGE_REJECTED', category: 'PERMANENT_ERR
 
 type Row = Pick<ProviderRow, 'state' | 'reasonCode' | 'probes'> & { probeAtMs: number | null }
 
-/** The table that all workers share, with a clock of its own. */
+/** The table shared by all workers, with its own clock. */
 class Shared implements BreakerStore {
   nowMs = 0
   readonly rows = new Map<string, Row>()
@@ -96,9 +96,9 @@ const MANY = Number.POSITIVE_INFINITY
 const fail = (breakers: Breakers, times: number, one = first) => {
   for (let time = 0; time < times; time++) breakers.report(one, failure())
 }
-/** Time for a probe, and every worker has looked. */
+/** A probe is due, and every worker has read the table. */
 async function later(...workers: Breakers[]): Promise<void> {
-  for (const one of workers) await one.settled()
+  for (const one of workers) await one.flush()
   shared.nowMs += 1_000_000
   for (const one of workers) await one.refresh()
 }
@@ -117,11 +117,11 @@ describe('closed', () => {
     expect(await breakers.route()).toBe(first)
     fail(breakers, 1)
     expect(await breakers.route()).toBe(second)
-    await breakers.settled()
+    await breakers.flush()
     expect(shared.rows.get('ses')).toMatchObject({ state: 'open', reasonCode: 'SES_SERVICE_UNAVAILABLE' })
   })
 
-  test('a refused e-mail shows that the provider works; throttling says nothing either way', async () => {
+  test('a refused e-mail shows that the provider works; throttling is inconclusive', async () => {
     const breakers = worker()
     fail(breakers, 9)
     breakers.report(first, REFUSED)
@@ -132,7 +132,7 @@ describe('closed', () => {
     expect(await breakers.route(), 'throttling did not end the row').toBe(second)
   })
 
-  test('three calls in a row without a connection open it; an answer between them begins a new row', async () => {
+  test('three calls in a row without a connection open it; an answer between them starts the count again', async () => {
     const breakers = worker()
     for (const between of [null, REFUSED, THROTTLED]) {
       breakers.report(first, UNCONNECTED)
@@ -142,11 +142,11 @@ describe('closed', () => {
     expect(await breakers.route()).toBe(first)
     for (let time = 0; time < 3; time++) breakers.report(first, UNCONNECTED)
     expect(await breakers.route()).toBe(second)
-    await breakers.settled()
+    await breakers.flush()
     expect(shared.rows.get('ses')).toMatchObject({ state: 'open', reasonCode: 'NETWORK_ERROR' })
   })
 
-  test('calls that were never made say nothing: they neither open it nor begin a new row', async () => {
+  test('results without a call are ignored: they neither open it nor start the count again', async () => {
     const breakers = worker()
     const notAsked = { kind: 'failed', failure: UNCONNECTED, notAsked: true } as const
     for (let time = 0; time < 20; time++) breakers.reportResult(first, notAsked)
@@ -164,15 +164,15 @@ describe('closed', () => {
     expect(await breakers.route()).toBe(second)
   })
 
-  test('a provider that says itself that it takes nothing is parked', async () => {
+  test('a provider that reports that it cannot send is parked', async () => {
     const breakers = worker()
     breakers.park(first, 'Sending is paused for this account')
-    await breakers.settled()
+    await breakers.flush()
     expect(await breakers.route()).toBe(second)
     expect(shared.rows.get('ses')).toMatchObject({ state: 'open', reasonCode: 'PROVIDER_PAUSED' })
   })
 
-  test('trouble of one says nothing about the other', async () => {
+  test('failures of one provider do not count for another', async () => {
     const breakers = worker()
     fail(breakers, 9, first)
     fail(breakers, 9, second)
@@ -190,25 +190,25 @@ describe('open', () => {
     expect([await breakers.route(), breakers.mayClaim()]).toEqual([second, MANY])
     breakers.report(first, null)
     expect(await breakers.route()).toBe(first)
-    await breakers.settled()
+    await breakers.flush()
     expect([...shared.rows.values()].map(row => row.state)).toEqual(['closed', 'closed'])
   })
 
-  test('what one worker learns the others know when they look, in both directions', async () => {
+  test('a change by one worker is known to the others after their next refresh, in both directions', async () => {
     const [one, other] = [worker(), worker()]
     one.report(first, QUOTA)
-    await one.settled()
+    await one.flush()
     expect(await other.route()).toBe(first)
     await other.refresh()
     expect(await other.route()).toBe(second)
     one.report(first, null)
-    await one.settled()
+    await one.flush()
     await other.refresh()
     expect(await other.route()).toBe(first)
-    expect(changes, 'each was told that there is something to do').toBe(2)
+    expect(changes, 'both changes were announced').toBe(2)
   })
 
-  test('an unknown outcome is asked about where it arose, and nowhere else', async () => {
+  test('an unknown outcome is routed to the provider that was called, and to no other', async () => {
     const breakers = worker()
     expect([await breakers.named('ses'), await breakers.named('smtp'), await breakers.named('gone')]).toEqual([
       first,
@@ -219,21 +219,21 @@ describe('open', () => {
     expect([await breakers.named('ses'), await breakers.named('smtp')]).toEqual([null, second])
   })
 
-  test('a store that cannot be reached changes nothing here: this worker knows what it saw', async () => {
+  test('a worker keeps its own state while the store cannot be reached', async () => {
     const breakers = worker()
     shared.broken = true
     breakers.report(first, QUOTA)
-    await breakers.settled()
+    await breakers.flush()
     expect(await breakers.route()).toBe(second)
     expect(logged.join('')).toMatch(/no connection/)
   })
 })
 
 describe('the probe', () => {
-  test('is granted to one worker, for one e-mail, when its time has come', async () => {
+  test('is granted to one worker, for one e-mail, when it is due', async () => {
     const workers = [worker([first]), worker([first]), worker([first])]
     workers[0]!.report(first, QUOTA)
-    await workers[0]!.settled()
+    await workers[0]!.flush()
     for (const one of workers) await one.refresh()
     expect(
       workers.map(one => one.mayClaim()),
@@ -252,14 +252,14 @@ describe('the probe', () => {
     ).toEqual([0, 0, 0])
   })
 
-  test('goes before the provider that works meanwhile, once', async () => {
+  test('is sent once to the parked provider, although another one works', async () => {
     const breakers = worker()
     breakers.report(first, QUOTA)
     await later(breakers)
     expect([await breakers.route(), await breakers.route(), breakers.mayClaim()]).toEqual([first, second, MANY])
   })
 
-  test('that fails moves the next one, further and further away', async () => {
+  test('that fails delays the next one, longer each time', async () => {
     const breakers = worker([first])
     breakers.report(first, QUOTA)
     const delays: number[] = []
@@ -267,7 +267,7 @@ describe('the probe', () => {
       await later(breakers)
       expect(await breakers.route()).toBe(first)
       breakers.report(first, failure())
-      await breakers.settled()
+      await breakers.flush()
       delays.push(shared.rows.get('ses')!.probeAtMs! - shared.nowMs)
       await breakers.refresh()
       expect([await breakers.route(), breakers.mayClaim()]).toEqual([null, 0])
@@ -277,20 +277,20 @@ describe('the probe', () => {
     ).toEqual([5, 30, 120, 600, 600])
   })
 
-  test('that succeeds, is throttled, or is refused for its own sake, closes the breaker for all', async () => {
+  test('that succeeds, is throttled or is refused closes the breaker for all workers', async () => {
     for (const answer of [null, REFUSED, THROTTLED]) {
       const [one, other] = [worker([first]), worker([first])]
       one.report(first, QUOTA)
       await later(one, other)
       await one.route()
       one.report(first, answer)
-      await one.settled()
+      await one.flush()
       await other.refresh()
       expect([await one.route(), await other.route()]).toEqual([first, first])
     }
   })
 
-  test('that is never heard of again is given to another after its time', async () => {
+  test('whose worker is lost is given to another worker after a while', async () => {
     const [lost, other] = [worker([first]), worker([first])]
     lost.report(first, QUOTA)
     await later(lost, other)
@@ -302,7 +302,7 @@ describe('the probe', () => {
     expect([other.mayClaim(), await other.route()]).toEqual([1, first])
   })
 
-  test('may be the question what became of an attempt, asked where it arose', async () => {
+  test('may be a request about an unknown outcome', async () => {
     const breakers = worker()
     breakers.report(first, QUOTA)
     await later(breakers)
@@ -314,7 +314,7 @@ describe('the probe', () => {
   })
 })
 
-test('what this worker sees while it looks at the table is not overwritten by the older look', async () => {
+test('a change during a refresh is not overwritten by the older rows', async () => {
   const breakers = worker()
   const rows = await shared.list()
   let answer = () => {}
