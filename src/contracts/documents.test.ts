@@ -26,7 +26,7 @@ test.each([
   ['one digit too few', '5299822472'],
   ['one digit too many', '529982247250'],
   ['punctuation in the wrong place', '52.9982.247-25'],
-  ['punctuation of a stranger', '529,982,247-25'],
+  ['foreign punctuation', '529,982,247-25'],
   ['doubled punctuation', '529..982.247-25'],
   ['blanks inside', '529 982 247 25'],
   ['digits of another alphabet', '٥٢٩٩٨٢٢٤٧٢٥'],

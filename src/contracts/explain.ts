@@ -166,10 +166,10 @@ function reasonWithoutAttempt({ provider, lastError }: EmailSummary): string | n
   if (!lastError) return null
   const { code, category, message } = lastError
   const who = provider ?? 'the provider'
-  const said = `(${code}: ${withoutFullStop(message)}), which spends no attempt`
+  const detail = `(${code}: ${withoutFullStop(message)}), which spends no attempt`
   // SMTP status 4.7.28 is about one recipient's domain and is retried like any other 4xx.
-  if (category === 'QUOTA_ERROR' && code !== 'SMTP_RATE_LIMITED') return ` because ${who} limits its send rate ${said}`
-  return code === 'NETWORK_ERROR' ? ` because there was no connection to ${who} ${said}` : null
+  if (category === 'QUOTA_ERROR' && code !== 'SMTP_RATE_LIMITED') return ` because ${who} limits its send rate ${detail}`
+  return code === 'NETWORK_ERROR' ? ` because there was no connection to ${who} ${detail}` : null
 }
 
 function describeLastError({ provider, lastError }: EmailSummary): string {

@@ -43,7 +43,7 @@ describe('the configuration', () => {
     expect(BULLMQ_QUEUE_NAME).toBe('email-send')
   })
 
-  test('agrees with the retry configuration where both say the same thing', () => {
+  test('agrees with the retry configuration where both have the same setting', () => {
     expect(EMAIL_JOB_CONFIG.MAX_ATTEMPTS).toBe(EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS)
     expect(EMAIL_JOB_CONFIG.DLQ_TTL).toBe(EMAIL_JOB_RETRY_CONFIG.DLQ_TTL_MS)
     expect(EMAIL_JOB_CONFIG.BACKOFF_DELAYS).toEqual(RETRY_POLICIES.steps.delaysSeconds)
@@ -96,7 +96,7 @@ describe('a job', () => {
     ['attempt', 6],
     ['attempt', 1.5],
     ['enqueuedAt', '19/10/2025'],
-  ])('is refused with %s = %j, and the error says so', (field, value) => {
+  ])('is refused with %s = %j, and the error names the field', (field, value) => {
     expect(() => validateEmailJobData({ ...job, [field]: value })).toThrow(field)
   })
 

@@ -10,7 +10,7 @@ export function maskEmail(email: string): string {
   return `${firstCharacter(email.slice(0, at))}***@${firstCharacter(domain)}***${ending}`
 }
 
-/** Keeps the two check digits, which help to tell documents apart in a log and reveal almost nothing. */
+/** Keeps the two check digits, which help to distinguish documents in a log and reveal almost nothing. */
 export function maskDocument(document: string): string {
   const plain = normaliseDocument(document)
   if (plain.length === 11) return `***.***.***-${plain.slice(-2)}`

@@ -49,7 +49,7 @@ describe('the published transitions', () => {
     expect(validateTransition(from, to)).toBe(false)
   })
 
-  test('validateTransition answers what the table says, for any words', () => {
+  test('validateTransition agrees with the table for any words', () => {
     const words = fc.oneof(
       fc.constantFrom(...Object.keys(PUBLISHED), 'constructor', '__proto__', 'toString', 'includes'),
       fc.string(),

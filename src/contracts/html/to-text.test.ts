@@ -32,7 +32,7 @@ const CASES: ReadonlyArray<readonly [name: string, html: string, text: string]> 
     'veja (https://x.example/a?b=1&c=2)',
   ],
   [
-    'a link that says its target is not repeated',
+    'a link whose text is its target is not repeated',
     '<a href="https://x.example/">https://x.example</a>',
     'https://x.example',
   ],

@@ -101,7 +101,7 @@ describe('the connection', () => {
     ['ETIMEDOUT', 'Greeting never received'],
     ['TimeoutError', 'Socket timed out without establishing a connection within 5000 ms'],
     ['ECONNRESET', 'Client network socket disconnected before secure TLS connection was established'],
-  ])('was never made, says the message: %s %s', (code, message) => {
+  ])('was never made according to the message: %s %s', (code, message) => {
     expect(network(code, message)).toMatchObject({ retryable: true, unconnected: true, ambiguous: false })
   })
 

@@ -16,9 +16,9 @@ test('the tables name nothing twice', () => {
 test('the tables give one code one category and one answer about retrying', () => {
   const meaning = new Map<string, string>()
   for (const [, code, category, behaviour] of [...named, ...HTTP_STATUS_ERRORS]) {
-    const says = `${category}, retryable: ${errorRule(code, category, behaviour).retryable}`
-    expect(meaning.get(code) ?? says, code).toBe(says)
-    meaning.set(code, says)
+    const summary = `${category}, retryable: ${errorRule(code, category, behaviour).retryable}`
+    expect(meaning.get(code) ?? summary, code).toBe(summary)
+    meaning.set(code, summary)
   }
 })
 

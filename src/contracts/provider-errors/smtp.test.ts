@@ -33,12 +33,12 @@ describe('the enhanced status', () => {
     expect(smtpRule({ code: '552', enhanced: '5.2.2' })?.code).toBe('SMTP_MAILBOX_FULL')
   })
 
-  test('leaves the name to the reply code where it says nothing of its own', () => {
+  test('without a meaning of its own leaves the name to the reply code', () => {
     expect(smtpRule({ code: '553', enhanced: '5.0.0' })?.code).toBe('SMTP_MAILBOX_NAME_NOT_ALLOWED')
     expect(smtpRule({ code: '553', enhanced: '4.9.9' })?.code).toBe('SMTP_TEMPORARY_FAILURE')
   })
 
-  test('is not asked about credentials: 535 is our own login, whatever comes after it', () => {
+  test('is ignored for credentials: 535 is about the gateway’s own login, whatever follows', () => {
     for (const enhanced of ['5.7.8', '5.7.1', '5.7.3', '5.0.0']) {
       expect(smtpRule({ code: '535', enhanced })).toMatchObject({ code: 'SMTP_AUTH_FAILED', effect: 'open-breaker' })
     }

@@ -70,7 +70,7 @@ const ABOUT_EMAILS: [
 ]
 
 describe.each(ABOUT_EMAILS)('%s', (type, metadata, data, expected) => {
-  test('says whose e-mail it is and what became of it, and is as documented', () => {
+  test('identifies the e-mail and its outcome, and matches the documented schema', () => {
     const made = body(type, { email: email(metadata, type === 'email.failed' ? 'REJECTED' : 'SENT'), data })
     expect(made).toMatchObject({
       type,
@@ -91,7 +91,7 @@ describe.each(ABOUT_EMAILS)('%s', (type, metadata, data, expected) => {
   })
 })
 
-test('attempts that are used up have their own failure code, and say the last reason', () => {
+test('attempts that are used up have their own failure code, and give the last reason', () => {
   const metadata = { attempts: 5, lastError: 'Too many', lastErrorCode: 'Throttling' }
   expect(body('email.failed', { email: email(metadata, 'DLQ_MOVED') }).data).toMatchObject({
     failureCode: 'DLQ_MOVED',
@@ -101,7 +101,7 @@ test('attempts that are used up have their own failure code, and say the last re
   })
 })
 
-test('what the provider says of one recipient names that one', () => {
+test('an event about one recipient names that recipient', () => {
   const recipientHash = hashEmail('joao@example.com')
   const made = body('email.bounced', { email: email({ recipientHash }) })
   expect(made.data).toMatchObject({ recipient: 'Joao@example.com', recipientHash, to: ['maria@example.com'] })
