@@ -168,7 +168,8 @@ function reasonWithoutAttempt({ provider, lastError }: EmailSummary): string | n
   const who = provider ?? 'the provider'
   const detail = `(${code}: ${withoutFullStop(message)}), which spends no attempt`
   // SMTP status 4.7.28 is about one recipient's domain and is retried like any other 4xx.
-  if (category === 'QUOTA_ERROR' && code !== 'SMTP_RATE_LIMITED') return ` because ${who} limits its send rate ${detail}`
+  if (category === 'QUOTA_ERROR' && code !== 'SMTP_RATE_LIMITED')
+    return ` because ${who} limits its send rate ${detail}`
   return code === 'NETWORK_ERROR' ? ` because there was no connection to ${who} ${detail}` : null
 }
 

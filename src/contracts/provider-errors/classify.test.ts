@@ -1,11 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { classifyProviderError, PROVIDER_NAMES } from './classify.ts'
-import { RESEND_ERRORS } from './resend.ts'
 
 const ses = (name: string, message?: string) => classifyProviderError({ provider: 'ses', name, message })
-const network = (networkCode: string, message?: string) =>
-  classifyProviderError({ provider: 'ses', networkCode, message })
 
 describe('the SES errors of the published contract', () => {
   test.each([
@@ -21,18 +18,6 @@ describe('the SES errors of the published contract', () => {
     ['NetworkingError', 'NETWORK_ERROR', 'TRANSIENT_ERROR', true],
   ])('%s → %s, %s, retryable: %s', (name, code, category, retryable) => {
     expect(ses(name)).toMatchObject({ code, category, retryable, originalCode: name })
-  })
-})
-
-describe('a TLS error', () => {
-  test.each([
-    '80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number',
-    '80:error:0A000410:SSL routines:ssl3_read_bytes:sslv3 alert handshake failure',
-    '80:error:0A0003FC:SSL routines:ssl3_read_bytes:sslv3 alert bad record mac',
-  ])('%j: whether anything was sent depends on the state of the connection, not on the message', message => {
-    for (const code of ['EPROTO', 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'ERR_SSL_WRONG_VERSION_NUMBER'])
-      expect(network(code, message)).toMatchObject({ openBreaker: false, unconnected: false, ambiguous: true })
-    expect(network('ERR_TLS_HANDSHAKE', message)).toMatchObject({ unconnected: true, ambiguous: false })
   })
 })
 
@@ -73,57 +58,6 @@ describe('quota, pause and credentials', () => {
   })
 })
 
-describe('the connection', () => {
-  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])(
-    'was never made: %s, and nothing has left',
-    code => {
-      const expected = { code: 'NETWORK_ERROR', retryable: true, unconnected: true, ambiguous: false }
-      expect(network(code)).toMatchObject(expected)
-    },
-  )
-
-  test.each([
-    'ECONNRESET',
-    'EPIPE',
-    'ETIMEDOUT',
-    'UND_ERR_SOCKET',
-    'UND_ERR_HEADERS_TIMEOUT',
-    'TimeoutError',
-    'AbortError',
-  ])('may have carried the e-mail: %s is ambiguous', code => {
-    expect(network(code)).toMatchObject({ retryable: true, unconnected: false, ambiguous: true })
-  })
-
-  test.each([
-    ['ETIMEDOUT', 'connect ETIMEDOUT 10.0.0.1:443'],
-    ['EHOSTUNREACH', 'connect EHOSTUNREACH 10.0.0.1:443'],
-    ['ENETUNREACH', 'connect ENETUNREACH 2001:db8::1:443 - Local (:::0)'],
-    ['ETIMEDOUT', 'Greeting never received'],
-    ['TimeoutError', 'Socket timed out without establishing a connection within 5000 ms'],
-    ['ECONNRESET', 'Client network socket disconnected before secure TLS connection was established'],
-  ])('was never made according to the message: %s %s', (code, message) => {
-    expect(network(code, message)).toMatchObject({ retryable: true, unconnected: true, ambiguous: false })
-  })
-
-  test.each(['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'])(
-    'stood already: a `read %s` or `write %s` is ambiguous',
-    code => {
-      for (const call of ['read', 'write'])
-        expect(network(code, `${call} ${code}`)).toMatchObject({ unconnected: false, ambiguous: true })
-    },
-  )
-
-  test('a timeout carries the name of its provider', () => {
-    const codes = PROVIDER_NAMES.map(provider => classifyProviderError({ provider, name: 'TimeoutError' }).code)
-    expect(codes).toEqual(['SES_TIMEOUT', 'RESEND_TIMEOUT', 'SMTP_TIMEOUT', 'CAPTURE_TIMEOUT'])
-  })
-
-  test('the network code is used before the name of the error', () => {
-    const failure = classifyProviderError({ provider: 'ses', name: 'TimeoutError', networkCode: 'ECONNREFUSED' })
-    expect(failure).toMatchObject({ originalCode: 'ECONNREFUSED', ambiguous: false })
-  })
-})
-
 describe('a limit of the send rate', () => {
   test.each([
     'Throttling MaxSendRateExceeded TooManyRequestsException ThrottlingException RequestThrottled SlowDown',
@@ -157,54 +91,6 @@ describe('a limit of the send rate', () => {
   test('is not a spent daily quota', () => {
     expect(ses('Throttling', 'Daily message quota exceeded.').throttled).toBe(false)
     expect(ses('daily_quota_exceeded').throttled).toBe(false)
-  })
-})
-
-describe('SMTP', () => {
-  test.each(['421 busy', '450 4.2.0 greylisted', '451 4.7.1 try later', '452 4.2.2 full'])(
-    '%s is deferred',
-    message => {
-      expect(classifyProviderError({ provider: 'smtp', message })).toMatchObject({ deferred: true, retryable: true })
-    },
-  )
-
-  test('a permanent refusal, and an HTTP response, are not', () => {
-    expect(classifyProviderError({ provider: 'smtp', message: '550 5.1.1 unknown' }).deferred).toBe(false)
-    expect(ses('ServiceUnavailable').deferred).toBe(false)
-    expect(network('ECONNREFUSED').deferred).toBe(false)
-  })
-
-  test('the reply of the server is used before the code of the library', () => {
-    const failure = classifyProviderError({
-      provider: 'smtp',
-      networkCode: 'EENVELOPE',
-      smtpCode: 450,
-      enhancedStatus: '4.2.2',
-    })
-    expect(failure).toMatchObject({ code: 'SMTP_MAILBOX_FULL_FOR_NOW', retryable: true, originalCode: '450 4.2.2' })
-  })
-
-  test('a reply that is only in the message is read from there', () => {
-    const failure = classifyProviderError({ provider: 'smtp', name: 'Error', message: '550 5.1.1 <ana@x.com> unknown' })
-    expect(failure).toMatchObject({ code: 'SMTP_MAILBOX_NOT_FOUND', originalCode: '550 5.1.1' })
-    expect(failure.message).toBe('550 5.1.1 <a***@x***.com> unknown')
-  })
-})
-
-describe('Resend', () => {
-  test('every name of the SDK is known', () => {
-    const names =
-      'invalid_idempotency_key validation_error missing_api_key restricted_api_key invalid_api_key not_found ' +
-      'method_not_allowed invalid_idempotent_request concurrent_idempotent_requests invalid_attachment ' +
-      'invalid_from_address invalid_access invalid_parameter invalid_region missing_required_field ' +
-      'monthly_quota_exceeded daily_quota_exceeded rate_limit_exceeded security_error application_error internal_server_error'
-    expect(RESEND_ERRORS.map(([name]) => name)).toEqual(names.split(' '))
-  })
-
-  test('a connection that the SDK lost is ambiguous, an error that Resend answered is not', () => {
-    const error = { provider: 'resend', name: 'application_error' } as const
-    expect(classifyProviderError({ ...error, message: 'Unable to fetch data. …' }).ambiguous).toBe(true)
-    expect(classifyProviderError({ ...error, statusCode: 500 }).ambiguous).toBe(false)
   })
 })
 
