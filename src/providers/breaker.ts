@@ -23,7 +23,6 @@ const OFFER_PROBE_EVERY_MS = 500
 type ProviderState = {
   provider: Provider
   open: boolean
-  reasonCode: string | null
   failedProbes: number
   failuresInARow: number
   unconnectedInARow: number
@@ -51,7 +50,6 @@ export class Breakers {
     this.#states = providers.map(provider => ({
       provider,
       open: false,
-      reasonCode: null,
       failedProbes: 0,
       failuresInARow: 0,
       unconnectedInARow: 0,
@@ -133,7 +131,6 @@ export class Breakers {
     state.open = true
     state.probing = false
     state.changedMs = performance.now()
-    state.reasonCode = failure.code
     state.failuresInARow = 0
     state.unconnectedInARow = 0
     if (failedProbe) state.failedProbes++
@@ -178,7 +175,6 @@ export class Breakers {
       if (!row || state.changedMs >= readMs) continue
       if (state.open && row.state === 'closed') this.#onChange()
       state.open = row.state === 'open'
-      state.reasonCode = row.reasonCode
       state.failedProbes = row.probes
       state.probing &&= state.open
       state.probeDueMs = state.open ? performance.now() + (row.probeInMs ?? 0) : Number.POSITIVE_INFINITY
