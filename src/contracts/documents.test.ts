@@ -71,7 +71,7 @@ describe('for any body', () => {
   })
 })
 
-test('normalising removes the punctuation and raises the letters', () => {
+test('normalising removes the punctuation and makes letters upper case', () => {
   expect(normaliseDocument(' 12.abc.345/01de-35 ')).toBe('12ABC34501DE35')
   expect(normaliseDocument('529.982.247-25')).toBe('52998224725')
 })

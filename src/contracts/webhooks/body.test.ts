@@ -107,13 +107,13 @@ test('an event about one recipient names that recipient', () => {
   expect(made.data).toMatchObject({ recipient: 'Joao@example.com', recipientHash, to: ['maria@example.com'] })
 })
 
-test('an erased person is null, its hash stays', () => {
+test('the recipient of an erased person is null, and the hash stays', () => {
   const recipientHash = hashEmail('gone@example.com')
   const erased = { ...email({ recipientHash }), recipients: [{ kind: 'to' as const, address: null }] }
   expect(body('email.bounced', { email: erased }).data).toMatchObject({ recipient: null, recipientHash, to: [] })
 })
 
-test('notices are as documented', () => {
+test('notices match the documented schema', () => {
   const notice = body('webhook.disabled', { data: { webhookId: OUTBOX, url: 'https://x.example', reason: 'GONE' } })
   expect(WEBHOOK_EVENT_SCHEMAS['webhook.disabled'].safeParse(notice).error).toBeUndefined()
   const test = body('webhook.test', { data: { webhookId: OUTBOX, message: 'It works.' } })
