@@ -40,6 +40,7 @@ export default defineConfig({
         // Pure decisions: no database, no process, milliseconds each.
         test: {
           name: 'unit',
+          setupFiles: ['./test/support/fast-check.ts'],
           include: ['src/**/*.test.ts'],
           exclude: ['src/**/*.db.test.ts'],
           maxWorkers,

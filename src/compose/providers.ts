@@ -72,7 +72,7 @@ export async function makeProviders(
   }
   async function reserve(name: string, recipients: number, rate: number): Promise<number | null> {
     const { waitMs, reserved } = await reserveSending(db.hot, name, recipients, rate, MAX_AHEAD_MS)
-    if (!reserved) rates.noteFree(name, waitMs)
+    if (!reserved) rates.setNextFree(name, waitMs)
     return reserved ? waitMs : null
   }
   /** What the provider that is next takes in a few seconds, and nothing while it takes nothing for long. */
@@ -110,7 +110,7 @@ export async function makeProviders(
     },
     async stop() {
       for (const stop of stops) await stop()
-      await breakers.settled()
+      await breakers.flush()
       await Promise.all(inOrder.map(provider => provider.close()))
     },
   }

@@ -23,20 +23,20 @@ const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 const DOT_ATOM = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`)
 const LABEL = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?'
 const HOST_NAME = new RegExp(`^(?:${LABEL}\\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?$`)
-/** What domainToASCII would read as something else than a name, or forgive. */
+/** Characters that domainToASCII removes or reads as the end of the host name. */
 const NOT_IN_DOMAIN = /[\s/\\:%@?#[\]<>^|"'`,;()!*+=&$~{}_]/
 const SPECIAL_IN_PHRASE = /[()<>[\]:;@\\,"]/
 const PLAIN_PHRASE = /^[^()<>[\]:;@\\,".\s]+(?: +[^()<>[\]:;@\\,".\s]+)*$/
 const QUOTED_NAME = /^"((?:[^"\\]|\\.)*)"$/
 
-/** `a@b.c`, `Name <a@b.c>` or `"Name, quoted" <a@b.c>`: exactly one address. Messages never repeat it. */
+/** `a@b.c`, `Name <a@b.c>` or `"Name, quoted" <a@b.c>`: exactly one address. Problem messages do not contain it, because they are logged. */
 export function parseAddress(input: string): ParsedAddress {
   const text = trimSpaces(input)
   const open = text.endsWith('>') ? text.lastIndexOf('<') : 0
   if (open === -1) return refuse('has a closing bracket without an opening one')
-  // The name may hold joined emoji, the address not.
-  const unsound = problemOfText(text, text.slice(open))
-  if (unsound !== null) return refuse(unsound)
+  // A display name may contain emoji joined by U+200D; an address may not.
+  const problem = problemOfText(text, text.slice(open))
+  if (problem !== null) return refuse(problem)
   if (!text.endsWith('>')) return parsePlain(input, text, null)
   const name = parseName(trimSpaces(text.slice(0, open)))
   if (typeof name === 'object' && name !== null) return refuse(name.problem)
@@ -46,11 +46,11 @@ export function parseAddress(input: string): ParsedAddress {
 /** `a@b.c` and nothing else. */
 export function parseBareAddress(input: string): ParsedAddress {
   const text = trimSpaces(input)
-  const unsound = problemOfText(text)
-  return unsound === null ? parsePlain(input, text, null) : refuse(unsound)
+  const problem = problemOfText(text)
+  return problem === null ? parsePlain(input, text, null) : refuse(problem)
 }
 
-/** For a header: the name is quoted when it has to be. Names outside ASCII are left for the MIME layer to encode. */
+/** For a header: quotes the name if necessary. The MIME layer encodes names outside ASCII. */
 export function formatAddress({ displayName, address }: MailAddress): string {
   if (displayName === null) return address
   const name = PLAIN_PHRASE.test(displayName) ? displayName : `"${displayName.replace(/["\\]/g, '\\$&')}"`
@@ -119,7 +119,7 @@ function labelsFit(domain: string): boolean {
   return domain.length <= MAX_LABEL || domain.split('.').every(label => label.length <= MAX_LABEL)
 }
 
-/** Only U+0020: a tab or a line break is a reason to refuse, not something to tidy up. */
+/** Only U+0020: an address with a tab or a line break is refused, not corrected. */
 function trimSpaces(text: string): string {
   return text.startsWith(' ') || text.endsWith(' ') ? text.replace(/^ +/, '').replace(/(?<! ) +$/, '') : text
 }

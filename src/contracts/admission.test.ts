@@ -36,7 +36,7 @@ test('the same provider with another destination waits, and names the setting an
   })
 })
 
-test('a process that was killed is waited for although nobody can be named', () => {
+test('a process that was killed is waited for although its name is not known', () => {
   const denial = explainDenial(['ses@us-east-1'], { recorded: ['smtp@relay:587'], differing: [] }, false)
   expect(denial).toMatchObject({ kind: 'wait', reason: expect.stringContaining('smtp at a process that ended') })
 })

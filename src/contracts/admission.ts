@@ -1,19 +1,19 @@
 import { differingSetting, providerNames } from './destinations.ts'
 
-/** Why a process takes no mail: `refused` stays so until somebody changes something, `wait` ends with the processes that differ. */
+/** Why a process may not claim e-mails. `refused`: the configuration must change. `wait`: until the processes that differ have stopped. */
 export type Denial = { kind: 'refused' | 'wait'; reason: string }
 
 export type ProvidersInUse = {
-  /** The destinations of the database: what its mail was accepted for. */
+  /** The destinations recorded in the database, which its e-mails were accepted for. */
   recorded: string[] | null
-  /** Living processes that send elsewhere, as "worker host:pid". */
+  /** Running processes with other destinations, named "worker host:pid". */
   differing: { process: string; destinations: string[] }[]
 }
 
-/** In capture mode nothing is sent, and what was captured counts as sent: that must not happen to mail that somebody expects. */
+/** In capture mode nothing leaves the gateway and e-mails are still marked as sent, so real mail must not be captured by mistake. */
 export const isCaptureOnly = (providers: readonly string[]): boolean => providers.includes('capture')
 
-/** The sentence for a process that would send elsewhere than the mail of this database goes. It names the setting. */
+/** Names the setting that makes this process send to another destination than the one recorded in the database. */
 export function explainDenial(
   own: readonly string[],
   { recorded, differing }: ProvidersInUse,
@@ -32,7 +32,7 @@ export function explainDenial(
   const others =
     differing.length > 0
       ? differing
-      : [{ process: 'a process that ended without saying so a moment ago', destinations: recorded ?? [] }]
+      : [{ process: 'a process that ended a moment ago without signing off', destinations: recorded ?? [] }]
   return {
     kind: 'wait',
     reason: `${difference(own, others)}: this process takes no mail until those that differ are stopped.`,

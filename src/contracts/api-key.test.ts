@@ -7,7 +7,7 @@ const SECRET = 'A'.repeat(40)
 const PEPPER = 'p'.repeat(32)
 
 describe('parsing', () => {
-  test.each(['live', 'test'] as const)('sk_%s_<id>_<secret> comes apart', mode => {
+  test.each(['live', 'test'] as const)('sk_%s_<id>_<secret> is split into its parts', mode => {
     expect(parseApiKey(`sk_${mode}_${ID}_${SECRET}`)).toEqual({ mode, keyId: ID, secret: SECRET })
   })
 
@@ -27,13 +27,13 @@ describe('parsing', () => {
     expect(parseApiKey(text)).toBeNull()
   })
 
-  test('whatever the text, it never throws', () => {
+  test('no text makes it throw', () => {
     fc.assert(fc.property(fc.string(), text => parseApiKey(text) === null))
   })
 })
 
 describe('making', () => {
-  test('what is made can be parsed, and comes apart as it was made', () => {
+  test('a new key can be parsed into the same parts', () => {
     fc.assert(
       fc.property(fc.constantFrom('live' as const, 'test' as const), mode => {
         const { apiKey, ...parts } = makeApiKey(mode)
@@ -42,7 +42,7 @@ describe('making', () => {
     )
   })
 
-  test('no two are alike', () => {
+  test('no two keys are the same', () => {
     const keys = Array.from({ length: 2000 }, () => makeApiKey('live'))
     expect(new Set(keys.map(key => key.keyId)).size).toBe(2000)
     expect(new Set(keys.map(key => key.secret)).size).toBe(2000)
@@ -59,7 +59,7 @@ describe('making', () => {
       expect(Math.abs(count - expected), character).toBeLessThan(6 * Math.sqrt(expected))
   })
 
-  test('a source that starts with unusable bytes is asked again', () => {
+  test('a random source that starts with unusable bytes is read again', () => {
     let calls = 0
     const key = makeApiKey('test', size => Buffer.alloc(size, ++calls === 1 || calls === 3 ? 255 : 1))
     expect(parseApiKey(key.apiKey)).toMatchObject({ keyId: '1'.repeat(16), secret: '1'.repeat(40) })
@@ -75,7 +75,7 @@ describe('the stored hash', () => {
     expect(secretMatches('', hash, PEPPER)).toBe(false)
   })
 
-  test('is worth nothing under another pepper', () => {
+  test('does not match under another pepper', () => {
     expect(secretMatches(SECRET, hashSecret(SECRET, PEPPER), `${PEPPER}x`)).toBe(false)
   })
 })

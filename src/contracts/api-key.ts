@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 export const SCOPES = ['send', 'read', 'manage'] as const
 export type Scope = (typeof SCOPES)[number]
-/** A company in one of its modes: a key sees and changes what belongs to both. */
+/** Every row that an API key reads or changes belongs to one company and one mode (live or test). */
 export type Owner = { companyId: string; test: boolean }
 
 export type KeyMode = 'live' | 'test'
@@ -27,7 +27,7 @@ export function makeApiKey(
   return { mode, keyId, secret, apiKey: `sk_${mode}_${keyId}_${secret}` }
 }
 
-/** 238 random bits need no slow hash; the pepper keeps a stolen table useless. */
+/** A fast hash is enough for 238 random bits; without the pepper a stolen table cannot be used to check guesses. */
 export function hashSecret(secret: string, pepper: string): Buffer {
   return createHmac('sha256', pepper).update(secret).digest()
 }
@@ -36,7 +36,7 @@ export function secretMatches(secret: string, expected: Buffer, pepper: string):
   return timingSafeEqual(hashSecret(secret, pepper), expected)
 }
 
-/** Rejection sampling: every character equally likely. */
+/** Rejection sampling, so that every character is equally likely. */
 function randomText(length: number, alphabetSize: number, random: (size: number) => Buffer): string {
   const limit = 256 - (256 % alphabetSize)
   let text = ''

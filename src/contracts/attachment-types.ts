@@ -1,4 +1,4 @@
-/** What people attach to transactional mail. Everything else is application/octet-stream, which every reader saves. */
+/** Common attachments of transactional mail. Everything else is application/octet-stream, which every mail client offers to save. */
 const TYPES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'application/pdf': 'pdf',
@@ -46,14 +46,14 @@ export function guessContentType(filename: string): string {
   return TYPES.get(endingOf(filename)) ?? 'application/octet-stream'
 }
 
-/** Shown inside the message without a click, these cannot run anything. */
+/** Types that mail clients show inside the message and that cannot run code. */
 const INLINE_TYPE = /^(?:image|audio|video|font)\/(?!svg)/i
-/** Readers that go by the name instead of the type. */
+/** Some mail clients decide by the file name instead of the type. */
 const ACTIVE_ENDINGS: ReadonlySet<string> = new Set(
   'htm html shtml xht xhtml mht mhtml svg svgz xml xsl eml msg js mjs hta'.split(' '),
 )
 
-/** An HTML page, a message or an SVG is opened by whoever wants to; it never shows up as part of the e-mail. */
+/** HTML pages, messages and SVG can run code, so they are only attached, never shown inside the message. */
 export function mayBeInline({ contentType, filename }: { contentType: string; filename: string }): boolean {
   return INLINE_TYPE.test(contentType.trim()) && !ACTIVE_ENDINGS.has(endingOf(filename))
 }

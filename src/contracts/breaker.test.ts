@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FAILURES_IN_A_ROW, judgeProvider, type ProviderHealth, probeDelayMs } from './breaker.ts'
+import { assessProvider, FAILURES_IN_A_ROW, type ProviderHealth, probeDelayMs } from './breaker.ts'
 import { classifyProviderError, type ProviderError, type ProviderFailure } from './provider-errors/classify.ts'
 import type { ErrorCategory } from './provider-errors/rules.ts'
 
@@ -32,7 +32,7 @@ describe('the next probe of a parked provider', () => {
     expect(probeDelayMs(failedProbes, exactly)).toBe(seconds * 1000)
   })
 
-  test('comes a quarter earlier or later, so that many gateways do not knock at once', () => {
+  test('varies by a quarter, so that many gateways do not probe at the same time', () => {
     expect([probeDelayMs(2, () => 0), probeDelayMs(2, () => 1)]).toEqual([22_500, 37_500])
     const delays = Array.from({ length: 100 }, () => probeDelayMs(4))
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(450_000)
@@ -41,41 +41,41 @@ describe('the next probe of a parked provider', () => {
   })
 })
 
-test('ten failures in a row are the provider’s and not the e-mails’', () => {
+test('ten failures in a row park the provider', () => {
   expect(FAILURES_IN_A_ROW).toBe(10)
 })
 
-describe('what an answer says about the provider', () => {
+describe('what an answer shows about the provider', () => {
   test('a success: it works', () => {
-    expect(judgeProvider(null)).toBe('works')
+    expect(assessProvider(null)).toBe('works')
   })
 
   test.each<[ErrorCategory, ProviderHealth]>([
-    ['TRANSIENT_ERROR', 'trouble'],
-    ['TIMEOUT_ERROR', 'trouble'],
-    ['QUOTA_ERROR', 'says-nothing'],
+    ['TRANSIENT_ERROR', 'failing'],
+    ['TIMEOUT_ERROR', 'failing'],
+    ['QUOTA_ERROR', 'inconclusive'],
     ['PERMANENT_ERROR', 'works'],
     ['VALIDATION_ERROR', 'works'],
   ])('%s: %s', (category, health) => {
-    expect(judgeProvider(failure({ category }))).toBe(health)
+    expect(assessProvider(failure({ category }))).toBe(health)
   })
 
-  test('whatever opens the breaker parks it, whichever category it has', () => {
+  test('an error that opens the breaker parks the provider, whichever its category', () => {
     for (const category of ['TRANSIENT_ERROR', 'QUOTA_ERROR', 'PERMANENT_ERROR'] as const)
-      expect(judgeProvider(failure({ category, openBreaker: true })), category).toBe('parked')
+      expect(assessProvider(failure({ category, openBreaker: true })), category).toBe('park')
   })
 
   test.each<[name: string, error: ProviderError, health: ProviderHealth]>([
-    ['SES throttles', { provider: 'ses', name: 'TooManyRequestsException' }, 'says-nothing'],
-    ['the daily quota is used up', { provider: 'ses', name: 'LimitExceededException' }, 'parked'],
-    ['the account is paused', { provider: 'ses', name: 'SendingPausedException' }, 'parked'],
+    ['SES throttles', { provider: 'ses', name: 'TooManyRequestsException' }, 'inconclusive'],
+    ['the daily quota is used up', { provider: 'ses', name: 'LimitExceededException' }, 'park'],
+    ['the account is paused', { provider: 'ses', name: 'SendingPausedException' }, 'park'],
     ['this message is refused', { provider: 'ses', name: 'MessageRejected' }, 'works'],
-    ['nobody listens', { provider: 'smtp', networkCode: 'ECONNREFUSED' }, 'unconnected'],
-    ['an SMTP server is closing', { provider: 'smtp', message: '421 4.3.2 shutting down' }, 'trouble'],
-    ['an SMTP server puts one e-mail off', { provider: 'smtp', message: '451 4.7.1 greylisted' }, 'says-nothing'],
-    ['no answer in time', { provider: 'resend', name: 'TimeoutError' }, 'trouble'],
-    ['a 500', { provider: 'resend', statusCode: 500 }, 'trouble'],
+    ['the connection is refused', { provider: 'smtp', networkCode: 'ECONNREFUSED' }, 'unconnected'],
+    ['an SMTP server is closing', { provider: 'smtp', message: '421 4.3.2 shutting down' }, 'failing'],
+    ['an SMTP server defers one e-mail', { provider: 'smtp', message: '451 4.7.1 greylisted' }, 'inconclusive'],
+    ['no answer in time', { provider: 'resend', name: 'TimeoutError' }, 'failing'],
+    ['a 500', { provider: 'resend', statusCode: 500 }, 'failing'],
   ])('%s', (_, error, health) => {
-    expect(judgeProvider(classifyProviderError(error))).toBe(health)
+    expect(assessProvider(classifyProviderError(error))).toBe(health)
   })
 })

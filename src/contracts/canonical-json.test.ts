@@ -21,7 +21,7 @@ test('the order of keys does not matter, at any depth', () => {
   fc.assert(fc.property(anyJson, value => canonicalJson(rewritten(value)) === canonicalJson(value)))
 })
 
-test('it is JSON, and means what was written', () => {
+test('the result is JSON with the same meaning', () => {
   fc.assert(
     fc.property(anyJson, value => {
       expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)))

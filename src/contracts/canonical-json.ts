@@ -1,4 +1,4 @@
-/** JSON with sorted keys: two clients that write the same body in another order mean the same. */
+/** JSON with sorted keys, so that the same body written in another key order has the same hash. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner) => {
     if (inner === null || typeof inner !== 'object' || Array.isArray(inner)) return inner

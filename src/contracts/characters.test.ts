@@ -34,7 +34,7 @@ describe('hostile characters', () => {
     }
   })
 
-  test('prose may hold joined emoji, which stay refused where only plain names belong', () => {
+  test('prose may contain joined emoji, which are refused in addresses and headers', () => {
     for (const text of [
       '👩‍💻 Vaga nova',
       'Família 👨‍👩‍👧‍👦',

@@ -1,49 +1,49 @@
 /**
- * Characters that let text say something other than what it shows: controls (header injection), lone surrogates,
- * line separators, the bidi controls of CVE-2021-42574, and all that Unicode shows as nothing, except for the two that choose
- * between the emoji and the text form of the character before them. No `g` flag, so `.test` keeps no state between callers.
+ * Characters with which text reads differently from what it contains: controls (header injection), lone surrogates, line
+ * separators, the bidi controls of CVE-2021-42574, and all invisible characters except U+FE0E and U+FE0F, which choose between
+ * the text and the emoji form of a character. No `g` flag: `.test` would keep state between calls.
  */
 export const HOSTILE_CHARACTERS =
   /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028-\u202e\ufff9-\ufffb\u{e0000}-\u{e007f}]/u
 
 const PLAIN_ASCII = /^[\x20-\x7e]*$/
 
-/** Families and professions (👩‍💻) are glued with U+200D; the flags of England, Scotland and Wales are spelt in tags. */
-const EMOJI_GLUE =
+/** Emoji such as 👩‍💻 are joined by U+200D; the flags of England, Scotland and Wales are written with tag characters. */
+const EMOJI_JOINERS =
   /(?<=\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?)\u200d(?=\p{Extended_Pictographic})|(?<=\u{1f3f4})[\u{e0061}-\u{e007a}]{1,8}\u{e007f}/gu
 
 /**
- * U+200C and U+200D decide how neighbours join in these scripts: Persian plurals, Indic conjuncts and half forms, Sinhala. Elsewhere
- * they only make two texts look alike.
+ * In these scripts U+200C and U+200D change how letters join (Persian plurals, Indic conjuncts, Sinhala). In other scripts they
+ * only make two different texts look the same.
  */
 const JOINING_SCRIPTS =
   'Arabic Syriac Mandaic Nko Mongolian Devanagari Bengali Gurmukhi Gujarati Oriya Tamil Telugu Kannada Malayalam Sinhala Khmer Myanmar Tibetan'
 const JOINING = JOINING_SCRIPTS.split(' ')
   .map(script => `\\p{Script=${script}}`)
   .join('')
-const SCRIPT_GLUE = new RegExp(`(?<=[${JOINING}]\\p{M}{0,4})[\\u200c\\u200d](?=[${JOINING}])`, 'gu')
+const SCRIPT_JOINERS = new RegExp(`(?<=[${JOINING}]\\p{M}{0,4})[\\u200c\\u200d](?=[${JOINING}])`, 'gu')
 
-/** One variation selector directly after its letter: forms of Han characters in names, of Mongolian letters in words. */
-const SELECTOR_GLUE =
+/** One variation selector directly after its letter: used in names with Han characters and in Mongolian words. */
+const VARIATION_SELECTORS =
   /(?<=\p{Script=Han})[\ufe00-\ufe0d\u{e0100}-\u{e01ef}]|(?<=\p{Script=Mongolian})(?<!\p{M})[\u180b-\u180d\u180f]/gu
 
-const GLUE = [EMOJI_GLUE, SCRIPT_GLUE, SELECTOR_GLUE]
+const ALLOWED_IN_PROSE = [EMOJI_JOINERS, SCRIPT_JOINERS, VARIATION_SELECTORS]
 
-/** `=?utf-8?B?…?=`: shown decoded, so it could smuggle in everything refused here. */
+/** `=?utf-8?B?…?=`: mail clients decode it, so it could contain any character that is refused here. */
 export const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?/i
 
-/** Strict: for addresses and header values, where even an emoji's joiner has no business. */
+/** Strict, for addresses and header values: not even the joiners of emoji are allowed. */
 export function hasHostileCharacters(text: string): boolean {
   return !PLAIN_ASCII.test(text) && HOSTILE_CHARACTERS.test(text)
 }
 
-/** For what people read, such as a subject: as above, but joined emoji are welcome, and joiners and selectors where a script needs them. */
+/** For text that people read, such as a subject: joiners and variation selectors are allowed where emoji or scripts need them. */
 export function hasHostileCharactersInProse(text: string): boolean {
   if (!hasHostileCharacters(text)) return false
-  return HOSTILE_CHARACTERS.test(GLUE.reduce((rest, glue) => rest.replace(glue, ''), text))
+  return HOSTILE_CHARACTERS.test(ALLOWED_IN_PROSE.reduce((rest, allowed) => rest.replace(allowed, ''), text))
 }
 
-/** What is wrong with a line that people read (a subject, a name, a file name), or null. */
+/** What is wrong with a line of text such as a subject, a name or a file name; null when it is fine. */
 export function problemOfLine(text: string): string | null {
   if (hasHostileCharactersInProse(text))
     return 'must not contain line breaks, control, invisible or direction-changing characters'

@@ -16,7 +16,7 @@ test.each<[DestinationSettings, string[]]>([
   ],
   [RESEND, ['resend']],
   [{ ...RESEND, RESEND_BASE_URL: 'http://a:b@127.0.0.1:9/x' }, ['resend@127.0.0.1:9']],
-])('%j leads to %j', (settings, destinations) => {
+])('%j gives the destinations %j', (settings, destinations) => {
   expect(destinationsOf(settings)).toEqual(destinations)
   expect(providerNames(destinations)).toEqual(settings.EMAIL_PROVIDER)
 })

@@ -1,4 +1,4 @@
-/** The settings that say where mail goes, of this process or as another one has recorded them. */
+/** The settings that decide where mail is sent. */
 export type DestinationSettings = {
   EMAIL_PROVIDER: readonly string[]
   SMTP_URL?: string | undefined
@@ -7,18 +7,18 @@ export type DestinationSettings = {
   AWS_ENDPOINT_URL_SESV2?: string | undefined
 }
 
-/** Each provider with where it leads, without credentials: `smtp@relay.example:587`, `ses@us-east-1`, `capture`. */
+/** Each provider with its endpoint, without credentials: `smtp@relay.example:587`, `ses@us-east-1`, `capture`. */
 export function destinationsOf(settings: DestinationSettings): string[] {
   return settings.EMAIL_PROVIDER.map(entry => {
-    const place = indexInBatch(entry, settings)
-    return place ? `${entry}@${place}` : entry
+    const endpoint = endpointOf(entry, settings)
+    return endpoint ? `${entry}@${endpoint}` : entry
   })
 }
 
 /** `smtp` of `smtp@relay.example:587`. */
 export const providerNames = (destinations: readonly string[]): string[] => destinations.map(one => one.split('@')[0]!)
 
-/** The setting that makes two processes send to different places. */
+/** The setting in which two processes with different destinations differ. */
 export function differingSetting(own: readonly string[], other: readonly string[]): string {
   const index = own.findIndex((one, i) => one !== other[i])
   if (index < 0 || providerNames(own).join() !== providerNames(other).join()) return 'EMAIL_PROVIDER'
@@ -28,14 +28,14 @@ export function differingSetting(own: readonly string[], other: readonly string[
   return regionOf(own[index]!) === regionOf(other[index]!) ? 'AWS_ENDPOINT_URL_SESV2' : 'AWS_REGION'
 }
 
-function indexInBatch(entry: string, settings: DestinationSettings): string {
+function endpointOf(entry: string, settings: DestinationSettings): string {
   if (entry === 'capture') return ''
   if (entry === 'smtp') return settings.SMTP_URL ? relayOf(settings.SMTP_URL) : ''
   if (entry === 'resend') return hostOf(settings.RESEND_BASE_URL)
-  // ses:eu-west-1 names its region itself.
+  // An entry such as ses:eu-west-1 contains its region.
   const region = entry.includes(':') ? '' : (settings.AWS_REGION ?? '')
-  const endpoint = hostOf(settings.AWS_ENDPOINT_URL_SESV2)
-  return endpoint ? `${region}/${endpoint}` : region
+  const host = hostOf(settings.AWS_ENDPOINT_URL_SESV2)
+  return host ? `${region}/${host}` : region
 }
 
 function relayOf(url: string): string {

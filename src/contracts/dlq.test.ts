@@ -18,7 +18,7 @@ const entry = {
 const without = (field: keyof typeof entry) =>
   Object.fromEntries(Object.entries(entry).filter(([key]) => key !== field))
 
-test('a complete entry comes back as it went in', () => {
+test('a complete entry is returned unchanged', () => {
   expect(validateDLQEntry(entry)).toEqual(entry)
 })
 
@@ -27,7 +27,7 @@ test('the code of the failure and the ttl may be missing; the ttl is then seven 
   expect(validateDLQEntry(without('ttl')).ttl).toBe(7 * 24 * 60 * 60 * 1000)
 })
 
-test('the history of the attempts travels along', () => {
+test('the history of the attempts is kept', () => {
   const retryHistory = [{ attempt: 1, timestamp: '2025-01-23T10:00:00Z', error: 'Throttling' }]
   expect(validateDLQEntry({ ...entry, retryHistory }).retryHistory).toEqual(retryHistory)
 })
@@ -40,7 +40,7 @@ test.each(['', '   ', '\n\t'])('a blank reason is refused: %j', lastFailureReaso
   expect(() => validateDLQEntry({ ...entry, lastFailureReason })).toThrow('lastFailureReason is required')
 })
 
-test('a permanent error may die on its first attempt, but not before', () => {
+test('a permanent error may end on its first attempt, but not before', () => {
   expect(validateDLQEntry({ ...entry, failedAttempts: 1 }).failedAttempts).toBe(1)
   expect(() => validateDLQEntry({ ...entry, failedAttempts: 0 })).toThrow('failedAttempts')
 })

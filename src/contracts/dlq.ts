@@ -3,7 +3,7 @@ import { EMAIL_JOB_RETRY_CONFIG } from './retry.ts'
 
 const instant = z.iso.datetime({ offset: true })
 
-/** Seed 002's entry. `failedAttempts` starts at 1, since a permanent error dies on its first attempt (decision 8). */
+/** `failedAttempts` starts at 1, because a permanent error makes a dead letter after the first attempt. */
 export const dlqEntrySchema = z.object({
   jobId: z.guid(),
   outboxId: z.guid(),
@@ -12,7 +12,7 @@ export const dlqEntrySchema = z.object({
   failedAttempts: z.int().min(1),
   lastFailureReason: z.string().refine(reason => reason.trim() !== '', 'lastFailureReason is required'),
   lastFailureCode: z.string().optional(),
-  /** What the provider called it. */
+  /** The provider's own error code. */
   providerCode: z.string().optional(),
   lastFailureTimestamp: instant,
   enqueuedAt: instant,
@@ -27,7 +27,7 @@ export const dlqEntrySchema = z.object({
 
 export type DLQEntry = z.infer<typeof dlqEntrySchema>
 
-/** Throws a ZodError that names the fields; the one for `lastFailureReason` is what TASK 3.2 demands. */
+/** Throws a ZodError that names the invalid fields. */
 export function validateDLQEntry(entry: unknown): DLQEntry {
   return dlqEntrySchema.parse(entry)
 }

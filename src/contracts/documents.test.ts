@@ -26,7 +26,7 @@ test.each([
   ['one digit too few', '5299822472'],
   ['one digit too many', '529982247250'],
   ['punctuation in the wrong place', '52.9982.247-25'],
-  ['punctuation of a stranger', '529,982,247-25'],
+  ['foreign punctuation', '529,982,247-25'],
   ['doubled punctuation', '529..982.247-25'],
   ['blanks inside', '529 982 247 25'],
   ['digits of another alphabet', '٥٢٩٩٨٢٢٤٧٢٥'],
@@ -71,7 +71,7 @@ describe('for any body', () => {
   })
 })
 
-test('normalising removes the punctuation and raises the letters', () => {
+test('normalising removes the punctuation and makes letters upper case', () => {
   expect(normaliseDocument(' 12.abc.345/01de-35 ')).toBe('12ABC34501DE35')
   expect(normaliseDocument('529.982.247-25')).toBe('52998224725')
 })

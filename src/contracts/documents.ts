@@ -4,7 +4,7 @@ const CNPJ_SHAPE = /^[0-9A-Z]{2}\.?[0-9A-Z]{3}\.?[0-9A-Z]{3}\/?[0-9A-Z]{4}-?\d{2
 const CPF_WEIGHTS = [11, 10, 9, 8, 7, 6, 5, 4, 3, 2]
 const CNPJ_WEIGHTS = [6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]
 
-/** Upper case without punctuation: the form that is stored, compared and hashed. */
+/** Upper case without punctuation: the form in which documents are stored, compared and hashed. */
 export function normaliseDocument(document: string): string {
   return document.toUpperCase().replace(/[\s./-]/g, '')
 }
@@ -22,7 +22,7 @@ export function isValidCpfCnpj(document: string): boolean {
   return isValidCpf(document) || isValidCnpj(document)
 }
 
-/** 000.000.000-00 and the like satisfy the arithmetic and belong to nobody. */
+/** Repeated digits such as 000.000.000-00 have correct check digits but are never issued. */
 function hasValidCheckDigits(document: string, weights: readonly number[]): boolean {
   if (/^(.)\1*$/.test(document)) return false
   const values = Array.from(document, character => character.charCodeAt(0) - 48)

@@ -11,7 +11,7 @@ export const acceptedSchema = z
     status: z
       .literal('QUEUED')
       .describe(
-        'Kept, and the first event of the e-mail. From here on GET /v1/email/{outboxId} (the Location header) shows its status: PENDING at first, also until scheduledAt',
+        'Stored, and the first event of the e-mail. From here on GET /v1/email/{outboxId} (the Location header) shows its status: PENDING at first, also until scheduledAt',
       ),
     queuedAt: instant,
     suppressed: z.array(z.string()).optional().describe('Hashes of the cc and bcc addresses that were left out'),
@@ -28,12 +28,12 @@ export const batchAcceptedSchema = z
 
 export const lastErrorSchema = z.object({
   code: z.string().describe("The gateway's own code"),
-  providerCode: z.string().nullable().describe('What the provider called it, if it did'),
+  providerCode: z.string().nullable().describe("The provider's own code, if it gave one"),
   category: z.string().nullable(),
   message: z.string(),
 })
 
-/** An e-mail as the list shows it. */
+/** An e-mail in a list. */
 export const emailSummarySchema = z
   .object({
     outboxId: z.uuid(),
@@ -79,7 +79,7 @@ export const explanationSchema = z
   .object({
     outboxId: z.uuid(),
     status: z.enum(EMAIL_STATUSES),
-    summary: z.string().describe('Where it is and why, in a sentence'),
+    summary: z.string().describe('The current state and its reason, in one sentence'),
     next: z.string().nullable().describe('What happens next'),
     nextAt: instant.nullable(),
     aheadInCompany: z.int().nullable().describe('E-mails of this company that go first'),

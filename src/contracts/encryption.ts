@@ -4,7 +4,7 @@ const KEY_ID_BYTES = 4
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** AES-256-GCM keys by their id. The first encrypts; the others still decrypt what was written before a rotation. */
+/** AES-256-GCM keys by id. The first one encrypts; the others decrypt values written before a key rotation. */
 export type KeyRing = { active: EncryptionKey; all: ReadonlyMap<string, EncryptionKey> }
 type EncryptionKey = { id: Buffer; key: Buffer }
 
@@ -16,43 +16,41 @@ export function keyRing(hexKeys: readonly string[]): KeyRing {
   return { active: keys[0]!, all: new Map(keys.map(key => [key.id.toString('hex'), key])) }
 }
 
-/** Where a value belongs. It is part of the seal: copied to another company or column, a value can no longer be read. */
-export type CipherPlace = { companyId: string; column: 'recipients.cpf_cnpj' | 'webhook_endpoints.secret' }
+/** Authenticated together with the value (AAD), so a value that is copied to another company or column cannot be decrypted. */
+export type CipherContext = { companyId: string; column: 'recipients.cpf_cnpj' | 'webhook_endpoints.secret' }
 
-const sealOf = ({ companyId, column }: CipherPlace) => Buffer.from(`${column} ${companyId.toLowerCase()}`)
-/** Values written before there was one. */
-const NO_SEAL = null
+const associatedDataOf = ({ companyId, column }: CipherContext) => Buffer.from(`${column} ${companyId.toLowerCase()}`)
 
-/** key id | iv | tag | ciphertext */
+/** Layout of the result: key id | iv | tag | ciphertext. */
 export function encrypt(
   plain: string,
   ring: KeyRing,
-  place: CipherPlace,
+  context: CipherContext,
   random: (size: number) => Buffer = randomBytes,
 ): Buffer {
   const iv = random(IV_BYTES)
-  const cipher = createCipheriv('aes-256-gcm', ring.active.key, iv).setAAD(sealOf(place))
+  const cipher = createCipheriv('aes-256-gcm', ring.active.key, iv).setAAD(associatedDataOf(context))
   const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
   return Buffer.concat([ring.active.id, iv, cipher.getAuthTag(), ciphertext])
 }
 
-/** With its seal, or as it was written before. The tag tells which: a sealed value never opens without its seal. */
-export function decrypt(box: Buffer, ring: KeyRing, place: CipherPlace): string {
+/** Values from before associated data was added have none; the GCM tag makes sure that a value with it never decrypts without it. */
+export function decrypt(box: Buffer, ring: KeyRing, context: CipherContext): string {
   const id = box.subarray(0, KEY_ID_BYTES).toString('hex')
   const key = ring.all.get(id)
   if (!key) throw new Error(`ENCRYPTION_KEY: no key with id ${id}; add the old key to the list`)
   try {
-    return open(box, key, sealOf(place))
+    return decryptWith(box, key, associatedDataOf(context))
   } catch {
-    return open(box, key, NO_SEAL)
+    return decryptWith(box, key, null)
   }
 }
 
-function open(box: Buffer, { key }: EncryptionKey, seal: Buffer | null): string {
+function decryptWith(box: Buffer, { key }: EncryptionKey, associatedData: Buffer | null): string {
   const iv = box.subarray(KEY_ID_BYTES, KEY_ID_BYTES + IV_BYTES)
   const tag = box.subarray(KEY_ID_BYTES + IV_BYTES, KEY_ID_BYTES + IV_BYTES + TAG_BYTES)
   const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES })
-  if (seal) decipher.setAAD(seal)
+  if (associatedData) decipher.setAAD(associatedData)
   decipher.setAuthTag(tag)
   return decipher.update(box.subarray(KEY_ID_BYTES + IV_BYTES + TAG_BYTES)).toString('utf8') + decipher.final('utf8')
 }

@@ -1,101 +1,17 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import {
+  email,
+  LATER,
+  PARKED,
+  paused,
+  ready,
+  sentences,
+  UNKNOWN_SEND,
+  where,
+} from '../../test/support/explained-email.ts'
 import type { EmailSummary } from './email-view.ts'
-import { explanationSchema } from './email-view.ts'
-import { type EmailLocation, explainEmail, type Standing } from './explain.ts'
-import { EMAIL_STATUSES, type EmailStatus } from './states.ts'
-
-const AT = '2026-01-23T10:00:00.000Z'
-const LATER = '2026-01-23T10:00:30.000Z'
-const THROTTLED = {
-  code: 'SES_THROTTLING',
-  providerCode: 'Throttling',
-  category: 'QUOTA_ERROR',
-  message: 'Maximum sending rate exceeded',
-}
-
-/** What an e-mail of each status is known to have; see the constraints of email_outbox. */
-const FACTS: Record<EmailStatus, Partial<EmailSummary>> = {
-  PENDING: {},
-  PROCESSING: { attempts: 1, provider: 'capture' },
-  RETRY_SCHEDULED: { attempts: 1, provider: 'capture', lastError: THROTTLED, nextAttemptAt: LATER },
-  UNKNOWN: { attempts: 1, provider: 'ses' },
-  SENT: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT },
-  DELIVERED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT, deliveredAt: LATER },
-  BOUNCED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT },
-  COMPLAINED: { attempts: 1, provider: 'capture', messageId: 'm-1', sentAt: AT, deliveredAt: AT },
-  REJECTED: { attempts: 1, provider: 'capture', lastError: THROTTLED, failedAt: AT },
-  FAILED: { attempts: 1, lastError: THROTTLED, failedAt: AT },
-  DLQ: { attempts: 5, provider: 'capture', lastError: THROTTLED, failedAt: AT },
-  EXPIRED: { attempts: 2, failedAt: AT },
-  CANCELLED: {},
-}
-
-function email(status: EmailStatus, more: Partial<EmailSummary> = {}): EmailSummary {
-  return {
-    outboxId: '0199b3a0-0000-7000-8000-000000000000',
-    companyId: '0199b3a0-0000-7000-8000-000000000001',
-    requestId: 'r-1',
-    externalId: null,
-    status,
-    from: 'a@example.com',
-    to: ['b@example.com'],
-    cc: [],
-    bcc: [],
-    subject: 'Hello',
-    templateType: null,
-    tags: [],
-    attempts: 0,
-    maxAttempts: 5,
-    provider: null,
-    messageId: null,
-    lastError: null,
-    createdAt: AT,
-    scheduledAt: null,
-    nextAttemptAt: null,
-    sentAt: null,
-    deliveredAt: null,
-    failedAt: null,
-    expiresAt: '2026-01-24T10:00:00.000Z',
-    durationMs: null,
-    ...FACTS[status],
-    ...more,
-  }
-}
-
-const inLine = (more: Partial<Standing> = {}): Standing => ({
-  ahead: 0,
-  companies: 1,
-  paused: false,
-  pauseReason: null,
-  ...more,
-})
-const where = (more: Partial<EmailLocation> = {}): EmailLocation => ({
-  standing: null,
-  inFlight: null,
-  unknown: null,
-  parked: null,
-  contentGone: false,
-  ...more,
-})
-const PARKED = [
-  { provider: 'ses', since: AT, code: 'SES_DAILY_QUOTA_EXCEEDED', reason: 'Daily quota exceeded', probeAt: LATER },
-]
-const DOUBT = { reason: 'TIMEOUT', provider: 'ses', since: AT, resolveAt: LATER, onUnknown: 'resend' as const }
-const paused = inLine({ paused: true, pauseReason: 'bounce rate above 5 %' })
-const sentences = (told: { summary: string; next: string | null }) => `${told.summary} ${told.next ?? ''}`
-
-const EVERYWHERE = [
-  where(),
-  where({ standing: inLine() }),
-  where({ standing: paused }),
-  where({ inFlight: { kind: 'work', holder: 'host:1' } }),
-  where({ inFlight: { kind: 'dispatch', holder: 'host:1' } }),
-  where({ unknown: DOUBT }),
-  where({ unknown: { ...DOUBT, onUnknown: 'hold', reason: 'else' } }),
-  where({ standing: inLine(), parked: PARKED }),
-  where({ contentGone: true }),
-]
+import { type EmailLocation, explainEmail, type QueuePosition } from './explain.ts'
+import type { EmailStatus } from './states.ts'
 
 test('a sentence of the provider that ends in a full stop does not get a second one', () => {
   const lastError = {
@@ -104,62 +20,25 @@ test('a sentence of the provider that ends in a full stop does not get a second 
     category: 'TRANSIENT_ERROR',
     message: 'Something broke.',
   }
-  const nowhere: EmailLocation = { standing: null, inFlight: null, unknown: null, parked: null, contentGone: false }
+  const nowhere: EmailLocation = {
+    queuePosition: null,
+    inFlight: null,
+    unknown: null,
+    parked: null,
+    contentGone: false,
+  }
   for (const status of ['RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'DLQ'] as const)
     expect(explainEmail(email(status, { lastError }), nowhere).summary).toMatch(/Something broke\.$/)
 })
 
-describe('every status', () => {
-  test.each(EMAIL_STATUSES)('%s is told in a sentence that shows no hole', status => {
-    for (const location of EVERYWHERE) {
-      const told = explainEmail(email(status), location)
-      expect(explanationSchema.safeParse(told).error).toBeUndefined()
-      expect(told.summary).toMatch(/^[A-Z].{15,}\.?$/)
-      expect(sentences(told)).not.toMatch(/null|undefined|NaN|\[object/)
-    }
-  })
-
-  test('no sentence shows a hole, whatever is missing', () => {
-    const maybe = <T>(value: T) => fc.option(fc.constant(value))
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...EMAIL_STATUSES),
-        fc.record({
-          provider: maybe('capture'),
-          messageId: maybe('m-1'),
-          lastError: maybe(THROTTLED),
-          nextAttemptAt: maybe(LATER),
-          sentAt: maybe(AT),
-          deliveredAt: maybe(LATER),
-        }),
-        fc.constantFrom(...EVERYWHERE),
-        (status, holes, location) => {
-          expect(sentences(explainEmail(email(status, holes), location))).not.toMatch(/null|undefined/)
-        },
-      ),
-    )
-  })
-
-  test('no two statuses are told alike', () => {
-    const told = EMAIL_STATUSES.map(status => explainEmail(email(status), where()).summary)
-    expect(new Set(told).size).toBe(EMAIL_STATUSES.length)
-  })
-
-  test.each(EMAIL_STATUSES)('%s carries its own numbers along', status => {
-    const given = email(status)
-    const { attempts, maxAttempts, lastError, outboxId } = given
-    expect(explainEmail(given, where())).toMatchObject({ outboxId, status, attempts, maxAttempts, lastError })
-  })
-})
-
-describe('what is said is so', () => {
-  test.each<[string, EmailStatus, Partial<EmailSummary>, Standing | null, RegExp]>([
-    ['in line', 'PENDING', {}, inLine({ ahead: 4, companies: 3 }), /4 of this company before it, 3 companies sharing/],
-    ['alone in line', 'PENDING', {}, inLine(), /0 of this company before it, 1 company sharing/],
-    ['far back in line', 'PENDING', {}, inLine({ ahead: 1001 }), /more than 1000 of this company/],
+describe('the summary', () => {
+  test.each<[string, EmailStatus, Partial<EmailSummary>, QueuePosition | null, RegExp]>([
+    ['in line', 'PENDING', {}, ready({ ahead: 4, companies: 3 }), /4 of this company before it, 3 companies sharing/],
+    ['alone in line', 'PENDING', {}, ready(), /0 of this company before it, 1 company sharing/],
+    ['far back in line', 'PENDING', {}, ready({ ahead: 1001 }), /more than 1000 of this company/],
     ['scheduled', 'PENDING', { nextAttemptAt: LATER }, null, /Scheduled for 2026-01-23T10:00:30\.000Z/],
     ['paused', 'PENDING', {}, paused, /paused \(bounce rate above 5 %\)/],
-    ['between two places', 'PENDING', {}, null, /Waiting to join the line/],
+    ['neither ready nor scheduled', 'PENDING', {}, null, /Waiting to become ready/],
     ['under way', 'PROCESSING', { attempts: 2 }, null, /attempt 2 of 5 is under way/],
     [
       'waiting to retry',
@@ -211,40 +90,40 @@ describe('what is said is so', () => {
       null,
       /because there was no connection to capture \(NETWORK_ERROR: connect ECONNREFUSED\), which spends no attempt/,
     ],
-    ['due to retry', 'RETRY_SCHEDULED', {}, inLine({ ahead: 2 }), /2 of this company before it/],
+    ['due to retry', 'RETRY_SCHEDULED', {}, ready({ ahead: 2 }), /2 of this company before it/],
     ['sent', 'SENT', {}, null, /Accepted by capture at 2026-01-23T10:00:00\.000Z as m-1/],
     ['delivered', 'DELIVERED', {}, null, /at 2026-01-23T10:00:30\.000Z/],
     ['refused', 'REJECTED', {}, null, /Refused by the provider.*SES_THROTTLING: Maximum/],
     ['exhausted', 'DLQ', {}, null, /after 5 attempts.*SES_THROTTLING/],
-  ])('%s', (_, status, more, standing, expected) => {
-    expect(explainEmail(email(status, more), where({ standing })).summary).toMatch(expected)
+  ])('%s', (_, status, more, queuePosition, expected) => {
+    expect(explainEmail(email(status, more), where({ queuePosition })).summary).toMatch(expected)
   })
 
   test('a retry of a paused company is held, not sent when its turn comes', () => {
-    const told = explainEmail(email('RETRY_SCHEDULED'), where({ standing: paused }))
-    expect(sentences(told)).toMatch(/paused/)
-    expect(told.next).not.toMatch(/when its turn comes/)
+    const explanation = explainEmail(email('RETRY_SCHEDULED'), where({ queuePosition: paused }))
+    expect(sentences(explanation)).toMatch(/paused/)
+    expect(explanation.next).not.toMatch(/when its turn comes/)
   })
 
-  test('mail of parked providers is held, and why and until when is said', () => {
+  test('mail of parked providers is held, and the text says why and until when', () => {
     for (const status of ['PENDING', 'RETRY_SCHEDULED'] as const) {
-      const told = explainEmail(email(status), where({ standing: inLine(), parked: PARKED }))
-      expect(told.summary).toMatch(
+      const explanation = explainEmail(email(status), where({ queuePosition: ready(), parked: PARKED }))
+      expect(explanation.summary).toMatch(
         /^Held: provider ses parked since 2026-01-23T10:00:00.000Z because of SES_DAILY_QUOTA_EXCEEDED/,
       )
-      expect(told).toMatchObject({ nextAt: LATER, parkedProviders: ['ses'] })
+      expect(explanation).toMatchObject({ nextAt: LATER, parkedProviders: ['ses'] })
     }
   })
 
-  test('an unknown outcome tells why, and what its policy does when', () => {
-    const resend = explainEmail(email('UNKNOWN'), where({ unknown: DOUBT }))
+  test('an unknown outcome gives the reason, and what its policy does at which time', () => {
+    const resend = explainEmail(email('UNKNOWN'), where({ unknown: UNKNOWN_SEND }))
     expect(resend.summary).toMatch(/ses did not answer in time after the message had left/)
     expect(resend).toMatchObject({ next: expect.stringContaining('tried again at'), nextAt: LATER })
-    const held = explainEmail(email('UNKNOWN'), where({ unknown: { ...DOUBT, onUnknown: 'hold' } }))
+    const held = explainEmail(email('UNKNOWN'), where({ unknown: { ...UNKNOWN_SEND, onUnknown: 'hold' } }))
     expect(held.next).toMatch(/never sent twice/)
   })
 
-  test('who has it in hand is said', () => {
+  test('an e-mail in flight names the queue or its worker', () => {
     expect(explainEmail(email('PENDING'), where({ inFlight: { kind: 'dispatch', holder: 'a:1' } })).summary).toMatch(
       /On the queue/,
     )
@@ -253,7 +132,7 @@ describe('what is said is so', () => {
     )
   })
 
-  test('purged content cannot be replayed, and nobody is told otherwise', () => {
+  test('purged content cannot be replayed, and the text says so', () => {
     for (const status of ['DLQ', 'FAILED', 'REJECTED', 'EXPIRED'] as const)
       expect(explainEmail(email(status), where({ contentGone: true })).next).toMatch(/no longer be replayed/)
   })
@@ -264,16 +143,16 @@ describe('what is said is so', () => {
     expect(explainEmail(email('SENT'), where()).nextAt).toBeNull()
   })
 
-  test('the place in line is given as fields too', () => {
-    const standing = inLine({ ahead: 7, companies: 2 })
-    expect(explainEmail(email('PENDING'), where({ standing }))).toMatchObject({
+  test('the queue position is given as fields too', () => {
+    const queuePosition = ready({ ahead: 7, companies: 2 })
+    expect(explainEmail(email('PENDING'), where({ queuePosition }))).toMatchObject({
       aheadInCompany: 7,
       companiesSharing: 2,
     })
     expect(explainEmail(email('SENT'), where())).toMatchObject({ aheadInCompany: null, companiesSharing: null })
   })
 
-  test('what has ended for good promises nothing', () => {
+  test('a final status has no next step', () => {
     for (const status of ['DELIVERED', 'BOUNCED', 'COMPLAINED', 'CANCELLED'] as const)
       expect(explainEmail(email(status), where()).next).toBeNull()
   })

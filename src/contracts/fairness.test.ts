@@ -7,7 +7,7 @@ import {
   type TenantFairnessMetrics,
 } from './fairness.ts'
 
-test('the configuration is the one seed 002 prints', () => {
+test('the configuration has the published names and values', () => {
   expect(EMAIL_JOB_FAIRNESS_CONFIG).toEqual({
     ENABLE_ROUND_ROBIN: true,
     MAX_JOBS_PER_TENANT_BATCH: 3,
@@ -50,12 +50,12 @@ test('the metrics of a company that was never served have no lastProcessedAt', (
   expect(metrics.currentPriority).toBe(2)
 })
 
-describe('how many more of a company may be in hand', () => {
-  const hands = fc.integer({ min: 0, max: 1000 })
+describe('how many more e-mails of a company may be in flight', () => {
+  const slots = fc.integer({ min: 0, max: 1000 })
 
-  test('one with none in hand is never passed over; another only while one more would be over four times what stays free', () => {
+  test('a company with nothing in flight is never passed over; another only if one more would exceed four times the slots that stay free', () => {
     fc.assert(
-      fc.property(hands, hands, (own, free) => {
+      fc.property(slots, slots, (own, free) => {
         const isPassedOver = inFlightAllowance({ own, free }) === 0
         return isPassedOver === (own === 0 ? free === 0 : own + 1 > 4 * (free - 1))
       }),
@@ -74,23 +74,23 @@ describe('how many more of a company may be in hand', () => {
 
   test('is never negative, and never more than are free', () => {
     fc.assert(
-      fc.property(hands, hands, (own, free) => {
+      fc.property(slots, slots, (own, free) => {
         const more = inFlightAllowance({ own, free })
         return more >= 0 && more <= free && Number.isInteger(more)
       }),
     )
   })
 
-  test('more hands in use never mean more to take; more free ones never mean less', () => {
+  test('more slots in use never allow more; more free slots never allow less', () => {
     fc.assert(
-      fc.property(hands, hands, (own, free) => {
+      fc.property(slots, slots, (own, free) => {
         const more = inFlightAllowance({ own, free })
         return inFlightAllowance({ own: own + 1, free }) <= more && inFlightAllowance({ own, free: free + 1 }) >= more
       }),
     )
   })
 
-  test('one company alone gets four fifths, and from two hands on leaves some for another', () => {
+  test('one company alone gets four fifths, and leaves a slot for another if there are at least two', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 1000 }), total => {
         const [own] = greedy(total, 1)
@@ -100,16 +100,16 @@ describe('how many more of a company may be in hand', () => {
     expect([greedy(10, 1), greedy(100, 1)]).toEqual([[8], [80]])
   })
 
-  test('the last free hand goes to a company that has none, and to no other', () => {
+  test('the last free slot goes only to a company that uses none', () => {
     expect(inFlightAllowance({ own: 0, free: 1 })).toBe(1)
     for (let own = 1; own < 50; own++) expect(inFlightAllowance({ own, free: 1 }), `has ${own}`).toBe(0)
   })
 
-  test('a company that has none is served as long as a hand is free', () => {
+  test('a company that uses no slot gets one as long as one is free', () => {
     fc.assert(fc.property(fc.integer({ min: 1, max: 1000 }), free => inFlightAllowance({ own: 0, free }) >= 1))
   })
 
-  test('companies that hang share what the others left: each next one has about a fifth of the one before', () => {
+  test('slow companies share what the others left free: each next one gets about a fifth of the one before', () => {
     expect(greedy(100, 4)).toEqual([80, 16, 3, 1])
     expect(greedy(11, 3), 'with the default concurrency, and one ahead').toEqual([8, 2, 1])
     fc.assert(

@@ -1,4 +1,4 @@
-/** Seed 002, "Fairness por Tenant". */
+/** The names and values are part of the published contract. */
 export const EMAIL_JOB_FAIRNESS_CONFIG = {
   ENABLE_ROUND_ROBIN: true,
   MAX_JOBS_PER_TENANT_BATCH: 3,
@@ -17,7 +17,7 @@ export interface TenantFairnessMetrics {
   consecutiveBatchCount: number
 }
 
-/** 1 is the most urgent. The order of service is made by the claim; this feeds the metric `tenant_current_priority`. */
+/** 1 is the most urgent. Only for the metric `tenant_current_priority`: the claim decides the order of sending. */
 export function calculateRoundRobinPriority(roundsWithoutProcessing: number): number {
   const { ROUND_ROBIN_BASE_PRIORITY, PRIORITY_INCREMENT_PER_ROUND, MAX_ROUND_ROBIN_PRIORITY } =
     EMAIL_JOB_FAIRNESS_CONFIG
@@ -25,12 +25,12 @@ export function calculateRoundRobinPriority(roundsWithoutProcessing: number): nu
   return Math.max(MAX_ROUND_ROBIN_PRIORITY, ROUND_ROBIN_BASE_PRIORITY - rounds * PRIORITY_INCREMENT_PER_ROUND)
 }
 
-/** A company may have four times as many in hand as are still free: alone four fifths, and there is always room for another. */
+/** A company may use four times as many slots as stay free, so a single company gets four fifths and another one can always start. */
 const SHARE_OF_FREE = 4
 
 /**
- * How many more of a company may be taken in hand, so that its slow recipients cannot fill the engine. Dynamic: each further
- * slow company gets a part of what the others left, and the last free hand goes to one that has none.
+ * How many more e-mails of a company may be in flight, so that slow recipients of one company cannot occupy every slot. Each further
+ * slow company gets a share of the slots that the others left free; the last free slot goes to a company that uses none.
  */
 export function inFlightAllowance({ own, free }: { own: number; free: number }): number {
   const share = Math.floor((SHARE_OF_FREE * free - own) / (1 + SHARE_OF_FREE))

@@ -16,7 +16,7 @@ test('a fingerprint is the same each time, differs by secret and by setting, and
   expect(made).toMatch(/^[0-9a-f]{64}$/)
 })
 
-test('nothing recorded: everything is right', () => {
+test('without recorded fingerprints nothing is wrong', () => {
   const given = { hashPepper: PEPPER, encryptionKeys: [OLD] }
   expect(compareSecrets(given, [])).toEqual({ ...GOOD, activeKeyRecorded: false, firstKey: true })
 })
@@ -29,7 +29,7 @@ test('a rotation puts the new key first and keeps the old one', () => {
   })
 })
 
-test('another pepper and a missing key are told', () => {
+test('another pepper and a missing key are reported', () => {
   expect(compareSecrets({ hashPepper: `${PEPPER}x`, encryptionKeys: [NEW] }, RECORDED)).toEqual({
     otherPepper: true,
     missingKeys: [RECORDED[1]!.fingerprint],

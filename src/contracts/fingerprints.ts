@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 export type SecretSetting = 'HASH_PEPPER' | 'ENCRYPTION_KEY'
 export type Fingerprint = { setting: SecretSetting; fingerprint: string }
 
-/** Tells one secret from another without revealing either: a keyed hash of a fixed text, with the secret as the key. */
+/** A keyed hash of a fixed text with the secret as the key: shows whether two secrets are the same without revealing them. */
 export function fingerprintOf(setting: SecretSetting, secret: string): string {
   const key = setting === 'ENCRYPTION_KEY' ? Buffer.from(secret, 'hex') : secret
   return createHmac('sha256', key).update(`email-gateway fingerprint of ${setting}`).digest('hex')
@@ -12,9 +12,9 @@ export function fingerprintOf(setting: SecretSetting, secret: string): string {
 export type SecretsCompared = {
   /** The database was written with another pepper. */
   otherPepper: boolean
-  /** Recorded keys that are not in the list: fine once no data needs them. */
+  /** Recorded keys that are not configured. This is fine once no stored value uses them. */
   missingKeys: string[]
-  /** The key that encrypts is among the recorded ones. */
+  /** The key used for encryption is already recorded. */
   activeKeyRecorded: boolean
   /** No key was recorded yet. */
   firstKey: boolean

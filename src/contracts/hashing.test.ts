@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { hashDocument, hashEmail, hashesEqual } from './hashing.ts'
 
-test('an address is hashed as seed 004 does it', () => {
+test('an address is hashed with SHA-256 in lower case, with a prefix', () => {
   expect(hashEmail('user@example.com')).toBe('sha256:b4c9a289323b21a01c3e940f150eb9b8c542587f1abfd8f0e1cc1ffc5e475514')
 })
 

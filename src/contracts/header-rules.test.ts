@@ -33,7 +33,7 @@ describe('headers a caller may set', () => {
   })
 })
 
-describe('headers that are ours or the provider’s', () => {
+describe('headers that belong to the gateway or the provider', () => {
   test.each([
     ...[
       'From',
@@ -107,7 +107,7 @@ describe('names and values', () => {
     ).toEqual([])
   })
 
-  test('every problem names its header and repeats no value', () => {
+  test('every problem names its header and does not contain its value', () => {
     const problems = checkHeaders({ From: 'secret', 'X-Ok': 'x', 'X-Bad': 'secret\n' })
     expect(problems.map(problem => problem.name)).toEqual(['From', 'X-Bad'])
     expect(JSON.stringify(problems)).not.toContain('secret')

@@ -2,7 +2,7 @@ import { hasHostileCharacters } from './characters.ts'
 
 export type HeaderProblem = { name: string; code: 'HEADER_NOT_ALLOWED' | 'HEADER_INVALID'; message: string }
 
-/** Callers may set these and most X- headers. All others are ours, the provider's, or would change who gets the mail. */
+/** Callers may set these and most X- headers. All others belong to the gateway or the provider, or would change the recipients. */
 export const ALLOWED_HEADERS: readonly string[] = [
   ...[
     'List-Unsubscribe',
@@ -56,7 +56,7 @@ const REFUSED_X_PREFIXES: readonly string[] = [
     'x-rcpt',
   ],
 ]
-/** Whole names, since X-Topic is nobody's recipient. */
+/** Compared as whole names: a prefix x-to would also refuse X-Topic. */
 const REFUSED_X_NAMES: ReadonlySet<string> = new Set(
   'x-sender x-received x-return-path x-from x-to x-cc x-bcc'.split(' '),
 )
@@ -66,7 +66,7 @@ const MAX_NAME = 64
 const MAX_VALUE = 998
 
 const ALLOWED: ReadonlySet<string> = new Set(ALLOWED_HEADERS.map(name => name.toLowerCase()))
-/** RFC 5322 ftext: printable ASCII but the colon. */
+/** RFC 5322 ftext: printable ASCII except the colon. */
 const NAME = /^[\x21-\x39\x3b-\x7e]+$/
 const ASCII = /^[\x20-\x7e]*$/
 const UNSUBSCRIBE_LINKS = /^<[^<>\s]+>(?:\s*,\s*<[^<>\s]+>)*$/
@@ -115,7 +115,7 @@ function checkValue(name: string, lower: string, value: string): HeaderProblem |
 
 const PROSE: ReadonlySet<string> = new Set(['thread-topic', 'organization', 'keywords', 'comments'])
 
-/** RFC 8058: the promise of one click is kept by an https link in the header next to it. */
+/** RFC 8058: one-click unsubscribing needs an https link in List-Unsubscribe. */
 function checkOneClick(seen: ReadonlyMap<string, string>): HeaderProblem | null {
   const post = seen.get('list-unsubscribe-post')
   if (post === undefined) return null

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import * as contracts from './index.ts'
 
-test('every name that the documents import from @email-gateway/shared is here', () => {
+test('every published name is exported', () => {
   const names =
     'EMAIL_JOB_CONFIG EMAIL_JOB_RETRY_CONFIG EMAIL_JOB_FAIRNESS_CONFIG emailSendJobDataSchema validateEmailJobData ' +
     'calculateBackoffDelay isRetryableError RETRYABLE_ERRORS PERMANENT_ERRORS validateDLQEntry calculateRoundRobinPriority ' +
@@ -9,7 +9,7 @@ test('every name that the documents import from @email-gateway/shared is here', 
   expect(names.split(' ').filter(name => !(name in contracts))).toEqual([])
 })
 
-test('the types that the documents name are here', () => {
+test('every published type is exported', () => {
   const named: {
     data?: contracts.EmailSendJobData
     options?: contracts.EmailSendJobOptions

@@ -28,7 +28,7 @@ const job = {
 const six = Array.from({ length: 6 }, (_, index) => `copy${index}@example.com`)
 
 describe('the configuration', () => {
-  test('is the one seed 001 prints', () => {
+  test('has the published names and values', () => {
     expect(EMAIL_JOB_CONFIG).toEqual({
       QUEUE_NAME: 'email:send',
       DEFAULT_TTL: 86400000,
@@ -43,7 +43,7 @@ describe('the configuration', () => {
     expect(BULLMQ_QUEUE_NAME).toBe('email-send')
   })
 
-  test('agrees with the retry configuration where both say the same thing', () => {
+  test('agrees with the retry configuration where both have the same setting', () => {
     expect(EMAIL_JOB_CONFIG.MAX_ATTEMPTS).toBe(EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS)
     expect(EMAIL_JOB_CONFIG.DLQ_TTL).toBe(EMAIL_JOB_RETRY_CONFIG.DLQ_TTL_MS)
     expect(EMAIL_JOB_CONFIG.BACKOFF_DELAYS).toEqual(RETRY_POLICIES.steps.delaysSeconds)
@@ -51,12 +51,12 @@ describe('the configuration', () => {
 })
 
 describe('a job', () => {
-  test("is valid as seed 001's example has it", () => {
+  test('is valid in its documented form', () => {
     expect(emailSendJobDataSchema.parse(job)).toEqual(job)
     expect(validateEmailJobData(job)).toEqual(job)
   })
 
-  test('may carry everything the seed lists', () => {
+  test('may have every documented field', () => {
     const full = {
       ...job,
       cc: six.slice(0, 5),
@@ -69,7 +69,7 @@ describe('a job', () => {
     expect(validateEmailJobData(full)).toEqual(full)
   })
 
-  test('loses a CPF in clear on the way', () => {
+  test('loses an unhashed CPF', () => {
     const withCpf = { ...job, recipient: { ...job.recipient, cpfCnpj: '52998224725' } }
     expect(JSON.stringify(validateEmailJobData(withCpf))).not.toContain('52998224725')
   })
@@ -96,7 +96,7 @@ describe('a job', () => {
     ['attempt', 6],
     ['attempt', 1.5],
     ['enqueuedAt', '19/10/2025'],
-  ])('is refused with %s = %j, and the error says so', (field, value) => {
+  ])('is refused with %s = %j, and the error names the field', (field, value) => {
     expect(() => validateEmailJobData({ ...job, [field]: value })).toThrow(field)
   })
 
@@ -139,7 +139,7 @@ describe('the recipient', () => {
   )
 })
 
-test('the options and results that the seeds show have these types', () => {
+test('the documented options and results have these types', () => {
   const options: EmailSendJobOptions = { jobId: job.outboxId, ttl: EMAIL_JOB_CONFIG.DEFAULT_TTL, priority: 5 }
   const results: EmailSendJobResult[] = [
     { status: 'SENT', sesMessageId: '0100018c', processedAt: job.enqueuedAt, durationMs: 12, attempt: 1 },

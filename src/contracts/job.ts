@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseBareAddress } from './addresses.ts'
 
-/** Seed 001, "Valores Padrão". */
+/** The names and values are part of the published contract. */
 export const EMAIL_JOB_CONFIG = {
   QUEUE_NAME: 'email:send',
   DEFAULT_TTL: 86400000,
@@ -11,7 +11,7 @@ export const EMAIL_JOB_CONFIG = {
   DLQ_TTL: 604800000,
 } as const
 
-/** BullMQ refuses a colon in a queue's name; the job's name stays EMAIL_JOB_CONFIG.QUEUE_NAME (decision 1). */
+/** BullMQ refuses a colon in a queue name; the name of each job is EMAIL_JOB_CONFIG.QUEUE_NAME. */
 export const BULLMQ_QUEUE_NAME = 'email-send'
 
 const address = z
@@ -21,7 +21,7 @@ const address = z
 const name = z.string().regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'must not contain line breaks or control characters')
 const instant = z.iso.datetime({ offset: true })
 
-/** Seed 001, "Payload Detalhado". Unknown fields are dropped, so a CPF in clear does not travel on. */
+/** Unknown fields are dropped, so that an unhashed CPF does not get into Redis. */
 export const emailSendJobDataSchema = z.object({
   outboxId: z.guid(),
   companyId: z.guid(),
@@ -55,7 +55,7 @@ export const emailSendJobDataSchema = z.object({
 
 export type EmailSendJobData = z.infer<typeof emailSendJobDataSchema>
 
-/** Throws a ZodError that names the fields, or one of seed 001's two messages. */
+/** Throws a ZodError that names the invalid fields, or an Error about the recipient. */
 export function validateEmailJobData(data: unknown): EmailSendJobData {
   const parsed = emailSendJobDataSchema.parse(data)
   const { recipientId, externalId, cpfCnpjHash, email } = parsed.recipient
@@ -64,17 +64,16 @@ export function validateEmailJobData(data: unknown): EmailSendJobData {
   return parsed
 }
 
-/** The same mailbox may be spelled in two ways (decision 17). */
+/** `to` and `recipient.email` may spell the same mailbox differently (case, international domain). */
 function normalised(text: string): string {
   const parsed = parseBareAddress(text)
   return parsed.ok ? parsed.value.normalised : text
 }
 
-/** Seed 001, "Opções de Configuração". */
 export interface EmailSendJobOptions {
-  /** = outboxId */
+  /** The outboxId. */
   jobId: string
-  /** Milliseconds. BullMQ ignores it; `expires_at` in Postgres keeps the promise (decision 2). */
+  /** Milliseconds. BullMQ ignores it: `expires_at` in Postgres decides when an e-mail expires. */
   ttl: number
   /** 1–10 */
   priority?: number
@@ -84,7 +83,7 @@ export interface EmailSendJobOptions {
   removeOnFail?: boolean
 }
 
-/** What processing a job came to. SENT and ALREADY_SENT as seed 001 shows them, the rest are seed 000's other ends. */
+/** The result of processing a job. */
 export type EmailSendJobResult =
   | { status: 'SENT'; sesMessageId: string; processedAt: string; durationMs: number; attempt: number }
   | { status: 'ALREADY_SENT'; sesMessageId: string | null }
@@ -97,7 +96,7 @@ export type EmailSendJobResult =
       attempt: number
     }
 
-/** What travels through Redis: identifiers only; the worker reads the rest (decision 11). */
+/** The job in Redis holds identifiers only: content and addresses stay in Postgres, where the worker reads them. */
 export type SlimJobData = {
   outboxId: string
   companyId: string
@@ -107,5 +106,5 @@ export type SlimJobData = {
   enqueuedAt: string
 }
 
-/** How each of them travels: tried once, and gone whatever came of it. */
+/** One attempt, then removed: retries are decided in Postgres, not by BullMQ. */
 export const SLIM_JOB_OPTIONS = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const

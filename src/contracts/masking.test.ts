@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { expectLinearTime } from '../../test/support/growth.ts'
 import { maskDeep, maskDocument, maskEmail, maskSensitive } from './masking.ts'
 
 describe('maskEmail', () => {
@@ -71,15 +72,15 @@ describe('maskSensitive masks', () => {
     expect(maskSensitive(text)).toBe(masked)
   })
 
-  test('every address, wherever it stands', () => {
+  test('every address, whatever is around it', () => {
     const around = fc.constantFrom('', ' ', '<', '>', '"', ',', ';', 'to=', '(', '\n', 'é ')
     fc.assert(
       fc.property(around, fc.emailAddress(), around, (before, email, after) => {
         expect(maskSensitive(before + email + after)).not.toContain(email)
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
-  })
+  }, 30_000)
 })
 
 test('masking a masked text changes nothing more', () => {
@@ -106,23 +107,24 @@ describe('maskSensitive leaves alone', () => {
   })
 })
 
-describe('hostile input of 64 KB costs milliseconds', () => {
-  const fill = (unit: string) => unit.repeat(Math.ceil(65_536 / unit.length))
-
+describe('256 KB of hostile input takes linear time', () => {
   const units = [
     ...'@ a . 1 1. a@ @a %40 a%401 1%40 "@ " a. .@ - @. @1. / ?a= \' @[ é@ \\/ f'.split(' '),
     ...'111. 11.222.333/0001- 529982247- aaaaaaaaaaaa- 12345678909 a"@x.com'.split(' '),
   ]
 
-  test.each(units)('of %j', unit => {
-    const text = fill(unit)
-    const start = performance.now()
-    maskSensitive(text)
-    maskSensitive(`${text}@x.com`)
-    maskSensitive(`x@${text}`)
-    // Measured 1 to 25 ms each; anything quadratic takes seconds.
-    expect(performance.now() - start).toBeLessThan(500)
-  })
+  test.each(units)(
+    'of %j',
+    unit => {
+      const fill = (size: number) => unit.repeat(Math.ceil(size / unit.length))
+      expectLinearTime(fill, 256 * 1024, text => {
+        maskSensitive(text)
+        maskSensitive(`${text}@x.com`)
+        maskSensitive(`x@${text}`)
+      })
+    },
+    60_000,
+  )
 })
 
 describe('maskDeep', () => {
@@ -137,7 +139,7 @@ describe('maskDeep', () => {
     })
   })
 
-  test('what the database cannot keep, and what has no end, is cut', () => {
+  test('removes what Postgres cannot store, and limits length and depth', () => {
     expect(maskDeep('a\0b\ud800')).toBe('ab\ufffd')
     expect(maskDeep('x'.repeat(5000))).toHaveLength(1000)
     const deep = Array.from({ length: 20 }).reduce<unknown>(inner => ({ inner }), 'end')

@@ -1,6 +1,6 @@
 import { isValidCpfCnpj, normaliseDocument } from './documents.ts'
 
-/** user@example.com → u***@e***.com (seed 001). */
+/** user@example.com → u***@e***.com */
 export function maskEmail(email: string): string {
   const at = email.lastIndexOf('@')
   if (at < 0) return '***'
@@ -10,7 +10,7 @@ export function maskEmail(email: string): string {
   return `${firstCharacter(email.slice(0, at))}***@${firstCharacter(domain)}***${ending}`
 }
 
-/** Only the check digits stay: they tell two documents apart in a log and say next to nothing about either. */
+/** Keeps the two check digits, which help to distinguish documents in a log and reveal almost nothing. */
 export function maskDocument(document: string): string {
   const plain = normaliseDocument(document)
   if (plain.length === 11) return `***.***.***-${plain.slice(-2)}`
@@ -19,8 +19,8 @@ export function maskDocument(document: string): string {
 }
 
 /**
- * For log lines and error messages: masks addresses, CPF and CNPJ wherever they stand. Masking too much is the lesser
- * fault here. Linear in the length of the text, whatever it holds.
+ * For log lines and error messages: masks every address, CPF and CNPJ in the text, and rather too much than too little. Takes time
+ * linear in the length of any text.
  */
 export function maskSensitive(text: string): string {
   return maskDocumentsIn(maskAddressesIn(text))
@@ -29,7 +29,7 @@ export function maskSensitive(text: string): string {
 const MAX_DEPTH = 6
 const MAX_TEXT = 1000
 
-/** For metadata that quotes others (diagnostic codes, user agents): every text masked, bounded, and fit for the database. */
+/** For metadata from providers (diagnostic codes, user agents): masks and shortens every string, and removes what Postgres cannot store. */
 export function maskDeep(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return maskSensitive(value.slice(0, MAX_TEXT).replaceAll('\0', '').toWellFormed())
   if (value === null || typeof value !== 'object') return value
@@ -38,14 +38,14 @@ export function maskDeep(value: unknown, depth = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, maskDeep(item, depth + 1)]))
 }
 
-// A URL's query carries the sign as %40 (GET /v1/suppression/check?email=…).
+// %40: the @ in a URL query (GET /v1/suppression/check?email=…).
 const AT_SIGN = /@|%40/g
 const LOCAL_PART = /[^\s@<>()[\]:;,"\\]/
-// The star: a masked address that is masked again stays as it is.
+// The star, so that masking a masked address again changes nothing.
 const DOMAIN = /[\p{L}\p{N}\p{M}*._[\]-]*/uy
 const QUOTED_LOCAL_PART_MAX = 66
 
-// An address may hold these characters too, but in a log line they belong to a path, a parameter or a quotation.
+// An address may contain these characters too, but in a log line they are part of a path, a parameter or a quotation.
 const BEFORE_ADDRESS =
   /^(?:.*[/?&])?(?:(?:e-?mail|to|from|cc|bcc|reply_?to|recipient|rcpt|sender|user|address|search|q)=)?['`{|]*/is
 
@@ -86,13 +86,13 @@ function domainAt(text: string, from: number): string {
   return domain
 }
 
-/** `zod@4.6.7` is a version, since no domain ends in a number; `node_modules/@fastify` is a path. */
+/** Not a version such as `zod@4.6.7` (no domain ends in a number) and not a path such as `node_modules/@fastify`. */
 function looksLikeAddress(local: string, domain: string): boolean {
   if (local === '' || domain === '' || /(?:^|\.)\d+$/.test(domain)) return false
   return domain.includes('.') || !local.endsWith('/')
 }
 
-// Ids and hashes hold digits that pass for a document once in some thousand; they must stay readable.
+// Ids and hashes must stay readable, and one in some thousand contains digits that look like a document.
 const IDENTIFIER = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{20,}/
 const DOCUMENT_SHAPES = [
   /(?<![0-9a-z])[0-9a-z]{2}\.?[0-9a-z]{3}\.?[0-9a-z]{3}(?:\\?\/|%2F)?[0-9a-z]{4}-?\d{2}(?![0-9a-z])/,
@@ -106,7 +106,7 @@ function maskDocumentsIn(text: string): string {
   return DOCUMENT_SHAPES.reduce((masked, shape) => masked.replace(shape, maskIfDocument), text)
 }
 
-/** Written out in full it is a document even when mistyped; less than that needs the right check digits. */
+/** With full punctuation it is masked even if mistyped; otherwise its check digits must be correct. */
 function maskIfDocument(match: string): string {
   const document = match.replace(/\\?\/|%2F/i, '/')
   return FULLY_PUNCTUATED.test(document) || isValidCpfCnpj(document) ? maskDocument(document) : match

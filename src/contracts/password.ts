@@ -2,7 +2,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 
 const COST = { N: 32_768, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
-/** scrypt$<salt>$<hash>, both base64 */
+/** Returns `scrypt$<salt>$<hash>`, both in base64. */
 export async function hashPassword(password: string, salt: Buffer = randomBytes(16)): Promise<string> {
   return `scrypt$${salt.toString('base64')}$${(await derive(password, salt)).toString('base64')}`
 }
@@ -18,5 +18,5 @@ function derive(password: string, salt: Buffer): Promise<Buffer> {
   })
 }
 
-/** An unknown name costs as much time as a wrong password. */
-export const NOBODYS_PASSWORD = `scrypt$${Buffer.alloc(16).toString('base64')}$${Buffer.alloc(32).toString('base64')}`
+/** Compared when the user does not exist, so that the response time does not reveal which names exist. */
+export const DUMMY_PASSWORD_HASH = `scrypt$${Buffer.alloc(16).toString('base64')}$${Buffer.alloc(32).toString('base64')}`

@@ -55,8 +55,8 @@ describe('a member of a permissive batch', () => {
     })
   })
 
-  test('that is suppressed says so, and not who', () => {
-    const told = batchError(0, { code: 'RECIPIENT_SUPPRESSED', recipient: 'sha256:0' })
-    expect(told).toEqual({ index: 0, code: 'RECIPIENT_SUPPRESSED', message: RECIPIENT_SUPPRESSED_MESSAGE })
+  test('that is suppressed has the message, but not the address', () => {
+    const error = batchError(0, { code: 'RECIPIENT_SUPPRESSED', recipient: 'sha256:0' })
+    expect(error).toEqual({ index: 0, code: 'RECIPIENT_SUPPRESSED', message: RECIPIENT_SUPPRESSED_MESSAGE })
   })
 })

@@ -1,7 +1,7 @@
-/** One thing that is wrong with one field. `path` as in `attachments[0].filename`. */
+/** `path` is written like `attachments[0].filename`. */
 export type FieldProblem = { path: string; code: string; message: string }
 
-/** Why an e-mail does not get in. HTTP statuses are the concern of http/problem.ts alone. */
+/** Why an e-mail is not accepted. Only http/problem.ts translates this into HTTP statuses. */
 export type Refusal =
   | {
       code: 'INVALID_PAYLOAD' | 'INVALID_EMAIL' | 'INVALID_TEMPLATE' | 'RECIPIENT_NOT_FOUND'
@@ -10,7 +10,7 @@ export type Refusal =
   | { code: 'FROM_NOT_ALLOWED'; errors: FieldProblem[] }
   | { code: 'RECIPIENT_SUPPRESSED'; recipient: string }
 
-/** Zod's path ['cc', 0, 'x'] as people write it: cc[0].x */
+/** Zod's path ['cc', 0, 'x'] → cc[0].x */
 export function fieldPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`
@@ -20,13 +20,13 @@ export function fieldPath(path: readonly PropertyKey[]): string {
 
 const SPECIFIC = ['INVALID_EMAIL', 'INVALID_TEMPLATE'] as const
 
-/** The answer's own code: the field problems' when they agree on a named one, otherwise INVALID_PAYLOAD. */
+/** The code of the whole response: a specific one if every field problem has it, otherwise INVALID_PAYLOAD. */
 export function summarise(errors: FieldProblem[]): Refusal {
   const shared = SPECIFIC.find(code => errors.every(error => error.code === code))
   return { code: shared ?? 'INVALID_PAYLOAD', errors }
 }
 
-/** How a permissive batch names a member that did not get in. */
+/** One refused e-mail of a permissive batch. */
 export type BatchError = { index: number; code: string; message: string }
 
 export function batchError(index: number, refusal: Refusal): BatchError {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decideReputation, judgeReputation } from './reputation.ts'
+import { assessReputation, decideReputation } from './reputation.ts'
 
-const standing = { sent: 0, bounced: 0, complained: 0, warnedMinutes: null, paused: false }
+const company = { sent: 0, bounced: 0, complained: 0, warnedMinutes: null, paused: false }
 
 describe('a company is', () => {
   test.each([
@@ -16,26 +16,27 @@ describe('a company is', () => {
     ['paused when an hour has not helped', { sent: 100, bounced: 5, warnedMinutes: 60 }, ['pause']],
     ['not paused twice', { sent: 100, bounced: 50, warnedMinutes: 90, paused: true }, []],
     ['still warned at more than half of the limit', { sent: 100, bounced: 3, warnedMinutes: 600 }, []],
-    ['in good standing again below it', { sent: 1000, bounced: 24, warnedMinutes: 5 }, ['end-warning']],
-  ])('%s', (_, change, steps) => expect(decideReputation({ ...standing, ...change }).steps).toEqual(steps))
+    ['no longer warned below half of the limit', { sent: 1000, bounced: 24, warnedMinutes: 5 }, ['end-warning']],
+  ])('%s', (_, change, steps) => expect(decideReputation({ ...company, ...change }).steps).toEqual(steps))
 })
 
-test('more bounces or complaints never make it better, more mail never worse', () => {
+test('more bounces or complaints never improve the level, more mail never makes it worse', () => {
   const figures = fc.record({ sent: fc.nat(100_000), bounced: fc.nat(20_000), complained: fc.nat(500) })
-  const gravity = (verdict: ReturnType<typeof judgeReputation>) =>
-    verdict.kind === 'above' ? (verdict.grave ? 3 : 2) : verdict.kind === 'unsure' ? 1 : 0
+  const severity = (level: ReturnType<typeof assessReputation>) =>
+    level.kind === 'above' ? (level.severe ? 3 : 2) : level.kind === 'between' ? 1 : 0
   fc.assert(
     fc.property(figures, fc.nat(100), (one, more) => {
-      const now = gravity(judgeReputation(one))
-      expect(gravity(judgeReputation({ ...one, bounced: one.bounced + more }))).toBeGreaterThanOrEqual(now)
-      expect(gravity(judgeReputation({ ...one, complained: one.complained + more }))).toBeGreaterThanOrEqual(now)
-      if (one.sent >= 100) expect(gravity(judgeReputation({ ...one, sent: one.sent + more }))).toBeLessThanOrEqual(now)
+      const now = severity(assessReputation(one))
+      expect(severity(assessReputation({ ...one, bounced: one.bounced + more }))).toBeGreaterThanOrEqual(now)
+      expect(severity(assessReputation({ ...one, complained: one.complained + more }))).toBeGreaterThanOrEqual(now)
+      if (one.sent >= 100)
+        expect(severity(assessReputation({ ...one, sent: one.sent + more }))).toBeLessThanOrEqual(now)
     }),
   )
 })
 
-test('says in a sentence what is wrong', () => {
-  const { reason } = decideReputation({ ...standing, sent: 1000, bounced: 100, complained: 5 })
+test('the reason is a sentence with both rates', () => {
+  const { reason } = decideReputation({ ...company, sent: 1000, bounced: 100, complained: 5 })
   expect(reason).toBe(
     '10.0 % bounced for good (100 of 1000 recipients in 24 hours, the limit is 5.0 %); 0.50 % complained (5 of 1000 recipients in 24 hours, the limit is 0.10 %)',
   )

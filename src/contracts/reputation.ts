@@ -1,26 +1,24 @@
 /**
- * Where a company endangers the sender's reputation for all of them (PRODUCT, Suppression). The second figures are those at which
- * Amazon SES itself stops an account. A company with a handful of mails is judged by none of them.
+ * Above these rates a company endangers the sending reputation of all companies; see docs/provider-events.md. `pauseAt` is the
+ * rate at which Amazon SES itself stops an account. The minimums keep small samples from counting.
  */
 export const REPUTATION_LIMITS = {
   windowHours: 24,
-  /** Still above the limit so long after the warning: paused. */
+  /** A company that is still above the limit so long after its warning is paused. */
   graceMinutes: 60,
   bounce: { warnAt: 0.05, pauseAt: 0.1, minSent: 100, minEvents: 5 },
   complaint: { warnAt: 0.001, pauseAt: 0.005, minSent: 100, minEvents: 3 },
 } as const
 
-/** Counted in recipients, over the window. */
-export type Standing = { sent: number; bounced: number; complained: number }
+/** Recipients within the window. */
+export type ReputationCounts = { sent: number; bounced: number; complained: number }
 
-export type Verdict =
-  | { kind: 'good' }
-  /** Neither good enough to end a warning nor bad enough for one. */
-  | { kind: 'unsure' }
-  | { kind: 'above'; grave: boolean; reason: string }
+export type ReputationLevel =
+  /** Below half of every limit: good enough to end a warning. */
+  { kind: 'good' } | { kind: 'between' } | { kind: 'above'; severe: boolean; reason: string }
 
-/** `bounced` are permanent bounces only. */
-export function judgeReputation({ sent, bounced, complained }: Standing): Verdict {
+/** `bounced` counts permanent bounces only. */
+export function assessReputation({ sent, bounced, complained }: ReputationCounts): ReputationLevel {
   const { bounce, complaint, windowHours } = REPUTATION_LIMITS
   const found = [
     { ...bounce, events: bounced, what: 'bounced for good' },
@@ -32,28 +30,28 @@ export function judgeReputation({ sent, bounced, complained }: Standing): Verdic
       one =>
         `${percent(one.rate)} ${one.what} (${one.events} of ${sent} recipients in ${windowHours} hours, the limit is ${percent(one.warnAt)})`,
     )
-    return { kind: 'above', grave: above.some(one => one.rate >= one.pauseAt), reason: sentences.join('; ') }
+    return { kind: 'above', severe: above.some(one => one.rate >= one.pauseAt), reason: sentences.join('; ') }
   }
-  return found.every(one => one.rate < one.warnAt / 2) ? { kind: 'good' } : { kind: 'unsure' }
+  return found.every(one => one.rate < one.warnAt / 2) ? { kind: 'good' } : { kind: 'between' }
 }
 
-export type CompanyStanding = Standing & {
-  /** Since when it has been warned; null when it has not. */
+export type CompanyReputation = ReputationCounts & {
+  /** Minutes since the warning; null without one. */
   warnedMinutes: number | null
   paused: boolean
 }
 
 export type ReputationStep = 'warn' | 'pause' | 'end-warning' | null
 
-/** Warned first, always; paused with it where it is grave, or later where the warning did not help. Only people resume. */
-export function decideReputation(company: CompanyStanding): { steps: ReputationStep[]; reason: string } {
-  const verdict = judgeReputation(company)
-  if (verdict.kind !== 'above')
-    return { steps: verdict.kind === 'good' && company.warnedMinutes !== null ? ['end-warning'] : [], reason: '' }
-  const { grave, reason } = verdict
+/** Warns first; pauses at once if severe, or later if the warning did not help. Only administrators resume a company. */
+export function decideReputation(company: CompanyReputation): { steps: ReputationStep[]; reason: string } {
+  const level = assessReputation(company)
+  if (level.kind !== 'above')
+    return { steps: level.kind === 'good' && company.warnedMinutes !== null ? ['end-warning'] : [], reason: '' }
+  const { severe, reason } = level
   const steps: ReputationStep[] = company.warnedMinutes === null ? ['warn'] : []
   const overdue = company.warnedMinutes !== null && company.warnedMinutes >= REPUTATION_LIMITS.graceMinutes
-  if (!company.paused && (grave || overdue)) steps.push('pause')
+  if (!company.paused && (severe || overdue)) steps.push('pause')
   return { steps, reason }
 }
 

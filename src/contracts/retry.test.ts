@@ -19,7 +19,7 @@ const policies = fc.constantFrom(...RETRY_POLICY_NAMES)
 const failures = fc.integer({ min: 1, max: 50 })
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
-test('the configuration is the one seed 002 prints', () => {
+test('the configuration has the published names and values', () => {
   expect(EMAIL_JOB_RETRY_CONFIG).toEqual({
     MAX_ATTEMPTS: 5,
     BASE_DELAY_MS: 1000,
@@ -58,11 +58,11 @@ describe('the named policies', () => {
     ['exponential', [1, 2, 4, 8, 16, 32, 60, 60]],
     ['patient', [60, 300, 900, 900]],
     ['persistent', [60, 300, 900, 1800, 3600, 3600, 3600]],
-  ] as const)('%s waits as its document says', (policy, seconds) => {
+  ] as const)('%s has the documented delays', (policy, seconds) => {
     expect(seconds.map((_, index) => retryDelayMs(policy, index + 1, middle) / 1000)).toEqual(seconds)
   })
 
-  test('five attempts, four for the patient one (three retries), and more than a day has for the persistent one', () => {
+  test('five attempts, four for patient (three retries), and more for persistent than fit into a day', () => {
     expect(RETRY_POLICY_NAMES.map(maxAttempts)).toEqual([5, 5, 4, 48])
     let seconds = 0
     for (let failed = 1; failed < maxAttempts('persistent'); failed++)
@@ -70,7 +70,7 @@ describe('the named policies', () => {
     expect(seconds).toBeGreaterThan(24 * 60 * 60)
   })
 
-  test('an SMTP server that puts mail off is asked for hours, unless somebody chose otherwise', () => {
+  test('mail deferred by an SMTP server is retried for hours, unless a policy was chosen', () => {
     expect(policyAfter({ deferred: true }, null, 'steps')).toBe('persistent')
     expect(policyAfter({ deferred: true }, 'patient', 'steps')).toBe('patient')
     expect(policyAfter({ deferred: false }, null, 'exponential')).toBe('exponential')

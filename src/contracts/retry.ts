@@ -1,4 +1,4 @@
-/** Seed 002, "Estratégia de Retry". */
+/** The names and values are part of the published contract. */
 export const EMAIL_JOB_RETRY_CONFIG = {
   MAX_ATTEMPTS: 5,
   BASE_DELAY_MS: 1000,
@@ -13,15 +13,15 @@ export const RETRY_POLICY_NAMES = ['steps', 'exponential', 'patient', 'persisten
 export type RetryPolicyName = (typeof RETRY_POLICY_NAMES)[number]
 
 export interface RetryPolicy {
-  /** The wait after the first failure, the second, … The last one stands for all that follow. */
+  /** The delay after the first failure, the second, … The last one is used for all further failures. */
   readonly delaysSeconds: readonly number[]
   readonly maxAttempts: number
 }
 
-/** More than fit into the 24 hours of an e-mail, which end it: at most 36 with the shortest waits. */
+/** Never reached: at most 36 attempts fit into the 24 hours after which an e-mail expires. */
 const MORE_THAN_A_DAY = 48
 
-/** Three documents, three tables (decision 6): seeds 000 and 001, seed 002, seed 003. persistent: greylisting takes hours. */
+/** persistent is for SMTP servers that defer mail, because greylisting can take hours. */
 export const RETRY_POLICIES: Readonly<Record<RetryPolicyName, RetryPolicy>> = {
   steps: { delaysSeconds: [1, 5, 30, 120, 600], maxAttempts: EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS },
   exponential: { delaysSeconds: [1, 2, 4, 8, 16, 32, 60], maxAttempts: EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS },
@@ -31,7 +31,7 @@ export const RETRY_POLICIES: Readonly<Record<RetryPolicyName, RetryPolicy>> = {
 
 export const DEFAULT_RETRY_POLICY: RetryPolicyName = 'steps'
 
-/** Seed 002's formula. Its table's last row disagrees with it; the formula wins (decision 6). */
+/** 1, 2, 4 … seconds, at most 60, each ± 25 %. */
 export function calculateBackoffDelay(attempt: number, random: () => number = Math.random): number {
   const { BASE_DELAY_MS, MAX_DELAY_MS } = EMAIL_JOB_RETRY_CONFIG
   return withJitter(Math.min(BASE_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS), random)
@@ -56,7 +56,7 @@ export function withJitter(delayMs: number, random: () => number): number {
   return Math.max(0, Math.round(delayMs + (random() * 2 - 1) * range))
 }
 
-/** An SMTP server that puts mail off (4xx) is asked for hours, unless the company or the request chose otherwise. */
+/** Mail deferred by an SMTP server (4xx) is retried for hours, unless the company or the request chose a policy. */
 export function policyAfter(
   { deferred }: { deferred: boolean },
   chosen: RetryPolicyName | null,

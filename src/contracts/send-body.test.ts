@@ -15,7 +15,7 @@ const times = <T>(count: number, make: (index: number) => T) => Array.from({ len
 const someone = (index: number) => `person${index}@example.com`
 const file = (bytes: number) => ({ filename: 'a.pdf', content: Buffer.alloc(bytes).toString('base64') })
 
-test('the least body is enough, and gets its defaults', () => {
+test('the smallest body is accepted and gets its defaults', () => {
   expect(sendBodySchema.parse(LEAST)).toMatchObject({ priority: 5, onUnknown: 'resend', subject: 'Hello', text: 'Hi' })
   expect(sendBodySchema.parse(LEAST).to).toMatchObject({ address: 'maria@example.com', displayName: null })
 })
@@ -70,7 +70,7 @@ describe('each field by itself', () => {
     ['an html that is too large in bytes only', { html: 'é'.repeat(SEND_LIMITS.CONTENT_BYTES / 2 + 1) }, 'html'],
     ['six tags', { tags: times(6, String) }, 'tags'],
     ['a long tag', { tags: ['x'.repeat(65)] }, 'tags.0'],
-    ['a header of ours', { headers: { Received: 'x' } }, 'headers.Received'],
+    ['a header that the gateway sets', { headers: { Received: 'x' } }, 'headers.Received'],
     ['a header with a line break', { headers: { 'X-Order': 'a\r\nBcc: b@example.com' } }, 'headers.X-Order'],
     ['eleven attachments', { attachments: times(11, () => file(1)) }, 'attachments'],
     ['10 MB and a byte of attachments', { attachments: [file(SEND_LIMITS.ATTACHMENT_BYTES), file(1)] }, 'attachments'],
@@ -97,10 +97,10 @@ describe('each field by itself', () => {
   })
 
   test.each<[string, object]>([
-    ['a field nobody knows', { ccc: [] }],
+    ['an unknown field', { ccc: [] }],
     ['a template, which there are none of yet', { template: 'welcome' }],
-    ['a field nobody knows in recipient', { recipient: { cpf: '1' } }],
-    ['a field nobody knows in an attachment', { attachments: [{ ...file(1), path: '/etc/passwd' }] }],
+    ['an unknown field in recipient', { recipient: { cpf: '1' } }],
+    ['an unknown field in an attachment', { attachments: [{ ...file(1), path: '/etc/passwd' }] }],
   ])('%s is refused, not dropped', (_, change) => {
     const parsed = sendBodySchema.safeParse({ ...LEAST, ...change })
     expect(parsed.error?.issues.map(issue => issue.code)).toEqual(['unrecognized_keys'])
@@ -124,7 +124,7 @@ describe('each field by itself', () => {
     expect(problemsOf([])).toHaveLength(1)
   })
 
-  test('sizes are told beside their limits', () => {
+  test('messages about sizes give the size and the limit', () => {
     const [text] = problemsOf({ ...LEAST, text: 'é'.repeat(SEND_LIMITS.CONTENT_BYTES) })
     expect(text!.message).toBe('must not be larger than 524288 bytes, has 1048576')
     const [files] = problemsOf({ ...LEAST, attachments: [file(SEND_LIMITS.ATTACHMENT_BYTES), file(1)] })
@@ -137,7 +137,7 @@ describe('each field by itself', () => {
   })
 })
 
-describe('text that shows something else than it says', () => {
+describe('text that reads differently from what it contains', () => {
   const HIDING: Record<string, string> = {
     'a right-to-left override': 'photo\u202egpj.exe',
     'an isolate': 'a\u2066b',
@@ -180,7 +180,7 @@ describe('text that shows something else than it says', () => {
     '❤\ufe0f 1\ufe0f⃣ ☎\ufe0e',
     'a =? b ?= c, 1+1=?',
     '50% off – só hoje?',
-  ])('%s is welcome as subject, name and file name', text => {
+  ])('%s is accepted as subject, name and file name', text => {
     expect(FIELDS.flatMap(([, make]) => problemsOf({ ...LEAST, ...make(text) }))).toEqual([])
   })
 
@@ -192,7 +192,7 @@ describe('text that shows something else than it says', () => {
   })
 })
 
-describe('what belongs together', () => {
+describe('fields that depend on each other', () => {
   test.each<[string, object, string]>([
     ['no content at all', { text: undefined }, 'html'],
     ['a delay beside a time', { delay: 1, scheduledAt: '2026-01-01T00:00:00Z' }, 'delay'],

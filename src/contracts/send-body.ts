@@ -23,15 +23,15 @@ export const SEND_LIMITS = {
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** The caller's own words, which no reader of the e-mail sees. */
-const ownWord = (max: number) =>
+/** Text for the caller's own use, which recipients do not see. */
+const callerText = (max: number) =>
   z
     .string()
     .min(1)
     .max(max)
     .refine(text => !CONTROL.test(text), 'must not contain line breaks or control characters')
 
-/** What the reader sees as text. */
+/** Text that recipients see. */
 const oneLine = (max: number) =>
   z
     .string()
@@ -95,7 +95,7 @@ const attachment = z.strictObject({
 
 const recipient = z.strictObject({
   recipientId: z.uuid().optional(),
-  externalId: ownWord(255).optional(),
+  externalId: callerText(255).optional(),
   cpfCnpj: z
     .string()
     .max(20)
@@ -110,7 +110,7 @@ const recipient = z.strictObject({
   email: address.optional(),
 })
 
-/** Shown in the API document, and accepted as it stands: a test sends it. */
+/** Shown in the API documentation; a test sends it. */
 export const SEND_EXAMPLE = {
   to: 'Maria <maria@example.com>',
   subject: 'Your order 1042 is on its way',
@@ -131,7 +131,7 @@ export const sendBodySchema = z
     html: content.optional(),
     text: content.optional(),
     headers: headers.optional(),
-    tags: z.array(ownWord(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
+    tags: z.array(callerText(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
     attachments: z
       .array(attachment)
       .max(SEND_LIMITS.ATTACHMENTS)
@@ -143,7 +143,7 @@ export const sendBodySchema = z
       })
       .optional(),
     recipient: recipient.optional(),
-    externalId: ownWord(255).optional(),
+    externalId: callerText(255).optional(),
     priority: z.int().min(1).max(10).default(5).describe('1 is the most urgent'),
     delay: z.int().min(0).max(SEND_LIMITS.SCHEDULE_MS).optional().describe('Milliseconds'),
     scheduledAt: instantSchema.optional(),
@@ -166,14 +166,14 @@ export const sendBodySchema = z
 export type SendBodyInput = z.input<typeof sendBodySchema>
 export type SendBody = z.output<typeof sendBodySchema>
 
-/** Also when other fields are wrong, so that one answer names everything. */
+/** Runs even if other fields are invalid, so that one response names every problem. */
 function refuseWithoutContent(body: { html?: unknown; text?: unknown }, context: z.RefinementCtx): void {
   const named = new Set(context.issues.map(issue => issue.path?.[0]))
   if (body.html !== undefined || body.text !== undefined || named.has('html') || named.has('text')) return
   context.addIssue({ code: 'custom', path: ['html'], message: 'html or text is required' })
 }
 
-/** Not part of the schema, since it depends on the time: null, or what is wrong with scheduledAt. */
+/** What is wrong with scheduledAt, or null. Not part of the schema because it depends on the time. */
 export function checkSchedule(scheduledAt: string | undefined, now: Date): string | null {
   if (scheduledAt === undefined) return null
   const aheadMs = Date.parse(scheduledAt) - now.getTime()
@@ -181,7 +181,7 @@ export function checkSchedule(scheduledAt: string | undefined, now: Date): strin
 }
 
 function fits(text: string, bytes: number): boolean {
-  // A UTF-16 unit is one to three bytes, so most texts need no counting.
+  // A UTF-16 unit takes at most three bytes, so short texts need no counting.
   if (text.length * 3 <= bytes) return true
   return text.length <= bytes && Buffer.byteLength(text) <= bytes
 }

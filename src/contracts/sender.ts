@@ -1,11 +1,11 @@
 import type { MailAddress } from './addresses.ts'
 
 export type SenderRules = {
-  /** Domains the company may send from; a subdomain counts as its own domain. */
+  /** Domains the company may send from. Subdomains are not included. */
   fromDomains: readonly string[]
-  /** EMAIL_FROM: what a company without domains sends from. */
+  /** EMAIL_FROM: the sender of companies without domains. */
   defaultFrom: MailAddress
-  /** Nothing leaves the gateway (capture, test key): a company without domains may try any sender. */
+  /** Capture mode or a test key: a company without domains may use any sender. */
   nothingLeaves: boolean
 }
 

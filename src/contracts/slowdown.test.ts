@@ -9,9 +9,9 @@ describe('a provider that throttles', () => {
     ['is halved', { rate: 14 }, { from: 14, to: 7 }],
     ['without a rate in force: half of what it took in the last second', { accepted: 6 }, { from: 6, to: 3 }],
     ['that took nothing: every two seconds', {}, { from: 1, to: 0.5 }],
-    ['tells its limit: that, with a margin', { rate: 100, limit: 2 }, { from: 1.8, to: 1.8 }],
-    ['tells its limit without a rate in force', { accepted: 50, limit: 10 }, { from: 9, to: 9 }],
-    ['tells a limit that is kept already: halved', { rate: 1.8, limit: 2 }, { from: 1.8, to: 0.9 }],
+    ['states its limit: that, with a margin', { rate: 100, limit: 2 }, { from: 1.8, to: 1.8 }],
+    ['states its limit without a configured rate', { accepted: 50, limit: 10 }, { from: 9, to: 9 }],
+    ['states a limit that is kept already: halved', { rate: 1.8, limit: 2 }, { from: 1.8, to: 0.9 }],
     ['throttles everything: once a minute, not less', { rate: 1 / 60 }, { from: 1 / 60, to: 1 / 60 }],
   ])('%s', (_, change, expected) => {
     expect(throttled(change)).toEqual(expected)

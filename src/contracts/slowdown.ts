@@ -10,21 +10,21 @@ export interface Slowdown extends LowerRate {
   agoMs: number
 }
 
-/** The rate has grown back after so long, and doubles in as long from there on: the limit may have been raised. */
+/** The rate is back at its old value after this time, and doubles in each further period, because the limit may have been raised. */
 const RECOVERY_MS = 10_000
-/** A provider that throttles everything is asked once a minute. */
+/** A provider that throttles everything is still tried once a minute. */
 const SLOWEST = 1 / 60
-/** Faster than this, nothing is left of a slowdown. */
+/** Above this rate a slowdown has ended. */
 const FASTEST = 1_000
-/** A limit that was told is counted in windows that are not ours. */
+/** The provider counts its limit in windows that differ from ours, so keep a margin. */
 const SHARE_OF_LIMIT = 0.9
 
-/** A call that began before every worker knew of the last slowdown says nothing about the lower rate. */
+/** Until every worker knows of a slowdown; a call that began before then shows nothing about the lower rate. */
 export const SLOWDOWN_SPREADS_MS = 1_000
-/** No answer makes mail wait longer than this: then one e-mail asks again. */
+/** The longest pause that a provider can cause; then one e-mail tries again. */
 export const MAX_PAUSE_MS = 300_000
 
-/** What the slowdown still allows; null: it is over. A time in the future is one of a clock that was set back. */
+/** The rate that the slowdown still allows, null when it has ended. `agoMs` is negative after a clock was set back. */
 export function rateAfter({ from, to, agoMs }: Slowdown): number | null {
   if (agoMs < 0) return null
   if (agoMs < RECOVERY_MS) return to + ((from - to) * agoMs) / RECOVERY_MS
@@ -33,15 +33,15 @@ export function rateAfter({ from, to, agoMs }: Slowdown): number | null {
 }
 
 export interface Throttled {
-  /** The rate in force; null: none. */
+  /** The current rate, null without a limit. */
   rate: number | null
-  /** Messages accepted in the last second: what the provider takes, where no rate was in force. */
+  /** Messages accepted in the last second: the starting point when there was no limit. */
   accepted: number
-  /** The limit that came with the answer. */
+  /** The limit stated in the provider's answer. */
   limit: number | null
 }
 
-/** Half of what it was; or the limit, where the provider told it and the rate was above it. */
+/** Half of the current rate; or the stated limit if the rate was above it. */
 export function slowerThan({ rate, accepted, limit }: Throttled): LowerRate {
   if (limit !== null && (rate === null || rate > limit)) return { from: withinLimit(limit), to: withinLimit(limit) }
   const from = Math.max(SLOWEST, rate ?? Math.max(1, accepted))
@@ -50,7 +50,7 @@ export function slowerThan({ rate, accepted, limit }: Throttled): LowerRate {
 
 export const withinLimit = (limit: number) => limit * SHARE_OF_LIMIT
 
-/** Until the next message: as long as the provider asks, or the time of one message at the lower rate. */
+/** The pause before the next message: the requested Retry-After, or the time of one message at the lower rate. */
 export function pauseMs(retryAfterMs: number | null, to: number): number {
   return Math.min(MAX_PAUSE_MS, retryAfterMs ?? 1_000 / to)
 }

@@ -25,8 +25,8 @@ const targets = (from: EmailStatus) => EMAIL_STATUSES.filter(to => mayMove(from,
 const settle = (start: EmailStatus, reports: FeedbackStatus[]) =>
   reports.reduce<EmailStatus>((status, report) => decideFeedback(status, report) ?? status, start)
 
-describe('the contract of seed 004', () => {
-  const SEED = {
+describe('the published transitions', () => {
+  const PUBLISHED = {
     QUEUED: ['SENT', 'REJECTED', 'DLQ_MOVED'],
     SENT: ['DELIVERED', 'BOUNCE', 'COMPLAINT'],
     DELIVERED: [] as string[],
@@ -36,8 +36,8 @@ describe('the contract of seed 004', () => {
     DLQ_MOVED: [],
   }
 
-  test('is printed as it is, plus the complaint that follows a delivery', () => {
-    expect(VALID_TRANSITIONS).toEqual({ ...SEED, DELIVERED: ['COMPLAINT'] })
+  test('are the documented ones, plus the complaint that follows a delivery', () => {
+    expect(VALID_TRANSITIONS).toEqual({ ...PUBLISHED, DELIVERED: ['COMPLAINT'] })
   })
 
   test.each([
@@ -49,9 +49,9 @@ describe('the contract of seed 004', () => {
     expect(validateTransition(from, to)).toBe(false)
   })
 
-  test('validateTransition answers what the table says, for any words', () => {
+  test('validateTransition agrees with the table for any words', () => {
     const words = fc.oneof(
-      fc.constantFrom(...Object.keys(SEED), 'constructor', '__proto__', 'toString', 'includes'),
+      fc.constantFrom(...Object.keys(PUBLISHED), 'constructor', '__proto__', 'toString', 'includes'),
       fc.string(),
     )
     fc.assert(
@@ -124,11 +124,11 @@ describe('the enforced table', () => {
     }
   })
 
-  test('lets nothing but an attempt send: only PENDING and RETRY_SCHEDULED become PROCESSING', () => {
+  test('sends only by an attempt: only PENDING and RETRY_SCHEDULED become PROCESSING', () => {
     expect(EMAIL_STATUSES.filter(from => mayMove(from, 'PROCESSING'))).toEqual(['PENDING', 'RETRY_SCHEDULED'])
   })
 
-  test('lets only an attempt become UNKNOWN, or one that waits to be asked about', () => {
+  test('lets only an attempt become UNKNOWN, or an e-mail that waits for its provider to be asked', () => {
     expect(EMAIL_STATUSES.filter(from => mayMove(from, 'UNKNOWN'))).toEqual(['PENDING', 'PROCESSING'])
   })
 })

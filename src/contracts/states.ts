@@ -37,7 +37,7 @@ export const EMAIL_EVENT_TYPES = [
 ] as const
 export type EmailEventType = (typeof EMAIL_EVENT_TYPES)[number]
 
-/** Seed 004 §2.3, verbatim, plus DELIVERED → COMPLAINT (decision 18). STATUS_TRANSITIONS is what the gateway enforces. */
+/** Transitions between event types, as published in the contract. STATUS_TRANSITIONS below is what the gateway enforces. */
 export const VALID_TRANSITIONS: Readonly<Record<string, readonly string[]>> = {
   QUEUED: ['SENT', 'REJECTED', 'DLQ_MOVED'],
   SENT: ['DELIVERED', 'BOUNCE', 'COMPLAINT'],
@@ -52,32 +52,32 @@ export function validateTransition(currentStatus: string, newStatus: string): bo
   return Object.hasOwn(VALID_TRANSITIONS, currentStatus) && VALID_TRANSITIONS[currentStatus]!.includes(newStatus)
 }
 
-/** What providers report. A higher rank wins whatever the order of arrival (decision 18); a Reject follows its Send. */
+/** Provider events arrive in any order: the highest rank wins. REJECTED is above SENT because SES rejects after it reported the send. */
 export const FEEDBACK_RANK = { SENT: 1, REJECTED: 2, BOUNCED: 3, DELIVERED: 4, COMPLAINED: 5 } as const
 export type FeedbackStatus = keyof typeof FEEDBACK_RANK
 
 const ANY_FEEDBACK = ['SENT', 'REJECTED', 'BOUNCED', 'DELIVERED', 'COMPLAINED'] as const
 
 /**
- * A provider's event is evidence that some attempt did reach it, so it also moves an e-mail that we meanwhile believed
- * waiting or dead (resent after UNKNOWN, a hold that ran out): leaving that one replayable would invite the duplicate.
- * SENT and REJECTED are our own moves as well; REJECTED then means refused by the provider or suppressed (decision 21).
+ * A provider event proves that an attempt reached the provider, so it also moves an e-mail that is waiting or dead by now
+ * (resent after UNKNOWN, or a hold that expired): if it stayed replayable, a replay would send it twice. The gateway itself sets
+ * SENT, and REJECTED when the provider refuses the e-mail or every recipient is suppressed.
  */
 export const STATUS_TRANSITIONS: Readonly<Record<EmailStatus, readonly EmailStatus[]>> = {
-  // RETRY_SCHEDULED and DLQ from a waiting row: mark_email_failed() counts a failure that the caller saw. UNKNOWN: the provider
-  // that was to be asked about an attempt is parked.
+  // RETRY_SCHEDULED and DLQ: mark_email_failed() records a failure reported by the caller. UNKNOWN: the provider to ask about an
+  // earlier attempt is parked.
   PENDING: ['PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
-  // PENDING: parked by an open breaker, handed back at shutdown, or the lease ran out before SENT_ATTEMPT.
+  // PENDING: an open breaker, a shutdown, or a lease that expired before SENT_ATTEMPT returns it to ready.
   PROCESSING: ['PENDING', 'RETRY_SCHEDULED', 'UNKNOWN', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
-  // PENDING: the retry has fallen due, or was brought forward by process_pending_emails_for_retry().
+  // PENDING: the retry is due, or process_pending_emails_for_retry() brought it forward.
   RETRY_SCHEDULED: ['PENDING', 'PROCESSING', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
-  // PENDING: onUnknown says resend. FAILED: held until expires_at (decision 34). DLQ: no attempt left to resend with.
+  // PENDING: onUnknown is resend. FAILED: onUnknown is hold and it has expired. DLQ: no attempts left. See docs/sending.md.
   UNKNOWN: ['PENDING', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
   SENT: ['REJECTED', 'BOUNCED', 'DELIVERED', 'COMPLAINED'],
   BOUNCED: ['DELIVERED', 'COMPLAINED'],
   DELIVERED: ['COMPLAINED'],
   COMPLAINED: [],
-  // PENDING out of an end is the replay, with event REPLAYED (decisions 2 and 9).
+  // From a final status, PENDING is a replay (event REPLAYED).
   REJECTED: ['PENDING', 'BOUNCED', 'DELIVERED', 'COMPLAINED'],
   FAILED: ['PENDING', ...ANY_FEEDBACK],
   DLQ: ['PENDING', ...ANY_FEEDBACK],
@@ -98,19 +98,19 @@ export const FINAL_STATUSES = [
 
 export const REPLAYABLE_STATUSES = ['REJECTED', 'FAILED', 'DLQ', 'EXPIRED'] as const satisfies readonly EmailStatus[]
 
-/** Nothing of it may have left: a PROCESSING or UNKNOWN e-mail can no longer be called back. */
+/** A PROCESSING or UNKNOWN e-mail may already have left the gateway. */
 export const CANCELLABLE_STATUSES = ['PENDING', 'RETRY_SCHEDULED'] as const satisfies readonly EmailStatus[]
 
 export function mayMove(from: EmailStatus, to: EmailStatus): boolean {
   return STATUS_TRANSITIONS[from].includes(to)
 }
 
-/** `sentIsFinal`: no provider events are set up, so nothing comes after SENT (seed 004 §2.2). */
+/** `sentIsFinal`: provider events are not configured, so nothing follows SENT. */
 export function isFinal(status: EmailStatus, sentIsFinal = false): boolean {
   return (FINAL_STATUSES as readonly EmailStatus[]).includes(status) || (sentIsFinal && status === 'SENT')
 }
 
-/** The status to move to, or null when the report changes nothing (it is recorded all the same). */
+/** The new status, or null when the event changes nothing (it is recorded anyway). */
 export function decideFeedback(current: EmailStatus, incoming: EmailStatus): EmailStatus | null {
   return rank(incoming) > rank(current) ? incoming : null
 }

@@ -11,10 +11,10 @@ const steps = fc.array(
   { maxLength: 30 },
 )
 const capacityOf = (rate: number) => Math.max(1, rate)
-/** Doubles are added up a few hundred times. */
+/** For the sum of a few hundred doubles. */
 const ROUNDING = 1e-6
 
-/** Lives through the steps from a full bucket; tells after each step what was granted so far. */
+/** Plays the steps from a full bucket and records after each step what was granted so far. */
 function live(rate: number, life: Step[], start = capacityOf(rate)) {
   let tokens = start
   let seconds = 0
@@ -56,7 +56,7 @@ describe('the law of the bucket', () => {
     )
   })
 
-  test('the bucket never holds more than one second of the rate, however long nobody draws', () => {
+  test('the bucket never holds more than one second of the rate, however long nothing is drawn', () => {
     fc.assert(
       fc.property(rates, fc.double({ min: 0, max: 1e9, noNaN: true }), (rate, elapsedSeconds) => {
         expect(drawTokens({ tokens: 0, elapsedSeconds }, rate, []).tokens).toBeLessThanOrEqual(capacityOf(rate))
@@ -78,7 +78,7 @@ describe('the law of the bucket', () => {
 })
 
 describe('no starvation', () => {
-  test('whoever waits as long as told is served, however large the batch', () => {
+  test('a caller that waits retryAfterSeconds is served, however large the batch', () => {
     fc.assert(
       fc.property(rates, steps, fc.integer({ min: 1, max: 100 }), (rate, life, amount) => {
         const tokens = live(rate, life).at(-1)?.tokens ?? 0
@@ -89,7 +89,7 @@ describe('no starvation', () => {
     )
   })
 
-  test('nobody is told to wait longer than the debt and a full bucket take to come in', () => {
+  test('retryAfterSeconds is never longer than refilling the debt and a full bucket takes', () => {
     fc.assert(
       fc.property(rates, steps, (rate, life) => {
         for (const { draws } of live(rate, life))
@@ -123,7 +123,7 @@ describe('by example', () => {
     expect(drawn.tokens).toBe(left)
   })
 
-  test('after a batch of 100 at ten a second, the next is told to wait until its token is there', () => {
+  test('after a batch of 100 at ten a second, the next one waits until its token is available', () => {
     expect(drawTokens({ tokens: -90, elapsedSeconds: 0 }, 10, [1]).draws[0]).toEqual({
       granted: false,
       remaining: 0,

@@ -2,8 +2,8 @@ export type Bucket = { tokens: number; elapsedSeconds: number }
 export type Draw = { granted: boolean; remaining: number; retryAfterSeconds: number }
 
 /**
- * Draws the wanted amounts in their order. The bucket holds one second's worth (at least one); an amount larger than
- * that is let through a full bucket and leaves a debt, so that the rate holds on average and no batch is refused for ever.
+ * Draws the amounts in order. The capacity is one second of the rate (at least 1). A larger amount is granted when the bucket is
+ * full and leaves a negative balance: the average rate holds, and a large batch is not refused for ever.
  */
 export function drawTokens(
   bucket: Bucket,

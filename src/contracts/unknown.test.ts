@@ -19,7 +19,7 @@ const anyOutcome: fc.Arbitrary<UnknownOutcome> = fc.record({
   expired: fc.boolean(),
 })
 
-describe('nobody could say in time whether the provider took it', () => {
+describe('an unknown send that no provider event has resolved in time', () => {
   test.each<[name: string, change: Partial<UnknownOutcome>, decision: ReturnType<typeof decideUnknown>]>([
     ['a provider that recognises the attempt is asked again', { recognised: true }, { kind: 'ask-again' }],
     ['also for mail that wants to be held', { recognised: true, onUnknown: 'hold' }, { kind: 'ask-again' }],
@@ -35,7 +35,7 @@ describe('nobody could say in time whether the provider took it', () => {
     expect(decideUnknown(outcome(change))).toEqual(decision)
   })
 
-  test('nothing is ever sent again that wanted to be held', () => {
+  test('with onUnknown hold nothing is ever sent again', () => {
     fc.assert(fc.property(anyOutcome, one => one.onUnknown !== 'hold' || decideUnknown(one).kind !== 'resend'))
   })
 
@@ -43,7 +43,7 @@ describe('nobody could say in time whether the provider took it', () => {
     fc.assert(fc.property(anyOutcome, one => decideUnknown(one).kind !== 'resend' || one.attempts < one.maxAttempts))
   })
 
-  test('everything whose time is over ends, so UNKNOWN is never for ever', () => {
+  test('everything that has expired ends, so UNKNOWN does not last for ever', () => {
     fc.assert(fc.property(anyOutcome, one => decideUnknown({ ...one, expired: true }).kind === 'give-up'))
   })
 })

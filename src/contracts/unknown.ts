@@ -1,10 +1,10 @@
 export interface UnknownOutcome {
-  /** The provider recognises the attempt id: asking again cannot send twice. */
+  /** The provider recognises the attempt id, so the same request again cannot send twice. */
   recognised: boolean
   onUnknown: 'resend' | 'hold'
   attempts: number
   maxAttempts: number
-  /** 24 hours after its due time. */
+  /** More than 24 hours after its due time. */
   expired: boolean
 }
 
@@ -14,7 +14,7 @@ export type UnknownDecision =
   | { kind: 'hold' }
   | { kind: 'give-up'; status: 'FAILED' | 'DLQ' }
 
-/** Nobody could say in time whether the provider took it. What its policy wants (decisions 33 and 34). */
+/** What to do when no provider event has resolved an unknown send in time; see docs/sending.md. */
 export function decideUnknown(outcome: UnknownOutcome): UnknownDecision {
   if (outcome.expired) return { kind: 'give-up', status: 'FAILED' }
   if (outcome.recognised) return { kind: 'ask-again' }

@@ -1,4 +1,5 @@
-import { decideEmail, type Said } from '../contracts/provider-events/decide.ts'
+import { decideEmail } from '../contracts/provider-events/decide.ts'
+import type { ReportedFact } from '../contracts/provider-events/email-events.ts'
 import type { EventEnd, WaitingEvent } from '../db/feedback/provider-events.ts'
 import type { DecidedEmail, Locked } from '../db/feedback/write.ts'
 import type { MatchedEmails, ReadableReport, ReadEvent } from './match.ts'
@@ -10,7 +11,7 @@ const NOT_FOUND = { firstSeconds: 5, maxSeconds: 600, giveUpSeconds: 24 * 60 * 6
 
 /** What follows from the reports for each e-mail. */
 export function decideEmails(reports: ReadableReport[], matched: MatchedEmails, { emails }: Locked): DecidedEmail[] {
-  const said = new Map<string, Said[]>()
+  const said = new Map<string, ReportedFact[]>()
   for (const { event, report } of reports) {
     const outboxId = matched.get(event)
     const email = emails.get(outboxId ?? '')

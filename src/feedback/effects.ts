@@ -60,7 +60,7 @@ export function countsOf(read: ReadEvent[], ends: EventEnd[], decided: DecidedEm
       { name: 'provider_events_ended', label: state, value: 1 },
     ]
   })
-  const resolved = decided.filter(({ email, decision }) => decision.moved && email.doubted).length
+  const resolved = decided.filter(({ email, decision }) => decision.moved && email.wasUnknown).length
   if (resolved > 0) counts.push({ name: 'unknown_resolved', label: 'provider-event', value: resolved })
   return counts
 }

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { maskSensitive } from '../contracts/masking.ts'
-import { NOBODYS_PASSWORD, passwordMatches } from '../contracts/password.ts'
+import { DUMMY_PASSWORD_HASH, passwordMatches } from '../contracts/password.ts'
 import { findAdministrator } from '../db/companies/administrators.ts'
 import type { Queryable } from '../db/pool.ts'
 import { FairSlots } from '../runtime/fair-semaphore.ts'
@@ -100,7 +100,7 @@ function administratorCheck(db: Queryable, onRefused: AdminAuthOptions['onLoginR
       // Others of this network may have failed while this one waited.
       refuseEarly(name, network)
       const known = await findAdministrator(db, name)
-      const right = await passwordMatches(password, known?.passwordHash ?? NOBODYS_PASSWORD)
+      const right = await passwordMatches(password, known?.passwordHash ?? DUMMY_PASSWORD_HASH)
       if (known && right) {
         limits.succeeded(name, network)
         return known.passwordHash

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Owner } from '../contracts/api-key.ts'
-import { type CipherPlace, encrypt, type KeyRing } from '../contracts/encryption.ts'
+import { type CipherContext, encrypt, type KeyRing } from '../contracts/encryption.ts'
 import { makeWebhookSecret } from '../contracts/webhooks/signature.ts'
 import {
   DELIVERY_STATUSES,
@@ -257,7 +257,7 @@ function uuidParams(given: unknown): { id: string } {
 }
 
 /** What the secret is sealed to. */
-function secretOf(request: FastifyRequest): CipherPlace {
+function secretOf(request: FastifyRequest): CipherContext {
   return { companyId: request.key!.companyId, column: 'webhook_endpoints.secret' }
 }
 

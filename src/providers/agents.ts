@@ -2,23 +2,23 @@ import { Agent as HttpAgent } from 'node:http'
 import { type AgentOptions, Agent as HttpsAgent } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import { brokeInHandshake } from './thrown.ts'
+import { markHandshakeError } from './thrown.ts'
 
-/** Shorter than any server keeps an idle connection, so that none is closed just as a message is written to it. */
+/** Shorter than the idle timeout of any server, so that no connection is closed while a message is written to it. */
 const IDLE_MS = 15_000
 
 export type AgentLimits = { maxSockets: number; handshakeMs: number }
 
 export function keepAliveAgents({ maxSockets, handshakeMs }: AgentLimits) {
   const options = { keepAlive: true, maxSockets, timeout: IDLE_MS, scheduling: 'lifo' as const }
-  return { httpAgent: new HttpAgent(options), httpsAgent: new ImpatientAgent(options, handshakeMs) }
+  return { httpAgent: new HttpAgent(options), httpsAgent: new HandshakeTimeoutAgent(options, handshakeMs) }
 }
 
 /**
- * Bounds the TLS handshake, which Node does not: a peer silent from there on would look like one that took the message. An error
- * before its end says so in its code: nothing has left.
+ * Adds a timeout for the TLS handshake, which Node does not have: a peer that is silent during the handshake would look like one that
+ * took the message. Errors before the end of the handshake get a code which shows that nothing was sent.
  */
-class ImpatientAgent extends HttpsAgent {
+class HandshakeTimeoutAgent extends HttpsAgent {
   readonly #handshakeMs: number
 
   constructor(options: AgentOptions, handshakeMs: number) {
@@ -37,10 +37,10 @@ class ImpatientAgent extends HttpsAgent {
       const message = `The peer was silent for ${this.#handshakeMs} ms before secure TLS connection was established`
       socket.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
     }, this.#handshakeMs)
-    socket.once('error', brokeInHandshake).once('close', () => clearTimeout(timer))
+    socket.once('error', markHandshakeError).once('close', () => clearTimeout(timer))
     socket.once('secureConnect', () => {
       clearTimeout(timer)
-      socket.off('error', brokeInHandshake)
+      socket.off('error', markHandshakeError)
     })
   }
 }

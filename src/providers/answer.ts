@@ -1,15 +1,15 @@
 import { pipeline, Readable, Transform } from 'node:stream'
 import { ANSWER_TOO_LARGE } from '../contracts/provider-errors/network.ts'
 
-/** An answer of a provider is a few hundred bytes; ten of 200 MB each would fill the memory of the process. */
+/** A normal response has a few hundred bytes; without a limit, ten of 200 MB would fill the memory of the process. */
 export const MAX_ANSWER_BYTES = 1024 * 1024
 
-/** The request has left, so the outcome of a call that ends with this is unknown. */
+/** The request was already sent, so a call that ends with this error has an unknown outcome. */
 export function answerTooLarge(): Error {
   return Object.assign(new Error(`The answer is longer than ${MAX_ANSWER_BYTES} bytes`), { code: ANSWER_TOO_LARGE })
 }
 
-/** For the clients of the AWS SDK: `client.middlewareStack.add(limitAnswers, NEXT_TO_THE_WIRE)`. */
+/** For clients of the AWS SDK: `client.middlewareStack.add(limitAnswers, LIMIT_ANSWERS_STEP)`. */
 export function limitAnswers<Args, Result extends { response: unknown }>(next: (args: Args) => Promise<Result>) {
   return async (args: Args): Promise<Result> => {
     const result = await next(args)
@@ -19,10 +19,10 @@ export function limitAnswers<Args, Result extends { response: unknown }>(next: (
   }
 }
 
-/** Before the SDK collects the body. */
-export const NEXT_TO_THE_WIRE = { step: 'deserialize', priority: 'low', name: 'limitAnswers' } as const
+/** Runs before the SDK reads the body. */
+export const LIMIT_ANSWERS_STEP = { step: 'deserialize', priority: 'low', name: 'limitAnswers' } as const
 
-/** The same bytes; fails, and closes the connection, when there are too many of them. */
+/** Passes the bytes on; fails and closes the connection when there are too many. */
 export function limitAnswer(body: Readable): Readable {
   let bytes = 0
   const limited = new Transform({
@@ -32,6 +32,6 @@ export function limitAnswer(body: Readable): Readable {
       else done(null, chunk)
     },
   })
-  // Whoever reads the result sees the error; `pipeline` only has to close the source.
+  // The reader of the result gets the error; `pipeline` only has to close the source.
   return pipeline(body, limited, () => {})
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { FAILURES_IN_A_ROW, judgeProvider, probeDelayMs, UNCONNECTED_IN_A_ROW } from '../contracts/breaker.ts'
+import { assessProvider, FAILURES_IN_A_ROW, probeDelayMs, UNCONNECTED_IN_A_ROW } from '../contracts/breaker.ts'
 import type { ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import type { ProviderRow } from '../db/providers.ts'
 import type { Provider, SendResult } from './provider.ts'
@@ -17,41 +17,39 @@ export type BreakerStore = {
   takeProbe: (name: string) => Promise<boolean>
 }
 
-/** One e-mail at a time is offered as a probe: it may end in the hands of a worker that does not know of it yet. */
-const OFFER_EVERY_MS = 500
+/** How often one e-mail may be claimed as a probe: another worker may claim it first and not know yet that a probe is due. */
+const OFFER_PROBE_EVERY_MS = 500
 
-type Known = {
+type ProviderState = {
   provider: Provider
   open: boolean
-  reasonCode: string | null
   failedProbes: number
   failuresInARow: number
   unconnectedInARow: number
-  /** When one e-mail may see whether it works again, by this process's clock. */
+  /** When one e-mail may be sent as a probe, by this process's clock. */
   probeDueMs: number
-  /** This process is sending that e-mail. */
+  /** This process is sending the probe. */
   probing: boolean
-  /** When this process itself opened or closed it. */
+  /** When this process itself last opened or closed the breaker. */
   changedMs: number
 }
 
 /**
- * Which provider takes the next e-mail: the first in the order whose breaker is closed. The breakers are shared by all
- * workers through Postgres; each looks there every second and tells what it learns itself at once.
+ * Chooses the provider of the next e-mail: the first in the configured order whose breaker is closed. Workers share the breakers
+ * through Postgres: each reads them every second and writes its own changes at once.
  */
 export class Breakers {
-  readonly #known: Known[]
+  readonly #states: ProviderState[]
   readonly #store: BreakerStore
   readonly #log: Logger
   readonly #onChange: () => void
-  readonly #telling = new Set<Promise<void>>()
+  readonly #writes = new Set<Promise<void>>()
   #offeredMs = Number.NEGATIVE_INFINITY
 
   constructor(providers: Provider[], store: BreakerStore, onChange: () => void, log: Logger) {
-    this.#known = providers.map(provider => ({
+    this.#states = providers.map(provider => ({
       provider,
       open: false,
-      reasonCode: null,
       failedProbes: 0,
       failuresInARow: 0,
       unconnectedInARow: 0,
@@ -64,84 +62,83 @@ export class Breakers {
     this.#log = log
   }
 
-  /** null: all are parked. A probe goes first: one e-mail tries the parked provider, whichever worker asks first. */
+  /** null: all are parked. A due probe goes first: one e-mail of the first worker that asks tries the parked provider. */
   async route(): Promise<Provider | null> {
-    for (const known of this.#known) {
-      if (!known.open || (await this.#mayProbe(known))) return known.provider
+    for (const state of this.#states) {
+      if (!state.open || (await this.#mayProbe(state))) return state.provider
     }
     return null
   }
 
-  /** An unknown outcome is asked about where it arose, and nowhere else. */
+  /** For unknown outcomes: only the provider that was called can be asked about them. */
   async named(name: string): Promise<Provider | null> {
-    const known = this.#known.find(one => one.provider.name === name)
-    return known && (!known.open || (await this.#mayProbe(known))) ? known.provider : null
+    const state = this.#states.find(one => one.provider.name === name)
+    return state && (!state.open || (await this.#mayProbe(state))) ? state.provider : null
   }
 
-  /** Where the next e-mail goes; null: all are parked. */
+  /** The provider of the next e-mail; null: all are parked. */
   first(): Provider | null {
-    return this.#known.find(one => !one.open)?.provider ?? null
+    return this.#states.find(one => !one.open)?.provider ?? null
   }
 
-  /** How many e-mails may be in hand: any number, one to probe with, or none. */
+  /** How many e-mails may be in flight: any number, one as a probe, or none. */
   mayClaim(): number {
-    if (this.#known.some(one => !one.open)) return Number.POSITIVE_INFINITY
+    if (this.#states.some(one => !one.open)) return Number.POSITIVE_INFINITY
     const nowMs = performance.now()
-    if (nowMs - this.#offeredMs < OFFER_EVERY_MS || !this.#known.some(isDue)) return 0
+    if (nowMs - this.#offeredMs < OFFER_PROBE_EVERY_MS || !this.#states.some(isDue)) return 0
     this.#offeredMs = nowMs
     return 1
   }
 
-  async #mayProbe(known: Known): Promise<boolean> {
-    if (!isDue(known)) return false
-    // Asked once: another worker may have won, and the next reading tells.
-    known.probeDueMs = Number.POSITIVE_INFINITY
-    known.probing = await this.#store.takeProbe(known.provider.name)
-    return known.probing
+  async #mayProbe(state: ProviderState): Promise<boolean> {
+    if (!isDue(state)) return false
+    // Ask only once: if another worker got the probe, the next refresh shows it.
+    state.probeDueMs = Number.POSITIVE_INFINITY
+    state.probing = await this.#store.takeProbe(state.provider.name)
+    return state.probing
   }
 
-  /** A call that was never made has shown nothing. */
+  /** A result without a call shows nothing about the provider. */
   reportResult(provider: Provider, result: SendResult): void {
     if (result.kind === 'sent') this.report(provider, null)
     else if (!result.notAsked) this.report(provider, result.failure)
   }
 
   report(provider: Provider, failure: ProviderFailure | null): void {
-    const known = this.#known.find(one => one.provider === provider)
-    if (!known) return
-    const health = judgeProvider(failure)
-    const answered = health === 'works' || health === 'says-nothing'
-    if (health === 'works') known.failuresInARow = 0
-    else if (!answered) known.failuresInARow++
-    known.unconnectedInARow = health === 'unconnected' ? known.unconnectedInARow + 1 : 0
-    // A probe that was only put off has shown that the provider answers.
-    if (known.open && (health === 'works' || (known.probing && answered))) this.#tell(this.#closed(known))
-    const failedProbe = known.probing && !answered
-    const tooMany = known.failuresInARow >= FAILURES_IN_A_ROW || known.unconnectedInARow >= UNCONNECTED_IN_A_ROW
-    if (failure && (health === 'parked' || failedProbe || (tooMany && !answered)))
-      this.#tell(this.#opened(known, failure, failedProbe))
+    const state = this.#states.find(one => one.provider === provider)
+    if (!state) return
+    const health = assessProvider(failure)
+    const answered = health === 'works' || health === 'inconclusive'
+    if (health === 'works') state.failuresInARow = 0
+    else if (!answered) state.failuresInARow++
+    state.unconnectedInARow = health === 'unconnected' ? state.unconnectedInARow + 1 : 0
+    // A probe that was only throttled or deferred shows that the provider answers.
+    if (state.open && (health === 'works' || (state.probing && answered))) this.#write(this.#closed(state))
+    const failedProbe = state.probing && !answered
+    const tooMany = state.failuresInARow >= FAILURES_IN_A_ROW || state.unconnectedInARow >= UNCONNECTED_IN_A_ROW
+    if (failure && (health === 'park' || failedProbe || (tooMany && !answered)))
+      this.#write(this.#opened(state, failure, failedProbe))
   }
 
-  /** The provider itself said that it takes nothing now. */
+  /** The provider reports that its account cannot send now. */
   park(provider: Provider, reason: string): void {
-    const known = this.#known.find(one => one.provider === provider)
-    if (known && !known.open) this.#tell(this.#opened(known, { code: 'PROVIDER_PAUSED', message: reason }, false))
+    const state = this.#states.find(one => one.provider === provider)
+    if (state && !state.open) this.#write(this.#opened(state, { code: 'PROVIDER_PAUSED', message: reason }, false))
   }
 
-  async #opened(known: Known, failure: { code: string; message: string }, failedProbe: boolean): Promise<void> {
-    const { name } = known.provider
-    known.open = true
-    known.probing = false
-    known.changedMs = performance.now()
-    known.reasonCode = failure.code
-    known.failuresInARow = 0
-    known.unconnectedInARow = 0
-    if (failedProbe) known.failedProbes++
+  async #opened(state: ProviderState, failure: { code: string; message: string }, failedProbe: boolean): Promise<void> {
+    const { name } = state.provider
+    state.open = true
+    state.probing = false
+    state.changedMs = performance.now()
+    state.failuresInARow = 0
+    state.unconnectedInARow = 0
+    if (failedProbe) state.failedProbes++
     const opened = await this.#store.open({
       name,
       code: failure.code,
       reason: failure.message,
-      probeDelayMs: probeDelayMs(known.failedProbes),
+      probeDelayMs: probeDelayMs(state.failedProbes),
       failedProbe,
     })
     if (opened)
@@ -151,44 +148,44 @@ export class Breakers {
       )
   }
 
-  async #closed(known: Known): Promise<void> {
-    const { name } = known.provider
-    known.open = false
-    known.probing = false
-    known.changedMs = performance.now()
-    known.failedProbes = 0
+  async #closed(state: ProviderState): Promise<void> {
+    const { name } = state.provider
+    state.open = false
+    state.probing = false
+    state.changedMs = performance.now()
+    state.failedProbes = 0
     this.#onChange()
     if (await this.#store.close(name)) this.#log.info({ provider: name }, 'Provider works again')
   }
 
-  #tell(telling: Promise<void>): void {
-    const told = telling.catch(error => this.#log.warn({ err: error }, 'Could not share the state of a provider'))
-    this.#telling.add(told)
-    void told.finally(() => this.#telling.delete(told))
+  #write(writing: Promise<void>): void {
+    const write = writing.catch(error => this.#log.warn({ err: error }, 'Could not save the state of a provider'))
+    this.#writes.add(write)
+    void write.finally(() => this.#writes.delete(write))
   }
 
-  /** Every second: what the other workers learnt, and when it is time for a probe. */
+  /** Called every second: reads the changes of other workers and the times of the next probes. */
   async refresh(): Promise<void> {
-    await Promise.all(this.#telling)
-    const lookedMs = performance.now()
+    await this.flush()
+    const readMs = performance.now()
     const rows = new Map((await this.#store.list()).map(row => [row.name, row]))
-    for (const known of this.#known) {
-      const row = rows.get(known.provider.name)
-      // What this worker has seen since it looked is newer.
-      if (!row || known.changedMs >= lookedMs) continue
-      if (known.open && row.state === 'closed') this.#onChange()
-      known.open = row.state === 'open'
-      known.reasonCode = row.reasonCode
-      known.failedProbes = row.probes
-      known.probing &&= known.open
-      known.probeDueMs = known.open ? performance.now() + (row.probeInMs ?? 0) : Number.POSITIVE_INFINITY
-      if (known.open && isDue(known)) this.#onChange()
+    for (const state of this.#states) {
+      const row = rows.get(state.provider.name)
+      // Changes by this worker since it began to read are newer than the row.
+      if (!row || state.changedMs >= readMs) continue
+      if (state.open && row.state === 'closed') this.#onChange()
+      state.open = row.state === 'open'
+      state.failedProbes = row.probes
+      state.probing &&= state.open
+      state.probeDueMs = state.open ? performance.now() + (row.probeInMs ?? 0) : Number.POSITIVE_INFINITY
+      if (state.open && isDue(state)) this.#onChange()
     }
   }
 
-  async settled(): Promise<void> {
-    await Promise.all(this.#telling)
+  /** Waits for the pending writes. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#writes)
   }
 }
 
-const isDue = ({ open, probeDueMs }: Known) => open && performance.now() >= probeDueMs
+const isDue = ({ open, probeDueMs }: ProviderState) => open && performance.now() >= probeDueMs

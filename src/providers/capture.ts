@@ -4,15 +4,15 @@ import type { CapturedMessage, CaptureItem } from '../db/capture-inbox.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
 
 /**
- * Recipients at simulator.test that behave like the real thing going wrong. A bounce and a complaint suppress, as the real ones do:
- * `bounce+anything@` is one that has not bounced yet.
+ * Recipients at simulator.test for which capture simulates failures. Bounces and complaints suppress the address as real ones do;
+ * use a new label (`bounce+anything@`) for an address that is not suppressed yet.
  */
 const REFUSALS: Record<string, { name: string; message: string }> = {
   'unavailable@simulator.test': { name: 'ServiceUnavailable', message: 'The service is unavailable for now.' },
   'reject@simulator.test': { name: 'MessageRejected', message: 'Email address is not verified.' },
 }
 
-/** Throttled twice, and then sent. */
+/** Throttled twice, then sent. */
 const THROTTLED = 'throttle@simulator.test'
 const THROTTLE_TIMES = 2
 const THROTTLING = { name: 'Throttling', message: 'Maximum sending rate exceeded.' }
@@ -42,11 +42,11 @@ const FEEDBACK: Record<string, Omit<ProviderEvent, 'recipient'>[]> = {
 
 export type CaptureStore = {
   put: (item: CaptureItem) => Promise<string>
-  /** How often this e-mail was throttled so far, by whichever worker. */
+  /** How often this e-mail was throttled so far, by any worker. */
   timesThrottled: (outboxId: string) => Promise<number>
 }
 
-/** Keeps every message in a local inbox instead of sending it. */
+/** Stores every message in the capture inbox instead of sending it. */
 export function captureProvider({ put, timesThrottled }: CaptureStore): Provider {
   const refusalOf = async (addresses: string[], outboxId: string) => {
     const plain = addresses.map(withoutLabel)

@@ -4,7 +4,7 @@ import type { OutgoingMessage } from './provider.ts'
 
 export type Mailbox = { name: string; address: string }
 
-/** `"Name, quoted" <a@b.c>` → its two parts. Nothing is parsed twice: the libraries get the parts. */
+/** Splits `"Name, quoted" <a@b.c>`, so that libraries get the parts and do not parse the text again. */
 export function mailboxOf(text: string): Mailbox {
   const open = text.lastIndexOf('<')
   if (open === -1 || !text.endsWith('>')) return { name: '', address: text.trim() }
@@ -15,17 +15,17 @@ export function mailboxOf(text: string): Mailbox {
 
 export const bareAddress = (text: string): string => mailboxOf(text).address
 
-/** As it stands in a header: ASCII, the name as encoded words where it has to be. */
+/** For a header: in ASCII, the name as encoded words if necessary. */
 export function encodedAddress(text: string): string {
   return MimeNode.encodeHeaderValue('To', mailboxOf(text))
 }
 
-/** `<attempt@domain of from>`: the same for the same attempt, so that a duplicate can be recognised by whoever gets both. */
+/** `<attempt@domain of from>`: the same for every call of one attempt, so that mail servers can recognise a duplicate. */
 export function messageIdOf({ attemptId, from }: OutgoingMessage): string {
   return `<${attemptId}@${bareAddress(from).split('@').at(-1)}>`
 }
 
-/** The message as it travels. Bcc is for the envelope and stands nowhere in it. */
+/** Bcc recipients are in the envelope only, not in the message. */
 export function composeMime(message: OutgoingMessage): Promise<Buffer> {
   const composer = new MailComposer({
     from: mailboxOf(message.from),
@@ -39,7 +39,7 @@ export function composeMime(message: OutgoingMessage): Promise<Buffer> {
     messageId: messageIdOf(message),
     attachments: message.attachments.map(toAttachment),
     newline: 'win',
-    // A body that happens to be an object could otherwise name a file of ours.
+    // Otherwise a body that is an object could name a local file.
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -51,9 +51,9 @@ function toAttachment({ filename, contentType, contentId, base64 }: OutgoingMess
     filename,
     contentType,
     content: Buffer.from(base64, 'base64'),
-    // message/rfc822 must not be base64 by the letter of RFC 2046, but 8-bit lines of any length would not survive SMTP.
+    // RFC 2046 forbids base64 for message/rfc822, but long 8-bit lines would not survive SMTP.
     contentTransferEncoding: 'base64',
-    // Said for each: nodemailer would show message/rfc822 inside the e-mail.
+    // Always set, because nodemailer would show message/rfc822 inside the e-mail.
     contentDisposition: contentId === null ? ('attachment' as const) : ('inline' as const),
     ...(contentId !== null && { cid: contentId }),
   }

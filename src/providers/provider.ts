@@ -3,7 +3,7 @@ import type { RateHint } from '../contracts/provider-errors/rate-headers.ts'
 
 export type OutgoingMessage = {
   outboxId: string
-  /** Travels with the message as tag, idempotency key or Message-ID. */
+  /** Sent with the message as a tag, idempotency key or Message-ID. */
   attemptId: string
   companyId: string
   from: string
@@ -19,7 +19,7 @@ export type OutgoingMessage = {
   attachments: { filename: string; contentType: string; contentId: string | null; base64: string }[]
 }
 
-/** What a provider reports later; capture makes them up for its magic recipients. */
+/** Known at once: recipients refused by an SMTP server, and events that capture simulates. */
 export type ProviderEvent = {
   kind: 'DELIVERED' | 'BOUNCED' | 'COMPLAINED'
   recipient: string
@@ -27,31 +27,31 @@ export type ProviderEvent = {
 }
 
 /**
- * A failure that is `ambiguous` says: the message may have been accepted all the same. notAsked: it never came to a call, so the
- * failure says nothing about the provider.
+ * `failure.ambiguous`: the message may have been accepted, the outcome is unknown. notAsked: there was no call, so the failure shows
+ * nothing about the provider.
  */
 export type SendResult =
   | { kind: 'sent'; messageId: string; events: ProviderEvent[]; rate?: RateHint }
   | { kind: 'failed'; failure: ProviderFailure; rate?: RateHint; notAsked?: true }
 
-/** What the account may send, as the provider itself says. `paused`: it takes nothing now, and why. */
+/** The limits reported by the provider. `paused`: why the account cannot send now. */
 export type ProviderQuota = { recipientsPerSecond: number | null; paused: string | null }
 
 export type Provider = {
   /** `ses`, `ses:eu-west-1`, `resend`, `smtp`, `capture`: one entry of EMAIL_PROVIDER. */
   readonly name: string
-  /** The same attempt id again sends nothing twice, so an unknown outcome is resolved by asking again. */
+  /** A second request with the same attempt id does not send again, so it resolves an unknown outcome. */
   readonly recognisesAttempts: boolean
-  /** Its limit counts messages (requests), not recipients. */
+  /** The rate limit counts messages (requests), not recipients. */
   readonly limitsMessages?: true
   /**
    * Resolves for every answer of the provider, and soon after the signal is aborted; rejects only for bugs and lost
-   * infrastructure. Makes one request: retrying is the line's decision.
+   * infrastructure. Makes one request: retries are decided when the outcome is settled.
    */
   send(message: OutgoingMessage, signal: AbortSignal): Promise<SendResult>
-  /** Where the provider can be asked. */
+  /** Only if the provider's API has it. */
   learnQuota?(signal: AbortSignal): Promise<ProviderQuota>
-  /** Connects and authenticates, and sends nothing. Answers what it found; rejects with what is wrong. */
+  /** Connects and authenticates without sending. Resolves with a description; rejects with the problem. */
   probe?(signal: AbortSignal): Promise<string>
   close(): Promise<void>
 }

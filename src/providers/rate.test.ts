@@ -9,16 +9,16 @@ const smtp = { name: 'smtp' } as Provider
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** The timeline that all workers share, as Postgres keeps it. Answering takes a moment. */
+/** The time slots that all workers share in Postgres. A reservation takes `answerMs`. */
 function timeline(answerMs = 2) {
   const free = new Map<string, number>()
   const asked: number[] = []
   const reserve: RateOptions['reserve'] = async (name, recipients, rate) => {
     asked.push(recipients)
     await new Promise(resolve => setTimeout(resolve, answerMs))
-    const place = Math.max(free.get(name) ?? 0, Date.now() - CATCH_UP_MS)
-    free.set(name, place + (recipients / rate) * 1000)
-    return Math.max(0, place - Date.now())
+    const slot = Math.max(free.get(name) ?? 0, Date.now() - CATCH_UP_MS)
+    free.set(name, slot + (recipients / rate) * 1000)
+    return Math.max(0, slot - Date.now())
   }
   return { reserve, asked }
 }
@@ -34,7 +34,7 @@ function fullestSecond(sent: { atMs: number; recipients: number }[]): number {
   )
 }
 
-describe('an even pace', () => {
+describe('an even rate', () => {
   test.each([
     [1, 1, 50],
     [4, 1, 200],
@@ -45,18 +45,18 @@ describe('an even pace', () => {
     async (workers, recipients, rate) => {
       const { reserve } = timeline()
       const sent: { atMs: number; recipients: number }[] = []
-      const paces = Array.from({ length: workers }, () =>
+      const limiters = Array.from({ length: workers }, () =>
         sendRate({ slowdowns: () => 0, ratePerSecond: () => rate, reserve }),
       )
-      const send = async (pace: (typeof paces)[number]) => {
-        await pace(ses, recipients)
+      const send = async (limit: (typeof limiters)[number]) => {
+        await limit(ses, recipients)
         sent.push({ atMs: Date.now(), recipients })
       }
-      // Five seconds' worth: half of it at once, the rest in bursts with pauses in which nothing is wanted.
+      // Five seconds' worth: half of it at once, the rest in bursts with pauses between them.
       const messages = Math.ceil((5 * rate) / recipients)
       const all = Array.from({ length: messages }, async (_, index) => {
         await new Promise(resolve => setTimeout(resolve, index < messages / 2 ? 0 : 4000 + (index % 3) * 1700))
-        await send(paces[index % workers]!)
+        await send(limiters[index % workers]!)
       })
       await vi.advanceTimersByTimeAsync(30_000)
       await Promise.all(all)
@@ -67,13 +67,13 @@ describe('an even pace', () => {
     },
   )
 
-  test('those who came first go first', async () => {
+  test('messages are sent in the order in which they arrived', async () => {
     const { reserve } = timeline()
-    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => 20, reserve })
+    const limit = sendRate({ slowdowns: () => 0, ratePerSecond: () => 20, reserve })
     const order: number[] = []
     const all = Array.from({ length: 30 }, async (_, index) => {
       await new Promise(resolve => setTimeout(resolve, index * 3))
-      await pace(ses, 1 + (index % 3))
+      await limit(ses, 1 + (index % 3))
       order.push(index)
     })
     await vi.advanceTimersByTimeAsync(10_000)
@@ -81,13 +81,13 @@ describe('an even pace', () => {
     expect(order).toEqual(Array.from({ length: 30 }, (_, index) => index))
   })
 
-  test('two workers have their places on the same timeline, one after the other', async () => {
+  test('two workers share the time slots evenly', async () => {
     const { reserve } = timeline()
     const times: Record<string, number[]> = { a: [], b: [] }
     const worker = async (name: string) => {
-      const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => 10, reserve })
+      const limit = sendRate({ slowdowns: () => 0, ratePerSecond: () => 10, reserve })
       for (let sent = 0; sent < 10; sent++) {
-        await pace(ses, 1)
+        await limit(ses, 1)
         times[name]!.push(Date.now())
       }
     }
@@ -99,10 +99,10 @@ describe('an even pace', () => {
 })
 
 describe('reservations', () => {
-  test('those who come while one is under way share the next one', async () => {
+  test('messages that arrive during a reservation share the next one', async () => {
     const { reserve, asked } = timeline(10)
-    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => 1000, reserve })
-    const all = [pace(ses, 1), pace(ses, 2), pace(ses, 3), pace(ses, 4)]
+    const limit = sendRate({ slowdowns: () => 0, ratePerSecond: () => 1000, reserve })
+    const all = [limit(ses, 1), limit(ses, 2), limit(ses, 3), limit(ses, 4)]
     await vi.advanceTimersByTimeAsync(1000)
     await Promise.all(all)
     expect(asked).toEqual([1, 9])
@@ -110,18 +110,18 @@ describe('reservations', () => {
 
   test('a provider without a rate is not waited for, and nothing is reserved', async () => {
     const { reserve, asked } = timeline()
-    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: name => (name === 'ses' ? 1 : null), reserve })
-    const turns = await Promise.all(Array.from({ length: 100 }, () => pace(smtp, 50)))
+    const limit = sendRate({ slowdowns: () => 0, ratePerSecond: name => (name === 'ses' ? 1 : null), reserve })
+    const turns = await Promise.all(Array.from({ length: 100 }, () => limit(smtp, 50)))
     expect(turns.every(turn => turn)).toBe(true)
     expect(asked).toEqual([])
   })
 
-  test('a slow provider does not hold up another', async () => {
+  test('a slow provider does not delay another', async () => {
     const { reserve } = timeline()
-    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: name => (name === 'ses' ? 1 : 1000), reserve })
-    const slow = Array.from({ length: 5 }, () => pace(ses, 1))
+    const limit = sendRate({ slowdowns: () => 0, ratePerSecond: name => (name === 'ses' ? 1 : 1000), reserve })
+    const slow = Array.from({ length: 5 }, () => limit(ses, 1))
     let quick = false
-    void pace(smtp, 1).then(() => {
+    void limit(smtp, 1).then(() => {
       quick = true
     })
     await vi.advanceTimersByTimeAsync(50)
@@ -130,10 +130,10 @@ describe('reservations', () => {
     await Promise.all(slow)
   })
 
-  test('one that fails rejects those who shared it, and nobody else', async () => {
+  test('one that fails rejects the messages that shared it, and no others', async () => {
     const { reserve } = timeline()
     let calls = 0
-    const pace = sendRate({
+    const limit = sendRate({
       slowdowns: () => 0,
       ratePerSecond: () => 1000,
       reserve: async (...asked) => {
@@ -148,12 +148,12 @@ describe('reservations', () => {
         () => 'sent',
         error => error.message,
       )
-    const first = outcome(pace(ses, 1))
-    const shared = [outcome(pace(ses, 1)), outcome(pace(ses, 1))]
+    const first = outcome(limit(ses, 1))
+    const shared = [outcome(limit(ses, 1)), outcome(limit(ses, 1))]
     await vi.advanceTimersByTimeAsync(3)
-    const later = outcome(pace(ses, 1))
+    const later = outcome(limit(ses, 1))
     await vi.advanceTimersByTimeAsync(1000)
-    const much = outcome(pace(ses, 1))
+    const much = outcome(limit(ses, 1))
     await vi.advanceTimersByTimeAsync(1000)
     expect(await Promise.all([first, ...shared, later, much])).toEqual([
       'sent',
@@ -164,29 +164,29 @@ describe('reservations', () => {
     ])
   })
 
-  test('a rate that is lifted meanwhile lets those who wait go', async () => {
+  test('a rate limit that is removed releases the waiting messages', async () => {
     let rate: number | null = 1
     const { reserve } = timeline(10)
-    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => rate, reserve })
-    const first = pace(ses, 1)
-    const second = pace(ses, 1)
+    const limit = sendRate({ slowdowns: () => 0, ratePerSecond: () => rate, reserve })
+    const first = limit(ses, 1)
+    const second = limit(ses, 1)
     rate = null
     await vi.advanceTimersByTimeAsync(50)
     await Promise.all([first, second])
   })
 
-  test('a place too far away is not waited for', async () => {
-    const pace = sendRate({ slowdowns: () => 0, ratePerSecond: () => 1, reserve: async () => null })
-    expect(await pace(ses, 1)).toBe(false)
+  test('a slot too far away is not waited for', async () => {
+    const limit = sendRate({ slowdowns: () => 0, ratePerSecond: () => 1, reserve: async () => null })
+    expect(await limit(ses, 1)).toBe(false)
   })
 
-  test('a slowdown voids the places of those who wait: they ask again at the lower rate', async () => {
+  test('a slowdown invalidates the reserved slots: waiting messages reserve again at the lower rate', async () => {
     let [rate, slowdowns] = [10, 0]
     const { reserve, asked } = timeline()
-    const pace = sendRate({ slowdowns: () => slowdowns, ratePerSecond: () => rate, reserve })
+    const limit = sendRate({ slowdowns: () => slowdowns, ratePerSecond: () => rate, reserve })
     const wentAtMs: number[] = []
     const all = Array.from({ length: 6 }, async () => {
-      await pace(ses, 1)
+      await limit(ses, 1)
       wentAtMs.push(Date.now())
     })
     await vi.advanceTimersByTimeAsync(150)
@@ -197,7 +197,7 @@ describe('reservations', () => {
     await Promise.all(all)
     expect(asked.length).toBeGreaterThan(1)
     const later = wentAtMs.slice(before)
-    for (let place = 1; place < later.length; place++)
-      expect(later[place]! - later[place - 1]!).toBeGreaterThanOrEqual(900)
+    for (let index = 1; index < later.length; index++)
+      expect(later[index]! - later[index - 1]!).toBeGreaterThanOrEqual(900)
   })
 })

@@ -5,13 +5,13 @@ import { readRateHeaders } from '../contracts/provider-errors/rate-headers.ts'
 import { answerTooLarge, MAX_ANSWER_BYTES } from './answer.ts'
 import type { OutgoingMessage, Provider, SendResult } from './provider.ts'
 import { providerTags } from './tags.ts'
-import { brokeInHandshake, describeThrown, timedOut } from './thrown.ts'
+import { describeThrown, markHandshakeError, timedOut } from './thrown.ts'
 
 export type ResendOptions = { apiKey: string; baseUrl?: string }
 
 const BASE_URL = 'https://api.resend.com'
 
-/** fetch instead of the official SDK, which takes no signal: a call that cannot be ended keeps its lease for nothing. */
+/** fetch instead of the official SDK, which takes no abort signal: a call that cannot be ended would keep its lease. */
 export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): Provider {
   const endpoint = `${baseUrl.replace(/\/+$/, '')}/emails`
   const headers = headersWith(apiKey)
@@ -24,11 +24,11 @@ export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): P
       const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/domains`, { headers, redirect: 'error', signal })
       const { name, message } = parseAnswer(await readAnswer(response))
       if (response.ok) return 'the API key is accepted'
-      // A key for sending only is recognised, and refused here for that reason alone.
+      // A key that is valid for sending only is refused here.
       if (name === 'restricted_api_key') return 'the API key is accepted, for sending only'
       throw new Error(`${name ?? `HTTP ${response.status}`}: ${message ?? 'the API key is not accepted'}`)
     },
-    // fetch's connections belong to the process, and idle ones do not hold it.
+    // The connections of fetch belong to the process; idle ones do not keep it running.
     close: async () => void unsubscribe(CONNECT_ERRORS, markConnectError),
     async send(message, signal) {
       if (signal.aborted) return { kind: 'failed', failure: timedOut('resend', 'unsent') }
@@ -49,20 +49,20 @@ export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): P
   }
 }
 
-/** fetch shows no socket; undici, which it is made of, tells here which errors came while it was connecting. */
+/** fetch does not expose its socket, so errors while connecting come from the diagnostics channel of undici. */
 const CONNECT_ERRORS = 'undici:client:connectError'
 
 function markConnectError(message: unknown): void {
-  brokeInHandshake((message as { error: Error }).error)
+  markHandshakeError((message as { error: Error }).error)
 }
 
-/** Here and not in the call, where fetch would repeat the key in its complaint. */
+/** Checked here, because the error message of fetch would contain the key. */
 function headersWith(apiKey: string): Record<string, string> {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new Error('RESEND_API_KEY must be plain ASCII without spaces')
   return { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json', 'User-Agent': 'email-gateway' }
 }
 
-/** The same for the same attempt, to the letter: Resend compares the bodies under one key. */
+/** Must be identical for every call of one attempt: Resend compares the bodies under one idempotency key. */
 export function toResendBody(message: OutgoingMessage) {
   const { from, to, cc, bcc, replyTo, subject, html, text, headers, attachments } = message
   return {
@@ -86,17 +86,17 @@ function toAttachment({ filename, contentType, contentId, base64 }: OutgoingMess
 
 async function resultOf(response: Response): Promise<SendResult> {
   const { ok, status: statusCode } = response
-  // A refusal is one by its status already, where its text was cut off.
+  // The status is enough to know a refusal, even if its text was cut off.
   const text = await readAnswer(response).catch(error => {
     if (ok || error.code === ANSWER_TOO_LARGE) throw error
     return ''
   })
   const { id, name, message, ownForm } = parseAnswer(text)
   if (ok && id) return { kind: 'sent', messageId: id, events: [] }
-  const said = message ?? (ok ? 'Answer without an id' : text)
+  const reason = message ?? (ok ? 'Answer without an id' : text)
   return {
     kind: 'failed',
-    failure: classifyProviderError({ provider: 'resend', name, statusCode, ownForm, message: said }),
+    failure: classifyProviderError({ provider: 'resend', name, statusCode, ownForm, message: reason }),
   }
 }
 
@@ -110,19 +110,23 @@ async function readAnswer(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk)
     bytes += chunk.length
-    // Leaving the loop cancels the rest.
+    // Leaving the loop cancels the rest of the body.
     if (bytes > MAX_ANSWER_BYTES) throw answerTooLarge()
   }
   return Buffer.concat(chunks).toString()
 }
 
-/** ownForm: `{ statusCode, name, message }`, as all errors of Resend are. */
+/** ownForm: it has `{ statusCode, name, message }` like every error of Resend. */
 type Answer = { id?: string; name?: string; message?: string; ownForm?: boolean }
 
 function parseAnswer(text: string): Answer {
   try {
     const answer = Object(JSON.parse(text)) as Record<string, unknown>
-    const [id, name, message] = [wordsIn(answer.id), wordsIn(answer.name), wordsIn(answer.message)]
+    const [id, name, message] = [
+      textOrUndefined(answer.id),
+      textOrUndefined(answer.name),
+      textOrUndefined(answer.message),
+    ]
     const ownForm = typeof answer.statusCode === 'number' && !!name && !!message
     return { ...(id && { id }), ...(name && { name }), ...(message && { message }), ownForm }
   } catch {
@@ -130,4 +134,4 @@ function parseAnswer(text: string): Answer {
   }
 }
 
-const wordsIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+const textOrUndefined = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)

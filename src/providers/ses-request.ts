@@ -3,7 +3,7 @@ import { bareAddress, composeMime, encodedAddress } from './mime.ts'
 import type { OutgoingMessage } from './provider.ts'
 import { providerTags } from './tags.ts'
 
-/** SES builds plain messages itself; files and headers of the sender's go as MIME. */
+/** SES builds simple messages itself; messages with attachments or custom headers are sent as MIME. */
 export async function toSesRequest(
   message: OutgoingMessage,
   configurationSet: string | null,
@@ -34,7 +34,7 @@ function simple({ from, to, cc, bcc, replyTo, subject, html, text }: OutgoingMes
   }
 }
 
-/** The destination alone decides who gets it; the names stand in the MIME. */
+/** Destination decides the recipients; display names are in the MIME headers. */
 async function raw(message: OutgoingMessage): Promise<SendEmailCommandInput> {
   return {
     FromEmailAddress: encodedAddress(message.from),

@@ -9,7 +9,7 @@ import {
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import { readRateHeaders } from '../contracts/provider-errors/rate-headers.ts'
 import { keepAliveAgents } from './agents.ts'
-import { limitAnswers, NEXT_TO_THE_WIRE } from './answer.ts'
+import { LIMIT_ANSWERS_STEP, limitAnswers } from './answer.ts'
 import type { OutgoingMessage, Provider, ProviderQuota, SendResult } from './provider.ts'
 import { toSesRequest } from './ses-request.ts'
 import { describeThrown, orAborted, timedOut } from './thrown.ts'
@@ -19,25 +19,25 @@ export type SesOptions = {
   name: string
   region: string
   configurationSet: string | null
-  /** Instead of the region's own and of AWS_ENDPOINT_URL_SESV2. */
+  /** Overrides the region's endpoint and AWS_ENDPOINT_URL_SESV2. */
   endpoint?: string
-  /** Instead of the SDK's chain of environment, files and roles. */
+  /** Overrides the SDK's credential chain. */
   credentials?: NonNullable<SESv2ClientConfig['credentials']>
-  /** Not less than the attempts at once, since one that waits for a socket cannot be told from one that waits for SES. */
+  /** At least the number of concurrent attempts: a call that waits for a socket looks like one that waits for SES. */
   maxSockets?: number
-  /** For the connection, and again for its TLS handshake. */
+  /** The timeout of the connection, and again of its TLS handshake. */
   connectMs?: number
 }
 
 /** The largest WORKER_CONCURRENCY. */
 const MAX_SOCKETS = 1000
 const CONNECT_MS = 5_000
-/** Behind the caller's signal, for a caller without one. */
+/** Only for calls whose signal has no timeout. */
 const REQUEST_MS = 60_000
 
 export function sesProvider(options: SesOptions): Provider {
   const client = new SESv2Client(clientConfig(options))
-  client.middlewareStack.add(limitAnswers, NEXT_TO_THE_WIRE)
+  client.middlewareStack.add(limitAnswers, LIMIT_ANSWERS_STEP)
   return {
     name: options.name,
     recognisesAttempts: false,
@@ -60,7 +60,7 @@ function clientConfig(options: SesOptions): SESv2ClientConfig {
     region,
     ...(endpoint && { endpoint }),
     ...(credentials && { credentials }),
-    // By default the SDK tries three times by itself, and its time limit only warns (decision 38).
+    // By default the SDK makes three attempts, and its request timeout only logs a warning.
     maxAttempts: 1,
     requestHandler: {
       connectionTimeout: connectMs,
@@ -71,7 +71,7 @@ function clientConfig(options: SesOptions): SESv2ClientConfig {
   }
 }
 
-/** As much of the SDK's HttpResponse as is looked at. */
+/** The used part of the SDK's HttpResponse. */
 type SesResponse = { headers?: Record<string, string>; body?: unknown }
 
 async function sendOnce(
@@ -82,7 +82,7 @@ async function sendOnce(
 ): Promise<SendResult> {
   if (signal.aborted) return { kind: 'failed', failure: timedOut('ses', 'unsent') }
   const command = new SendEmailCommand(await toSesRequest(message, configurationSet))
-  // Until the last step of the SDK nothing has left: it may still be asking for credentials.
+  // Nothing is sent before the last middleware step; until then the SDK may still be fetching credentials.
   let mayHaveLeft = false
   let headers: SesResponse['headers']
   command.middlewareStack.add(
@@ -92,7 +92,7 @@ async function sendOnce(
       headers = (result.response as SesResponse).headers
       return result
     },
-    { step: 'deserialize', priority: 'low', name: 'noteHandover' },
+    { step: 'deserialize', priority: 'low', name: 'trackSending' },
   )
   try {
     const { MessageId } = await orAborted(client.send(command, { abortSignal: signal }), signal)
@@ -116,7 +116,7 @@ function toFailure(error: unknown, headers: SesResponse['headers'] = {}): Provid
     provider: 'ses',
     statusCode: $metadata?.httpStatusCode,
     ...describeThrown(error),
-    // Of an error that was answered, `code` is whatever the body has under that name, and the SDK makes up a missing type.
+    // For an error response, `code` is a field of the body and not a network code, and the SDK fills in a missing type.
     ...(error instanceof SESv2ServiceException && { networkCode: undefined }),
     ownForm: headers['x-amzn-errortype'] !== undefined || __type !== undefined,
   })
@@ -132,7 +132,7 @@ function reasonOfPause({ SendingEnabled, EnforcementStatus = '', SendQuota }: Ge
     return `Amazon SES has stopped this account: its status is ${EnforcementStatus}.`
   if (SendingEnabled === false) return 'Sending is switched off for this Amazon SES account.'
   const { Max24HourSend = 0, SentLast24Hours = 0 } = SendQuota ?? {}
-  // -1 stands for no limit.
+  // -1 means no limit.
   if (Max24HourSend > 0 && SentLast24Hours >= Max24HourSend)
     return `The daily quota of Amazon SES is spent: ${SentLast24Hours} of ${Max24HourSend} in the last 24 hours.`
   return null

@@ -1,10 +1,10 @@
 import { SERVICE_CLOSING, type SmtpError, type SmtpProgress, SmtpSession, type SmtpSettings } from './smtp-session.ts'
 import { orAborted } from './thrown.ts'
 
-/** Servers end idle sessions after a few minutes at the latest; ours go first. */
+/** Shorter than the idle timeout of servers, which is a few minutes at most. */
 const IDLE_MS = 30_000
 
-/** nodemailer's own pool cannot give up one message, and sends again by itself what a lost connection left open. */
+/** nodemailer's own pool cannot abort a single message, and resends messages of lost connections by itself. */
 export class SmtpPool {
   readonly #settings: SmtpSettings
   readonly #idle = new Map<SmtpSession, NodeJS.Timeout>()
@@ -18,23 +18,23 @@ export class SmtpPool {
     this.#free = maxConnections
   }
 
-  /** Runs the work on a session of its own, which ends with the signal. */
+  /** Runs the work on a session that no other work uses meanwhile. An aborted signal closes the session. */
   async use<T>(work: (session: SmtpSession) => Promise<T>, progress: SmtpProgress, signal: AbortSignal): Promise<T> {
     await this.#takeSlot(signal)
     progress.hasSlot = true
     try {
       if (this.#closed) throw Object.assign(new Error('The provider is closed'), { code: 'ECONNECTION' })
-      const kept = this.#takeIdle()
-      if (!kept) return await this.#run(await this.#open(progress, signal), work, signal)
+      const idle = this.#takeIdle()
+      if (!idle) return await this.#run(await this.#open(progress, signal), work, signal)
       try {
-        return await this.#run(kept, work, signal)
+        return await this.#run(idle, work, signal)
       } catch (error) {
-        if (progress.bodyBegun || signal.aborted || !isHangUp(error as SmtpError)) throw error
+        if (progress.bodyBegun || signal.aborted || !isConnectionClosed(error as SmtpError)) throw error
       }
-      // The server had hung up on an idle session: nobody has seen the message, and nobody has refused it.
+      // The server had closed the idle session before it saw the message: try once more on a new session.
       return await this.#run(await this.#open(progress, signal), work, signal)
     } finally {
-      this.#giveSlot()
+      this.#releaseSlot()
     }
   }
 
@@ -42,7 +42,7 @@ export class SmtpPool {
     this.#closed = true
     for (const session of this.#busy) session.close()
     const idle = [...this.#idle.keys()]
-    await Promise.all(idle.map(session => this.#dismiss(session)))
+    await Promise.all(idle.map(session => this.#quitIdle(session)))
   }
 
   async #open(progress: SmtpProgress, signal: AbortSignal): Promise<SmtpSession> {
@@ -65,7 +65,7 @@ export class SmtpPool {
   }
 
   #keep(session: SmtpSession): void {
-    const timer = setTimeout(() => void this.#dismiss(session), IDLE_MS)
+    const timer = setTimeout(() => void this.#quitIdle(session), IDLE_MS)
     timer.unref()
     this.#idle.set(session, timer)
   }
@@ -79,7 +79,7 @@ export class SmtpPool {
     return undefined
   }
 
-  async #dismiss(session: SmtpSession): Promise<void> {
+  async #quitIdle(session: SmtpSession): Promise<void> {
     clearTimeout(this.#idle.get(session))
     this.#idle.delete(session)
     await session.quit()
@@ -91,29 +91,29 @@ export class SmtpPool {
       this.#free--
       return
     }
-    let turn = () => {}
-    const myTurn = new Promise<void>(resolve => {
-      turn = resolve
+    let grant = () => {}
+    const granted = new Promise<void>(resolve => {
+      grant = resolve
     })
-    this.#waiting.push(turn)
+    this.#waiting.push(grant)
     try {
-      await orAborted(myTurn, signal)
+      await orAborted(granted, signal)
     } catch (error) {
-      const place = this.#waiting.indexOf(turn)
-      // Handed the slot in the very moment of giving up.
-      if (place === -1) this.#giveSlot()
-      else this.#waiting.splice(place, 1)
+      const index = this.#waiting.indexOf(grant)
+      // Not in the queue: the slot was granted at the moment of the abort.
+      if (index === -1) this.#releaseSlot()
+      else this.#waiting.splice(index, 1)
       throw error
     }
   }
 
-  #giveSlot(): void {
+  #releaseSlot(): void {
     const next = this.#waiting.shift()
     if (next) next()
     else this.#free++
   }
 }
 
-function isHangUp({ responseCode }: SmtpError): boolean {
+function isConnectionClosed({ responseCode }: SmtpError): boolean {
   return responseCode === undefined || responseCode === SERVICE_CLOSING
 }

@@ -8,11 +8,11 @@ import { orAborted } from './thrown.ts'
 
 export type SmtpSettings = SMTPConnectionOptions & { auth?: SMTPConnectionAuth }
 export type SmtpEnvelope = { from: string; to: string[]; size: number }
-/** As much of nodemailer's errors as is looked at. A reply says that the server lives and what it thinks. */
+/** The used fields of nodemailer's errors. `response` and `responseCode` are the server's reply. */
 export type SmtpError = Error & { code?: string; originalCode?: string; response?: string; responseCode?: number }
 /**
- * How far a message got. Without a slot the server has not been asked. While a session is being opened (connection, greeting, TLS, login), nothing is about this message. From
- * the final dot on the server may have taken it.
+ * How far a message got. Without a slot the server was not called. `opening`: connection, greeting, TLS or login, which are not
+ * about this message. From the final dot on the server may have accepted it.
  */
 export type SmtpProgress = { hasSlot: boolean; opening: boolean; bodyBegun: boolean; dotSent: boolean }
 
@@ -20,7 +20,7 @@ type Done<T> = (error: Error | null | undefined, value?: T) => void
 
 const MAX_MESSAGES = 100
 const SLICE_BYTES = 16 * 1024
-const GOODBYE_MS = 1_000
+const QUIT_TIMEOUT_MS = 1_000
 export const SERVICE_CLOSING = 421
 
 /** One connection to the server, logged in, for one message after another. */
@@ -60,33 +60,33 @@ export class SmtpSession {
     return !this.#over && this.#messages < MAX_MESSAGES
   }
 
-  /** Rejects with the server's refusal, or with whatever ended the connection; `progress` says how far it had come. */
+  /** Rejects with the server's refusal or with the error that ended the connection; `progress` shows how far it got. */
   async send(envelope: SmtpEnvelope, mime: Buffer, progress: SmtpProgress): Promise<SMTPConnectionSendInfo> {
     if (this.#refused) await this.#reset()
     this.#messages++
     const body = Readable.from(slices(mime, progress), { objectMode: false })
-    // Slice by slice, as fast as the socket takes them: nodemailer writes the dot once it has had the last one.
+    // nodemailer reads the slices as fast as the socket takes them, and writes the final dot after the last one.
     body.once('end', () => {
       progress.dotSent = true
     })
     try {
       return await this.#reply<SMTPConnectionSendInfo>(done => this.#connection.send({ ...envelope }, body, done))
     } catch (error) {
-      if (leavesSessionHealthy(error as SmtpError, progress)) this.#refused = true
+      if (isSessionUsableAfter(error as SmtpError, progress)) this.#refused = true
       else this.close()
       throw error
     }
   }
 
-  /** At once, whatever it is doing. */
   close(): void {
     this.#connection.close()
+    // close() only ends the socket gracefully. nodemailer documents _socket as public.
     if (this.#connection._socket) this.#connection._socket.destroy()
   }
 
   async quit(): Promise<void> {
     const ended = new Promise<void>(resolve => this.#connection.once('end', resolve))
-    const timer = setTimeout(() => this.close(), GOODBYE_MS)
+    const timer = setTimeout(() => this.close(), QUIT_TIMEOUT_MS)
     if (!this.#over) this.#connection.quit()
     if (!this.#over) await ended
     clearTimeout(timer)
@@ -98,22 +98,22 @@ export class SmtpSession {
     if (auth && this.#connection.allowsAuth) await this.#reply(done => this.#connection.login(auth, done))
   }
 
-  /** Before the next message, not after the refused one: its answer is there and need not wait. */
+  /** Called before the next message instead of after a refused one, so that the result of that one need not wait. */
   async #reset(): Promise<void> {
     try {
       await this.#reply(done => this.#connection.reset(done))
       this.#refused = false
     } catch {
       this.close()
-      throw hungUp()
+      throw connectionClosed()
     }
   }
 
-  /** nodemailer forgets the callback of a connection that is closed, so its end is an answer too. */
+  /** nodemailer does not call back after the connection was closed, so its end rejects too. */
   #reply<T>(ask: (done: Done<T>) => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      // The callback may come a moment after the end, and knows more.
-      const onEnd = () => setImmediate(() => reject(this.#lastError ?? hungUp()))
+      // The callback may follow a moment after the end, with a more precise error.
+      const onEnd = () => setImmediate(() => reject(this.#lastError ?? connectionClosed()))
       this.#connection.once('end', onEnd)
       ask((error, value) => {
         this.#connection.off('end', onEnd)
@@ -124,10 +124,10 @@ export class SmtpSession {
   }
 }
 
-const hungUp = () => Object.assign(new Error('Connection closed'), { code: 'ECONNECTION' })
+const connectionClosed = () => Object.assign(new Error('Connection closed'), { code: 'ECONNECTION' })
 
-/** Not one that was cut in the middle of a message. */
-function leavesSessionHealthy({ responseCode }: SmtpError, { bodyBegun, dotSent }: SmtpProgress): boolean {
+/** The server replied, and not in the middle of the body. */
+function isSessionUsableAfter({ responseCode }: SmtpError, { bodyBegun, dotSent }: SmtpProgress): boolean {
   return responseCode !== undefined && responseCode !== SERVICE_CLOSING && bodyBegun === dotSent
 }
 

@@ -12,16 +12,16 @@ import { type SmtpError, type SmtpProgress, SmtpSession, type SmtpSettings } fro
 import { timedOut } from './thrown.ts'
 
 export type SmtpOptions = {
-  /** `smtp://` or `smtps://user:password@host:port`, with nodemailer's options as its query. */
+  /** `smtp://` or `smtps://user:password@host:port`, with nodemailer's options in the query. */
   url: string
   maxConnections?: number
 }
 
-/** What relays commonly allow one client. */
+/** Relays commonly allow one client this many connections. */
 const MAX_CONNECTIONS = 10
-/** From the lookup of the name to the end of STARTTLS; some servers greet late on purpose. */
+/** From the DNS lookup to the end of STARTTLS. Some servers delay their greeting on purpose. */
 const CONNECT_MS = 15_000
-/** Behind the caller's signal, for an idle session too. */
+/** For idle sessions, and for calls whose signal has no timeout. */
 const SILENCE_MS = 60_000
 
 export function smtpProvider({ url, maxConnections = MAX_CONNECTIONS }: SmtpOptions): Provider {
@@ -40,7 +40,7 @@ export function smtpProvider({ url, maxConnections = MAX_CONNECTIONS }: SmtpOpti
   }
 }
 
-/** A password leaves this machine only under TLS, unless the URL says otherwise (`?requireTLS=false`). */
+/** Passwords are sent to other machines only over TLS, unless the URL has `?requireTLS=false`. */
 export function smtpSettings(url: string): SmtpSettings {
   const { auth, ...given } = parseConnectionUrl(url) as SmtpSettings
   if (!/^smtps?:$/i.test(URL.canParse(url) ? new URL(url).protocol : ''))
@@ -80,7 +80,7 @@ async function sendOnce(pool: SmtpPool, message: OutgoingMessage, signal: AbortS
   }
 }
 
-/** These have their answer already, whatever becomes of the message. */
+/** These recipients were refused, whatever happens to the message. */
 function refusedRecipients({ rejectedErrors = [] }: Pick<SMTPConnectionSendInfo, 'rejectedErrors'>): ProviderEvent[] {
   return rejectedErrors.map(({ recipient = '', response = '' }) => ({
     kind: 'BOUNCED',
@@ -90,8 +90,8 @@ function refusedRecipients({ rejectedErrors = [] }: Pick<SMTPConnectionSendInfo,
 }
 
 /**
- * Nobody was left to send it to, and every `to` has no mailbox: the same bounce as beside a recipient who exists, so that it
- * means the same. Another refusal (policy, size) is one of the e-mail.
+ * All recipients were refused and no `to` has a mailbox: counts as sent and bounced, as it would if another recipient had been
+ * accepted. A refusal for policy or size is a failure of the e-mail instead.
  */
 function bouncesOfAll(error: unknown, { to }: OutgoingMessage): ProviderEvent[] | null {
   const events = refusedRecipients(error as Pick<SMTPConnectionSendInfo, 'rejectedErrors'>)
@@ -101,9 +101,9 @@ function bouncesOfAll(error: unknown, { to }: OutgoingMessage): ProviderEvent[] 
 }
 
 /**
- * A reply settles the matter. Without one it is open from the final dot on, and not before. Until the message itself begins, a
- * server that hangs or hangs up is no failure of the e-mail. Where no session could be opened, not even a reply is about the
- * e-mail: an overloaded server, or one that blocks this machine, refuses everything.
+ * A reply decides. Without one the outcome is unknown from the final dot on, and not before. Before the body begins, a silent or
+ * closed connection is not a failure of the e-mail. If no session could be opened, not even a reply is about the e-mail: an
+ * overloaded server, or one that blocks this machine, refuses everything.
  */
 function toFailure(error: unknown, { opening, bodyBegun, dotSent }: SmtpProgress): ProviderFailure {
   const { code, originalCode, response, responseCode, message } = error as SmtpError
@@ -112,7 +112,7 @@ function toFailure(error: unknown, { opening, bodyBegun, dotSent }: SmtpProgress
     provider: 'smtp',
     smtpCode: responseCode,
     enhancedStatus: tooLarge ? MESSAGE_TOO_LARGE : undefined,
-    // nodemailer puts its own code over the system's, which says more where the tables know it.
+    // nodemailer replaces the system's code by its own; the system's is more precise if the tables have it.
     networkCode: originalCode && ruleForName(originalCode) ? originalCode : code,
     message: response ?? message,
   })
@@ -122,5 +122,5 @@ function toFailure(error: unknown, { opening, bodyBegun, dotSent }: SmtpProgress
   return { ...failure, unconnected: false, ambiguous: dotSent && (!responseCode || failure.ambiguous) }
 }
 
-/** As the server would say it, had it been asked (RFC 3463). */
+/** The status a server would give (RFC 3463); nodemailer checks the size limit itself. */
 const MESSAGE_TOO_LARGE = '5.3.4'

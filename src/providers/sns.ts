@@ -1,17 +1,17 @@
 import { ConfirmSubscriptionCommand, SNSClient } from '@aws-sdk/client-sns'
-import { limitAnswers, NEXT_TO_THE_WIRE } from './answer.ts'
+import { LIMIT_ANSWERS_STEP, limitAnswers } from './answer.ts'
 
 const CONFIRM_MS = 10_000
 
-/** The region is that of a topic that was checked; credentials come the AWS way. */
+/** The topic must have been checked before. Uses the SDK's credential chain. */
 export async function confirmSubscription(
   { topicArn, token, region }: { topicArn: string; token: string; region: string },
   endpoint?: string,
 ): Promise<void> {
   const client = new SNSClient({ region, maxAttempts: 1, ...(endpoint && { endpoint }) })
-  client.middlewareStack.add(limitAnswers, NEXT_TO_THE_WIRE)
+  client.middlewareStack.add(limitAnswers, LIMIT_ANSWERS_STEP)
   try {
-    // Every message has a link that ends the subscription; this way it works for nobody but the owner.
+    // Every SNS message contains an unsubscribe link; with this flag it works only for the owner of the topic.
     const command = new ConfirmSubscriptionCommand({
       TopicArn: topicArn,
       Token: token,

@@ -2,14 +2,14 @@ import type { OutgoingMessage } from './provider.ts'
 
 export type ProviderTag = { name: string; value: string }
 
-/** SES and Resend agree: ASCII letters, digits, _ and -, at most 256 characters. */
+/** SES and Resend both allow ASCII letters, digits, _ and -, at most 256 characters. */
 const MAX_CHARS = 256
-/** SES takes 50; Resend names no limit. */
+/** SES allows 50; Resend documents no limit. */
 const MAX_TAGS = 50
 
 /**
- * What travels beside the message, comes back in the provider's events and leads them to the attempt. A company's tag
- * `campaign:spring` becomes the pair it looks like, `welcome` becomes `welcome=true`; ours cannot be replaced.
+ * The provider returns these tags in its events, which links an event to its attempt. A company's tag `campaign:spring` becomes
+ * that pair, `welcome` becomes `welcome=true`; the gateway's own tags cannot be replaced.
  */
 export function providerTags({ outboxId, attemptId, tags }: OutgoingMessage): ProviderTag[] {
   const named = new Map([

@@ -25,18 +25,18 @@ const throttled = (rate?: Partial<RateHint>): SendResult => ({
 })
 
 let shared: SlowDown[]
-let learnt: number[]
+let reported: number[]
 beforeEach(() => {
   vi.useFakeTimers()
   shared = []
-  learnt = []
+  reported = []
 })
 afterEach(() => void vi.useRealTimers())
 
 function worker(base: number | null = null): Throttles {
   const store = {
     slow: async (change: SlowDown) => shared.push(change) === 1,
-    learnRate: async (_: string, rate: number) => void learnt.push(rate),
+    learnRate: async (_: string, rate: number) => void reported.push(rate),
   }
   const least = (rate: number | null) => (rate === null || base === null ? (rate ?? base) : Math.min(rate, base))
   return new Throttles(['smtp'], (_, known) => least(known), store, pino({ level: 'silent' }))
@@ -71,7 +71,7 @@ describe('throttled', () => {
     rates.report(smtp, throttled(), 50)
     await vi.advanceTimersByTimeAsync(1_000)
     rates.report(smtp, throttled(), 50)
-    expect(rates.slowdowns('smtp'), 'it may have begun before all knew').toBe(1)
+    expect(rates.slowdowns('smtp'), 'it may have begun before every worker knew').toBe(1)
     await vi.advanceTimersByTimeAsync(1_000)
     rates.report(smtp, throttled(), 50)
     expect(rates.slowdowns('smtp')).toBe(2)
@@ -87,14 +87,14 @@ describe('throttled', () => {
     expect(rates.rateOf('smtp')).toBe(20)
   })
 
-  test('without a rate in force: half of what was accepted in the last second', () => {
+  test('without a rate limit: half of what was accepted in the last second', () => {
     const rates = worker()
     for (let call = 0; call < 8; call++) rates.report(smtp, SENT, 10)
     rates.report(smtp, throttled(), 50)
     expect(rates.rateOf('smtp')).toBe(4)
   })
 
-  test('with Retry-After: nothing is claimed while it is far away', async () => {
+  test('with Retry-After: nothing is claimed during a long pause', async () => {
     const rates = worker()
     rates.report(smtp, throttled({ retryAfterMs: 30_000 }), 50)
     expect(rates.isBusy('smtp')).toBe(true)
@@ -111,14 +111,14 @@ describe('throttled', () => {
     const rates = worker(100)
     rates.report(smtp, throttled({ limit: 10 }), 50)
     expect(rates.rateOf('smtp')).toBe(9)
-    expect(learnt).toEqual([9])
+    expect(reported).toEqual([9])
     await vi.advanceTimersByTimeAsync(60_000)
     expect(rates.rateOf('smtp')).toBe(9)
   })
 })
 
-describe('what another worker was told', () => {
-  test('counts here as well, and voids places', () => {
+describe('a slowdown of another worker', () => {
+  test('applies here too, and invalidates reserved slots', () => {
     const rates = worker(20)
     rates.refresh([row({ slowFrom: 20, slowTo: 10, slowedAgoMs: 0, freeInMs: 40_000 })], performance.now())
     expect([rates.rateOf('smtp'), rates.slowdowns('smtp'), rates.isBusy('smtp')]).toEqual([10, 1, true])
@@ -126,11 +126,11 @@ describe('what another worker was told', () => {
     expect([rates.slowdowns('smtp'), rates.isBusy('smtp')]).toEqual([1, false])
   })
 
-  test('does not overwrite what this one was told since it looked', () => {
+  test('does not overwrite a newer one of this worker', () => {
     const rates = worker(20)
-    const lookedMs = performance.now()
+    const readMs = performance.now()
     rates.report(smtp, throttled(), 50)
-    rates.refresh([row({})], lookedMs)
+    rates.refresh([row({})], readMs)
     expect(rates.rateOf('smtp')).toBe(10)
   })
 })

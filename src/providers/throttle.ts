@@ -9,52 +9,52 @@ export type ThrottleStore = {
   learnRate: (name: string, ratePerSecond: number) => Promise<void>
 }
 
-/** What is reserved further ahead than this is not waited for in hand. */
+/** A reserved slot further ahead than this is not waited for: the e-mail returns to ready. */
 export const MAX_AHEAD_MS = 10_000
 const SECOND_MS = 1_000
-/** Pauses that differ by less are one. */
+/** Pauses that differ by less are treated as the same pause. */
 const SAME_PAUSE_MS = 250
 
-type Known = {
-  /** What the provider itself said that it takes. */
-  learnt: number | null
+type RateState = {
+  /** The limit reported by the provider. */
+  reportedRate: number | null
   slowed: { from: number; to: number; atMs: number } | null
   slowdowns: number
-  /** Up to when its rate is given away, by this process's clock. */
+  /** When the next time slot is free, by this process's clock. */
   freeAtMs: number
-  /** When this process itself changed something, and how much of it is not yet written. */
+  /** When this process last wrote a change. */
   changedMs: number
-  sharing: number
+  pendingWrites: number
   accepted: { sinceMs: number; count: number; lastSecond: number }
 }
 
 /**
- * The send rates of the providers: what is configured or learnt, and less while a provider throttles. Slowdowns are shared by all
- * workers through Postgres; each looks there every second and shares at once what it was told itself.
+ * The send rates of the providers: configured or reported by the provider, and lower while it throttles. Workers share slowdowns
+ * through Postgres: each reads them every second and writes its own at once.
  */
 export class Throttles {
-  readonly #known: Map<string, Known>
-  readonly #baseRate: (name: string, learnt: number | null) => number | null
+  readonly #states: Map<string, RateState>
+  readonly #baseRate: (name: string, reportedRate: number | null) => number | null
   readonly #store: ThrottleStore
   readonly #log: Logger
 
   constructor(
     names: string[],
-    baseRate: (name: string, learnt: number | null) => number | null,
+    baseRate: (name: string, reportedRate: number | null) => number | null,
     store: ThrottleStore,
     log: Logger,
   ) {
     const accepted = () => ({ sinceMs: 0, count: 0, lastSecond: 0 })
-    this.#known = new Map(
+    this.#states = new Map(
       names.map(name => [
         name,
         {
-          learnt: null,
+          reportedRate: null,
           slowed: null,
           slowdowns: 0,
           freeAtMs: 0,
           changedMs: Number.NEGATIVE_INFINITY,
-          sharing: 0,
+          pendingWrites: 0,
           accepted: accepted(),
         },
       ]),
@@ -65,86 +65,86 @@ export class Throttles {
   }
 
   rateOf(name: string): number | null {
-    const { learnt, slowed } = this.#known.get(name)!
-    const base = this.#baseRate(name, learnt)
+    const { reportedRate, slowed } = this.#states.get(name)!
+    const base = this.#baseRate(name, reportedRate)
     const allowed = slowed && rateAfter({ ...slowed, agoMs: performance.now() - slowed.atMs })
     return allowed === null || (base !== null && base < allowed) ? base : allowed
   }
 
   slowdowns(name: string): number {
-    return this.#known.get(name)!.slowdowns
+    return this.#states.get(name)!.slowdowns
   }
 
-  /** Its next free place is so far away that nothing should be claimed for it. */
+  /** The next free slot is so far away that nothing should be claimed for this provider. */
   isBusy(name: string): boolean {
-    return this.#known.get(name)!.freeAtMs - performance.now() > MAX_AHEAD_MS
+    return this.#states.get(name)!.freeAtMs - performance.now() > MAX_AHEAD_MS
   }
 
-  noteFree(name: string, inMs: number): void {
-    this.#known.get(name)!.freeAtMs = performance.now() + inMs
+  setNextFree(name: string, inMs: number): void {
+    this.#states.get(name)!.freeAtMs = performance.now() + inMs
   }
 
-  /** What an answer says about the rate. */
+  /** Applies a throttling answer or a reported limit. */
   report({ name, learnQuota }: Provider, result: SendResult, callMs: number): void {
-    const known = this.#known.get(name)
-    if (!known) return
+    const state = this.#states.get(name)
+    if (!state) return
     const { retryAfterMs = null, limit = null } = result.rate ?? {}
-    if (result.kind === 'sent') countAccepted(known)
-    if (result.kind === 'failed' && result.failure.throttled) this.#slow(name, known, { retryAfterMs, limit }, callMs)
-    if (limit !== null && !learnQuota) this.#learn(name, known, withinLimit(limit))
+    if (result.kind === 'sent') countAccepted(state)
+    if (result.kind === 'failed' && result.failure.throttled) this.#slow(name, state, { retryAfterMs, limit }, callMs)
+    if (limit !== null && !learnQuota) this.#setReportedRate(name, state, withinLimit(limit))
   }
 
-  #slow(name: string, known: Known, { retryAfterMs, limit }: RateHint, callMs: number): void {
+  #slow(name: string, state: RateState, { retryAfterMs, limit }: RateHint, callMs: number): void {
     const nowMs = performance.now()
     const sameWithinMs = callMs + SLOWDOWN_SPREADS_MS
-    const isSame = known.slowed !== null && known.slowed.atMs > nowMs - sameWithinMs
-    const pausedMs = known.freeAtMs - nowMs
-    if (isSame && (retryAfterMs === null || pausedMs > retryAfterMs - SAME_PAUSE_MS)) return
+    const isSameSlowdown = state.slowed !== null && state.slowed.atMs > nowMs - sameWithinMs
+    const pausedMs = state.freeAtMs - nowMs
+    if (isSameSlowdown && (retryAfterMs === null || pausedMs > retryAfterMs - SAME_PAUSE_MS)) return
     const rate = this.rateOf(name)
-    const { from, to } = slowerThan({ rate, accepted: acceptedBy(known), limit })
+    const { from, to } = slowerThan({ rate, accepted: acceptedBy(state), limit })
     const pause = pauseMs(retryAfterMs, to)
-    known.freeAtMs = Math.max(isSame ? known.freeAtMs : 0, nowMs + pause)
-    if (!isSame) {
-      known.slowed = { from, to, atMs: nowMs }
-      known.slowdowns++
+    state.freeAtMs = Math.max(isSameSlowdown ? state.freeAtMs : 0, nowMs + pause)
+    if (!isSameSlowdown) {
+      state.slowed = { from, to, atMs: nowMs }
+      state.slowdowns++
       const rates = { fromPerSecond: rate, toPerSecond: to, pauseMs: pause }
       this.#log.warn({ provider: name, ...rates }, 'The provider throttles; its send rate is lowered')
     }
-    this.#share(known, this.#store.slow({ name, from, to, pauseMs: pause, sameWithinMs }))
+    this.#track(state, this.#store.slow({ name, from, to, pauseMs: pause, sameWithinMs }))
   }
 
-  #learn(name: string, known: Known, rate: number): void {
-    if (known.learnt === rate) return
-    known.learnt = rate
-    this.#share(known, this.#store.learnRate(name, rate))
+  #setReportedRate(name: string, state: RateState, rate: number): void {
+    if (state.reportedRate === rate) return
+    state.reportedRate = rate
+    this.#track(state, this.#store.learnRate(name, rate))
   }
 
-  #share(known: Known, sharing: Promise<unknown>): void {
-    known.sharing++
-    void sharing
-      .catch(error => this.#log.warn({ err: error }, 'Could not share the send rate of a provider'))
+  #track(state: RateState, write: Promise<unknown>): void {
+    state.pendingWrites++
+    void write
+      .catch(error => this.#log.warn({ err: error }, 'Could not save the send rate of a provider'))
       .finally(() => {
-        known.sharing--
-        known.changedMs = performance.now()
+        state.pendingWrites--
+        state.changedMs = performance.now()
       })
   }
 
-  /** Every second: what the other workers were told. `lookedMs`: when the rows were asked for. */
-  refresh(rows: ProviderRow[], lookedMs: number): void {
+  /** Called every second with the state that all workers share. `readMs`: when reading the rows began. */
+  refresh(rows: ProviderRow[], readMs: number): void {
     for (const row of rows) {
-      const known = this.#known.get(row.name)
-      // What this worker was told since it looked is newer.
-      if (!known || known.sharing > 0 || known.changedMs >= lookedMs) continue
-      known.learnt = row.ratePerSecond
-      known.freeAtMs = lookedMs + row.freeInMs
-      const atMs = row.slowedAgoMs === null ? null : lookedMs - row.slowedAgoMs
-      if (atMs !== null && (known.slowed === null || atMs > known.slowed.atMs + SLOWDOWN_SPREADS_MS)) known.slowdowns++
-      known.slowed = atMs === null ? null : { from: row.slowFrom!, to: row.slowTo!, atMs }
+      const state = this.#states.get(row.name)
+      // Changes by this worker since it began to read are newer than the row.
+      if (!state || state.pendingWrites > 0 || state.changedMs >= readMs) continue
+      state.reportedRate = row.ratePerSecond
+      state.freeAtMs = readMs + row.freeInMs
+      const atMs = row.slowedAgoMs === null ? null : readMs - row.slowedAgoMs
+      if (atMs !== null && (state.slowed === null || atMs > state.slowed.atMs + SLOWDOWN_SPREADS_MS)) state.slowdowns++
+      state.slowed = atMs === null ? null : { from: row.slowFrom!, to: row.slowTo!, atMs }
     }
   }
 }
 
-function countAccepted({ accepted }: Known): void {
+function countAccepted({ accepted }: RateState): void {
   const nowMs = performance.now()
   if (nowMs - accepted.sinceMs >= SECOND_MS) {
     accepted.lastSecond = nowMs - accepted.sinceMs < 2 * SECOND_MS ? accepted.count : 0
@@ -154,4 +154,4 @@ function countAccepted({ accepted }: Known): void {
   accepted.count++
 }
 
-const acceptedBy = ({ accepted }: Known) => Math.max(accepted.lastSecond, accepted.count)
+const acceptedBy = ({ accepted }: RateState) => Math.max(accepted.lastSecond, accepted.count)

@@ -7,46 +7,46 @@ import {
 } from '../contracts/provider-errors/classify.ts'
 import { TLS_HANDSHAKE } from '../contracts/provider-errors/network.ts'
 
-type Witness = { name?: string; code?: unknown; message?: string; cause?: unknown; errors?: unknown[] }
+type ErrorLike = { name?: string; code?: unknown; message?: string; cause?: unknown; errors?: unknown[] }
 
 /**
- * What a call without an answer threw, in the words of the error tables. fetch hides the reason in `cause`, a host with
- * several addresses in `errors`; both wrappers say nothing themselves.
+ * Describes the error of a call without a response with the fields of the error tables. fetch puts the reason into `cause`, a host with
+ * several addresses into `errors`; the outer errors carry no information.
  */
 export function describeThrown(error: unknown): Pick<ProviderError, 'name' | 'networkCode' | 'message'> {
   const chain = chainOf(error)
   const coded = chain.find(({ code }) => typeof code === 'string')
-  // The innermost message is the one that says at which step a connection failed.
+  // The innermost message shows at which step the connection failed.
   const message = chain.findLast(link => link.message)?.message ?? String(error)
   return { name: chain[0]?.name, networkCode: coded?.code as string | undefined, message }
 }
 
 const MAX_DEPTH = 5
 
-function chainOf(error: unknown): Witness[] {
-  const chain: Witness[] = []
+function chainOf(error: unknown): ErrorLike[] {
+  const chain: ErrorLike[] = []
   let next: unknown = error
   while (typeof next === 'object' && next !== null && chain.length < MAX_DEPTH) {
-    const witness: Witness = next
-    chain.push(witness)
-    next = witness.cause ?? witness.errors?.[0]
+    const link: ErrorLike = next
+    chain.push(link)
+    next = link.cause ?? link.errors?.[0]
   }
   return chain
 }
 
 /**
- * Gives an error that came before the end of the TLS handshake the code that says so, unless its own code proves already that
- * nothing left (no connection, a bad certificate).
+ * Sets the code of an error before the end of the TLS handshake, unless its own code already proves that nothing was sent (no
+ * connection, a bad certificate).
  */
-export function brokeInHandshake(error: Error & { code?: string; syscall?: string }): void {
+export function markHandshakeError(error: Error & { code?: string; syscall?: string }): void {
   const rule = ruleForName(error.code ?? '')
   const isHandshake = error.syscall !== 'connect' && !(error instanceof AggregateError)
   if (isHandshake && (!rule || rule.ambiguous)) error.code = TLS_HANDSHAKE
 }
 
 /**
- * The call was ended by its signal. How far it had come is for the caller to say: the message may have left, there was not
- * even a connection (nor the credentials for one), or neither is the case.
+ * The call was ended by its signal. left: the message may have been sent. unconnected: there was no connection, or no credentials for
+ * one. unsent: connected, but the message was not sent.
  */
 export function timedOut(provider: ProviderName, when: 'left' | 'unconnected' | 'unsent'): ProviderFailure {
   const mayHaveLeft = when === 'left'
@@ -55,7 +55,7 @@ export function timedOut(provider: ProviderName, when: 'left' | 'unconnected' | 
   return { ...failure, ambiguous: mayHaveLeft, unconnected: when === 'unconnected' }
 }
 
-/** Rejects as soon as the signal is aborted, also where the work does not listen to it. */
+/** Rejects as soon as the signal is aborted, even if the work ignores it. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort = () => {}
   const aborted = new Promise<never>((_, reject) => {

@@ -1,19 +1,19 @@
 import { write, writeSync } from 'node:fs'
 import type { DestinationStream } from 'pino'
 
-/** Lines are written together: at ten thousand lines a second a system call per line would cost more than the line. */
+/** Lines are written together, because at ten thousand lines a second a system call per line would cost more than the line. */
 const GATHER_BYTES = 8_192
 const GATHER_MS = 100
-/** What waits for a reader that does not read. Beyond it, lines are dropped and counted. */
-const WAITING_BYTES = 8 * 1024 * 1024
+/** The buffer for an output that is not read. When it is full, lines are dropped and counted. */
+const MAX_WAITING_BYTES = 8 * 1024 * 1024
 const RETRY_MS = 50
-/** How long the end of the process waits for a slow reader. */
-const LAST_TRIES = 20
+/** So many waits of RETRY_MS for a slow reader when the process exits. */
+const MAX_EXIT_RETRIES = 20
 
 /**
- * Writes log lines to a file descriptor without holding up the process, neither its work nor its end: an output that is
- * closed is given up, one that nobody reads is not waited for. (pino's own destination repeats the last write of a process
- * for ever when the output is closed: `flushSync` of sonic-boom 4.2.1 gives up on no error but EAGAIN.)
+ * Writes log lines to a file descriptor without blocking the process or its exit: nothing more is written to a closed output, and an
+ * output that is not read is not waited for. (pino's own destination repeats the last write of a process for ever when the output
+ * is closed: `flushSync` of sonic-boom 4.2.1.)
  */
 export function logOutput(fd: number, droppedLine: (count: number) => string): DestinationStream {
   let waiting = ''
@@ -24,7 +24,7 @@ export function logOutput(fd: number, droppedLine: (count: number) => string): D
 
   function add(line: string): void {
     if (isClosed) return
-    if (waiting.length > WAITING_BYTES) {
+    if (waiting.length > MAX_WAITING_BYTES) {
       dropped++
       return
     }
@@ -64,11 +64,11 @@ export function logOutput(fd: number, droppedLine: (count: number) => string): D
     waiting = ''
   }
 
-  /** Only where no write is under way: that one may wait for its reader for ever, and so would this. */
+  /** Not while a write is under way: it may wait for its reader for ever, and so would this one. */
   function finish(): void {
     if (writing || isClosed) return
     let rest = Buffer.from(takeWaiting())
-    for (let busy = 0; rest.length > 0 && busy < LAST_TRIES; ) {
+    for (let busy = 0; rest.length > 0 && busy < MAX_EXIT_RETRIES; ) {
       try {
         rest = rest.subarray(writeSync(fd, rest))
       } catch (error) {

@@ -16,7 +16,7 @@ test('on a terminal a request is one line, with its fields behind its message', 
   for (const part of ['Request', 'r-1', '404', 'NOT_FOUND']) expect(text()).toContain(part)
 })
 
-test('on a terminal nothing that it would obey comes through, in fields, messages and errors', () => {
+test('on a terminal control characters are removed from fields, messages and errors', () => {
   const { destination, text } = collected()
   const log = makeLog({ level: 'info', pretty: true, destination })
   const hostile = 'a\u001b[2Jb\u009b31mc\u202ed\u0007e\u007ff\rg C:\\u001b "é"'

@@ -7,7 +7,7 @@ import { logOutput } from './log-output.ts'
 
 export type LogOptions = { level: string; pretty: boolean; destination?: DestinationStream }
 
-/** JSON lines with the fields of the source documents; pretty on a terminal. Addresses and documents never in clear. */
+/** JSON lines; readable lines on a terminal. Addresses and documents in errors are masked. */
 export function makeLog({ level, pretty: forPeople, destination }: LogOptions): Logger {
   const options = {
     level,
@@ -19,14 +19,14 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
   }
   if (destination && !forPeople) return pino(options, destination)
   if (forPeople) {
-    // Loaded where somebody watches: elsewhere it would be a tenth of every start.
+    // Loaded only when needed: it would take a tenth of the start-up time of every command.
     const pretty = createRequire(import.meta.url)('pino-pretty') as typeof pinoPretty
     const screen = pretty({
       messageKey: 'message',
       timestampKey: 'timestamp',
       translateTime: 'HH:MM:ss.l',
       sync: true,
-      // So that requests can be read down the screen; only errors bring their stack.
+      // One line per request; only errors add their stack.
       singleLine: true,
       ...(destination && { destination: destination as Writable }),
     })
@@ -36,8 +36,8 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
 }
 
 /**
- * A terminal obeys them, and fields hold what companies, receivers and providers wrote. Taken out of the JSON, before colours come in:
- * those that JSON lets stand, and those that it escapes, except for tabs and ends of lines.
+ * Terminals obey control characters, and log fields contain text of companies, receivers and providers. They are removed from the
+ * JSON before colours are added: both those that JSON leaves as they are and those that it escapes, except tabs and line ends.
  */
 const CONTROL_IN_JSON =
   /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]|\\(?:[bfr]|u00[01][0-9a-f]|u007f|u00[89][0-9a-f])|(\\[\s\S])/gi
@@ -47,9 +47,9 @@ function withoutControls(line: string): string {
 }
 
 const droppedLine = (count: number) =>
-  `${JSON.stringify({ level: 'warn', timestamp: new Date().toISOString(), message: `${count} log lines were dropped: nobody read the output` })}\n`
+  `${JSON.stringify({ level: 'warn', timestamp: new Date().toISOString(), message: `${count} log lines were dropped because the output was not read` })}\n`
 
-/** Errors of drivers and providers quote what they were given. */
+/** Error messages of drivers and providers contain their input. */
 function maskedError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { name, message, stack } = error

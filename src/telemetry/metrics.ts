@@ -16,36 +16,36 @@ export type MetricsSnapshot = {
   suppressions: { reason: string; added: number; removed: number; expired: number }[]
 }
 
-/** Counted in Postgres, so that neither a crash nor the number of processes falsifies them. */
+/** Counted in Postgres, so that they are correct after a crash and with several processes. */
 const COUNTERS: Record<string, { help: string; labels: string[] }> = {
   unknown_sends: { help: 'Sends whose outcome was unknown, by reason', labels: ['reason'] },
   unknown_resolved: { help: 'Unknown outcomes that were resolved, by evidence or policy', labels: ['by'] },
-  poison_jobs: { help: 'Jobs that were dropped because they were not ours or had no e-mail', labels: ['reason'] },
+  poison_jobs: { help: 'Jobs that were dropped because they were invalid or had no e-mail', labels: ['reason'] },
   orphaned_emails: {
-    help: 'E-mails that were in nobody’s hands and were taken up again, by status',
+    help: 'Orphaned e-mails (no lease, not ready, not scheduled) that were requeued, by status',
     labels: ['status'],
   },
-  provider_events_received: { help: 'Events of providers that were taken in', labels: ['provider', 'type'] },
+  provider_events_received: { help: 'Provider events that were received', labels: ['provider', 'type'] },
   provider_events_ended: {
-    help: 'What became of them: processed, ignored, unmatched or unreadable',
+    help: 'Provider events by outcome: processed, ignored, unmatched or unreadable',
     labels: ['outcome'],
   },
   provider_events_refused: {
-    help: 'Events of providers that were refused at the door',
+    help: 'Provider events that were refused on receipt',
     labels: ['provider', 'reason'],
   },
   admin_logins_refused: {
     help: 'Logins of administrators that were refused: wrong password, or too many failures before',
     labels: ['reason'],
   },
-  webhook_deliveries: { help: 'Attempts to deliver a webhook, by what came of them', labels: ['outcome'] },
+  webhook_deliveries: { help: 'Attempts to deliver a webhook, by outcome', labels: ['outcome'] },
   webhook_endpoints_disabled: {
     help: 'Webhook endpoints that were disabled because they failed or are gone',
     labels: ['reason'],
   },
 }
 
-/** What Prometheus asks for, read when it asks. */
+/** The text of /metrics. The values are read when it is requested. */
 export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   contentType: string
   text: () => Promise<string>
@@ -64,7 +64,7 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   const oldest = gauge('oldest_waiting_email_seconds', 'How long the oldest e-mail that could be sent has been due')
   const unknown = gauge('unknown_sends_open', 'E-mails whose outcome is not known yet')
   const dlq = gauge('dlq_size', 'Dead letters')
-  const workers = gauge('workers_alive', 'Workers that said so within the last 15 seconds')
+  const workers = gauge('workers_alive', 'Workers with a heartbeat within the last 15 seconds')
 
   const showSuppression = suppressionMetrics(registry)
   const showFeedback = feedbackMetrics(registry)
@@ -96,21 +96,21 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   return { contentType: registry.contentType, text }
 }
 
-/** Several labels are kept as one text, in their order. */
+/** Several label values are stored as one text, separated by spaces. */
 function labelled(names: string[], text: string): Record<string, string> {
   const values = text.split(' ')
-  return Object.fromEntries(names.map((name, place) => [name, values[place] ?? '']))
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
 }
 
-/** What waits in the inbox of provider events, and how the companies stand that have sent lately. */
+/** The backlog of provider events, and the reputation of the companies that have sent lately. */
 function feedbackMetrics(registry: Registry): (snapshot: MetricsSnapshot) => void {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
-  const waiting = gauge(
-    'provider_events_waiting',
-    'Events of providers that are not processed yet, counted up to 100 000',
+  const waiting = gauge('provider_events_waiting', 'Provider events that are not processed yet, counted up to 100 000')
+  const oldest = gauge(
+    'oldest_provider_event_seconds',
+    'How long the oldest provider event that could be processed has waited',
   )
-  const oldest = gauge('oldest_provider_event_seconds', 'How long the oldest event that could be processed has waited')
   const bounces = gauge('company_bounce_rate', 'Permanent bounces ÷ recipients of the last 24 hours', ['company_id'])
   const complaints = gauge('company_complaint_rate', 'Complaints ÷ recipients of the last 24 hours', ['company_id'])
   const warned = gauge('company_warned', '1 while the company is warned for its bounces or complaints', ['company_id'])
@@ -129,12 +129,12 @@ function feedbackMetrics(registry: Registry): (snapshot: MetricsSnapshot) => voi
   }
 }
 
-/** Seed 004 §4, with its names. */
+/** The names are part of the published contract. */
 function suppressionMetrics(registry: Registry): (snapshot: MetricsSnapshot) => void {
   const registers = [registry]
   const requests = new Counter({
     name: 'email_send_requests_total',
-    help: 'E-mails that were asked for, and whether the suppression list stopped them',
+    help: 'E-mails that were requested, and whether the suppression list stopped them',
     labelNames: ['company_id', 'suppressed'],
     registers,
   })
@@ -152,7 +152,7 @@ function suppressionMetrics(registry: Registry): (snapshot: MetricsSnapshot) => 
   })
   const removed = new Counter({
     name: 'suppression_removed_total',
-    help: 'Entries that left the list: MANUAL by somebody, EXPIRED by themselves',
+    help: 'Entries that left the list: MANUAL removed by a person, EXPIRED at the end of their lifetime',
     labelNames: ['reason', 'action'],
     registers,
   })

@@ -134,9 +134,9 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
         rules: [{ match: { localPart: name }, next: 2, answer: { kind: 'error', status: 400, name } }],
       })
       const held = await ses.send(name, { onUnknown: 'hold' })
-      const doubted = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
-      expect(doubted.email.status, name).toBe('UNKNOWN')
-      expect(errorOf(doubted.email)).toEqual([code, category])
+      const wasUnknown = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+      expect(wasUnknown.email.status, name).toBe('UNKNOWN')
+      expect(errorOf(wasUnknown.email)).toEqual([code, category])
       const resent = await ses.reaches(await ses.send(name, { onUnknown: 'resend' }), ['SENT'])
       expect(typesOf(resent)).toEqual(RESENT)
       expect((await ses.reaches(held, ['UNKNOWN'])).email.attempts, 'it is still held').toBe(1)

@@ -47,7 +47,9 @@ describe('an answer of SES', () => {
     ['BadRequestException', 'Configuration set <gateway> does not exist.'],
   ])('%s, told apart by "%s"', async (name, text) => {
     fake.control({ default: { kind: 'error', status: 400, name, message: text } })
-    const row = SES_REFINEMENTS.find(({ said, message: pattern }) => said.includes(name) && pattern.test(text))!
+    const row = SES_REFINEMENTS.find(
+      ({ reportedCodes, message: pattern }) => reportedCodes.includes(name) && pattern.test(text),
+    )!
     expect(failureOf(await ses.send(message(), patient())).code).toBe(row.rule.code)
   })
 

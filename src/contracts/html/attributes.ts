@@ -1,5 +1,5 @@
 import { checkCss } from './css-rules.ts'
-import { type DataUrls, isHarmlessUrl, reachesOut } from './urls.ts'
+import { type DataUrls, isDangerousValue, isHarmlessUrl } from './urls.ts'
 
 export type HtmlCode =
   | 'HTML_SCRIPT'
@@ -15,7 +15,7 @@ export type HtmlCode =
   | 'HTML_TOO_COMPLEX'
   | 'HTML_NUL'
 
-/** Collects what is found, and knows what the company may link to. */
+/** Collects the problems; `linkSchemes` are the URL schemes of the company's own apps. */
 export type Inspection = {
   report: (code: HtmlCode, message: string) => void
   linkSchemes: ReadonlySet<string>
@@ -36,7 +36,7 @@ const KINDS: ReadonlyMap<string, AttributeKind> = new Map(
   }).flatMap(([kind, names]) => names.split(' ').map(name => [name, kind as AttributeKind] as const)),
 )
 
-// `on` behind anything a sloppy parser may take for a separator; data-on…, icon… and the bare word "on" are harmless.
+// `on` after any character that a lenient parser may take for a separator; data-on…, icon… and the word "on" alone are harmless.
 const EVENT_HANDLER = /(?:^|[^a-z0-9_.-])on[a-z]/
 const TAG_START = /<[a-z!/]/i
 const SCRIPT_START = /<script\b/i
@@ -79,11 +79,11 @@ export function inspectAttribute(
       inspection.report('HTML_FORBIDDEN_ATTRIBUTE', `attribute ${printable(name)} is not allowed`)
       break
     case 'text':
-      // Internet Explorer wrote such a value back without its quotes.
+      // Internet Explorer wrote such a value back without quotes.
       if (value.startsWith('`') && HANDLER.test(value)) refuseHidden(name, inspection)
       break
     default:
-      if (reachesOut(value)) refuseUrl(name, element, inspection)
+      if (isDangerousValue(value)) refuseUrl(name, element, inspection)
       else if (hidesCode(value)) refuseHidden(name, inspection)
   }
 }
@@ -106,7 +106,7 @@ function inspectStyle(name: string, value: string, inspection: Inspection): void
   if (reason !== null) inspection.report('HTML_CSS', `${printable(name)} with ${reason} is not allowed`)
 }
 
-/** Foreign content is where a second parse reads a different tree, so nothing there may end a comment or raw text. */
+/** In SVG and MathML a second parse can give a different tree, so no value may end a comment or raw text. */
 function inspectForeignValue(
   name: string,
   kind: AttributeKind | undefined,
@@ -117,7 +117,7 @@ function inspectForeignValue(
   if (kind === undefined && value.includes('(')) inspectStyle(name, value, inspection)
 }
 
-/** Tags with code where only a URL or style rules belong: somebody hopes for a reader that parses badly. */
+/** Tags with code inside a URL or style, which a mail client with a lenient parser might run. */
 export function hidesCode(value: string): boolean {
   const tag = value.includes('<') ? value.search(TAG_START) : -1
   return tag !== -1 && (HANDLER.test(value.slice(tag)) || SCRIPT_START.test(value))

@@ -1,12 +1,12 @@
 /**
- * The gateway sends UTF-8. Another charset that the HTML declares is believed by some readers, and what was checked as UTF-8 is then
- * something else: ISO-2022-JP and UTF-7 turn harmless letters into tags. Those here read ASCII as ASCII.
+ * The gateway sends UTF-8. Some mail clients believe another charset that the HTML declares, and then read different text than
+ * was checked: ISO-2022-JP and UTF-7 turn harmless letters into tags. The charsets in this list read ASCII as ASCII.
  */
 const CHARSETS: ReadonlySet<string> = new Set(
   'utf-8 utf8 us-ascii ascii iso-8859-1 iso8859-1 iso_8859-1 latin1 windows-1252 cp1252'.split(' '),
 )
 
-/** Browsers look for it in the first bytes without parsing, so also inside <title> or <style>. */
+/** Browsers search the first bytes for it without parsing, so it also counts inside <title> or <style>. */
 const META_CHARSET = /<meta[\s/][^>]{0,200}?charset\s{0,20}=\s{0,20}["']?\s{0,20}([^\s"'/>;]{0,100})/gi
 const IN_CONTENT = /charset\s*=\s*["']?\s*([^\s"';,]{0,100})/gi
 const META = /<meta[\s/]/i
@@ -18,17 +18,17 @@ export function isAllowedCharset(label: string): boolean {
   return CHARSETS.has(label.trim().toLowerCase())
 }
 
-/** In the text as it stands, whatever a parser makes of it. */
+/** Searches the source text, independent of parsing. */
 export function declaresOtherCharset(html: string): boolean {
   return allLabels(META_CHARSET, html).some(label => !isAllowedCharset(label))
 }
 
-/** For text in which a parser sees no tags, and a browser that looks for the charset may. Honest text there has no such tag. */
+/** For raw text such as <title>, where a parser sees no tags but a browser searching for the charset may. Legitimate text has none. */
 export function hidesCharset(text: string): boolean {
   return META.test(text) && /charset/i.test(text)
 }
 
-/** For comments and CDATA, in which somebody may have put aside an honest tag. */
+/** For comments and CDATA, where a commented-out tag with an allowed charset is legitimate. */
 export function hidesOtherCharset(text: string): boolean {
   return META.test(text) && contentHasOtherCharset(text)
 }
@@ -38,7 +38,7 @@ export function contentHasOtherCharset(content: string): boolean {
   return allLabels(IN_CONTENT, content).some(label => !isAllowedCharset(label))
 }
 
-/** The inside of `<?xml version="1.0" encoding="…"?>`, which a parser takes for a comment. */
+/** The content of `<?xml version="1.0" encoding="…"?>`, which an HTML parser reads as a comment. */
 export function xmlHasOtherCharset(comment: string): boolean {
   const found = XML_ENCODING.exec(comment)
   return found !== null && !isAllowedCharset(found[1]!)

@@ -37,7 +37,7 @@ const REFUSED: Record<string, string> = {
   'the VML behaviour, which no reader of today needs':
     'v\\:* {behavior: url(#default#VML);} o\\:*{behavior:url("#default#vml")}',
   'a network path': 'background:url(\\\\\\\\host\\\\share\\\\x.png)',
-  'a network path whose escapes nobody decodes': 'background:url("\\\\host\\share\\x.png")',
+  'a network path with undecoded escapes': 'background:url("\\\\host\\share\\x.png")',
   'a network path with slashes': 'background:url( "//host/share/x.png" )',
   'a network path in an import': '@import "//host/x.css";',
   'a network path in an image set': 'background:image-set("//host/x.png" 1x)',

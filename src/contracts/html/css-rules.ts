@@ -1,7 +1,7 @@
 import { isAllowedCharset } from './charset.ts'
-import { forgivingReading, isHarmlessUrl } from './urls.ts'
+import { isHarmlessUrl, lenientReading } from './urls.ts'
 
-/** Nothing in here can hide or name an active construct: the plain inline style, which is most of them. */
+/** Fast path for most inline styles: no escapes, comments or names of active constructs. */
 const PLAIN =
   /^(?!.*(?:\/\*|url|expression|behavi|binding|-o-link|import|script|src|image(?:-set)?\(|cross-fade\(|@charset))[\x20-\x5b\x5d-\x7e\s]*$/is
 
@@ -15,7 +15,7 @@ const ACTIVE: ReadonlyArray<readonly [RegExp, string]> = [
   [/expression\(/, 'expression()'],
   [/-moz-binding:/, '-moz-binding'],
   [/-o-link:/, '-o-link'],
-  // Also url(#default#VML), which only Internet Explorer needed: Outlook draws VML by its namespace.
+  // url(#default#VML) is refused too: only Internet Explorer needed it, Outlook draws VML by its namespace.
   [/(?:^|[^a-z0-9.#-]|-ms-)behaviou?r:/, 'behavior'],
   [/@import(?:url\()?["']*data:/, '@import of a data: URL'],
 ]
@@ -23,26 +23,26 @@ const CHARSET = /@charset["']*([^"';]{0,100})/
 const NETWORK_PATH = /(?:url\(|src\(|image\(|image-set\(|src=|@import)["'(]*(?:[\\/]{2})/
 const RESOURCE = /(?:url\(|src\(|image\(|image-set\(|src=|@import)["'(]*(?=([a-z][a-z0-9+.-]{0,40}:.{0,80}))/g
 
-/** Their images are strings, and not only the first argument. Which string is which is not worth a parser: every one is looked at. */
+/** Any argument of these functions may be an image given as a string, so every string is checked instead of parsing the arguments. */
 const STRINGS_ARE_URLS = /(?:image|image-set|cross-fade)\(/
 const NETWORK_PATH_IN_STRING = /["'][\\/]{2}/
 const RESOURCE_IN_STRING = /["'](?=([a-z][a-z0-9+.-]{0,40}:.{0,80}))/g
 
 const A_NETWORK_PATH = 'a network path'
 
-/** Why this style sheet or inline style is refused, or null when it only decorates. */
+/** Why this style sheet or inline style is refused, or null when it is harmless. */
 export function checkCss(css: string): string | null {
   if (PLAIN.test(css)) return null
-  // Also with its escapes as they stand: two backslashes are one to CSS, and two to who does not decode them.
-  if (hasNetworkPath(forgivingReading(css.replace(COMMENT, '')))) return A_NETWORK_PATH
+  // Checked with undecoded escapes too: `\\` is one backslash in CSS, but two for a client that does not decode them.
+  if (hasNetworkPath(lenientReading(css.replace(COMMENT, '')))) return A_NETWORK_PATH
   if (!css.includes('/*')) return activePartOf(readAsClientWould(css))
-  const aware = readAsClientWould(css.replace(OPAQUE_OR_COMMENT, match => (match.startsWith('/*') ? '' : match)))
-  const naive = readAsClientWould(css.replace(COMMENT, ''))
-  return activePartOf(aware) ?? activePartOf(naive)
+  const withStrings = readAsClientWould(css.replace(OPAQUE_OR_COMMENT, match => (match.startsWith('/*') ? '' : match)))
+  const withoutStrings = readAsClientWould(css.replace(COMMENT, ''))
+  return activePartOf(withStrings) ?? activePartOf(withoutStrings)
 }
 
 function readAsClientWould(css: string): string {
-  return forgivingReading(css.includes('\\') ? css.replace(ESCAPE, decodeEscape) : css)
+  return lenientReading(css.includes('\\') ? css.replace(ESCAPE, decodeEscape) : css)
 }
 
 function decodeEscape(_match: string, hex: string | undefined, literal: string | undefined): string {

@@ -1,18 +1,17 @@
-/** What every company may link to. A company adds the scheme of its own app. */
+/** Allowed for every company. A company can add the schemes of its own apps. */
 const LINK_SCHEMES: ReadonlySet<string> = new Set('https http mailto tel sms whatsapp tg cid'.split(' '))
 
-/** Enough for an app on several platforms and its test versions. */
 export const MAX_LINK_SCHEMES = 20
 
 /**
- * What no company may add: schemes that run code, read local files, or hand a command to a program that every machine of some
- * kind has. Each has been used for an attack by a link in an e-mail, or is of the same family as one that has.
+ * No company can add these: schemes that run code, read local files, or pass a command to a program that is installed on most
+ * machines of some kind. Each has been used in an attack with a link in an e-mail, or is closely related to one that has.
  */
 const REFUSED_SCHEMES: ReadonlySet<string> = new Set(
   [
-    // Code and content without an origin of its own.
+    // Code, and content without an origin of its own.
     'javascript vbscript livescript mocha jscript vbs ecmascript data blob filesystem about view-source jar wyciwyg srcdoc',
-    // Local files, and shares whose server is sent the reader's login.
+    // Local files, and shares whose server is sent the user's login.
     'file smb nfs afp dav davs webdav ftp sftp tftp ldap ldaps mhtml mid its mk res',
     // Browsers and their settings.
     'chrome chrome-extension moz-extension edge brave opera resource feed pcast microsoft-edge googlechrome firefox ie',
@@ -22,14 +21,14 @@ const REFUSED_SCHEMES: ReadonlySet<string> = new Set(
     // Android and Apple: starting or installing any app.
     'intent android-app market itms itms-apps itms-appss itms-services itms-beta tel-facetime-prompt',
     'applescript terminal x-man-page x-apple-helpbasic x-help-action x-help-script shortcuts workflow prefs app-prefs app-settings',
-    // Programs of developers that open a folder, clone, or run what the link says.
+    // Developer tools that open a folder, clone, or run a command given in the link.
     'vscode vscode-insiders vscodium cursor jetbrains idea git github-windows github-mac sourcetree steam',
   ].flatMap(line => line.split(' ')),
 )
-/** Windows and Office register dozens of them, some with every update. */
+/** Windows and Office register dozens of schemes, and new ones with updates. */
 const REFUSED_PREFIXES = ['ms-', 'microsoft-', 'microsoft.', 'vnd.ms', 'com.microsoft.', 'x-apple', 'com.apple.']
 
-/** Two letters at least: a single one is a drive. */
+/** At least two letters: a single one is a Windows drive. */
 const SCHEME = /^[a-z][a-z0-9+.-]{1,39}$/
 
 export function isLinkScheme(scheme: string, ofCompany: ReadonlySet<string>): boolean {
@@ -38,7 +37,7 @@ export function isLinkScheme(scheme: string, ofCompany: ReadonlySet<string>): bo
 
 export type ParsedLinkScheme = { ok: true; scheme: string } | { ok: false; problem: string }
 
-/** `myapp`, `MyApp:` or `myapp://` as somebody would write it. */
+/** Accepts `myapp`, `MyApp:` and `myapp://`. */
 export function parseLinkScheme(text: string): ParsedLinkScheme {
   const scheme = text
     .trim()

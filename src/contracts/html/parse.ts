@@ -9,7 +9,7 @@ export type CommentToken = Token.CommentToken
 
 type ElementArguments = Parameters<Parser<DefaultTreeAdapterMap>['_createElement']>
 
-/** Browsers flatten past 512 open elements; real e-mail stays under 60. */
+/** Browsers flatten elements nested deeper than 512; real e-mails stay under 60. */
 export const MAX_DEPTH = 256
 export const MAX_NODES = 100_000
 export const MAX_ATTRIBUTES = 256
@@ -25,21 +25,21 @@ export class HtmlLimitReached extends Error {
   }
 }
 
-/** Shared by every parse of one e-mail, so that splitting it into many small parts buys nothing. */
-export type HtmlBudget = { nodes: number }
+/** Shared by every parse of one e-mail, so that many small parts count together. */
+export type NodeCount = { nodes: number }
 
 /**
- * parse5 that gives up. Reopened formatting elements (`<p><b 1>…<b 250>` and then thousands of `<p>x`) make millions of
- * nodes out of 512 KB; counting them as they are made ends that in milliseconds. The hooks are parse5's own handler
- * methods, which the exact version in package.json fixes.
+ * parse5 with limits. Reopened formatting elements (`<p><b 1>…<b 250>`, then thousands of `<p>x`) make millions of nodes out
+ * of 512 KB; counting nodes as they are created stops that within milliseconds. The overridden methods are parse5's handler
+ * methods, so package.json pins its exact version.
  */
 export class BoundedParser extends Parser<DefaultTreeAdapterMap> {
-  protected budget: HtmlBudget
+  private count: NodeCount
   private openCount = 0
 
-  constructor(scriptingEnabled: boolean, budget: HtmlBudget = { nodes: 0 }) {
+  constructor(scriptingEnabled: boolean, count: NodeCount = { nodes: 0 }) {
     super({ scriptingEnabled })
-    this.budget = budget
+    this.count = count
   }
 
   read(html: string): HtmlDocument {
@@ -53,7 +53,7 @@ export class BoundedParser extends Parser<DefaultTreeAdapterMap> {
   }
 
   override onComment(token: CommentToken): void {
-    this.spendNode()
+    this.countNode()
     super.onComment(token)
   }
 
@@ -68,16 +68,16 @@ export class BoundedParser extends Parser<DefaultTreeAdapterMap> {
   }
 
   override _createElement(...args: ElementArguments): HtmlElement {
-    this.spendNode()
+    this.countNode()
     return super._createElement(...args)
   }
 
-  private spendNode(): void {
-    if (++this.budget.nodes > MAX_NODES) throw new HtmlLimitReached('nodes')
+  private countNode(): void {
+    if (++this.count.nodes > MAX_NODES) throw new HtmlLimitReached('nodes')
   }
 }
 
-/** Text of the element itself, with the comments an old `<style><!-- … -->` or an SVG style may carry. */
+/** The element's own text, including comments as in an old `<style><!-- … -->` or an SVG style. */
 export function rawTextOf(element: HtmlElement): string {
   let text = ''
   for (const child of element.childNodes) {

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
 
 /**
- * Raised with every change of the rules (html-proof.test.ts notices one): what was checked by the rules before is then
- * checked again.
+ * Raise it when a change of the rules can change a result (proof.test.ts notices every change of the files): HTML that was
+ * checked by an older version is then checked again.
  */
 export const HTML_RULES_VERSION = 3
 
 /**
- * Says that this HTML has passed these rules: whoever finds it beside the same HTML need not parse it again. The key in front is
- * enough here: SHA-512/256 shows half of its state, so nobody can continue it, and one call costs a third of an HMAC.
+ * Proves that this HTML has passed the rules of this version, so that it need not be parsed again. A key prefix is enough because
+ * SHA-512/256 is not open to length extension, and it costs a third of an HMAC.
  */
 export function htmlProof(html: string, key: string): string {
   return hash('sha512-256', `${key.length} ${key} html-rules ${HTML_RULES_VERSION}\n${html}`, 'base64url')

@@ -1,4 +1,4 @@
-/** Short HTML with a label, one idea each. Whole e-mails are in html-rules.mails.ts. */
+/** Short HTML with a label, one idea each. Whole e-mails are in rules.mails.ts. */
 export type HtmlSample = readonly [name: string, html: string]
 
 export const REJECTED: readonly HtmlSample[] = [
@@ -115,7 +115,7 @@ export const REJECTED: readonly HtmlSample[] = [
   ['an Office program', '<a href="ms-word:ofe|u|https://evil.example/x.doc">x</a>'],
   ['Android intent', '<a href="intent://x#Intent;package=evil;end">i</a>'],
   ['installation on iOS', '<a href="itms-services://?action=download-manifest&url=https://evil.example/x">x</a>'],
-  ['scheme nobody has allowed', '<a href="myapp://order/1">a</a>'],
+  ['scheme that is not allowed', '<a href="myapp://order/1">a</a>'],
   ['host that reads as a scheme', '<a href="shop.example:8080/x">a</a>'],
   ['drive', '<img src="c:\\x.png">'],
   ['UNC path', '<a href="\\\\evil.example\\share\\x">x</a>'],

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { type DefaultTreeAdapterTypes, parse, parseFragment, serialize } from 'parse5'
 import { describe, expect, test } from 'vitest'
+import { bestMs, expectLinearTime } from '../../../test/support/growth.ts'
 import { ACCEPTED, REJECTED } from './rules.corpus.ts'
 import { REAL_MAILS } from './rules.mails.ts'
 import { checkHtml } from './rules.ts'
@@ -37,7 +38,7 @@ describe('the report', () => {
     expect(codesOf(html)).toEqual(['HTML_SCRIPT', 'HTML_EVENT_HANDLER', 'HTML_URL_SCHEME', 'HTML_FORBIDDEN_ELEMENT'])
   })
 
-  test('says which attribute, and repeats nothing that could break a log line', () => {
+  test('names the attribute, without characters that could break a log line', () => {
     const [problem] = checkHtml('<img "\u202eonclick\u0007[2J=alert(document.cookie)>')
     expect(problem?.message).toMatch(/^event handler [\w:.-]+ is not allowed$/)
   })
@@ -118,7 +119,7 @@ describe('HTML that is parsed, written and parsed again', () => {
     return false
   }
 
-  test('never grows a handler when it was accepted, with scripts or without, as a page or inside one', () => {
+  test('has no handler after it was accepted, with scripts or without, as a page or inside one', () => {
     const page = (html: string, scriptingEnabled: boolean) => parse(html, { scriptingEnabled })
     const part = (html: string, scriptingEnabled: boolean) =>
       parseFragment(parseFragment('<div></div>').childNodes[0] as DefaultTreeAdapterTypes.Element, html, {
@@ -133,66 +134,68 @@ describe('HTML that is parsed, written and parsed again', () => {
         text = serialize(root, { scriptingEnabled: scripting })
       }
     })
-    // Four million runs on the day it was written found nothing.
-    fc.assert(property, { numRuns: 3000 })
+    // Four million runs found no counterexample.
+    fc.assert(property, { numRuns: 1000 })
   }, 60_000)
 })
 
 describe('cost', () => {
   const SIZE = 512 * 1024
-  const fill = (unit: string, size = SIZE) => unit.repeat(Math.floor(size / unit.length))
+  const fill = (unit: string, size: number) => unit.repeat(Math.floor(size / unit.length))
   const distinct = (tag: string, count: number) => Array.from({ length: count }, (_, i) => `<${tag} a=${i}>`).join('')
-  const NASTY: Record<string, string> = {
-    'nested blocks': fill('<div>'),
-    'nested forms': fill('<form><div></form>'),
-    'nested tables': fill('<table><td>'),
-    'nested templates': fill('<template>'),
-    'one hundred thousand attributes': `<a ${Array.from({ length: 100_000 }, (_, i) => `a${i}`).join(' ')}>`,
-    'attributes of a repeated body': Array.from({ length: 40_000 }, (_, i) => `<body a${i}>`).join(''),
-    'formatting elements reopened in every paragraph': `<p>${distinct('font', 200)}${fill('<p>x')}`,
-    'formatting elements adopted again and again': `${distinct('b', 100)}${fill('<p></b>x<b>')}`,
-    'text fostered out of a table': `<div>${fill('<br>', SIZE / 4)}<table>${fill('x<tr>', SIZE / 2)}`,
-    'conditional comments': fill('<!--[if a]><![endif]-->'),
-    'conditional comments that never end': fill('<!--[if a]><p>'),
-    'conditions that never end': fill('<!--[if '),
-    'every view at once': fill('<!--[if a]><noscript><svg><style>a</style></svg></noscript><![endif]-->'),
-    'a style sheet of escapes': `<style>${fill('\\')}</style>`,
-    'a style sheet of escaped quotes': `<style>"${fill('\\"')}</style>`,
-    'a style sheet of comment openings': `<style>${fill('/*')}</style>`,
-    'a style sheet of URLs': `<style>${fill('url(a:')}</style>`,
-    'a style sheet with a font': `<style>@font-face{src:url("data:font/woff2;base64,${fill('AbC1')}")}</style>`,
-    'inline styles': fill('<p style="a:url(b)">'),
-    'a URL of tags': `<a href="${fill('<a on ')}">`,
-    'a URL of invisible characters': `<a href="${fill('\u200b')}:">`,
-    'a list of images': `<img srcset="${fill('a:, ')}">`,
-    'charsets that never come': fill('<meta '),
-    'charsets without a value': fill('<meta charset= '),
-    'charsets in titles': fill('<title><meta </title>'),
-    'charsets in one title': `<title>${fill('<meta charset ')}</title>`,
-    'charsets in a comment': `<!-- <meta ${fill('charset ')}-->`,
-    'spaces behind a charset': `<!-- <meta charset${fill(' ')}-->`,
-    'CDATA of charsets': `<svg><![CDATA[<meta ${fill('charset ')}]]></svg>`,
-    'charsets in a content': `<meta content="${fill('charset= ')}">`,
-    'URLs of spaces': `<img srcset="${fill(' ')}">`,
-    'a style sheet of slashes': `<style>${fill('url(/')}</style>`,
-    'stray brackets': fill('<'),
-    entities: fill('&amp'),
-    'plain text': fill('ab cd '),
+  const EXPENSIVE: Record<string, (size: number) => string> = {
+    'nested blocks': size => fill('<div>', size),
+    'nested forms': size => fill('<form><div></form>', size),
+    'nested tables': size => fill('<table><td>', size),
+    'nested templates': size => fill('<template>', size),
+    'one hundred thousand attributes': size => `<a ${Array.from({ length: size / 5 }, (_, i) => `a${i}`).join(' ')}>`,
+    'attributes of a repeated body': size => Array.from({ length: size / 13 }, (_, i) => `<body a${i}>`).join(''),
+    'formatting elements reopened in every paragraph': size => `<p>${distinct('font', 200)}${fill('<p>x', size)}`,
+    'formatting elements adopted again and again': size => `${distinct('b', 100)}${fill('<p></b>x<b>', size)}`,
+    'text fostered out of a table': size => `<div>${fill('<br>', size / 4)}<table>${fill('x<tr>', size / 2)}`,
+    'conditional comments': size => fill('<!--[if a]><![endif]-->', size),
+    'conditional comments that never end': size => fill('<!--[if a]><p>', size),
+    'conditions that never end': size => fill('<!--[if ', size),
+    'every view at once': size => fill('<!--[if a]><noscript><svg><style>a</style></svg></noscript><![endif]-->', size),
+    'a style sheet of escapes': size => `<style>${fill('\\', size)}</style>`,
+    'a style sheet of escaped quotes': size => `<style>"${fill('\\"', size)}</style>`,
+    'a style sheet of comment openings': size => `<style>${fill('/*', size)}</style>`,
+    'a style sheet of URLs': size => `<style>${fill('url(a:', size)}</style>`,
+    'a style sheet with a font': size =>
+      `<style>@font-face{src:url("data:font/woff2;base64,${fill('AbC1', size)}")}</style>`,
+    'inline styles': size => fill('<p style="a:url(b)">', size),
+    'a URL of tags': size => `<a href="${fill('<a on ', size)}">`,
+    'a URL of invisible characters': size => `<a href="${fill('\u200b', size)}:">`,
+    'a list of images': size => `<img srcset="${fill('a:, ', size)}">`,
+    'charsets that never come': size => fill('<meta ', size),
+    'charsets without a value': size => fill('<meta charset= ', size),
+    'charsets in titles': size => fill('<title><meta </title>', size),
+    'charsets in one title': size => `<title>${fill('<meta charset ', size)}</title>`,
+    'charsets in a comment': size => `<!-- <meta ${fill('charset ', size)}-->`,
+    'spaces behind a charset': size => `<!-- <meta charset${fill(' ', size)}-->`,
+    'CDATA of charsets': size => `<svg><![CDATA[<meta ${fill('charset ', size)}]]></svg>`,
+    'charsets in a content': size => `<meta content="${fill('charset= ', size)}">`,
+    'URLs of spaces': size => `<img srcset="${fill(' ', size)}">`,
+    'a style sheet of slashes': size => `<style>${fill('url(/', size)}</style>`,
+    'stray brackets': size => fill('<', size),
+    entities: size => fill('&amp', size),
+    'plain text': size => fill('ab cd ', size),
   }
 
-  test.each(Object.entries(NASTY))('%s, half a megabyte of them, are judged in time', (_name, html) => {
-    const start = performance.now()
-    checkHtml(html)
-    expect(performance.now() - start).toBeLessThan(3000)
-  })
+  test.each(Object.entries(EXPENSIVE))(
+    '%s, half a megabyte of them, take linear time',
+    (_name, htmlOf) => expectLinearTime(htmlOf, SIZE, checkHtml),
+    60_000,
+  )
 
   test('an ordinary e-mail costs microseconds', () => {
     const html =
       '<h1>Olá Maria</h1><p>Seu pedido <b>#123</b> saiu. <a href="https://loja.example/p/123">Ver</a></p><p style="color:#666">Obrigado!</p>'
     for (let i = 0; i < 3000; i++) checkHtml(html)
-    const start = performance.now()
-    for (let i = 0; i < 1000; i++) checkHtml(html)
-    // 9 µs on the machine this was written on; the limit only catches a change of kind.
-    expect((performance.now() - start) / 1000).toBeLessThan(0.5)
-  })
+    const milliseconds = bestMs(() => {
+      for (let i = 0; i < 200; i++) checkHtml(html)
+    }, 5)
+    // Measured 9 µs for each; the limit only catches a change of kind.
+    expect(milliseconds / 200).toBeLessThan(0.5)
+  }, 60_000)
 })

@@ -5,11 +5,11 @@ import { checkCss } from './css-rules.ts'
 import {
   BoundedParser,
   type CommentToken,
-  type HtmlBudget,
   type HtmlDocument,
   type HtmlElement,
   HtmlLimitReached,
   type HtmlParent,
+  type NodeCount,
   rawTextOf,
   type TagToken,
 } from './parse.ts'
@@ -18,27 +18,27 @@ import { inspectTag, refuseCharset } from './tags.ts'
 export type HtmlProblem = { code: HtmlCode; message: string }
 
 const HTML_NAMESPACE = 'http://www.w3.org/1999/xhtml'
-/** Comments do not nest, so an honest e-mail has one level; a parser sees a second one where the first never ends. */
+/** Comments do not nest, so a legitimate e-mail has one level; a parser sees a second one if the first is never closed. */
 const MAX_CONDITIONAL_NESTING = 2
-/** Text to a finished document. An unfinished tag is dropped at the end of input, but a footer added later finishes it. */
+/** Appended to the HTML: a parser drops an unfinished tag at the end of the input, but a footer added later would finish it. */
 const TAG_CLOSER = `'">`
 
 const CONDITIONAL = /<!--\s{0,20}\[if/i
 const CONDITIONAL_COMMENT = /^\s{0,20}\[if/i
-/** Bounded, because an unbounded `[^\]]*` restarts at each of 70 000 openings that 512 KB can hold. */
+/** Bounded, because an unbounded `[^\]]*` restarts at each of the 70 000 openings that fit into 512 KB. */
 const CONDITIONAL_MARKERS = /<!--\s{0,20}\[if[^\]]{0,200}\]>(?:<!-->|-->)?|(?:<!--\s{0,20})?<!\[endif\]-->/gi
 const PROCESSING = /^\?(?:import|xml-stylesheet)/i
 const RAW_TEXT_TAGS = ['style', 'title', 'textarea', 'xmp', 'noscript', 'noembed', 'noframes', 'plaintext', 'iframe']
 const RAW_TEXT: ReadonlySet<string> = new Set(RAW_TEXT_TAGS)
 const RAW_TEXT_END = new RegExp(`</(?:${RAW_TEXT_TAGS.join('|')}|script)`, 'i')
 const TAG_LIKE = /<[a-z!/?]/i
-/** Browsers since 2025 keep these inside <select>, parse5 drops them: the two would read the rest differently. */
+/** Browsers since 2025 keep these inside <select> and parse5 drops them, so they would read the rest differently. */
 const AMBIGUOUS_IN_SELECT: ReadonlySet<string> = new Set([...RAW_TEXT_TAGS, 'svg', 'math'])
 
-/** `linkSchemes`: those of the company's own apps. */
+/** `linkSchemes`: URL schemes of the company's own apps. */
 export type HtmlAllowances = { linkSchemes?: readonly string[] }
 
-/** What must not leave the gateway, one problem per code; empty when the HTML only shows things. */
+/** The active content of the HTML, one problem per code; empty when it is harmless. See docs/content.md. */
 export function checkHtml(html: string, { linkSchemes = [] }: HtmlAllowances = {}): HtmlProblem[] {
   if (html.includes('\0')) return [{ code: 'HTML_NUL', message: 'NUL characters are not allowed' }]
   const found = new Map<HtmlCode, string>()
@@ -50,13 +50,13 @@ export function checkHtml(html: string, { linkSchemes = [] }: HtmlAllowances = {
   }
   inspectCharset(html, inspection)
   inspectWithinLimits(html, inspection)
-  // Outlook takes the conditional comments for part of the page, which may join what they separate.
+  // Outlook reads the content of conditional comments, and removing their markers may join the text around them.
   if (found.size === 0 && CONDITIONAL.test(html)) inspectWithinLimits(html.replace(CONDITIONAL_MARKERS, ''), inspection)
   return Array.from(found, ([code, message]) => ({ code, message }))
 }
 
 function inspectCharset(html: string, inspection: Inspection): void {
-  // It starts the other character sets of ISO-2022, in which what follows is read.
+  // ESC switches to another character set of ISO-2022 for the text after it.
   if (html.includes('\x1b')) inspection.report('HTML_CHARSET', 'the character ESC is not allowed')
   const cdata = html.indexOf('<![CDATA[')
   if (declaresOtherCharset(html) || (cdata !== -1 && hidesOtherCharset(html.slice(cdata)))) refuseCharset(inspection)
@@ -64,7 +64,7 @@ function inspectCharset(html: string, inspection: Inspection): void {
 
 function inspectWithinLimits(html: string, inspection: Inspection): void {
   try {
-    inspectAsEveryReader(html, { nodes: 0 }, inspection, 0)
+    inspectAllViews(html, { nodes: 0 }, inspection, 0)
   } catch (error) {
     if (!(error instanceof HtmlLimitReached)) throw error
     if (error.limit === 'depth') inspection.report('HTML_TOO_DEEP', 'elements are nested too deeply')
@@ -72,29 +72,29 @@ function inspectWithinLimits(html: string, inspection: Inspection): void {
   }
 }
 
-/** With scripts a browser takes <noscript> for text, without them for markup; nothing else depends on the flag. */
-function inspectAsEveryReader(html: string, budget: HtmlBudget, inspection: Inspection, nesting: number): void {
-  const scripted = inspectView(html, true, budget, inspection, nesting)
-  if (scripted.sawNoscript) inspectView(html, false, budget, inspection, nesting)
+/** With scripting enabled <noscript> is parsed as text, without it as markup; nothing else depends on the flag. */
+function inspectAllViews(html: string, count: NodeCount, inspection: Inspection, nesting: number): void {
+  const scripted = inspectView(html, true, count, inspection, nesting)
+  if (scripted.sawNoscript) inspectView(html, false, count, inspection, nesting)
 }
 
 function inspectView(
   html: string,
   scripting: boolean,
-  budget: HtmlBudget,
+  count: NodeCount,
   inspection: Inspection,
   nesting: number,
 ): RuleParser {
-  const parser = new RuleParser(scripting, budget, inspection)
+  const parser = new RuleParser(scripting, count, inspection)
   const document = parser.read(html)
   parser.inspectRawText()
   if (parser.conditionals.length > 0 && nesting === MAX_CONDITIONAL_NESTING) throw new HtmlLimitReached('nodes')
-  for (const inner of parser.conditionals) inspectAsEveryReader(inner, budget, inspection, nesting + 1)
+  for (const inner of parser.conditionals) inspectAllViews(inner, count, inspection, nesting + 1)
   if (parser.sawForeignContent) readAgain(serialize(document, { scriptingEnabled: scripting }), scripting, inspection)
   return parser
 }
 
-/** A sanitiser between us and the reader parses, writes, and lets the browser parse again. */
+/** A sanitiser in a mail client parses and serialises the HTML before the browser parses it again. */
 function readAgain(html: string, scripting: boolean, inspection: Inspection): void {
   const parser = new RuleParser(scripting, { nodes: 0 }, inspection)
   parser.read(html)
@@ -112,8 +112,8 @@ class RuleParser extends BoundedParser {
   private openForeign = 0
   private openSelects = 0
 
-  constructor(scripting: boolean, budget: HtmlBudget, inspection: Inspection) {
-    super(scripting, budget)
+  constructor(scripting: boolean, count: NodeCount, inspection: Inspection) {
+    super(scripting, count)
     this.inspection = inspection
   }
 
@@ -179,7 +179,7 @@ class RuleParser extends BoundedParser {
   }
 }
 
-/** What follows `[if …]>`, or the condition too when it has markup of its own. */
+/** The text after `[if …]>`, or from the first tag if the condition itself contains one. */
 function innerHtmlOf(conditionalComment: string): string {
   const end = conditionalComment.indexOf(']>')
   const markup = conditionalComment.indexOf('<')

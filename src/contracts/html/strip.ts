@@ -7,8 +7,8 @@ const INLINE: ReadonlySet<string> = new Set(
 )
 
 /**
- * The text of HTML too deep or too large for a tree: one pass, no recursion, no regular expression over the input.
- * What comes out has no tags left (every `<` is escaped) and may still hold entities.
+ * The text of HTML that is too deep or too large for a tree, in one pass without recursion or regular expressions over the input.
+ * The result contains no tags (every `<` is escaped) and may still contain entities.
  */
 export function stripTags(html: string): string {
   let text = ''

@@ -8,7 +8,7 @@ const FORBIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
     ' ',
   ),
 )
-/** SVG, and the t:set of Internet Explorer. */
+/** Of SVG, and t:set of Internet Explorer. */
 const ANIMATIONS: ReadonlySet<string> = new Set(
   'animate set animatetransform animatemotion animatecolor animation'.split(' '),
 )
@@ -20,7 +20,7 @@ const REFUSED_LINK = /^(?:import|modulepreload|serviceworker)$/
 const REFUSED_PRELOAD = /^(?:script|.*worker|document|embed|object|i?frame)$/
 const ANIMATED_CODE = /(?:^|:)(?:href|src|style|innerhtml|outerhtml|on[a-z]+)$/
 
-/** Every start tag the tokenizer meets, also those the tree builder drops: another client may not drop them. */
+/** Called for every start tag of the tokenizer, also for those that the tree builder drops: another client may keep them. */
 export function inspectTag(tag: TagToken, inForeignContent: boolean, inspection: Inspection): void {
   const element = elementName(tag.tagName)
   inspectElement(element, inspection)
@@ -34,7 +34,7 @@ export function inspectTag(tag: TagToken, inForeignContent: boolean, inspection:
   for (const attribute of tag.attrs) {
     inspectAttribute(element, attribute, inForeign, inspection)
     if (hidesCharset(attribute.value)) refuseCharset(inspection)
-    // `<b <script>` is one broken tag to a browser and two to older readers.
+    // `<b <script>` is one broken tag for a browser and two tags for older mail clients.
     if (attribute.name.startsWith('<')) inspectElement(attribute.name.slice(1), inspection)
   }
 }
@@ -80,7 +80,7 @@ function inspectParam(attrs: Attribute[], inspection: Inspection): void {
   if (!isHarmlessUrl(valueIn(attrs, 'value'), 'none')) refuseUrl('value', 'param', inspection)
 }
 
-/** Word writes <xml> with its settings inside; only Internet Explorer's data islands have a source. */
+/** Word writes <xml> with its settings inside; only data islands of Internet Explorer have a src. */
 function inspectXmlIsland(attrs: Attribute[], inspection: Inspection): void {
   if (valueIn(attrs, 'src') !== '') inspection.report('HTML_FORBIDDEN_ELEMENT', '<xml src> is not allowed')
 }
@@ -95,7 +95,7 @@ function inspectAnimation(element: string, attrs: Attribute[], inspection: Inspe
   }
 }
 
-/** `<script\v>` and `<x:script>` are a script to somebody. */
+/** Some clients run `<script\v>` and `<x:script>` as a script. */
 function elementName(tagName: string): string {
   return SIMPLE_NAME.test(tagName) ? tagName : localName(/^[\w:.-]*/.exec(tagName)![0])
 }

@@ -1,8 +1,8 @@
-/** Padding behind a preheader. Joiners go only at the edge of a word: inside, they spell Persian and emoji. */
+/** Padding after a preheader. Joiners are removed only at the edge of a word: inside, Persian words and emoji need them. */
 const FILLER = /\u00ad|\u034f|\u200b|\u2060|\ufeff|(?<!\S)(?:\u200c|\u200d)+|(?:\u200c|\u200d)+(?!\S)/g
 const MAX_INDENT = 8
 
-/** Collects text the way a browser would lay it out: white space collapses, breaks merge, none at either end. */
+/** Collects text as a browser lays it out: white space collapses, and line breaks merge and are removed at both ends. */
 export class TextWriter {
   listDepth = 0
   preformatted = 0
@@ -11,7 +11,7 @@ export class TextWriter {
   private pendingSpace = false
   private pendingBullet = ''
 
-  /** A place in the text, for textSince. Parts, not characters: measuring a growing string would copy it each time. */
+  /** A position for textSince. Counted in parts, because the length of the growing text would need a copy each time. */
   get mark(): number {
     return this.parts.length
   }
@@ -29,12 +29,12 @@ export class TextWriter {
       return
     }
     if (words.startsWith(' ')) this.pendingSpace = true
-    this.settle()
+    this.writePending()
     this.parts.push(trimmed)
     this.pendingSpace = words.endsWith(' ')
   }
 
-  /** Right behind what is already there, before any pending break. */
+  /** Directly after the text so far, before any pending line break. */
   append(suffix: string): void {
     this.parts.push(suffix)
   }
@@ -69,11 +69,11 @@ export class TextWriter {
   private writeAsIs(raw: string): void {
     const text = raw.replace(/\r\n?/g, '\n').replace(/\u00a0/g, ' ')
     if (text === '') return
-    this.settle()
+    this.writePending()
     this.parts.push(text)
   }
 
-  private settle(): void {
+  private writePending(): void {
     if (this.parts.length > 0) {
       if (this.pendingBreaks > 0) this.parts.push('\n'.repeat(this.pendingBreaks))
       else if (this.pendingSpace) this.parts.push(' ')

@@ -7,7 +7,7 @@ const DROPPED: ReadonlySet<string> = new Set(
     ' ',
   ),
 )
-/** Line breaks an element asks for around itself: 1 begins a new line, 2 leaves one empty. */
+/** Line breaks around an element: 1 starts a new line, 2 leaves an empty line. */
 const BREAKS: ReadonlyMap<string, 1 | 2> = new Map([
   ...'p h1 h2 h3 h4 h5 h6 ul ol dl blockquote pre listing xmp plaintext figure hr menu'
     .split(' ')
@@ -22,7 +22,7 @@ const HIDDEN =
   /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|max-height\s*:\s*0(?:px)?\s*(?:!important)?\s*(?:;|$))/i
 const LINKABLE = /^(?:https?:\/\/|mailto:|tel:)/i
 
-/** The text/plain alternative of an HTML e-mail. Never throws: what cannot become a tree is stripped instead. */
+/** The text/plain alternative of an HTML e-mail. Never throws: if the HTML exceeds the limits of the parser, its tags are stripped. */
 export function textFromHtml(html: string): string {
   try {
     return textOfTree(new BoundedParser(false).read(html))
@@ -62,7 +62,7 @@ function pushChildren(steps: Step[], parent: HtmlParent): void {
 function enter(writer: TextWriter, element: HtmlElement): void {
   const { tagName } = element
   const breaks = BREAKS.get(tagName)
-  // A list inside a list belongs to its item: no empty line before it.
+  // No empty line before a list inside a list item.
   if (breaks !== undefined) writer.breakLine(LISTS.has(tagName) && writer.listDepth > 0 ? 1 : breaks)
   if (tagName === 'br') writer.addLine()
   else if (tagName === 'hr') writer.write('----------')

@@ -1,7 +1,7 @@
 import { maskSensitive } from '../masking.ts'
 import { NETWORK_REFINEMENTS, NETWORK_RULES } from './network.ts'
 import { RESEND_REFINEMENTS, RESEND_RULES } from './resend.ts'
-import { type ErrorCategory, type ErrorRow, type ErrorRule, errorRule, rulesBySaying } from './rules.ts'
+import { type ErrorCategory, type ErrorRow, type ErrorRule, errorRule, rulesByReportedCode } from './rules.ts'
 import { SES_REFINEMENTS, SES_RULES } from './ses.ts'
 import { parseSmtpReply, SMTP_REFINEMENTS, type SmtpReply, smtpRule } from './smtp.ts'
 
@@ -10,11 +10,11 @@ export type ProviderName = (typeof PROVIDER_NAMES)[number]
 
 export interface ProviderError {
   provider: ProviderName
-  /** `error.name`, or the name in the provider's answer. */
+  /** `error.name`, or the name in the provider's response. */
   name?: string | undefined
   /** HTTP. */
   statusCode?: number | undefined
-  /** The answer had the form of the provider's own errors, so it does not come from something in between. */
+  /** The response has the form of the provider's own errors, so it was not made by a proxy. */
   ownForm?: boolean | undefined
   smtpCode?: number | undefined
   enhancedStatus?: string | undefined
@@ -30,9 +30,9 @@ export interface ProviderFailure {
   openBreaker: boolean
   /** The provider limits the send rate. */
   throttled: boolean
-  /** No connection could be made: nothing has left. */
+  /** No connection could be established, so nothing was sent. */
   unconnected: boolean
-  /** An SMTP server says that it may work later (4xx), as with greylisting. */
+  /** An SMTP server deferred it (4xx), for example by greylisting. */
   deferred: boolean
   ambiguous: boolean
   originalCode: string | null
@@ -42,7 +42,7 @@ export interface ProviderFailure {
 
 const MESSAGE_MAX_CHARS = 1000
 
-/** No answer and no known failure: something may have left, so the benefit of the doubt goes against a duplicate. */
+/** The message may have been sent, so the outcome is treated as unknown, to avoid a duplicate. */
 const UNKNOWN_ERROR = errorRule('*_UNKNOWN_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous')
 
 export function classifyProviderError(error: ProviderError): ProviderFailure {
@@ -63,20 +63,20 @@ export function classifyProviderError(error: ProviderError): ProviderFailure {
   }
 }
 
-/** Cut to a length that may fall in the middle of a character, and without what no database keeps. */
+/** Shortened, without NUL and lone surrogates, which Postgres cannot store. */
 function storable(message: string): string {
   return message.replaceAll('\0', '').trim().slice(0, MESSAGE_MAX_CHARS).toWellFormed()
 }
 
 interface Found {
-  said: string
-  /** An SMTP server said it. */
+  reportedCode: string
+  /** From the reply of an SMTP server. */
   isReply: boolean
   originalCode: string | null
   rule: ErrorRule
 }
 
-/** The most telling witness first: the server's reply, then what broke the connection, the name, the bare status. */
+/** In order of reliability: the server's reply, the network error, the error name, the HTTP status. */
 function findRule(error: ProviderError): Found {
   const { statusCode = 0 } = error
   const [networkCode, name] = [storable(error.networkCode ?? ''), storable(error.name ?? '')]
@@ -84,45 +84,47 @@ function findRule(error: ProviderError): Found {
   const replyRule = smtpRule(reply)
   if (replyRule) {
     return {
-      said: reply.code ?? '',
+      reportedCode: reply.code ?? '',
       isReply: true,
       originalCode: [reply.code, reply.enhanced].filter(Boolean).join(' '),
       rule: replyRule,
     }
   }
-  // A name in an answer that a proxy may have made up is no evidence.
-  const isDoubtful = error.ownForm === false && saysNothing(statusCode)
-  for (const said of isDoubtful ? [networkCode] : [networkCode, name]) {
-    const rule = ruleForName(said)
-    if (rule) return { said, isReply: false, originalCode: said, rule }
+  // A proxy may have made this response, so the error name in it proves nothing.
+  const mayBeProxy = error.ownForm === false && isInconclusive(statusCode)
+  for (const reportedCode of mayBeProxy ? [networkCode] : [networkCode, name]) {
+    const rule = ruleForName(reportedCode)
+    if (rule) return { reportedCode, isReply: false, originalCode: reportedCode, rule }
   }
   const originalCode = networkCode || name || (statusCode ? String(statusCode) : null)
   const rule = ruleForHttpStatus(statusCode, error.ownForm) ?? UNKNOWN_ERROR
-  return { said: '', isReply: false, originalCode, rule }
+  return { reportedCode: '', isReply: false, originalCode, rule }
 }
 
-/** Libraries give the reply code and leave the enhanced status, sometimes both, in the text. */
+/** Libraries give the reply code as a field and leave the enhanced status, or both, in the message. */
 function smtpReplyOf({ provider, smtpCode, enhancedStatus, message = '' }: ProviderError): SmtpReply {
   const given = { ...(smtpCode && { code: String(smtpCode) }), ...(enhancedStatus && { enhanced: enhancedStatus }) }
   const read = provider === 'smtp' ? parseSmtpReply(message) : undefined
   return read?.code === given.code || !given.code ? { ...read, ...given } : given
 }
 
-function refine({ said }: Found, message = ''): ErrorRule | undefined {
-  return REFINEMENTS.find(refinement => refinement.said.includes(said) && refinement.message.test(message))?.rule
+function refine({ reportedCode }: Found, message = ''): ErrorRule | undefined {
+  return REFINEMENTS.find(
+    refinement => refinement.reportedCodes.includes(reportedCode) && refinement.message.test(message),
+  )?.rule
 }
 
 export const REFINEMENTS = [...SES_REFINEMENTS, ...RESEND_REFINEMENTS, ...NETWORK_REFINEMENTS, ...SMTP_REFINEMENTS]
 
-/** The row for a name as a provider, a library or Node says it; AWS sometimes puts a namespace before it. */
+/** The rule for an error name or code of a provider, a library or Node; AWS sometimes puts a namespace before it. */
 export function ruleForName(name: string): ErrorRule | undefined {
   const bare = name.slice(Math.max(name.lastIndexOf('.'), name.lastIndexOf('#')) + 1)
   return SES_RULES.get(bare) ?? RESEND_RULES.get(bare) ?? NETWORK_RULES.get(bare)
 }
 
 /**
- * An answer without a name we know: the provider's trouble passes, its refusal stays. A 408 or 5xx that is not in the provider's
- * own form may come from a proxy that had passed the message on: it says nothing about the outcome.
+ * For a response without a known error name: 5xx is retried, 4xx is final. A 408 or 5xx that is not in the provider's own form may
+ * come from a proxy that had forwarded the message, so the outcome is unknown.
  */
 export function ruleForHttpStatus(statusCode: number, ownForm = false): ErrorRule | undefined {
   const known = HTTP_STATUS_RULES.get(String(statusCode))
@@ -133,9 +135,8 @@ export function ruleForHttpStatus(statusCode: number, ownForm = false): ErrorRul
   return undefined
 }
 
-const saysNothing = (statusCode: number) => statusCode === 408 || statusCode >= 500
+const isInconclusive = (statusCode: number) => statusCode === 408 || statusCode >= 500
 
-/** HTTP answers without a name we know. */
 export const HTTP_STATUS_ERRORS: readonly ErrorRow[] = [
   ['401', '*_UNAUTHORIZED', 'CONFIGURATION_ERROR', 'final-parked'],
   ['408', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
@@ -143,7 +144,7 @@ export const HTTP_STATUS_ERRORS: readonly ErrorRow[] = [
   ['504', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
 ]
 
-export const HTTP_STATUS_RULES = rulesBySaying(HTTP_STATUS_ERRORS)
+export const HTTP_STATUS_RULES = rulesByReportedCode(HTTP_STATUS_ERRORS)
 
 export function codeOf(rule: ErrorRule, provider: ProviderName): string {
   return rule.code.replace('*', provider.toUpperCase())

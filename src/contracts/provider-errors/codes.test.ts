@@ -21,7 +21,7 @@ test.each([
   '550 5.1.1',
   '5.1.1',
   'com.amazonaws#Throttling',
-])('%s is a word of a provider', code => expect(vocabularyOf(code)).toBe('provider'))
+])('%s is a code of a provider', code => expect(vocabularyOf(code)).toBe('provider'))
 
 test.each(['', 'nonsense', 'SES_MESAGE_REJECTED', '200', '5500', 'ses_message_rejected'])('%j is neither', code =>
   expect(vocabularyOf(code)).toBeNull(),

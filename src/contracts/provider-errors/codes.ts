@@ -2,16 +2,16 @@ import { ruleForName } from './classify.ts'
 import { OWN_CODES, ruleForOwnCode } from './contract-errors.ts'
 import { parseSmtpReply, smtpRule } from './smtp.ts'
 
-/** What a provider reports later about a message that it had accepted. */
+/** From provider events about messages that the provider had accepted. */
 const REPORTED = ['REJECT', 'RENDERING_FAILURE'] as const
 
-/** What the gateway says of a lost worker and of a provider whose account is paused. */
+/** For a lost worker, and for a provider whose account is paused. */
 const OBSERVED = ['WORKER_LOST', 'PROVIDER_PAUSED'] as const
 
-/** Every code that the gateway gives an error, but for `…_HTTP_<status>`. */
+/** Every error code of the gateway except `…_HTTP_<status>`. */
 export const ERROR_CODES: readonly string[] = [...new Set([...OWN_CODES.keys(), ...REPORTED, ...OBSERVED])].sort()
 
-/** own: one of the gateway's codes. provider: a word of a provider, a library or an SMTP server that the tables know. */
+/** own: an error code of the gateway. provider: a code of a provider, a library or an SMTP server that is in the tables. */
 export function vocabularyOf(code: string): 'own' | 'provider' | null {
   if (ERROR_CODES.includes(code) || ruleForOwnCode(code)) return 'own'
   const isReply = /^[45](\d\d|\.\d{1,3}\.\d{1,3})( [45]\.\d{1,3}\.\d{1,3})?$/.test(code)

@@ -6,7 +6,7 @@ import { NETWORK_ERRORS } from './network.ts'
 import { RESEND_ERRORS } from './resend.ts'
 import { SES_ERRORS } from './ses.ts'
 
-test('the lists are the ones seed 002 prints', () => {
+test('the lists are the published ones', () => {
   expect(RETRYABLE_ERRORS).toEqual(['421', '450', '451', '452', 'Throttling', 'ServiceUnavailable'])
   expect(PERMANENT_ERRORS).toEqual(['500', '550', '554', 'MessageRejected', 'MailFromDomainNotVerified'])
 })
@@ -62,15 +62,15 @@ test('without a code there is no error to retry', () => {
   expect(isRetryableError('')).toBe(false)
 })
 
-test('what the gateway itself finds wrong is never retried', () => {
+test('errors that the gateway itself detects are never retried', () => {
   for (const [code, rule] of Object.entries(GATEWAY_ERRORS)) {
     expect(rule.code).toBe(code)
     expect(isRetryableError(code)).toBe(false)
   }
 })
 
-test('a name and the code it is given say the same about a retry', () => {
-  const names = [...SES_ERRORS, ...RESEND_ERRORS, ...NETWORK_ERRORS].map(([said]) => said)
+test('a reported name and the gateway’s code for it agree about retrying', () => {
+  const names = [...SES_ERRORS, ...RESEND_ERRORS, ...NETWORK_ERRORS].map(([name]) => name)
   fc.assert(
     fc.property(fc.constantFrom(...names), fc.constantFrom(...PROVIDER_NAMES), (name, provider) => {
       const { code, retryable } = classifyProviderError({ provider, name })

@@ -5,13 +5,13 @@ import { type ErrorRule, errorRule } from './rules.ts'
 import { SES_RULES } from './ses.ts'
 import { parseSmtpReply, SMTP_CLASS_RULES, SMTP_ENHANCED_RULES, SMTP_REPLY_RULES, smtpRule } from './smtp.ts'
 
-/** Seed 002, verbatim. */
+/** Part of the published contract. */
 export const RETRYABLE_ERRORS = ['421', '450', '451', '452', 'Throttling', 'ServiceUnavailable'] as const
 
-/** Seed 002, verbatim. */
+/** Part of the published contract. */
 export const PERMANENT_ERRORS = ['500', '550', '554', 'MessageRejected', 'MailFromDomainNotVerified'] as const
 
-/** What the gateway itself finds: seed 000's validations, a suppressed recipient, and the two ends that time brings. */
+/** Errors that the gateway itself detects. */
 export const GATEWAY_ERRORS = {
   INVALID_PAYLOAD: errorRule('INVALID_PAYLOAD', 'VALIDATION_ERROR', 'final'),
   OUTBOX_NOT_FOUND: errorRule('OUTBOX_NOT_FOUND', 'VALIDATION_ERROR', 'final'),
@@ -26,9 +26,8 @@ export const GATEWAY_ERRORS = {
 export type GatewayErrorCode = keyof typeof GATEWAY_ERRORS
 
 /**
- * Takes what an error calls itself (SES, Resend, SMTP, Node) and the gateway's own codes. Three digits are an SMTP reply,
- * as in seed 002, not an HTTP status. An unknown code is retried: the attempts are few, a lost e-mail is lost. Without any
- * code there is no error to retry.
+ * Accepts codes of providers, libraries, SMTP servers and the gateway itself. Three digits are an SMTP reply, not an HTTP status. An
+ * unknown code is retried, because a few extra attempts cost less than a lost e-mail. Without a code there is no error to retry.
  */
 export function isRetryableError(errorCode: string | undefined): boolean {
   if (!errorCode) return false
@@ -43,7 +42,7 @@ const RULE_TABLES = [
   ...[SMTP_REPLY_RULES, SMTP_ENHANCED_RULES, SMTP_CLASS_RULES],
 ]
 
-/** The gateway's code of every row, for every provider that it can be about. */
+/** The gateway's code of every rule, for every provider. */
 export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
   [
     ...RULE_TABLES.flatMap(table => [...table.values()]),

@@ -1,14 +1,14 @@
-import { type ErrorRow, errorRule, type Refinement, rulesBySaying } from './rules.ts'
+import { type ErrorRow, errorRule, type Refinement, rulesByReportedCode } from './rules.ts'
 
-/** `error.code` of an answer that was longer than is read. */
+/** `error.code` of a response that exceeds the size limit. */
 export const ANSWER_TOO_LARGE = 'ERR_ANSWER_TOO_LARGE'
 
-/** `error.code` of a TLS connection that broke before its handshake was complete, whatever OpenSSL or Node calls that. */
+/** `error.code` of a TLS connection that failed before its handshake was complete, whatever code OpenSSL or Node gave it. */
 export const TLS_HANDSHAKE = 'ERR_TLS_HANDSHAKE'
 
 /**
- * `error.code` of Node, undici and nodemailer, and `error.name` of aborted calls. Where no connection was
- * made, nothing can have left; whatever broke after the connection stood is ambiguous (decision 33).
+ * `error.code` of Node, undici and nodemailer, and `error.name` of aborted calls. Without a connection nothing can have been sent;
+ * after the connection was established, every failure is ambiguous.
  */
 export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['ECONNREFUSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
@@ -21,12 +21,12 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['UND_ERR_CONNECT_TIMEOUT', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['UND_ERR_CLOSED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
   ['UND_ERR_PRX_TLS', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
-  // Ours: the state of the connection decides, since the words of a TLS alert are the same before and after the handshake.
+  // Set by the gateway: the message of a TLS alert is the same before and after the handshake, so the connection's state decides.
   [TLS_HANDSHAKE, 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'],
 
   ['ECONNRESET', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['ECONNABORTED', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
-  // Of a connection that stood, unless the message says `connect`, see below: routes vanish in the middle of one, too.
+  // A route can also disappear during a connection. NETWORK_REFINEMENTS handles messages that start with `connect`.
   ['EHOSTUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EHOSTDOWN', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['ENETUNREACH', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
@@ -45,7 +45,7 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['EPROTO', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
   ['EMESSAGE', 'NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'],
 
-  // Ours: the provider did answer, but nobody knows what.
+  // Set by the gateway: the provider answered, but the answer was not read.
   [ANSWER_TOO_LARGE, '*_ANSWER_TOO_LARGE', 'TRANSIENT_ERROR', 'retry-ambiguous'],
 
   ['ETIMEDOUT', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
@@ -57,7 +57,7 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['TimeoutError', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
   ['AbortError', '*_TIMEOUT', 'TIMEOUT_ERROR', 'retry-ambiguous'],
 
-  // The handshake failed, for every e-mail alike, and a person has to look at it.
+  // The handshake fails for every e-mail, and the configuration must be corrected.
   ['CERT_HAS_EXPIRED', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['CERT_NOT_YET_VALID', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['CERT_REVOKED', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
@@ -73,7 +73,7 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
   ['ETLS', 'NETWORK_TLS_ERROR', 'CONFIGURATION_ERROR', 'retry-parked'],
 
-  // nodemailer, when the server gave no reply code to go by.
+  // nodemailer, when the server gave no reply code.
   ['EAUTH', 'SMTP_AUTH_FAILED', 'CONFIGURATION_ERROR', 'final-parked'],
   ['ENOAUTH', 'SMTP_AUTH_FAILED', 'CONFIGURATION_ERROR', 'final-parked'],
   ['EOAUTH2', 'SMTP_AUTH_FAILED', 'CONFIGURATION_ERROR', 'final-parked'],
@@ -83,12 +83,12 @@ export const NETWORK_ERRORS: readonly ErrorRow[] = [
 
 export const NETWORK_REFINEMENTS: readonly Refinement[] = [
   {
-    // Node's, the AWS handler's and nodemailer's words for a connection that was never made: nothing has left.
-    said: ['TimeoutError', 'ETIMEDOUT', 'ECONNRESET', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'],
+    // Messages of Node, the AWS request handler and nodemailer for a connection that was never established.
+    reportedCodes: ['TimeoutError', 'ETIMEDOUT', 'ECONNRESET', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'],
     message:
       /^connect |establish(?:ing)? a connection|connection timeout|greeting never received|before secure TLS connection/i,
     rule: errorRule('NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-unconnected'),
   },
 ]
 
-export const NETWORK_RULES = rulesBySaying(NETWORK_ERRORS)
+export const NETWORK_RULES = rulesByReportedCode(NETWORK_ERRORS)

@@ -1,4 +1,4 @@
-/** What an answer says about the provider's rate. */
+/** The rate limits stated in a provider's response. */
 export interface RateHint {
   retryAfterMs: number | null
   /** Messages per second. */
@@ -7,7 +7,7 @@ export interface RateHint {
 
 export type HeaderOf = (name: string) => string | null | undefined
 
-/** `Retry-After` (RFC 9110), and the `RateLimit` headers of several drafts, as Resend sends them: a limit per second. */
+/** `Retry-After` (RFC 9110) and the `RateLimit` headers of the IETF drafts, as Resend sends them. */
 export function readRateHeaders(header: HeaderOf, nowMs: number): RateHint {
   return { retryAfterMs: readRetryAfter(header, nowMs), limit: readLimit(header) }
 }
@@ -21,7 +21,7 @@ function readRetryAfter(header: HeaderOf, nowMs: number): number | null {
   return remaining === 0 && reset !== null ? reset * 1000 : null
 }
 
-/** `2`, `2;w=1`, `"default";q=2;w=1`: without a window it is a second. */
+/** Reads `2`, `2;w=1` and `"default";q=2;w=1`. The default window is one second. */
 function readLimit(header: HeaderOf): number | null {
   const policy = header('ratelimit-policy') ?? ''
   const limit = numberIn(header('ratelimit-limit')) ?? numberIn(/\bq=(\d+)/.exec(policy)?.[1])

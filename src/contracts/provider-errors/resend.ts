@@ -1,6 +1,6 @@
-import { type ErrorRow, errorRule, type Refinement, rulesBySaying } from './rules.ts'
+import { type ErrorRow, errorRule, type Refinement, rulesByReportedCode } from './rules.ts'
 
-/** All names of `wire/resend-sdk.md`. The two idempotency conflicts say that an earlier request did arrive. */
+/** Every error name of Resend's API. The two idempotency conflicts mean that an earlier request did arrive. */
 export const RESEND_ERRORS: readonly ErrorRow[] = [
   ['invalid_idempotency_key', 'RESEND_INVALID_IDEMPOTENCY_KEY', 'VALIDATION_ERROR', 'final'],
   ['validation_error', 'RESEND_VALIDATION_ERROR', 'VALIDATION_ERROR', 'final'],
@@ -27,16 +27,16 @@ export const RESEND_ERRORS: readonly ErrorRow[] = [
 
 export const RESEND_REFINEMENTS: readonly Refinement[] = [
   {
-    said: ['validation_error'],
+    reportedCodes: ['validation_error'],
     message: /domain is not verified|verify a domain/i,
     rule: errorRule('RESEND_DOMAIN_NOT_VERIFIED', 'CONFIGURATION_ERROR', 'final'),
   },
   {
     // The SDK reports a lost connection under this name, with the status null.
-    said: ['application_error'],
+    reportedCodes: ['application_error'],
     message: /unable to fetch data/i,
     rule: errorRule('NETWORK_ERROR', 'TRANSIENT_ERROR', 'retry-ambiguous'),
   },
 ]
 
-export const RESEND_RULES = rulesBySaying(RESEND_ERRORS)
+export const RESEND_RULES = rulesByReportedCode(RESEND_ERRORS)

@@ -9,32 +9,32 @@ import { SMTP_ENHANCED_STATUSES, SMTP_REPLIES } from './smtp.ts'
 const named = [...SES_ERRORS, ...RESEND_ERRORS, ...NETWORK_ERRORS, ...SMTP_REPLIES, ...SMTP_ENHANCED_STATUSES]
 
 test('the tables name nothing twice', () => {
-  const said = named.map(([name]) => name)
-  expect(said.filter((name, index) => said.indexOf(name) !== index)).toEqual([])
+  const reported = named.map(([name]) => name)
+  expect(reported.filter((name, index) => reported.indexOf(name) !== index)).toEqual([])
 })
 
 test('the tables give one code one category and one answer about retrying', () => {
   const meaning = new Map<string, string>()
   for (const [, code, category, behaviour] of [...named, ...HTTP_STATUS_ERRORS]) {
-    const says = `${category}, retryable: ${errorRule(code, category, behaviour).retryable}`
-    expect(meaning.get(code) ?? says, code).toBe(says)
-    meaning.set(code, says)
+    const summary = `${category}, retryable: ${errorRule(code, category, behaviour).retryable}`
+    expect(meaning.get(code) ?? summary, code).toBe(summary)
+    meaning.set(code, summary)
   }
 })
 
 test('a permanent error is never retried, and a transient one always', () => {
-  for (const [said, code, category, behaviour] of named) {
+  for (const [reported, code, category, behaviour] of named) {
     const { retryable } = errorRule(code, category, behaviour)
-    if (category === 'PERMANENT_ERROR' || category === 'VALIDATION_ERROR') expect(retryable, said).toBe(false)
+    if (category === 'PERMANENT_ERROR' || category === 'VALIDATION_ERROR') expect(retryable, reported).toBe(false)
     if (category === 'TRANSIENT_ERROR' || category === 'TIMEOUT_ERROR' || category === 'QUOTA_ERROR') {
-      expect(retryable, said).toBe(true)
+      expect(retryable, reported).toBe(true)
     }
   }
 })
 
-test('what parks the mail is never ambiguous: the provider has said no', () => {
-  for (const [said, code, category, behaviour] of named) {
+test('a rule that parks or slows down the provider is never ambiguous', () => {
+  for (const [reported, code, category, behaviour] of named) {
     const { effect, ambiguous } = errorRule(code, category, behaviour)
-    expect(effect && ambiguous, said).toBeFalsy()
+    expect(effect && ambiguous, reported).toBeFalsy()
   }
 })

@@ -7,17 +7,17 @@ export type ErrorCategory =
   | 'VALIDATION_ERROR'
 
 export interface ErrorRule {
-  /** The gateway's own name for it. A leading * stands for the provider: SES, RESEND, SMTP, CAPTURE. */
+  /** The gateway's own error code. A leading * is replaced by the provider: SES, RESEND, SMTP, CAPTURE. */
   readonly code: string
   readonly category: ErrorCategory
   readonly retryable: boolean
   /**
-   * What the answer means for the provider. In each case the e-mail has not failed: it waits and spends no attempt.
+   * What the error means for the provider. In each case the e-mail has not failed: it waits and no attempt is counted.
    * open-breaker: quota, pause or credentials, the provider is parked at once. slow-down: it limits the send rate.
    * no-connection: no connection could be made, so nothing left; a few in a row park the provider.
    */
   readonly effect?: 'open-breaker' | 'slow-down' | 'no-connection'
-  /** The provider may have accepted the e-mail all the same (decision 33). */
+  /** The provider may have accepted the e-mail although the call failed: the outcome is unknown. */
   readonly ambiguous?: true
 }
 
@@ -34,12 +34,12 @@ const BEHAVIOURS = {
 
 export type Behaviour = keyof typeof BEHAVIOURS
 
-/** One line of a table: what the provider says, what we call it, of which kind it is, what follows from it. */
-export type ErrorRow = readonly [said: string, code: string, category: ErrorCategory, behaviour: Behaviour]
+/** One row of a table: the provider's code, the gateway's code, its category, and what the gateway does. */
+export type ErrorRow = readonly [reportedCode: string, code: string, category: ErrorCategory, behaviour: Behaviour]
 
-/** A saying that means several things, told apart by the message that comes with it. */
+/** For a reported code with several meanings, distinguished by the message of the error. */
 export interface Refinement {
-  readonly said: readonly string[]
+  readonly reportedCodes: readonly string[]
   readonly message: RegExp
   readonly rule: ErrorRule
 }
@@ -48,6 +48,8 @@ export function errorRule(code: string, category: ErrorCategory, behaviour: Beha
   return { code, category, ...BEHAVIOURS[behaviour] }
 }
 
-export function rulesBySaying(rows: readonly ErrorRow[]): ReadonlyMap<string, ErrorRule> {
-  return new Map(rows.map(([said, code, category, behaviour]) => [said, errorRule(code, category, behaviour)]))
+export function rulesByReportedCode(rows: readonly ErrorRow[]): ReadonlyMap<string, ErrorRule> {
+  return new Map(
+    rows.map(([reportedCode, code, category, behaviour]) => [reportedCode, errorRule(code, category, behaviour)]),
+  )
 }

@@ -1,8 +1,8 @@
-import { type ErrorRow, errorRule, type Refinement, rulesBySaying } from './rules.ts'
+import { type ErrorRow, errorRule, type Refinement, rulesByReportedCode } from './rules.ts'
 
 /**
- * Seed 000 "Mapeamento de Erros SES" in its own order and words, then the same facts under the names of SES v2 and of AWS
- * as a whole. Quota, pause and credentials are parked although the contract calls some of them final (decision 13).
+ * The names of the published contract first, then the names of the SES v2 API and of AWS in general. Errors about quota, a paused
+ * account or credentials park the provider, because the next e-mail would fail in the same way.
  */
 export const SES_ERRORS: readonly ErrorRow[] = [
   ['MessageRejected', 'SES_MESSAGE_REJECTED', 'PERMANENT_ERROR', 'final'],
@@ -78,23 +78,22 @@ export const SES_ERRORS: readonly ErrorRow[] = [
   ['RequestTimeTooSkewed', 'SES_CLOCK_SKEW', 'CONFIGURATION_ERROR', 'retry-parked'],
 ]
 
-/** Names that SES uses for several things, told apart by their message. */
 export const SES_REFINEMENTS: readonly Refinement[] = [
   {
-    said: ['Throttling', 'ThrottlingException', 'TooManyRequestsException'],
+    reportedCodes: ['Throttling', 'ThrottlingException', 'TooManyRequestsException'],
     message: /daily (?:message|sending) quota/i,
     rule: errorRule('SES_DAILY_QUOTA_EXCEEDED', 'QUOTA_ERROR', 'retry-parked'),
   },
   {
-    said: ['MessageRejected'],
+    reportedCodes: ['MessageRejected'],
     message: /sending (?:paused|suspended) for this account/i,
     rule: errorRule('SES_ACCOUNT_SENDING_PAUSED', 'PERMANENT_ERROR', 'final-parked'),
   },
   {
-    said: ['NotFoundException', 'BadRequestException'],
+    reportedCodes: ['NotFoundException', 'BadRequestException'],
     message: /configuration set/i,
     rule: errorRule('SES_CONFIGURATION_SET_DOES_NOT_EXIST', 'CONFIGURATION_ERROR', 'final'),
   },
 ]
 
-export const SES_RULES = rulesBySaying(SES_ERRORS)
+export const SES_RULES = rulesByReportedCode(SES_ERRORS)

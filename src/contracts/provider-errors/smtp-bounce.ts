@@ -1,15 +1,15 @@
 import { parseSmtpReply } from './smtp.ts'
 
-/** In the words of SES, which the events of all providers use. Only Permanent suppresses the address. */
+/** The types of SES, which the gateway uses for every provider. Only Permanent suppresses the address. */
 export interface SmtpBounce {
   bounceType: 'Permanent' | 'Transient' | 'Undetermined'
   bounceSubType: 'NoEmail' | 'General' | 'MailboxFull' | 'MessageTooLarge' | 'Undetermined'
 }
 
-/** X.1.x is about the recipient's address, but for these two, which are about the sender's (RFC 3463). */
+/** X.1.x is about the recipient's address, except these two, which are about the sender's (RFC 3463). */
 const OF_THE_SENDER = ['5.1.7', '5.1.8']
 
-/** Without an enhanced status the text decides: 550 alone is also said for policy, relaying and reputation. */
+/** Without an enhanced status the text decides, because 550 alone is also used for policy, relaying and reputation. */
 const NO_MAILBOX_CODES = ['550', '551', '553', '554']
 const NO_MAILBOX_TEXT = new RegExp(
   [
@@ -21,15 +21,15 @@ const NO_MAILBOX_TEXT = new RegExp(
   ].join('|'),
   'i',
 )
-/** Said in the same breath, they make it a matter of policy: "relaying denied, user unknown". */
+/** With one of these words the refusal is about policy: "relaying denied, user unknown". */
 const POLICY_TEXT = /relay|spam|policy|block(?:ed|list)|blacklist|reputation|denied|sender|quota|size/i
 
-/** RFC 7504: the domain has said that it takes no mail at all. */
+/** RFC 7504: the domain does not accept mail. */
 const DOMAIN_TAKES_NONE = '556'
 
 /**
- * What the refusal of one recipient at RCPT means. Only "no such mailbox" is permanent: a refusal for policy, size, relaying or
- * quota says nothing about whether the address exists.
+ * Classifies the refusal of one recipient at RCPT. Only "no such mailbox" is permanent: a refusal for policy, size, relaying or
+ * quota does not show whether the address exists.
  */
 export function smtpBounce(reply: string): SmtpBounce {
   const { code = '', enhanced = '' } = parseSmtpReply(reply) ?? {}
@@ -42,7 +42,7 @@ export function smtpBounce(reply: string): SmtpBounce {
 }
 
 function meansNoMailbox(code: string, enhanced: string, text: string): boolean {
-  // 5.0.0 leaves everything open, as if there were none.
+  // 5.0.0 has no meaning of its own, so it is treated like a missing status.
   if (enhanced && enhanced !== '5.0.0') return enhanced.startsWith('5.1.') && !OF_THE_SENDER.includes(enhanced)
   if (code === DOMAIN_TAKES_NONE) return true
   return NO_MAILBOX_CODES.includes(code) && NO_MAILBOX_TEXT.test(text) && !POLICY_TEXT.test(text)

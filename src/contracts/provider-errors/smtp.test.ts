@@ -10,7 +10,7 @@ test.each(SMTP_ENHANCED_STATUSES)('%s is %s', (enhanced, name, category) => {
   expect(smtpRule({ enhanced })).toMatchObject({ code: name, category, retryable: enhanced.startsWith('4') })
 })
 
-test('the codes the brief of the product names are all there', () => {
+test('the codes of the published contract are all there', () => {
   const known = new Set(SMTP_REPLIES.map(([code]) => code))
   const wanted = '421 450 451 452 454 455 500 501 502 503 504 521 530 534 535 541 550 551 552 553 554 555 556'
   expect(wanted.split(' ').filter(code => !known.has(code))).toEqual([])
@@ -33,12 +33,12 @@ describe('the enhanced status', () => {
     expect(smtpRule({ code: '552', enhanced: '5.2.2' })?.code).toBe('SMTP_MAILBOX_FULL')
   })
 
-  test('leaves the name to the reply code where it says nothing of its own', () => {
+  test('without a meaning of its own leaves the name to the reply code', () => {
     expect(smtpRule({ code: '553', enhanced: '5.0.0' })?.code).toBe('SMTP_MAILBOX_NAME_NOT_ALLOWED')
     expect(smtpRule({ code: '553', enhanced: '4.9.9' })?.code).toBe('SMTP_TEMPORARY_FAILURE')
   })
 
-  test('is not asked about credentials: 535 is our own login, whatever comes after it', () => {
+  test('is ignored for credentials: 535 is about the gateway’s own login, whatever follows', () => {
     for (const enhanced of ['5.7.8', '5.7.1', '5.7.3', '5.0.0']) {
       expect(smtpRule({ code: '535', enhanced })).toMatchObject({ code: 'SMTP_AUTH_FAILED', effect: 'open-breaker' })
     }

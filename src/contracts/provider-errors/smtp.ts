@@ -1,6 +1,6 @@
-import { type ErrorRow, type ErrorRule, errorRule, type Refinement, rulesBySaying } from './rules.ts'
+import { type ErrorRow, type ErrorRule, errorRule, type Refinement, rulesByReportedCode } from './rules.ts'
 
-/** RFC 5321 and 4954. Credentials are the gateway's own, so their failure parks the mail. */
+/** RFC 5321 and 4954. The credentials are the gateway's own, so a failed login parks the provider. */
 export const SMTP_REPLIES: readonly ErrorRow[] = [
   ['421', 'SMTP_SERVICE_NOT_AVAILABLE', 'TRANSIENT_ERROR', 'retry'],
   ['432', 'SMTP_PASSWORD_TRANSITION_NEEDED', 'CONFIGURATION_ERROR', 'retry-parked'],
@@ -67,37 +67,37 @@ export const SMTP_ENHANCED_STATUSES: readonly ErrorRow[] = [
 ]
 
 /**
- * Amazon's SMTP interface answers 454 to a spent quota as well. Only a server that closes the session (421) speaks of all mail;
- * 4.7.28 behind another code is about one recipient's domain, which must not slow down everybody.
+ * Amazon's SMTP interface answers 454 for a used-up quota too. Only a server that closes the session (421) limits all mail;
+ * 4.7.28 with another reply code is about one recipient's domain and must not slow down the rest.
  */
 export const SMTP_REFINEMENTS: readonly Refinement[] = [
   {
-    said: ['454'],
+    reportedCodes: ['454'],
     message: /daily message quota/i,
     rule: errorRule('SMTP_DAILY_QUOTA_EXCEEDED', 'QUOTA_ERROR', 'retry-parked'),
   },
   {
-    said: ['454'],
+    reportedCodes: ['454'],
     message: /throttling|sending rate/i,
     rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
   },
   {
-    said: ['421'],
+    reportedCodes: ['421'],
     message: /\b4\.7\.28\b|rate limit|too many (?:messages|e-?mails)/i,
     rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
   },
   {
     // Exchange Online: `432 4.3.2 STOREDRV.ClientSubmit; sender thread limit exceeded`.
-    said: ['432'],
+    reportedCodes: ['432'],
     message: /limit|too many/i,
     rule: errorRule('SMTP_THROTTLING', 'QUOTA_ERROR', 'retry-slower'),
   },
 ]
 
-export const SMTP_REPLY_RULES = rulesBySaying(SMTP_REPLIES)
-export const SMTP_ENHANCED_RULES = rulesBySaying(SMTP_ENHANCED_STATUSES)
+export const SMTP_REPLY_RULES = rulesByReportedCode(SMTP_REPLIES)
+export const SMTP_ENHANCED_RULES = rulesByReportedCode(SMTP_ENHANCED_STATUSES)
 
-/** The first digit, for everything the tables do not name. */
+/** By the first digit, for codes that are not in the tables. */
 export const SMTP_CLASS_RULES: ReadonlyMap<string, ErrorRule> = new Map([
   ['4', errorRule('SMTP_TEMPORARY_FAILURE', 'TRANSIENT_ERROR', 'retry')],
   ['5', errorRule('SMTP_PERMANENT_FAILURE', 'PERMANENT_ERROR', 'final')],
@@ -108,7 +108,7 @@ export interface SmtpReply {
   enhanced?: string
 }
 
-/** The enhanced status decides; a reply code it agrees with fills in what it leaves open, and always speaks for AUTH. */
+/** The enhanced status decides. A reply code of the same class is used where the table has no such status, and always for AUTH errors. */
 export function smtpRule({ code = '', enhanced = '' }: SmtpReply): ErrorRule | undefined {
   const reply = SMTP_REPLY_RULES.get(code)
   if (!SMTP_CLASS_RULES.has(enhanced.charAt(0))) return reply ?? SMTP_CLASS_RULES.get(code.charAt(0))

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hashEmail } from '../hashing.ts'
 import { EMAIL_STATUSES } from '../states.ts'
-import { addressForms, decideEmail, type EmailBefore, type Said } from './decide.ts'
+import { addressForms, decideEmail, type EmailBefore } from './decide.ts'
+import type { ReportedFact } from './email-events.ts'
 
 const person = (
   ordinal: number,
@@ -17,11 +18,11 @@ const email = (change: Partial<EmailBefore> = {}): EmailBefore => ({
   outboxId: '01a1dfe1-467e-705f-8fd1-0b50e5004f4c',
   status: 'SENT',
   attemptId: null,
-  doubted: false,
+  wasUnknown: false,
   recipients: [person(0, 'to', 'maria@example.com')],
   ...change,
 })
-const said = (kind: Said['kind'], change: Partial<Said> = {}): Said => ({
+const fact = (kind: ReportedFact['kind'], change: Partial<ReportedFact> = {}): ReportedFact => ({
   kind,
   recipient: 'maria@example.com',
   at: '2026-01-23T10:00:00.000Z',
@@ -34,18 +35,18 @@ const said = (kind: Said['kind'], change: Partial<Said> = {}): Said => ({
 })
 
 describe('reports about one e-mail', () => {
-  test('in any order and number end in the same state, the same moments and the same events', () => {
+  test('in any order and number lead to the same state, times and events', () => {
     const things = [
-      said('SENT', { recipient: null }),
-      said('BOUNCED', { feedbackId: 'b-1', metadata: { bounceType: 'Transient' } }),
-      said('BOUNCED', { feedbackId: 'b-2', at: '2026-01-23T10:00:03.000Z' }),
-      said('DELIVERED', { at: '2026-01-23T10:00:02.000Z' }),
-      said('COMPLAINED', { at: '2026-01-23T10:00:04.000Z' }),
+      fact('SENT', { recipient: null }),
+      fact('BOUNCED', { feedbackId: 'b-1', metadata: { bounceType: 'Transient' } }),
+      fact('BOUNCED', { feedbackId: 'b-2', at: '2026-01-23T10:00:03.000Z' }),
+      fact('DELIVERED', { at: '2026-01-23T10:00:02.000Z' }),
+      fact('COMPLAINED', { at: '2026-01-23T10:00:04.000Z' }),
     ]
     const all = fc.shuffledSubarray([...things, ...things], { minLength: 10 })
     fc.assert(
-      fc.property(all, fc.constantFrom(...EMAIL_STATUSES), (told, status) => {
-        const end = decideEmail(email({ status, recipients: [person(0, 'to', 'maria@example.com', status)] }), told)
+      fc.property(all, fc.constantFrom(...EMAIL_STATUSES), (facts, status) => {
+        const end = decideEmail(email({ status, recipients: [person(0, 'to', 'maria@example.com', status)] }), facts)
         expect(end).toMatchObject({
           status: 'COMPLAINED',
           bounceType: 'Permanent',
@@ -63,10 +64,10 @@ describe('reports about one e-mail', () => {
     )
   })
 
-  test('about a cc leave the e-mail to its to, but show that it left', () => {
+  test('about a cc do not decide the status of the e-mail, but prove that it was sent', () => {
     const recipients = [person(0, 'to', 'maria@example.com', 'PENDING'), person(1, 'cc', 'bob@example.com', 'PENDING')]
-    const end = decideEmail(email({ status: 'UNKNOWN', doubted: true, recipients }), [
-      said('BOUNCED', { recipient: 'bob@example.com' }),
+    const end = decideEmail(email({ status: 'UNKNOWN', wasUnknown: true, recipients }), [
+      fact('BOUNCED', { recipient: 'bob@example.com' }),
     ])
     expect(end).toMatchObject({ status: 'SENT', resolved: true, bouncedAt: null })
     expect(end.recipients.map(one => [one.ordinal, one.status])).toEqual([
@@ -80,36 +81,36 @@ describe('reports about one e-mail', () => {
     ])
   })
 
-  test('that overtake the answer tell that it was sent, once and first', () => {
-    const typesAfter = (status: EmailBefore['status'], ...told: Said[]) =>
-      decideEmail(email({ status, recipients: [person(0, 'to', 'maria@example.com', status)] }), told).events.map(
+  test('that arrive before the answer of the provider add one SENT event, as the first', () => {
+    const typesAfter = (status: EmailBefore['status'], ...facts: ReportedFact[]) =>
+      decideEmail(email({ status, recipients: [person(0, 'to', 'maria@example.com', status)] }), facts).events.map(
         one => one.type,
       )
-    expect(typesAfter('PROCESSING', said('DELIVERED'))).toEqual(['SENT', 'DELIVERED'])
-    expect(typesAfter('PROCESSING', said('SENT', { recipient: null }), said('DELIVERED'))).toEqual([
+    expect(typesAfter('PROCESSING', fact('DELIVERED'))).toEqual(['SENT', 'DELIVERED'])
+    expect(typesAfter('PROCESSING', fact('SENT', { recipient: null }), fact('DELIVERED'))).toEqual([
       'SENT',
       'DELIVERED',
     ])
-    expect(typesAfter('SENT', said('DELIVERED'))).toEqual(['DELIVERED'])
-    expect(typesAfter('PROCESSING', said('REJECTED'))).toEqual(['REJECTED'])
+    expect(typesAfter('SENT', fact('DELIVERED'))).toEqual(['DELIVERED'])
+    expect(typesAfter('PROCESSING', fact('REJECTED'))).toEqual(['REJECTED'])
   })
 
-  test('without an id of their own, the graver one is another fact and has its effect', () => {
-    const effectsOf = (...told: Said[]) => decideEmail(email(), told).events.map(one => one.effect?.kind)
-    const soft = said('BOUNCED', { metadata: { bounceType: 'Transient' } })
-    expect(effectsOf(soft, said('BOUNCED', { at: '2026-01-23T10:00:01.000Z' }))).toEqual([undefined, 'HARD_BOUNCE'])
-    const notSpam = said('COMPLAINED', { metadata: { feedbackType: 'not-spam' } })
-    expect(effectsOf(notSpam, said('COMPLAINED', { at: '2026-01-23T10:00:01.000Z' }))).toEqual([undefined, 'COMPLAINT'])
+  test('without a feedback id, a more severe one is another fact and has its effect', () => {
+    const effectsOf = (...facts: ReportedFact[]) => decideEmail(email(), facts).events.map(one => one.effect?.kind)
+    const soft = fact('BOUNCED', { metadata: { bounceType: 'Transient' } })
+    expect(effectsOf(soft, fact('BOUNCED', { at: '2026-01-23T10:00:01.000Z' }))).toEqual([undefined, 'HARD_BOUNCE'])
+    const notSpam = fact('COMPLAINED', { metadata: { feedbackType: 'not-spam' } })
+    expect(effectsOf(notSpam, fact('COMPLAINED', { at: '2026-01-23T10:00:01.000Z' }))).toEqual([undefined, 'COMPLAINT'])
   })
 
-  test('about nobody we wrote to are told, and move nobody', () => {
+  test('about an unknown address are recorded and change no status', () => {
     const recipients = [person(0, 'to', 'maria@example.com'), person(1, 'cc', 'bob@example.com')]
-    const end = decideEmail(email({ recipients }), [said('BOUNCED', { recipient: 'eve@example.com' })])
+    const end = decideEmail(email({ recipients }), [fact('BOUNCED', { recipient: 'eve@example.com' })])
     expect([end.status, end.recipients, end.events.length]).toEqual(['SENT', [], 1])
   })
 
-  test('name the same fact by the same id, whichever message brings it, and another by another', () => {
-    const idOf = (change: Partial<Said>) => decideEmail(email(), [said('BOUNCED', change)]).events[0]!.id
+  test('give the same fact the same id, however it is reported, and another fact another id', () => {
+    const idOf = (change: Partial<ReportedFact>) => decideEmail(email(), [fact('BOUNCED', change)]).events[0]!.id
     expect(idOf({ at: '2026-02-01T00:00:00.000Z', attemptId: 'x' })).toBe(idOf({}))
     expect(
       new Set([idOf({}), idOf({ feedbackId: 'b' }), idOf({ messageId: 'm-2' }), idOf({ provider: 'resend' })]).size,
@@ -118,8 +119,8 @@ describe('reports about one e-mail', () => {
 
   test('a complaint that is not spam has no effect, a soft bounce neither', () => {
     const end = decideEmail(email(), [
-      said('COMPLAINED', { metadata: { feedbackType: 'not-spam' } }),
-      said('BOUNCED', { metadata: { bounceType: 'Transient' } }),
+      fact('COMPLAINED', { metadata: { feedbackType: 'not-spam' } }),
+      fact('BOUNCED', { metadata: { bounceType: 'Transient' } }),
     ])
     expect(end.events.map(one => one.effect)).toEqual([null, null])
     expect(end).toMatchObject({ status: 'BOUNCED', complainedAt: null })

@@ -14,7 +14,7 @@ const at = (provider: 'ses' | 'resend', time: string) => {
 }
 
 describe.each(['ses', 'resend'] as const)('the time of an event of %s', provider => {
-  test('is kept on a worker whose clock is days behind: it is compared with when it was received', () => {
+  test('is kept on a worker whose clock is days behind, because it is compared with the time of receipt', () => {
     vi.useFakeTimers({ now: Date.parse('2026-05-01T00:00:00Z') })
     expect(at(provider, '2026-05-10T11:59:00Z')).toBe('2026-05-10T11:59:00.000Z')
   })

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { bareAddress, parseJson, type ReadReport, saidBy, unreadable, wrongPlace } from './event.ts'
+import { bareAddress, firstIssue, maskedFacts, parseJson, type ReadReport, unreadable } from './event.ts'
 import { readResendEvent } from './resend.ts'
 import { readSesEvent } from './ses.ts'
 
 export const REPORTING_PROVIDERS = ['ses', 'resend', 'smtp', 'capture'] as const
 export type ReportingProvider = (typeof REPORTING_PROVIDERS)[number]
 
-/** What capture makes up, and what an SMTP server said about single recipients: in our own words. */
+/** The gateway's own format, for simulated events of capture and for recipients refused by an SMTP server. */
 const ownReportSchema = z.object({
   outboxId: z.uuid(),
   attemptId: z.uuid(),
@@ -24,16 +24,16 @@ const READERS: Record<ReportingProvider, (payload: string, receivedMs: number) =
   capture: readOwnReport,
 }
 
-/** receivedMs: when it came, by the database's clock; a time in it is believed up to a day later. */
+/** receivedMs is by the database's clock. Times in the event are ignored if they are more than a day later. */
 export function readReport(provider: ReportingProvider, payload: string, receivedMs: number): ReadReport {
   return READERS[provider](payload, receivedMs)
 }
 
 function readOwnReport(payload: string): ReadReport {
   const parsed = ownReportSchema.safeParse(parseJson(payload))
-  if (!parsed.success) return unreadable(wrongPlace(parsed.error))
+  if (!parsed.success) return unreadable(firstIssue(parsed.error))
   const { outboxId, attemptId, messageId, kind, recipient, metadata } = parsed.data
-  const item = { kind, recipient: bareAddress(recipient), at: null, feedbackId: null, metadata: saidBy(metadata) }
+  const item = { kind, recipient: bareAddress(recipient), at: null, feedbackId: null, metadata: maskedFacts(metadata) }
   const report = { type: kind, messageId, outboxId, attemptId, tagged: true, sentTo: [recipient], items: [item] }
   return { kind: 'report', report }
 }

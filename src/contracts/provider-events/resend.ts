@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import {
   bareAddress,
+  firstIssue,
   ignored,
   instantOf,
   MAX_RECIPIENTS,
+  maskedFacts,
   parseJson,
   type ReadReport,
   type ReportItem,
   type ReportKind,
-  saidBy,
   typeName,
   unreadable,
   uuidIn,
-  wrongPlace,
 } from './event.ts'
 
 const text = z.string().nullish()
@@ -23,7 +23,7 @@ const eventSchema = z.looseObject({
   data: z.looseObject({
     email_id: z.string().min(1).max(300),
     to: z.union([z.string().max(1000), z.array(z.string().max(1000)).max(MAX_RECIPIENTS)]).nullish(),
-    /** An object in webhooks, a list in the rest of Resend's API. */
+    // An object in webhooks, a list in the rest of Resend's API.
     tags: z
       .union([z.record(z.string(), z.string()), z.array(z.looseObject({ name: z.string(), value: text }))])
       .nullish(),
@@ -41,7 +41,7 @@ const namedSchema = z.looseObject({ type: z.string() })
 type ResendEvent = z.infer<typeof eventSchema>
 type Meaning = { kind: ReportKind; facts: (data: ResendEvent['data']) => Record<string, unknown> }
 
-/** What each event means. Opens, clicks, contacts, domains and inboxes are none of ours. */
+/** Other types (opens, clicks, contacts, domains, inboxes) are ignored. */
 const MEANINGS: Record<string, Meaning> = {
   'email.sent': { kind: 'SENT', facts: () => ({}) },
   'email.delivered': { kind: 'DELIVERED', facts: () => ({}) },
@@ -54,7 +54,7 @@ const MEANINGS: Record<string, Meaning> = {
       diagnosticCode: [bounce?.diagnosticCode].flat().join('; ') || bounce?.message,
     }),
   },
-  // Resend did not even try: the address is on its own list, by a bounce or a complaint of before.
+  // Resend did not send it: the address is on Resend's own suppression list after an earlier bounce or complaint.
   'email.suppressed': {
     kind: 'BOUNCED',
     facts: ({ suppressed }) => ({
@@ -86,7 +86,7 @@ export function readResendEvent(payload: string, receivedMs: number): ReadReport
   const meaning = MEANINGS[named.data.type]
   if (!meaning) return ignored(named.data.type)
   const parsed = eventSchema.safeParse(json)
-  if (!parsed.success) return unreadable(`${typeName(named.data.type)}: ${wrongPlace(parsed.error)}`)
+  if (!parsed.success) return unreadable(`${typeName(named.data.type)}: ${firstIssue(parsed.error)}`)
   const { type, created_at, data } = parsed.data
   const tags = tagsOf(data)
   const sentTo = [data.to ?? []].flat().map(bareAddress)
@@ -98,7 +98,7 @@ export function readResendEvent(payload: string, receivedMs: number): ReadReport
       recipient,
       at,
       feedbackId: null,
-      metadata: saidBy(meaning.facts(data)),
+      metadata: maskedFacts(meaning.facts(data)),
     }),
   )
   return {

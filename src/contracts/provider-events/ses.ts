@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import {
   bareAddress,
+  firstIssue,
   ignored,
   instantOf,
   MAX_RECIPIENTS,
+  maskedFacts,
   parseJson,
   type ReadReport,
   type ReportItem,
-  saidBy,
   typeName,
   unreadable,
   uuidIn,
-  wrongPlace,
 } from './event.ts'
 
 const text = z.string().nullish()
@@ -26,7 +26,7 @@ const mailSchema = z.looseObject({
   headers: z.array(z.looseObject({ name: z.string(), value: text })).nullish(),
 })
 
-/** Event publishing says eventType, identity notifications notificationType; the rest is the same. */
+/** Event publishing has eventType, identity notifications have notificationType; the rest is the same. */
 const eventSchema = z.looseObject({
   eventType: text,
   notificationType: text,
@@ -71,7 +71,7 @@ const namedSchema = z.looseObject({ eventType: text, notificationType: text })
 type SesEvent = z.infer<typeof eventSchema>
 type Mail = SesEvent['mail']
 
-/** What each kind of event says, and about whom. Kinds that are not here (opens, clicks, subscriptions) are none of ours. */
+/** By event type. Other types (opens, clicks, subscriptions) are ignored. */
 const READERS: Record<string, (event: SesEvent, receivedMs: number) => ReportItem[] | null | undefined> = {
   Send: ({ mail }, receivedMs) => [
     { kind: 'SENT', recipient: null, at: instantOf(mail.timestamp, receivedMs), feedbackId: null, metadata: {} },
@@ -96,7 +96,7 @@ const READERS: Record<string, (event: SesEvent, receivedMs: number) => ReportIte
       recipient: null,
       at: instantOf(deliveryDelay?.timestamp ?? mail.timestamp, receivedMs),
       feedbackId: null,
-      metadata: saidBy({ delayType: deliveryDelay?.delayType }),
+      metadata: maskedFacts({ delayType: deliveryDelay?.delayType }),
     },
   ],
 }
@@ -104,7 +104,7 @@ const READERS: Record<string, (event: SesEvent, receivedMs: number) => ReportIte
 const SETUP_SENTENCE = /^Successfully validated SNS topic/
 
 export function readSesEvent(payload: string, receivedMs: number): ReadReport {
-  // What SES publishes when an event destination is made; the only message of its that is no JSON.
+  // SES publishes this sentence when an event destination is created. All its other messages are JSON.
   if (SETUP_SENTENCE.test(payload)) return ignored('TopicValidated')
   const json = parseJson(payload)
   if (json === undefined) return unreadable('It is not JSON')
@@ -114,18 +114,18 @@ export function readSesEvent(payload: string, receivedMs: number): ReadReport {
   const read = READERS[type]
   if (!read) return ignored(type)
   const parsed = eventSchema.safeParse(json)
-  if (!parsed.success) return unreadable(`${typeName(type)}: ${wrongPlace(parsed.error)}`)
+  if (!parsed.success) return unreadable(`${typeName(type)}: ${firstIssue(parsed.error)}`)
   const items = read(parsed.data, receivedMs)
   if (!items) return unreadable(`${typeName(type)} without its details`)
   const { mail } = parsed.data
-  const ours = tagsOf(mail)
+  const tags = tagsOf(mail)
   return {
     kind: 'report',
     report: {
       type: typeName(type),
       messageId: mail.messageId,
-      outboxId: uuidIn(ours.outbox_id),
-      attemptId: uuidIn(ours.attempt_id),
+      outboxId: uuidIn(tags.outbox_id),
+      attemptId: uuidIn(tags.attempt_id),
       tagged: mail.tags !== undefined && mail.tags !== null,
       sentTo: (mail.destination ?? []).map(bareAddress),
       items,
@@ -133,7 +133,7 @@ export function readSesEvent(payload: string, receivedMs: number): ReadReport {
   }
 }
 
-/** Event publishing brings the tags; identity notifications at best the headers, where SMTP senders put theirs. */
+/** Event publishing includes the tags. Identity notifications include at most the headers, which may contain tags set over SMTP. */
 function tagsOf({ tags, headers }: Mail): Record<string, string | undefined> {
   if (tags) return Object.fromEntries(Object.entries(tags).map(([name, values]) => [name, values[0]]))
   const header = headers?.find(({ name }) => name.toLowerCase() === 'x-ses-message-tags')?.value ?? ''
@@ -148,7 +148,7 @@ function deliveries(mail: Mail, delivery: NonNullable<SesEvent['delivery']>, rec
     recipient: bareAddress(recipient),
     at,
     feedbackId: null,
-    metadata: saidBy({ smtpResponse, processingTimeMs: processingTimeMillis, reportingMTA }),
+    metadata: maskedFacts({ smtpResponse, processingTimeMs: processingTimeMillis, reportingMTA }),
   }))
 }
 
@@ -160,7 +160,7 @@ function bounces(bounce: NonNullable<SesEvent['bounce']>, receivedMs: number): R
     recipient: bareAddress(emailAddress),
     at,
     feedbackId: feedbackId ?? null,
-    metadata: saidBy({
+    metadata: maskedFacts({
       bounceType: bounceType ?? 'Undetermined',
       bounceSubType: bounceSubType ?? 'Undetermined',
       ...{ diagnosticCode, action, status, feedbackId, reportingMTA },
@@ -176,7 +176,7 @@ function complaints(complaint: NonNullable<SesEvent['complaint']>, receivedMs: n
     recipient: bareAddress(emailAddress),
     at,
     feedbackId: feedbackId ?? null,
-    metadata: saidBy({
+    metadata: maskedFacts({
       feedbackType: complaint.complaintFeedbackType,
       arrivalDate: instantOf(arrivalDate, receivedMs),
       ...{ userAgent, feedbackId, complaintSubType },
@@ -186,6 +186,6 @@ function complaints(complaint: NonNullable<SesEvent['complaint']>, receivedMs: n
 
 function rejection(mail: Mail, code: string, reason: string, receivedMs: number): ReportItem {
   const at = instantOf(mail.timestamp, receivedMs)
-  const metadata = saidBy({ reason, errorCode: code })
+  const metadata = maskedFacts({ reason, errorCode: code })
   return { kind: 'REJECTED', recipient: null, at, feedbackId: null, metadata }
 }

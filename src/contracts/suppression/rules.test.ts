@@ -16,7 +16,7 @@ const now = new Date('2025-01-23T10:00:00.000Z')
 const inDays = (days: number) => new Date(now.getTime() + days * 86_400_000)
 
 describe('calculateExpiration', () => {
-  test('a hard bounce ends after 90 days, as seed 004 shows', () => {
+  test('a hard bounce expires after 90 days', () => {
     expect(calculateExpiration('HARD_BOUNCE', DEFAULT_SUPPRESSION_TTL_DAYS, now)).toEqual(
       new Date('2025-04-23T10:00:00.000Z'),
     )
@@ -81,7 +81,7 @@ test('a complaint cannot be removed; the others can', () => {
   expect(SUPPRESSION_REASONS.filter(mayRemoveSuppression)).toEqual(['MANUAL', 'HARD_BOUNCE'])
 })
 
-test('the reasons are listed from the mildest to the gravest', () => {
+test('the reasons are listed in order of severity', () => {
   const severities = SUPPRESSION_REASONS.map(reason => SUPPRESSION_SEVERITY[reason])
   expect(severities).toEqual(severities.toSorted())
 })

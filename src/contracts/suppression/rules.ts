@@ -1,10 +1,10 @@
-/** From the mildest to the gravest. */
+/** In order of severity, the least severe first. */
 export const SUPPRESSION_REASONS = ['MANUAL', 'HARD_BOUNCE', 'COMPLAINT'] as const
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 
 /**
- * MANUAL is somebody's wish, a hard bounce is evidence, a complaint is the recipient's own refusal and final (LGPD, CAN-SPAM).
- * The end of an entry is judged apart: a bounce of ninety days does not shorten a wish for a year.
+ * A manual entry is a decision, a hard bounce is evidence, a complaint is the recipient's own refusal and final (LGPD, CAN-SPAM).
+ * Expiry is decided separately: a 90-day bounce does not shorten a manual entry of one year.
  */
 export const SUPPRESSION_SEVERITY: Readonly<Record<SuppressionReason, number>> = {
   MANUAL: 1,
@@ -12,18 +12,18 @@ export const SUPPRESSION_SEVERITY: Readonly<Record<SuppressionReason, number>> =
   COMPLAINT: 3,
 }
 
-/** Days; 0 is for ever. */
+/** In days; 0 means never. */
 export type SuppressionTtlDays = Readonly<Record<SuppressionReason, number>>
 
 export const DEFAULT_SUPPRESSION_TTL_DAYS: SuppressionTtlDays = { HARD_BOUNCE: 90, COMPLAINT: 0, MANUAL: 365 }
 
-/** global: one list for all companies. company: a list for each, and the administrators' global one above them. */
+/** global: one list for all companies. company: one list per company, in addition to the administrators' global list. */
 export const SUPPRESSION_SCOPES = ['global', 'company'] as const
 export type SuppressionScope = (typeof SUPPRESSION_SCOPES)[number]
 
 export type SuppressionPolicy = Readonly<{
   ttlDays: SuppressionTtlDays
-  /** What a provider's report suppresses by itself. */
+  /** Which provider events add an entry automatically. */
   automatic: Readonly<Record<'HARD_BOUNCE' | 'COMPLAINT', boolean>>
   scope: SuppressionScope
 }>
@@ -34,10 +34,10 @@ export const DEFAULT_SUPPRESSION_POLICY: SuppressionPolicy = {
   scope: 'global',
 }
 
-/** companyId null: the global list. expiresInDays 0: for ever. */
+/** companyId null: the global list. expiresInDays 0: never. */
 export type AutomaticSuppression = { companyId: string | null; reason: SuppressionReason; expiresInDays: number }
 
-/** What a report about an e-mail of this company adds to the list; null when the settings say nothing. A soft bounce is no reason. */
+/** The entry that a provider event adds; null when the setting is off. Soft bounces do not suppress. */
 export function decideAutomaticSuppression(
   reason: 'HARD_BOUNCE' | 'COMPLAINT',
   companyId: string,
@@ -47,17 +47,17 @@ export function decideAutomaticSuppression(
   return { companyId: listOf(companyId, policy.scope), reason, expiresInDays: policy.ttlDays[reason] }
 }
 
-/** The list that a company's own entries are on; null is the global one. */
+/** The list for a company's own entries; null is the global list. */
 export function listOf(companyId: string, scope: SuppressionScope): string | null {
   return scope === 'company' ? companyId : null
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** A repeated event or import moves an end by minutes, which is worth neither a write nor a line in the audit. */
+/** A repeated event or import would extend an entry by minutes, which is not worth a write and an audit row. */
 export const WORTH_PROLONGING_MS = DAY_MS
 
-/** `null` is for ever. Days of 24 hours: seed 004's local calendar days would shift with daylight saving time. */
+/** `null` means never. Counts days of 24 hours, because calendar days would depend on daylight saving time. */
 export function calculateExpiration(
   reason: string,
   ttlDays: SuppressionTtlDays = DEFAULT_SUPPRESSION_TTL_DAYS,
@@ -72,7 +72,7 @@ export function isSuppressionReason(reason: string): reason is SuppressionReason
   return (SUPPRESSION_REASONS as readonly string[]).includes(reason)
 }
 
-/** Refused for everybody, administrators included (decision 26). */
+/** A complaint is final, for administrators too; see docs/suppression.md. */
 export function mayRemoveSuppression(reason: SuppressionReason): boolean {
   return reason !== 'COMPLAINT'
 }
@@ -83,8 +83,8 @@ export interface Suppression {
 }
 
 /**
- * What holds after `b` is added to `a`: the graver reason and the later end, so that neither is ever weakened by the
- * other (decision 24). An expired one counts for nothing.
+ * The result of adding `b` to `a`: the more severe reason and the later expiry, so that no entry weakens another. Expired entries
+ * are ignored.
  */
 export function strongerSuppression(a: Suppression, b: Suppression, now: Date = new Date()): Suppression {
   if (hasExpired(a, now)) return b

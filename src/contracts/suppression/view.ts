@@ -9,7 +9,7 @@ export const SUPPRESSION_LIMITS = { JUSTIFICATION: 500, PAGE: 200, EXPIRES_IN_DA
 const reason = z.enum(SUPPRESSION_REASONS)
 const instant = z.iso.datetime()
 
-/** Whoever changes the list says why; the audit keeps it, with addresses and documents masked. */
+/** Required for every change of the list. Stored in the audit with addresses and documents masked. */
 export const justificationSchema = z
   .string()
   .trim()
@@ -17,19 +17,18 @@ export const justificationSchema = z
   .max(SUPPRESSION_LIMITS.JUSTIFICATION)
   .refine(text => !hasHostileCharactersInProse(text), 'must not contain control or invisible characters')
 
-/** An address as it is written; its hash is what is looked for. */
 export const addressSchema = z.string().max(320)
 
-export type AskedAddress = { ok: true; emailHash: string } | { ok: false; problem: { code: string; message: string } }
+export type HashedAddress = { ok: true; emailHash: string } | { ok: false; problem: { code: string; message: string } }
 
-export function hashOfAddress(address: string): AskedAddress {
+export function hashOfAddress(address: string): HashedAddress {
   const parsed = parseBareAddress(address)
   return parsed.ok ? { ok: true, emailHash: hashEmail(parsed.value.normalised) } : parsed
 }
 
 const FULL_HASH = /^(?:sha256:)?([0-9a-f]{64})$/i
 
-/** `sha256:<hex>` as we show it, also without its prefix or in capitals. */
+/** Accepts `sha256:<hex>`, also without the prefix or in upper case. */
 export function readEmailHash(text: string): string | null {
   const [, hex] = FULL_HASH.exec(text.trim()) ?? []
   return hex ? `sha256:${hex.toLowerCase()}` : null

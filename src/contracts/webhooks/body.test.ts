@@ -70,7 +70,7 @@ const ABOUT_EMAILS: [
 ]
 
 describe.each(ABOUT_EMAILS)('%s', (type, metadata, data, expected) => {
-  test('says whose e-mail it is and what became of it, and is as documented', () => {
+  test('identifies the e-mail and its outcome, and matches the documented schema', () => {
     const made = body(type, { email: email(metadata, type === 'email.failed' ? 'REJECTED' : 'SENT'), data })
     expect(made).toMatchObject({
       type,
@@ -91,7 +91,7 @@ describe.each(ABOUT_EMAILS)('%s', (type, metadata, data, expected) => {
   })
 })
 
-test('attempts that are used up have their own failure code, and say the last reason', () => {
+test('attempts that are used up have their own failure code, and give the last reason', () => {
   const metadata = { attempts: 5, lastError: 'Too many', lastErrorCode: 'Throttling' }
   expect(body('email.failed', { email: email(metadata, 'DLQ_MOVED') }).data).toMatchObject({
     failureCode: 'DLQ_MOVED',
@@ -101,19 +101,19 @@ test('attempts that are used up have their own failure code, and say the last re
   })
 })
 
-test('what the provider says of one recipient names that one', () => {
+test('an event about one recipient names that recipient', () => {
   const recipientHash = hashEmail('joao@example.com')
   const made = body('email.bounced', { email: email({ recipientHash }) })
   expect(made.data).toMatchObject({ recipient: 'Joao@example.com', recipientHash, to: ['maria@example.com'] })
 })
 
-test('an erased person is null, its hash stays', () => {
+test('the recipient of an erased person is null, and the hash stays', () => {
   const recipientHash = hashEmail('gone@example.com')
   const erased = { ...email({ recipientHash }), recipients: [{ kind: 'to' as const, address: null }] }
   expect(body('email.bounced', { email: erased }).data).toMatchObject({ recipient: null, recipientHash, to: [] })
 })
 
-test('notices are as documented', () => {
+test('notices match the documented schema', () => {
   const notice = body('webhook.disabled', { data: { webhookId: OUTBOX, url: 'https://x.example', reason: 'GONE' } })
   expect(WEBHOOK_EVENT_SCHEMAS['webhook.disabled'].safeParse(notice).error).toBeUndefined()
   const test = body('webhook.test', { data: { webhookId: OUTBOX, message: 'It works.' } })

@@ -8,7 +8,7 @@ export type WebhookFacts = {
   timestamp: string
   sequence: number
   companyId: string
-  /** What only the one who enqueued it knew. */
+  /** Fields given when the webhook was enqueued. */
   data: Record<string, unknown> | null
   email: EmailFacts | null
 }
@@ -28,7 +28,7 @@ export type EmailFacts = {
   metadata: Record<string, unknown>
 }
 
-/** The bytes that are signed and sent. Made of what does not change any more, so that it is the same whenever it is made. */
+/** The body that is signed and sent. It depends only on immutable facts, so every retry sends the same bytes. */
 export function buildWebhookBody({ type, timestamp, sequence, companyId, data, email }: WebhookFacts): string {
   const own = email ? { ...aboutEmail(email, companyId), ...fieldsOf(type, timestamp, email) } : { companyId }
   return JSON.stringify({ type, timestamp, data: { sequence, ...own, ...data } })
@@ -57,7 +57,7 @@ function addressOf(hash: string, { recipients }: EmailFacts): string | null {
   return recipients.find(one => one.address !== null && hashEmail(one.address) === hash)?.address ?? null
 }
 
-/** What each type says beside whose e-mail it is; the names are those of the source documents. */
+/** The fields of each type in addition to those about the e-mail; see docs/webhooks.md. */
 function fieldsOf(
   type: AnyWebhookType,
   at: string,
@@ -70,7 +70,6 @@ function fieldsOf(
       return { messageId, sentAt: at, attempts: attemptsMade, processingTimeMs: count(metadata.durationMs) }
     case 'email.failed':
       return {
-        // The event that tells it is the cause (decision 8).
         failureCode: FAILURE_CODES.find(code => code === eventType) ?? 'FAILED',
         failedAt: at,
         attempts: attemptsMade,
@@ -111,7 +110,7 @@ function fieldsOf(
 
 const text = (value: unknown) => (typeof value === 'string' ? value : null)
 const masked = (value: unknown) => (typeof value === 'string' && value !== '' ? maskSensitive(value) : null)
-/** As the provider tells it, in the one form in which we write times. */
+/** The provider's time in our ISO format. */
 const moment = (value: unknown) => {
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isNaN(ms) ? null : new Date(ms).toISOString()

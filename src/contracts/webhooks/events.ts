@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What an endpoint may ask for. The first two are what it gets when it asks for nothing. */
+/** The types that an endpoint can subscribe to. */
 export const WEBHOOK_EVENT_TYPES = [
   'email.sent',
   'email.failed',
@@ -13,7 +13,7 @@ export const WEBHOOK_EVENT_TYPES = [
   'company.paused',
 ] as const
 export const DEFAULT_WEBHOOK_EVENT_TYPES: WebhookEventType[] = ['email.sent', 'email.failed']
-/** About the webhooks themselves: they need not be asked for. */
+/** About the webhooks themselves, sent to every endpoint. */
 export const WEBHOOK_NOTICE_TYPES = ['webhook.test', 'webhook.disabled'] as const
 
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number]
@@ -26,18 +26,18 @@ export type FailureCode = (typeof FAILURE_CODES)[number]
 const instant = z.iso.datetime()
 
 const aboutEmail = z.object({
-  sequence: z.int().describe('Rises with each thing told about one e-mail; only the order means something'),
+  sequence: z.int().describe('Increases with each webhook about one e-mail; only the order has a meaning'),
   outboxId: z.uuid(),
   externalId: z.string().nullable(),
   companyId: z.uuid(),
   requestId: z.string(),
-  recipient: z.string().nullable().describe('Whom it is about; null once the person was erased'),
+  recipient: z.string().nullable().describe('The recipient it is about; null once the person was erased'),
   recipientHash: z.string().nullable().describe('sha256:<hex> of the address'),
   from: z.string(),
   to: z.array(z.string()),
   subject: z.string().nullable(),
   tags: z.array(z.string()),
-  test: z.boolean().describe('Sent with an sk_test_ key: it never left the gateway'),
+  test: z.boolean().describe('Sent with an sk_test_ key, so it never left the gateway'),
 })
 
 const failure = {

@@ -15,7 +15,7 @@ test('jitter only delays, by a tenth at most', () => {
   expect(decideAfterWebhook(answered(500), 1, () => 0.999)).toMatchObject({ delayMs: 5_500 })
 })
 
-test.each([200, 201, 202, 204, 299])('%i is taken', status => {
+test.each([200, 201, 202, 204, 299])('%i is a delivery', status => {
   expect(decideAfterWebhook(answered(status), 1, never)).toEqual({ kind: 'delivered' })
 })
 
@@ -23,11 +23,11 @@ test.each([null, 100, 301, 302, 307, 308, 400, 401, 404, 500, 503])('%s is tried
   expect(decideAfterWebhook(answered(status), 1, never).kind).toBe('retry')
 })
 
-test('a 200 that broke off is tried again', () => {
+test('a 200 whose body was cut off is tried again', () => {
   expect(decideAfterWebhook(answered(200, { error: 'TIMEOUT' }), 1, never).kind).toBe('retry')
 })
 
-test('410 ends it and the endpoint', () => {
+test('410 ends the delivery and disables the endpoint', () => {
   expect(decideAfterWebhook(answered(410), 1, never)).toEqual({ kind: 'failed', gone: true, pauseMs: 0 })
 })
 
@@ -40,7 +40,7 @@ test('Retry-After counts for 429 and 503, for an hour at most, and never shorten
   expect(wish(500, 60_000)).toMatchObject({ delayMs: 5_000, pauseMs: 0 })
 })
 
-test('Retry-After is read as seconds or as a date; nonsense is no wish', () => {
+test('Retry-After is read as seconds or as a date; anything else is ignored', () => {
   const now = new Date('2026-11-15T10:00:00Z')
   expect(parseRetryAfter('120', now)).toBe(120_000)
   expect(parseRetryAfter('Sun, 15 Nov 2026 10:01:00 GMT', now)).toBe(60_000)
@@ -48,6 +48,6 @@ test('Retry-After is read as seconds or as a date; nonsense is no wish', () => {
   for (const text of [undefined, '', 'soon', '-5', '1e9']) expect(parseRetryAfter(text, now)).toBeNull()
 })
 
-test('an endpoint that fails again and again is left alone longer and longer, a minute at most', () => {
+test('an endpoint that fails again and again is paused longer each time, a minute at most', () => {
   expect([1, 2, 3, 4, 5, 8, 9, 1000].map(webhookCooldownMs)).toEqual([0, 0, 1e3, 2e3, 4e3, 32e3, 60e3, 60e3])
 })

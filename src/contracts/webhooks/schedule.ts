@@ -2,7 +2,7 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** After the first attempt, which is immediate; each counts from the one before it. */
+/** Delays after the first attempt, which is immediate. Each counts from the attempt before it. */
 export const WEBHOOK_RETRY_DELAYS_MS = [
   5 * SECOND,
   5 * MINUTE,
@@ -12,40 +12,41 @@ export const WEBHOOK_RETRY_DELAYS_MS = [
   10 * HOUR,
   10 * HOUR,
 ] as const
-/** Receivers that were down together do not come back to a stampede. */
+/** Spreads the retries of receivers that were down at the same time. */
 const JITTER = 0.1
-/** What a receiver may ask for with Retry-After. */
-const LONGEST_WISH_MS = HOUR
+/** The longest Retry-After that is respected. */
+const MAX_RETRY_AFTER_MS = HOUR
 
-/** From this failure in a row on, an endpoint is left alone for a while, and what waits for it spends no attempt. */
-const PATIENCE = 3
-const LONGEST_COOLDOWN_MS = MINUTE
+/** From this failure in a row on, an endpoint is paused, and its waiting webhooks spend no attempt. */
+const FAILURES_BEFORE_COOLDOWN = 3
+const MAX_COOLDOWN_MS = MINUTE
 
-/** What a receiver did with one attempt. `status` null: no answer, and `error` says why. */
+/** The receiver's response to one attempt. `status` null: there was none, and `error` says why. */
 export type WebhookAnswer = { status: number | null; error: string | null; retryAfterMs: number | null }
 
 export type DeliveryDecision =
   | { kind: 'delivered' }
   | { kind: 'retry'; delayMs: number; pauseMs: number }
-  /** `gone`: the receiver wants no more. `ours`: there was nothing to send, which is no fault of the receiver. */
+  /** `gone`: status 410, the endpoint is disabled. `ours`: the body could not be made, which is not the receiver's failure. */
   | { kind: 'failed'; gone?: true; ours?: true; pauseMs: number }
 
 export function decideAfterWebhook(answer: WebhookAnswer, attempts: number, random: () => number): DeliveryDecision {
   const { status } = answer
   if (status !== null && answer.error === null && status >= 200 && status < 300) return { kind: 'delivered' }
   if (status === 410) return { kind: 'failed', gone: true, pauseMs: 0 }
-  const pauseMs = status === 429 || status === 503 ? Math.min(answer.retryAfterMs ?? 0, LONGEST_WISH_MS) : 0
+  const pauseMs = status === 429 || status === 503 ? Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : 0
   const delayMs = WEBHOOK_RETRY_DELAYS_MS[attempts - 1]
   if (delayMs === undefined) return { kind: 'failed', pauseMs }
   return { kind: 'retry', delayMs: Math.max(pauseMs, Math.round(delayMs * (1 + JITTER * random()))), pauseMs }
 }
 
-/** How long an endpoint that failed so many times in a row is left alone. */
+/** How long an endpoint is paused after so many failures in a row. */
 export function webhookCooldownMs(failures: number): number {
-  return failures < PATIENCE ? 0 : Math.min(LONGEST_COOLDOWN_MS, SECOND * 2 ** (failures - PATIENCE))
+  if (failures < FAILURES_BEFORE_COOLDOWN) return 0
+  return Math.min(MAX_COOLDOWN_MS, SECOND * 2 ** (failures - FAILURES_BEFORE_COOLDOWN))
 }
 
-/** Seconds or a date (RFC 9110 §10.2.3); anything else is no wish at all. */
+/** Seconds or a date (RFC 9110 §10.2.3); anything else is ignored. */
 export function parseRetryAfter(text: string | undefined, now: Date): number | null {
   if (text === undefined) return null
   if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND

@@ -3,14 +3,14 @@ import { createHmac, randomBytes } from 'node:crypto'
 const PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
-/** As Standard Webhooks writes them: the prefix, and base64 of what keys the HMAC. */
+/** The format of Standard Webhooks: the prefix and the HMAC key in base64. */
 export function makeWebhookSecret(random: (size: number) => Buffer = randomBytes): string {
   return PREFIX + random(SECRET_BYTES).toString('base64')
 }
 
 export type SignedHeaders = { 'webhook-id': string; 'webhook-timestamp': string; 'webhook-signature': string }
 
-/** Standard Webhooks: one signature for each secret that is valid, so that a receiver may change to the new one any time. */
+/** Standard Webhooks: one signature per valid secret, so that a receiver can change to a new secret at any time. */
 export function signWebhook(id: string, body: string, secrets: readonly string[], now: Date): SignedHeaders {
   const timestamp = String(Math.floor(now.getTime() / 1000))
   const signatures = secrets.map(secret => {

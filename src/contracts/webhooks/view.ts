@@ -43,14 +43,14 @@ export const webhookChangeSchema = z
 export const webhookSchema = z
   .object({
     id: z.uuid(),
-    test: z.boolean().describe('Made with a test key: it hears of test e-mails, and of no others'),
+    test: z.boolean().describe('Created with a test key: it receives events of test e-mails only'),
     url: z.string(),
     description: z.string().nullable(),
     eventTypes: z.array(z.enum(WEBHOOK_EVENT_TYPES)),
     enabled: z.boolean(),
     disabledAt: instant.nullable(),
     disabledReason: z.enum(['MANUAL', 'GONE', 'FAILING']).nullable(),
-    failingSince: instant.nullable().describe('The first failure after which nothing was taken'),
+    failingSince: instant.nullable().describe('The first failure since the last successful delivery'),
     previousSecretUntil: instant.nullable().describe('Until then the secret before the last rotation signs as well'),
     createdAt: instant,
     updatedAt: instant,
@@ -65,7 +65,7 @@ export const DELIVERY_STATUSES = ['waiting', 'delivered', 'failed'] as const
 
 export const webhookDeliverySchema = z
   .object({
-    id: z.uuid().describe('The header webhook-id is msg_ and this'),
+    id: z.uuid().describe('The header webhook-id is msg_ followed by this id'),
     type: z.enum([...WEBHOOK_EVENT_TYPES, ...WEBHOOK_NOTICE_TYPES]),
     outboxId: z.uuid().nullable(),
     sequence: z.int(),

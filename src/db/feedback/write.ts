@@ -38,7 +38,7 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING') and o.started_at is not null and exists (
          select from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
-           and e.metadata ->> 'attemptId' = o.attempt_id::text)) as doubted,
+           and e.metadata ->> 'attemptId' = o.attempt_id::text)) as "wasUnknown",
        case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
          select e.metadata ->> 'attemptId' from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'REJECTED'
            and e.metadata ? 'attemptId') else '{}' end as "refusedAttempts",

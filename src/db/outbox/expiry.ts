@@ -21,7 +21,7 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
        update email_outbox o set status = 'EXPIRED', next_attempt_at = null, failed_at = now(), error_code = 'EXPIRED', provider_code = null,
          error_category = 'TIMEOUT_ERROR', failure_reason = 'Not sent within 24 hours of its due time'
        from late where o.outbox_id = late.outbox_id and not late.departed
-     ), doubted as (
+     ), wasUnknown as (
        update email_outbox o set status = 'UNKNOWN', next_attempt_at = null from late where o.outbox_id = late.outbox_id and late.departed
      ), put_unknown as (
        insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at)

@@ -21,7 +21,7 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
          'ahead', (select count(*) from (select from email_ready a where a.company_id = r.company_id
            and (a.priority, a.outbox_id) < (r.priority, r.outbox_id) limit 1001) t))
        from email_ready r join companies c using (company_id)
-       where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as standing, (
+       where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as "queuePosition", (
        select json_build_object('kind', l.kind, 'holder', l.holder) from leases l
        where l.outbox_ids @> array[o.outbox_id] order by l.kind desc limit 1) as "inFlight", (
        select json_build_object('reason', u.reason, 'provider', u.provider, 'since', ${iso('u.since')}, 'resolveAt', ${iso('u.resolve_at')},
@@ -35,5 +35,5 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
      from email_outbox o where o.outbox_id = $1`,
     [outboxId, providers],
   )
-  return row ?? { standing: null, inFlight: null, unknown: null, parked: null, contentGone: false }
+  return row ?? { queuePosition: null, inFlight: null, unknown: null, parked: null, contentGone: false }
 }
