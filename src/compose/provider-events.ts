@@ -10,22 +10,28 @@ import { Batcher } from '../runtime/batcher.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 
-/** A hundred reports share a commit; one weighs more for each 16 KB of it. */
+/** Many events share one commit; each 16 KB of payload counts as one more. */
 const INBOX_BATCH = { maxItems: 256, concurrency: 2, maxWeight: 1024 }
 const WEIGHT_CHARS = 16 * 1024
 const FLUSH_COUNTS_MS = 2_000
 
-export type EventsDoor = { deps: ProviderEventDeps; close(): Promise<void> }
+export type ProviderEventInbox = { deps: ProviderEventDeps; close(): Promise<void> }
 
-/** What the doors of /webhooks/ses and /webhooks/resend need. */
-export function makeEventsDoor(config: Config, db: Database, onReported: () => void, log: Logger): EventsDoor {
+/** The dependencies of the routes /webhooks/ses and /webhooks/resend. */
+export function makeProviderEventInbox(
+  config: Config,
+  db: Database,
+  onReported: () => void,
+  log: Logger,
+): ProviderEventInbox {
   const refusals = new BufferedCounter(counts =>
     addCounts(
       db.pool,
       counts.map(([label, value]) => ({ name: 'provider_events_refused', label, value })),
     ),
   )
-  const notWritten = (error: unknown) => log.debug({ err: error }, 'Could not write the refusals yet')
+  const notWritten = (error: unknown) =>
+    log.debug({ err: error }, 'Could not write the counts of refused provider events; retrying')
   const stopFlushing = periodically(FLUSH_COUNTS_MS, () => refusals.flush(), notWritten)
   const inbox = new Batcher<IncomingEvent, boolean>({
     ...INBOX_BATCH,
@@ -57,7 +63,7 @@ function snsParts(config: Config, nowMs: () => number): ProviderEventDeps['sns']
     certificates: directory
       ? certificateSource(pinnedCertificates(directory), { pinned: true })
       : certificateSource(fetchedCertificates(), { pinned: false }),
-    // Loaded when used, which is once in the life of a subscription.
+    // Imported when used: a subscription is confirmed once.
     async confirm(subscription) {
       hushAwsSdk()
       const { confirmSubscription } = await import('../providers/sns.ts')
@@ -66,3 +72,5 @@ function snsParts(config: Config, nowMs: () => number): ProviderEventDeps['sns']
     rawPassword: config.SNS_RAW_DELIVERY_PASSWORD ?? null,
   }
 }
+
+export { makeProviderEventInbox as makeEventsDoor }

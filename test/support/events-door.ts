@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { makeEventsDoor } from '../../src/compose/provider-events.ts'
+import { makeProviderEventInbox } from '../../src/compose/provider-events.ts'
 import { loadConfig } from '../../src/config.ts'
 import { ensurePartitions } from '../../src/db/outbox/partitions.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
@@ -32,7 +32,7 @@ export async function openTestDoor(env: Record<string, string>, kept?: TestDatab
   const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'pepper '.repeat(8) }
   const config = loadConfig({ DATABASE_URL: database.url, ...secrets, ...env })
   const log = pino({ level: 'silent' })
-  const door = makeEventsDoor(config, db, () => {}, log)
+  const door = makeProviderEventInbox(config, db, () => {}, log)
   const app = baseApp({ log, trustProxy: false })
   await app.register(async events => providerEventRoutes(events, door.deps))
   return {
