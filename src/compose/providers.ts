@@ -45,7 +45,7 @@ export type Providers = Pick<AttemptDeps, 'route' | 'report' | 'pace'> & {
   stop(): Promise<void>
 }
 
-/** The providers of EMAIL_PROVIDER in their order, with circuit breakers and rates. `onChange`: a breaker opened or closed. */
+/** The providers of EMAIL_PROVIDER in their order, with circuit breakers and rates. `onChange`: mail may be sent again, or a probe is due. */
 export async function makeProviders(
   config: Config,
   db: Database,

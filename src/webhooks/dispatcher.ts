@@ -174,7 +174,7 @@ export class WebhookDispatcher {
     let more = true
     try {
       const notified = await this.#options.notify(delivery, facts)
-      const report = this.#pace.judge(delivery, notified.verdict, startedMs, performance.now())
+      const report = this.#pace.recordOutcome(delivery, notified.verdict, startedMs, performance.now())
       if (notified.verdict.kind === 'failed' && notified.verdict.gone) await this.#disable(delivery.endpointId, 'GONE')
       await this.#settlements.add({ notified, report })
       // One that failed gets no other at once.

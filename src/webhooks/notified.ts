@@ -4,7 +4,7 @@ import type { ClaimedDelivery } from '../db/webhooks/claim.ts'
 import type { WebhookSettlement } from '../db/webhooks/settle.ts'
 import type { Posted } from './request.ts'
 
-/** What came of one attempt to deliver a webhook. */
+/** The result of one attempt to deliver a webhook. */
 export type Notified = { delivery: ClaimedDelivery; posted: Posted; verdict: AttemptVerdict; body: string }
 
 export function toWebhookSettlement({ delivery, posted, verdict, body }: Notified): WebhookSettlement {
@@ -17,7 +17,7 @@ export function toWebhookSettlement({ delivery, posted, verdict, body }: Notifie
     body: verdict.kind === 'retry' ? body : null,
     status: posted.status,
     error: errorOf(posted, verdict),
-    // A receiver may echo what it was sent; and no text of Postgres holds NUL.
+    // The response may echo personal data, and Postgres cannot store NUL.
     answer: maskSensitive(posted.answer).replaceAll('\0', ''),
     durationMs: posted.durationMs,
   }

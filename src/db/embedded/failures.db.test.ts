@@ -142,8 +142,8 @@ test('as root the database is kept outside a data directory that postgres cannot
   expect(second.directory).toBe(first.directory)
   await second.close()
   await rm(options.dataDir, { recursive: true })
-  const anew = await open(options)
-  expect(anew.url).not.toBe(first.url)
+  const third = await open(options)
+  expect(third.url).not.toBe(first.url)
   if (isRoot()) {
     expect(first.directory).toMatch(new RegExp(`^${systemDir}/data-[0-9a-f]{12}/postgres$`))
     expect(lines[0]).toContain(`cannot reach ${closed}/data; the database is in ${first.directory}`)

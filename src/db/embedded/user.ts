@@ -7,7 +7,7 @@ export type ServerUser = { name: string; uid: number; gid: number }
 
 export const isRoot = (): boolean => process.getuid?.() === 0
 
-/** Postgres refuses to run as root, so another user runs it: the owner of an existing cluster, else postgres, else nobody. */
+/** Postgres refuses to run as root, so another user runs it: the owner of an existing cluster, else "postgres", else "nobody". */
 export async function chooseServerUser(clusterOwner?: { uid: number; gid: number }): Promise<ServerUser> {
   if (clusterOwner && clusterOwner.uid !== 0) return ownerAsUser(clusterOwner)
   const user = (await lookUp('postgres')) ?? (await createPostgresUser()) ?? (await lookUp('nobody'))
