@@ -52,56 +52,40 @@ const SPECIAL_IPV6 = [
 /** Cloud metadata services, which return credentials. Refused in development, too. */
 const METADATA_IPV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32']
 const METADATA_IPV6 = ['fd00:ec2::/32', 'fd20:ce::254/128', 'fe80::a9fe:a9fe/128']
+/** Local-use NAT64 (RFC 8215): where it embeds the IPv4 address depends on the network, so all of it is refused. */
+const LOCAL_NAT64 = '64:ff9b:1::/48'
+const IPV4_MAPPED = '::ffff:0:0/96'
 
 const special = blockList(SPECIAL_IPV4, SPECIAL_IPV6)
-const metadata = blockList(METADATA_IPV4, METADATA_IPV6)
-const globalIpv6 = blockList([], ['2000::/3'])
+const metadata = blockList(METADATA_IPV4, [...METADATA_IPV6, ...METADATA_IPV4.flatMap(embeddedInIpv6), LOCAL_NAT64])
+const globalIpv6 = blockList([], ['2000::/3', IPV4_MAPPED])
 
 function blockList(ipv4: string[], ipv6: string[]): BlockList {
   const list = new BlockList()
-  for (const [ranges, family] of [
-    [ipv4, 'ipv4'],
-    [ipv6, 'ipv6'],
-  ] as const) {
-    for (const range of ranges) {
-      const [network, bits] = range.split('/') as [string, string]
-      list.addSubnet(network, Number(bits), family)
-    }
-  }
+  for (const [network, bits] of ipv4.map(splitRange)) list.addSubnet(network, bits, 'ipv4')
+  for (const [network, bits] of ipv6.map(splitRange)) list.addSubnet(network, bits, 'ipv6')
   return list
 }
 
-/** An IPv6 address that embeds an IPv4 address is checked by that one, too. */
+function splitRange(range: string): [network: string, bits: number] {
+  const [network, bits] = range.split('/') as [string, string]
+  return [network, Number(bits)]
+}
+
+/** The range as IPv4-compatible, NAT64 and 6to4 addresses. BlockList itself matches IPv4-mapped ones: https://nodejs.org/api/net.html#blocklistcheckaddress-type */
+function embeddedInIpv6(range: string): string[] {
+  const [network, bits] = splitRange(range)
+  const [a, b, c, d] = network.split('.').map(Number) as [number, number, number, number]
+  const sixToFour = `2002:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}::`
+  return [`::${network}/${96 + bits}`, `64:ff9b::${network}/${96 + bits}`, `${sixToFour}/${16 + bits}`]
+}
+
 export function isForbiddenAddress(address: string, allowPrivate: boolean): boolean {
   const family = isIP(address)
   if (family === 0) return true
   if (family === 4) return (allowPrivate ? metadata : special).check(address, 'ipv4')
-  const embedded = embeddedIpv4(address)
-  if (embedded?.form === 'mapped') return isForbiddenAddress(embedded.address, allowPrivate)
-  if (embedded && metadata.check(embedded.address, 'ipv4')) return true
   if (allowPrivate) return metadata.check(address, 'ipv6')
   return special.check(address, 'ipv6') || !globalIpv6.check(address, 'ipv6')
-}
-
-/** IPv4 inside IPv6: mapped (::ffff:a.b.c.d), compatible, NAT64 and 6to4. */
-function embeddedIpv4(address: string): { form: 'mapped' | 'translated'; address: string } | null {
-  const groups = expandIpv6(address)
-  const ipv4 = (high: number, low: number) => [high >> 8, high & 255, low >> 8, low & 255].join('.')
-  const last = ipv4(groups[6]!, groups[7]!)
-  const zeros = (count: number) => groups.slice(0, count).every(group => group === 0)
-  if (zeros(5) && groups[5] === 0xffff) return { form: 'mapped', address: last }
-  if (zeros(6) || (groups[0] === 0x64 && groups[1] === 0xff9b)) return { form: 'translated', address: last }
-  if (groups[0] === 0x2002) return { form: 'translated', address: ipv4(groups[1]!, groups[2]!) }
-  return null
-}
-
-function expandIpv6(address: string): number[] {
-  // The URL parser accepts every notation and returns the canonical one.
-  const canonical = new URL(`http://[${address.split('%')[0]}]/`).hostname.slice(1, -1)
-  const [head, tail] = canonical.split('::') as [string, string | undefined]
-  const groups = (part: string) => (part === '' ? [] : part.split(':').map(group => Number.parseInt(group, 16)))
-  const [before, after] = [groups(head), tail === undefined ? [] : groups(tail)]
-  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
 }
 
 /** Why webhooks must not be sent to this URL, or null. The addresses of a name are checked at every connection, not here. */
