@@ -1,8 +1,7 @@
 import type { Logger } from 'pino'
-import { type Config, hushAwsSdk, type Settings } from '../config.ts'
-import { type CaptureItem, countThrottled, putCaptured } from '../db/capture-inbox.ts'
+import type { Config } from '../config.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
-import { type Database, writeBatchOrSingly } from '../db/pool.ts'
+import type { Database } from '../db/pool.ts'
 import {
   closeProvider,
   listProviders,
@@ -15,12 +14,11 @@ import {
 } from '../db/providers.ts'
 import type { AttemptDeps } from '../pipeline/attempt.ts'
 import { Breakers } from '../providers/breaker.ts'
-import { captureProvider } from '../providers/capture.ts'
 import type { Provider } from '../providers/provider.ts'
 import { sendRate } from '../providers/rate.ts'
 import { MAX_AHEAD_MS, Throttles } from '../providers/throttle.ts'
-import { Batcher } from '../runtime/batcher.ts'
 import { periodically } from '../runtime/periodic-task.ts'
+import { makeCapture, makeProvider } from './provider-clients.ts'
 
 const REFRESH_EVERY_MS = 1_000
 const READ_QUOTAS_EVERY_MS = 300_000
@@ -34,7 +32,6 @@ const DEFAULT_SES_RATE = 1
  * wait behind them, and a restart would lose their reservations.
  */
 const IN_FLIGHT_SECONDS = 5
-const CAPTURE_BATCH = { maxItems: 256, concurrency: 2 }
 
 export type Providers = Pick<AttemptDeps, 'route' | 'report' | 'pace'> & {
   /** How many e-mails may be in flight. */
@@ -58,29 +55,13 @@ export async function makeProviders(
   )
   const names = inOrder.map(provider => provider.name)
   const breakers = new Breakers(inOrder, breakerStore(db, names), onChange, log)
-  const rates = new Throttles(
-    names,
-    (name, learned) => baseRate(name, config.SEND_RATE_PER_SECOND ?? null, learned),
-    { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => saveProviderRate(db.hot, name, rate) },
-    log,
-  )
+  const rates = makeRates(config, db, names, log)
   const stops: (() => void)[] = []
 
   async function refresh(): Promise<void> {
     const readMs = performance.now()
     rates.refresh(await listProviders(db.hot, names), readMs)
     await breakers.refresh()
-  }
-  async function reserve(name: string, recipients: number, rate: number): Promise<number | null> {
-    const { waitMs, reserved } = await reserveSending(db.hot, name, recipients, rate, MAX_AHEAD_MS)
-    if (!reserved) rates.noteFree(name, waitMs)
-    return reserved ? waitMs : null
-  }
-  /** 0 while the reservations of the provider reach far into the future. */
-  function maxInFlight(): number {
-    const next = breakers.first()
-    if (!next) return Number.POSITIVE_INFINITY
-    return rates.isBusy(next.name) ? 0 : inFlightAt(rates.rateOf(next.name))
   }
   const readQuotas = () => saveQuotas(inOrder, db, breakers, log).then(refresh)
   const failed = (what: string) => (error: unknown) => log.warn({ err: error }, what)
@@ -97,9 +78,9 @@ export async function makeProviders(
     pace: sendRate({
       ratePerSecond: name => (name === capture.name ? null : rates.rateOf(name)),
       slowdowns: name => rates.slowdowns(name),
-      reserve,
+      reserve: (name, recipients, rate) => reserve(db, rates, { name, recipients, rate }),
     }),
-    mayClaim: () => Math.min(breakers.mayClaim(), maxInFlight()),
+    mayClaim: () => Math.min(breakers.mayClaim(), maxInFlight(breakers, rates)),
     recognising: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
     async start() {
       await registerProviders(db.pool, names)
@@ -122,35 +103,6 @@ function resume(email: EmailToSend, breakers: Breakers, capture: Provider): Prov
   return name === capture.name ? capture : breakers.named(name)
 }
 
-function makeCapture(db: Database): Provider {
-  const captures = new Batcher({
-    ...CAPTURE_BATCH,
-    flush: (batch: CaptureItem[]) => writeBatchOrSingly(batch, some => putCaptured(db.hot, some)),
-  })
-  return captureProvider({ put: item => captures.add(item), timesThrottled: id => countThrottled(db.hot, id) })
-}
-
-/** config.ts has checked each provider's settings. Imported when used: loading the AWS SDK takes a third of a second. */
-export async function makeProvider(entry: string, config: Settings): Promise<Provider> {
-  if (entry === 'resend') {
-    const { resendProvider } = await import('../providers/resend.ts')
-    const { RESEND_API_KEY, RESEND_BASE_URL } = config
-    return resendProvider({ apiKey: RESEND_API_KEY!, ...(RESEND_BASE_URL && { baseUrl: RESEND_BASE_URL }) })
-  }
-  if (entry === 'smtp') {
-    const { smtpProvider } = await import('../providers/smtp.ts')
-    return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
-  }
-  hushAwsSdk()
-  const { sesProvider } = await import('../providers/ses.ts')
-  return sesProvider({
-    name: entry,
-    region: entry.split(':')[1] ?? config.AWS_REGION!,
-    configurationSet: config.SES_CONFIGURATION_SET ?? null,
-    ...(config.AWS_ENDPOINT_URL_SESV2 && { endpoint: config.AWS_ENDPOINT_URL_SESV2 }),
-  })
-}
-
 function breakerStore(db: Database, names: string[]) {
   return {
     list: () => listProviders(db.hot, names),
@@ -160,6 +112,15 @@ function breakerStore(db: Database, names: string[]) {
   }
 }
 
+function makeRates(config: Config, db: Database, names: string[], log: Logger): Throttles {
+  return new Throttles(
+    names,
+    (name, learned) => baseRate(name, config.SEND_RATE_PER_SECOND ?? null, learned),
+    { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => saveProviderRate(db.hot, name, rate) },
+    log,
+  )
+}
+
 /** For SES the setting overrides the quota of the account. For others the rate learned from responses is a hard limit, so the lower one counts. */
 function baseRate(name: string, configured: number | null, learned: number | null): number | null {
   if (name === 'capture') return null
@@ -167,7 +128,21 @@ function baseRate(name: string, configured: number | null, learned: number | nul
   return configured !== null && learned !== null ? Math.min(configured, learned) : (configured ?? learned)
 }
 
-function inFlightAt(rate: number | null): number {
+type Reservation = { name: string; recipients: number; rate: number }
+
+/** Returns how long to wait in milliseconds; null: too long, nothing was reserved. */
+async function reserve(db: Database, rates: Throttles, { name, recipients, rate }: Reservation) {
+  const { waitMs, reserved } = await reserveSending(db.hot, name, recipients, rate, MAX_AHEAD_MS)
+  if (!reserved) rates.noteFree(name, waitMs)
+  return reserved ? waitMs : null
+}
+
+/** 0 while the reservations of the next provider reach far into the future. */
+function maxInFlight(breakers: Breakers, rates: Throttles): number {
+  const next = breakers.first()
+  if (!next) return Number.POSITIVE_INFINITY
+  if (rates.isBusy(next.name)) return 0
+  const rate = rates.rateOf(next.name)
   return rate === null ? Number.POSITIVE_INFINITY : Math.max(1, Math.ceil(rate * IN_FLIGHT_SECONDS))
 }
 

@@ -71,26 +71,10 @@ export function keepConnection({ cluster, use, connection, onLost }: ConnectionO
   }
 
   async function reconnect(): Promise<void> {
-    const next = await connectWhenDiskHasSpace()
+    const next = await connectWhenDiskHasSpace(cluster, use, closed.signal)
     watch(next.client)
     if (next.port !== connection.port) throw portChanged(connection.port, next.port)
     cluster.logInfo('The connection to the embedded database was lost and is back.')
-  }
-
-  async function connectWhenDiskHasSpace(): Promise<ServerConnection> {
-    let loggedMs = Number.NEGATIVE_INFINITY
-    for (let waitMs = NO_SPACE_RETRY_MS.first; ; waitMs = Math.min(2 * waitMs, NO_SPACE_RETRY_MS.longest)) {
-      try {
-        return await connectToServer(cluster, use)
-      } catch (error) {
-        if (!(error instanceof NoSpaceError) || closing) throw error
-        if (performance.now() - loggedMs > LOG_AGAIN_MS) {
-          loggedMs = performance.now()
-          cluster.logError(error.message)
-        }
-        await sleep(waitMs, undefined, { signal: closed.signal })
-      }
-    }
   }
 
   async function release(): Promise<void> {
@@ -113,6 +97,26 @@ export function keepConnection({ cluster, use, connection, onLost }: ConnectionO
 
   watch(connection.client)
   return { close }
+}
+
+async function connectWhenDiskHasSpace(
+  cluster: Cluster,
+  use: ServerUse,
+  closed: AbortSignal,
+): Promise<ServerConnection> {
+  let loggedMs = Number.NEGATIVE_INFINITY
+  for (let waitMs = NO_SPACE_RETRY_MS.first; ; waitMs = Math.min(2 * waitMs, NO_SPACE_RETRY_MS.longest)) {
+    try {
+      return await connectToServer(cluster, use)
+    } catch (error) {
+      if (!(error instanceof NoSpaceError) || closed.aborted) throw error
+      if (performance.now() - loggedMs > LOG_AGAIN_MS) {
+        loggedMs = performance.now()
+        cluster.logError(error.message)
+      }
+      await sleep(waitMs, undefined, { signal: closed })
+    }
+  }
 }
 
 async function stopServer(cluster: Cluster): Promise<void> {
