@@ -42,7 +42,10 @@ export type Providers = Pick<AttemptDeps, 'route' | 'report' | 'pace'> & {
   stop(): Promise<void>
 }
 
-/** The providers of EMAIL_PROVIDER in their order, with circuit breakers and rates. `onChange`: mail may be sent again, or a probe is due. */
+/**
+ * The providers of EMAIL_PROVIDER in their order, with circuit breakers and rates. `onChange` is called when mail may be sent again
+ * or a probe is due.
+ */
 export async function makeProviders(
   config: Config,
   db: Database,
@@ -121,7 +124,10 @@ function makeRates(config: Config, db: Database, names: string[], log: Logger): 
   )
 }
 
-/** For SES the setting overrides the quota of the account. For others the rate learned from responses is a hard limit, so the lower one counts. */
+/**
+ * For SES the setting overrides the quota of the account. For others the rate learned from responses is a hard limit, so the lower
+ * one counts.
+ */
 function baseRate(name: string, configured: number | null, learned: number | null): number | null {
   if (name === 'capture') return null
   if (name.startsWith('ses')) return configured ?? learned ?? DEFAULT_SES_RATE

@@ -3,7 +3,7 @@ import { createUuidv7 } from '../contracts/uuid.ts'
 const MEASURE_EVERY_MS = 60_000
 /** A larger jump means that the clock of this machine was set or the machine slept: measure again. */
 const JUMP_MS = 2_000
-/** Ids never decrease: after a smaller step back they keep the old time until it is reached again; after a larger one they restart. */
+/** Ids never decrease: after a smaller step back they keep the last time until it is reached again. After a larger one they restart. */
 const STEP_BACK_MS = 5_000
 
 /**

@@ -1,4 +1,4 @@
-/** For these modes pg 8 verifies the certificate, while libpq (psql and most other clients) does not. */
+/** pg 8 treats these like verify-full, while libpq (psql and most other clients) verifies less or nothing. */
 const LIBPQ_MODES = ['require', 'verify-ca']
 
 /**

@@ -37,7 +37,7 @@ export function listenForNotifications(
   async function listen(): Promise<void> {
     const fresh = new pg.Client({
       connectionString: driverUrl(url),
-      application_name: 'email-gateway-channel',
+      application_name: 'email-gateway-listen',
       keepAlive: true,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,

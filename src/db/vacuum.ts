@@ -9,7 +9,7 @@ const MIN_CLAIMS = 5_000
 const TIMEOUT_MS = 3_600_000
 /**
  * Vacuum reads the whole index, 25 ms for a million waiting e-mails. Its cost grows with the backlog, and the cost of skipping dead
- * entries with the square of the claims between two runs: the sum is least if the claims are proportional to the root of the backlog.
+ * entries with the square of the claims between two runs: the sum is least if the claims grow with the root of the backlog.
  */
 const CLAIMS_PER_ROOT_OF_BACKLOG = 50
 

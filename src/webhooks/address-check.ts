@@ -72,7 +72,10 @@ function splitRange(range: string): [network: string, bits: number] {
   return [network, Number(bits)]
 }
 
-/** The range as IPv4-compatible, NAT64 and 6to4 addresses. BlockList itself matches IPv4-mapped ones: https://nodejs.org/api/net.html#blocklistcheckaddress-type */
+/**
+ * The range as IPv4-compatible, NAT64 and 6to4 addresses. BlockList itself matches IPv4-mapped ones:
+ * https://nodejs.org/api/net.html#blocklistcheckaddress-type
+ */
 function embeddedInIpv6(range: string): string[] {
   const [network, bits] = splitRange(range)
   const [a, b, c, d] = network.split('.').map(Number) as [number, number, number, number]

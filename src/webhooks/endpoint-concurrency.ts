@@ -2,7 +2,10 @@ import { type AttemptVerdict, webhookCooldownMs } from '../contracts/webhooks/sc
 import type { ClaimedDelivery, CompanyRoom } from '../db/webhooks/claim.ts'
 import type { EndpointReport } from '../db/webhooks/settle.ts'
 
-/** Deliveries in flight in this process. `suspect`: endpoints whose last attempt failed; their own limit, so that they do not use the slots of the others. */
+/**
+ * Deliveries in flight in this process. `suspect`: to endpoints whose last attempt failed, with a limit of their own, so that they do
+ * not use the slots of the others.
+ */
 const MAX_IN_FLIGHT = { healthy: 512, suspect: 64 }
 const MAX_PER_COMPANY = { healthy: 128, suspect: 16 }
 /** To one endpoint. Starts with one and doubles with each success, because an unknown endpoint may not answer. */

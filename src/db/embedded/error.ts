@@ -14,7 +14,7 @@ export class NoSpaceError extends EmbeddedPostgresError {
 
 export const codeOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code
 
-/** The server went away under us: it was stopped, or it crashed. */
+/** The server stopped or crashed while we were connected or connecting. */
 export function isServerGone(error: unknown): boolean {
   const code = codeOf(error) ?? ''
   if (/^(ECONNREFUSED|ECONNRESET|EPIPE|57P01|57P02|57P03)$/.test(code)) return true

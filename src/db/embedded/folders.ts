@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { codeOf, EmbeddedPostgresError } from './error.ts'
 import { isRoot, type ServerUser } from './user.ts'
 
-/** Only its owner has access. As root others may pass through it, because the server runs as another user and its folder is inside. */
+/** Private to its owner. As root it is 0711, because the server runs as another user and its folder is inside. */
 export async function makeDataDir(dataDir: string): Promise<void> {
   try {
     const mode = isRoot() ? 0o711 : 0o700

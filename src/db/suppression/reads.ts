@@ -79,7 +79,10 @@ export type SuppressionFilter = {
 
 export type SuppressionPage = { entries: SuppressionRow[]; next: SuppressionCursor | null }
 
-/** Pages by key and id, so that an insert between two pages neither repeats nor hides an entry. Not prepared, so that Postgres plans for the given filters. */
+/**
+ * Pages by key and id, so that an insert between two pages neither repeats nor hides an entry. Not prepared, so that Postgres plans
+ * for the given filters.
+ */
 export async function listSuppressions(
   db: Queryable,
   filter: SuppressionFilter,
