@@ -3,7 +3,7 @@ import { uuidv7 } from '../src/contracts/uuid.ts'
 import { electFeeder } from '../src/db/outbox/dispatch.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../src/db/outbox/schedule.ts'
 import type { Queryable } from '../src/db/pool.ts'
-import { knowProviders, reserveSending } from '../src/db/providers.ts'
+import { registerProviders, reserveSending } from '../src/db/providers.ts'
 import type { Provider } from '../src/providers/provider.ts'
 import { cleanLine } from './support/clean-line.ts'
 import { accept, claim, draft, makeDue, receive, start, storyOf, worker } from './support/line.ts'
@@ -84,7 +84,7 @@ test('what is left of an e-mail that is gone does not hold up those that are due
 })
 
 test('a clock that is set back by an hour stops neither the sending nor the feeding for that hour', async () => {
-  await knowProviders(db, ['ses'])
+  await registerProviders(db, ['ses'])
   const wait = async () => (await reserveSending(db, 'ses', 10, 10, 600_000)).waitMs
   await wait()
   const [dead, living] = [uuidv7(), uuidv7()]

@@ -30,7 +30,7 @@ test('a line that cannot start leaves no door open that would accept mail for it
     HASH_PEPPER: randomBytes(32).toString('hex'),
   })
   const log = makeLog({ level: 'silent', pretty: false })
-  const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
+  const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log })
   try {
     const starting = startGateway(config, storage, 'all', log, async (...parts) => ({
       ...(await makeProviders(...parts)),
@@ -57,7 +57,7 @@ test('a gateway whose port is taken lets go of Redis, which would keep its proce
     HASH_PEPPER: randomBytes(32).toString('hex'),
   })
   const log = makeLog({ level: 'silent', pretty: false })
-  const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
+  const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log })
   const client = new Redis(redis.url)
   try {
     const connected = async () => ((await client.client('LIST')) as string).trim().split('\n').length

@@ -321,7 +321,7 @@ describe('the only gateway, when it starts', () => {
       PORT: '0',
       ...SHARED_SECRETS,
     })
-    const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log: silent })
+    const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log: silent })
     const started = await startGateway(config, { ...storage, alone: true }, 'worker', silent)
     try {
       for (const id of ids)

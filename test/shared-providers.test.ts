@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Queryable } from '../src/db/pool.ts'
 import {
   closeProvider,
-  knowProviders,
-  learnRate,
   listProviders,
   openProvider,
+  registerProviders,
   reserveSending as reserve,
+  saveProviderRate,
   slowSending,
   takeProbe,
 } from '../src/db/providers.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => gateway?.stop())
 beforeEach(async () => {
   await db.query('delete from providers')
-  await knowProviders(db, ['ses', 'smtp'])
+  await registerProviders(db, ['ses', 'smtp'])
 })
 
 const at10 = <T>(act: (worker: number) => Promise<T>) => Promise.all(Array.from({ length: 10 }, (_, one) => act(one)))
@@ -128,7 +128,7 @@ describe('a rate that all workers share', () => {
   })
 
   test('what the account may send is learnt, and known to all', async () => {
-    await learnRate(db, 'ses', 14)
+    await saveProviderRate(db, 'ses', 14)
     expect((await listProviders(db, null)).map(row => [row.name, row.ratePerSecond])).toEqual([
       ['ses', 14],
       ['smtp', null],

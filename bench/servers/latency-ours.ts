@@ -12,7 +12,7 @@ import { providersOf, sent } from '../support/our-line.ts'
  */
 const config = loadConfig()
 const log = makeLog({ level: config.LOG_LEVEL, pretty: false })
-const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
+const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log })
 const answeredMs = new Map<string, number>()
 const calledMs = new Map<string, number>()
 let waits: number[] = []

@@ -101,7 +101,7 @@ export async function withMigratedStorage<T>(use: (opened: Opened, applied: stri
 }
 
 const silent = () => makeLog({ level: 'silent', pretty: false })
-const quiet = () => ({ use: 'command' as const, say: () => {}, onLost: () => {}, log: silent() })
+const quiet = () => ({ use: 'command' as const, logInfo: () => {}, onLost: () => {}, log: silent() })
 
 async function closing<C extends ReadingConfig, T>(
   config: C,

@@ -1,4 +1,4 @@
-import type { makeProvider } from '../compose/providers.ts'
+import type { makeProvider } from '../compose/provider-clients.ts'
 import type { Settings } from '../config.ts'
 import type { Check } from './doctor-check.ts'
 
@@ -8,7 +8,7 @@ const PROBE_MS = 20_000
 export async function probeChecks(providers: string[], config: Settings): Promise<Check[]> {
   const real = providers.filter(entry => entry !== 'capture')
   if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
-  const { makeProvider: make } = await import('../compose/providers.ts')
+  const { makeProvider: make } = await import('../compose/provider-clients.ts')
   return Promise.all(real.map(entry => probe(entry, config, make)))
 }
 

@@ -65,7 +65,7 @@ type Starting = { config: Config; role: Role; allowCapture: boolean; log: Logger
 /** The steps of a start, in order. A stop that is asked for meanwhile ends it after the step it is at. */
 async function start({ config, role, allowCapture, log, stop }: Starting, started: Started): Promise<void> {
   const onLost = (error: Error) => stop.fail(new CommandFailed(`The embedded database is lost: ${error.message}`))
-  const storage = await openStorage(config, { use: 'gateway', say: line => log.info(line), onLost, log })
+  const storage = await openStorage(config, { use: 'gateway', logInfo: line => log.info(line), onLost, log })
   started.storage = storage
   log.info(`Database: ${storage.where}`)
   log.info(`Provider: ${told(config.EMAIL_PROVIDER)}; lane: ${config.REDIS_URL ? 'bullmq' : 'direct'}; role: ${role}`)

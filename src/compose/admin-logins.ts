@@ -6,7 +6,7 @@ import { periodically } from '../runtime/periodic-task.ts'
 
 const FLUSH_COUNTS_MS = 2_000
 
-/** Refused logins of administrators, for `/metrics`. Whoever guesses must not write to the database with each guess. */
+/** Refused logins of administrators, for `/metrics`. Buffered, so that guessing passwords does not cause a write per guess. */
 export function countLogins(db: Queryable, log: Logger) {
   const refused = new BufferedCounter(counts =>
     addCounts(
@@ -14,7 +14,8 @@ export function countLogins(db: Queryable, log: Logger) {
       counts.map(([label, value]) => ({ name: 'admin_logins_refused', label, value })),
     ),
   )
-  const notWritten = (error: unknown) => log.debug({ err: error }, 'Could not write the refused logins yet')
+  const notWritten = (error: unknown) =>
+    log.debug({ err: error }, 'Could not write the counts of refused logins; retrying')
   const stopFlushing = periodically(FLUSH_COUNTS_MS, () => refused.flush(), notWritten)
   return {
     refused: (reason: string) => refused.count(reason),

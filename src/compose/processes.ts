@@ -6,12 +6,12 @@ import { destinationsOf } from '../contracts/destinations.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { Database } from '../db/pool.ts'
 import {
-  forgetProcesses,
+  acquireDestinations,
+  deleteAllProcesses,
   type GatewayProcess,
-  holdProviders,
-  LIVING_SECONDS,
+  PROCESS_TIMEOUT_SECONDS,
   readProvidersInUse,
-  releaseProviders,
+  releaseDestinations,
   removeProcess,
   reportProcess,
 } from '../db/processes.ts'
@@ -20,14 +20,14 @@ import { periodically } from '../runtime/periodic-task.ts'
 import type { makeProviders, Providers } from './providers.ts'
 
 const REPORT_EVERY_MS = 5_000
-/** While it waits for others to stop, and after a report that failed. */
-const ASK_AGAIN_MS = 1_000
+/** While waiting for other processes to stop, and after a report that failed. */
+const RETRY_MS = 1_000
 const LOG_AGAIN_MS = 60_000
-/** Others count us as gone this long after a report; we stop a little before. */
-const TRUSTED_MS = (LIVING_SECONDS - 1) * 1_000
+/** Other processes consider us dead PROCESS_TIMEOUT_SECONDS after a report; we stop taking mail one second earlier. */
+const CONFIRMED_FOR_MS = (PROCESS_TIMEOUT_SECONDS - 1) * 1_000
 
 export type Membership = {
-  /** false: another process with other providers may have been admitted meanwhile. */
+  /** False when a process with other providers may have taken over. */
   mayTakeMail: () => boolean
   leave(): Promise<void>
 }
@@ -37,79 +37,86 @@ export type Joining = {
   db: Database
   role: Role
   version: string
-  /** Nobody else can run on this database. */
+  /** No other gateway can run on this database, because it is embedded. */
   alone: boolean
   /** Capture may replace providers that really send. */
   allowCapture: boolean
-  /** Ends the waiting. */
+  /** Ends the waiting for other processes. */
   stopped: Promise<unknown>
-  /** Another process with other providers was admitted while this one could not report. */
+  /** A process with other providers took over while we could not report. */
   onLost: (error: Error) => void
   log: Logger
 }
 
 /**
- * Records this process and its settings in the database, and waits until no living process has other providers or other
- * destinations: two at once would send a part of the mail to where nobody expects it. null: it was stopped while it waited.
+ * Registers this process in the database, and waits until no running process has other providers or other destinations: two at
+ * once would send a part of the mail to the wrong place. null: `stopped` ended the waiting.
  */
 export async function joinProcesses(joining: Joining): Promise<Membership | null> {
-  const { config, db, role, version, alone, onLost, log } = joining
-  const own: GatewayProcess = {
-    processId: uuidv7(),
-    host: hostname(),
-    pid: process.pid,
-    role,
-    version,
-    providers: config.EMAIL_PROVIDER,
-    settings: recordedSettings(config),
-  }
+  const { config, db } = joining
+  if (joining.alone) await deleteAllProcesses(db.pool)
+  const own = describeProcess(joining)
   const destinations = destinationsOf(config)
-  if (alone) await forgetProcesses(db.pool)
   let confirmedMs = 0
   const report = async (): Promise<Denial | null> => {
     const askedMs = performance.now()
-    const denial = await ask(db, destinations, joining.allowCapture)
+    const denial = await requestAdmission(db, destinations, joining.allowCapture)
     await reportProcess(db.pool, own, denial?.reason ?? null)
     if (!denial) confirmedMs = askedMs
     return denial
   }
+  const unregister = () => removeProcess(db.pool, own.processId)
   const admitted = await waitUntilAdmitted(report, joining).catch(async error => {
-    await removeProcess(db.pool, own.processId).catch(() => {})
+    await unregister().catch(() => {})
     throw error
   })
   if (!admitted) {
-    await removeProcess(db.pool, own.processId).catch(() => {})
+    await unregister().catch(() => {})
     return null
   }
-
-  let troubled = false
-  const reportOrGiveUp = async () => {
-    const denial = await report()
-    troubled = false
-    if (!denial) return
-    void stopReporting()
-    onLost(new ConfigError(denial.reason))
-  }
-  const notReported = (error: unknown) => {
-    const message = 'Could not record in the database that this process is running; it is tried every second'
-    if (!troubled) log.warn({ err: error }, message)
-    troubled = true
-  }
-  const stopReporting = periodically(REPORT_EVERY_MS, reportOrGiveUp, notReported, ASK_AGAIN_MS)
+  const stopReporting = reportPeriodically(report, joining)
   return {
-    mayTakeMail: () => performance.now() - confirmedMs < TRUSTED_MS,
+    mayTakeMail: () => performance.now() - confirmedMs < CONFIRMED_FOR_MS,
     async leave() {
-      // A report under way would put the row back.
+      // Also waits for a running report, which would insert the row again.
       await stopReporting()
-      await removeProcess(db.pool, own.processId)
-        .then(() => releaseProviders(db.pool))
+      await unregister()
+        .then(() => releaseDestinations(db.pool))
         .catch(() => {})
     },
   }
 }
 
-async function ask(db: Database, destinations: string[], allowCapture: boolean): Promise<Denial | null> {
-  if (await holdProviders(db.pool, destinations, allowCapture)) return null
+const describeProcess = ({ config, role, version }: Joining): GatewayProcess => ({
+  processId: uuidv7(),
+  host: hostname(),
+  pid: process.pid,
+  role,
+  version,
+  providers: config.EMAIL_PROVIDER,
+  settings: recordedSettings(config),
+})
+
+/** Ends when another process took over. Returns a function that stops it and waits for a report under way. */
+function reportPeriodically(report: () => Promise<Denial | null>, { onLost, log }: Joining): () => Promise<void> {
+  let failing = false
+  const reportOrGiveUp = async () => {
+    const denial = await report()
+    failing = false
+    if (!denial) return
+    void stop()
+    onLost(new ConfigError(denial.reason))
+  }
+  const notReported = (error: unknown) => {
+    if (!failing) log.warn({ err: error }, 'Could not report this process to the database; retrying every second')
+    failing = true
+  }
+  const stop = periodically(REPORT_EVERY_MS, reportOrGiveUp, notReported, RETRY_MS)
+  return stop
+}
+
+async function requestAdmission(db: Database, destinations: string[], allowCapture: boolean): Promise<Denial | null> {
+  if (await acquireDestinations(db.pool, destinations, allowCapture)) return null
   return explainDenial(destinations, await readProvidersInUse(db.pool, destinations), allowCapture)
 }
 
@@ -123,11 +130,11 @@ async function waitUntilAdmitted(report: () => Promise<Denial | null>, { stopped
       log.warn(`Waiting: ${denial.reason}`)
       loggedMs = performance.now()
     }
-    if (await finishedWithin(ASK_AGAIN_MS, stopped)) return false
+    if (await finishedWithin(RETRY_MS, stopped)) return false
   }
 }
 
-/** Providers that send nothing while a process with other providers may run: what was claimed returns to ready. */
+/** Sends nothing while a process with other providers may have taken over: claimed e-mails return to ready. */
 export function providersOfMember(make: typeof makeProviders, membership: Membership): typeof makeProviders {
   return async (...parts): Promise<Providers> => {
     const providers = await make(...parts)

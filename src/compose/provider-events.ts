@@ -10,7 +10,7 @@ import { Batcher } from '../runtime/batcher.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 
-/** A hundred events share a commit; each weighs one, and one more per 16 KB. */
+/** Many events share one commit; each 16 KB of payload counts as one more. */
 const INBOX_BATCH = { maxItems: 256, concurrency: 2, maxWeight: 1024 }
 const WEIGHT_CHARS = 16 * 1024
 const FLUSH_COUNTS_MS = 2_000
@@ -63,7 +63,7 @@ function snsParts(config: Config, nowMs: () => number): ProviderEventDeps['sns']
     certificates: directory
       ? certificateSource(pinnedCertificates(directory), { pinned: true })
       : certificateSource(fetchedCertificates(), { pinned: false }),
-    // Loaded when used, which is once in the life of a subscription.
+    // Imported when used: a subscription is confirmed once.
     async confirm(subscription) {
       hushAwsSdk()
       const { confirmSubscription } = await import('../providers/sns.ts')

@@ -1,54 +1,55 @@
 import type { Logger } from 'pino'
-import { type Config, hushAwsSdk, type Settings } from '../config.ts'
-import { type CaptureItem, countThrottled, putCaptured } from '../db/capture-inbox.ts'
+import type { Config } from '../config.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
-import { type Database, writeBatchOrSingly } from '../db/pool.ts'
+import type { Database } from '../db/pool.ts'
 import {
   closeProvider,
-  knowProviders,
-  learnRate,
   listProviders,
   openProvider,
+  registerProviders,
   reserveSending,
+  saveProviderRate,
   slowSending,
   takeProbe,
 } from '../db/providers.ts'
 import type { AttemptDeps } from '../pipeline/attempt.ts'
 import { Breakers } from '../providers/breaker.ts'
-import { captureProvider } from '../providers/capture.ts'
 import type { Provider } from '../providers/provider.ts'
 import { sendRate } from '../providers/rate.ts'
 import { MAX_AHEAD_MS, Throttles } from '../providers/throttle.ts'
-import { Batcher } from '../runtime/batcher.ts'
 import { periodically } from '../runtime/periodic-task.ts'
+import { makeCapture, makeProvider } from './provider-clients.ts'
 
-const REFRESH_MS = 1_000
-const LEARN_EVERY_MS = 300_000
-const LEARN_TIMEOUT_MS = 10_000
-/** A probe without an answer (its worker died) is given to another worker after this. */
+const REFRESH_EVERY_MS = 1_000
+const READ_QUOTAS_EVERY_MS = 300_000
+const QUOTA_TIMEOUT_MS = 10_000
+/** If the worker with the probe dies, another one may probe after this time. */
 const PROBE_SECONDS = 60
-/** The sandbox's rate: SES throttles what is faster, and this stands until the account has been asked. */
-const UNLEARNT_RATE = 1
+/** The rate of the SES sandbox, used until the quota of the account is known. */
+const DEFAULT_SES_RATE = 1
 /**
- * No more is claimed than the rate lets go in this time. More would wait in this process instead of in the ready table, where a
- * quiet company would be behind it, and a restart would waste its reserved places.
+ * At most as many e-mails in flight as the rate allows in this time. More would wait after the fair claim: a quiet company would
+ * wait behind them, and a restart would lose their reservations.
  */
-const CLAIMED_SECONDS = 5
-const CAPTURE_BATCH = { maxItems: 256, concurrency: 2 }
+const IN_FLIGHT_SECONDS = 5
 
 export type Providers = AttemptDeps['providers'] & {
+  /** How many e-mails may be in flight. */
   mayClaim: () => number
-  /** Names of those that recognise an attempt when asked again. */
+  /** Names of the providers with idempotency keys, which can be asked again about an attempt. */
   recognising: string[]
   start(): Promise<void>
   stop(): Promise<void>
 }
 
-/** The providers of EMAIL_PROVIDER in their order, their breakers and their rates. */
+/**
+ * The providers of EMAIL_PROVIDER in their order, with circuit breakers and rates. `onChange` is called when mail may be sent again
+ * or a probe is due.
+ */
 export async function makeProviders(
   config: Config,
   db: Database,
-  onProviderBack: () => void,
+  onChange: () => void,
   log: Logger,
 ): Promise<Providers> {
   const capture = makeCapture(db)
@@ -56,38 +57,22 @@ export async function makeProviders(
     config.EMAIL_PROVIDER.map(entry => (entry === 'capture' ? capture : makeProvider(entry, config))),
   )
   const names = inOrder.map(provider => provider.name)
-  const breakers = new Breakers(inOrder, breakerStore(db, names), onProviderBack, log)
-  const rates = new Throttles(
-    names,
-    (name, learnt) => baseRate(name, config.SEND_RATE_PER_SECOND ?? null, learnt),
-    { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => learnRate(db.hot, name, rate) },
-    log,
-  )
+  const breakers = new Breakers(inOrder, breakerStore(db, names), onChange, log)
+  const rates = makeRates(config, db, names, log)
   const stops: (() => Promise<void>)[] = []
 
   async function refresh(): Promise<void> {
-    const lookedMs = performance.now()
-    rates.refresh(await listProviders(db.hot, names), lookedMs)
+    const readMs = performance.now()
+    rates.refresh(await listProviders(db.hot, names), readMs)
     await breakers.refresh()
   }
-  async function reserve(name: string, recipients: number, rate: number): Promise<number | null> {
-    const { waitMs, reserved } = await reserveSending(db.hot, name, recipients, rate, MAX_AHEAD_MS)
-    if (!reserved) rates.setNextFree(name, waitMs)
-    return reserved ? waitMs : null
-  }
-  /** What the provider that is next takes in a few seconds, and nothing while it takes nothing for long. */
-  function inFlight(): number {
-    const next = breakers.first()
-    if (!next) return Number.POSITIVE_INFINITY
-    return rates.isBusy(next.name) ? 0 : claimableAt(rates.rateOf(next.name))
-  }
-  const learn = () => learnQuotas(inOrder, db, breakers, log).then(refresh)
+  const readQuotas = () => saveQuotas(inOrder, db, breakers, log).then(refresh)
   const failed = (what: string) => (error: unknown) => log.warn({ err: error }, what)
 
   return {
-    // A test key's mail never leaves the gateway. An unknown outcome is asked about where it arose.
+    // Mail of test keys never leaves the gateway. An unknown send is asked about at the provider of that attempt.
     route: async email => (email.test ? capture : email.resumed ? resume(email, breakers, capture) : breakers.route()),
-    // What capture refuses is made up: it shows that capture works.
+    // Failures of capture are simulated, so they must not open its breaker.
     report(provider, result, callMs) {
       if (provider === capture) return breakers.report(provider, null)
       rates.report(provider, result, callMs)
@@ -96,17 +81,17 @@ export async function makeProviders(
     waitForRate: sendRate({
       ratePerSecond: name => (name === capture.name ? null : rates.rateOf(name)),
       slowdowns: name => rates.slowdowns(name),
-      reserve,
+      reserve: (name, recipients, rate) => reserve(db, rates, { name, recipients, rate }),
     }),
-    mayClaim: () => Math.min(breakers.mayClaim(), inFlight()),
+    mayClaim: () => Math.min(breakers.mayClaim(), maxInFlight(breakers, rates)),
     recognising: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
     async start() {
-      await knowProviders(db.pool, names)
+      await registerProviders(db.pool, names)
       await refresh()
-      stops.push(periodically(REFRESH_MS, refresh, failed('Could not read the state of the providers')))
-      const notLearnt = failed('Could not ask the providers for their quota')
-      stops.push(periodically(LEARN_EVERY_MS, learn, notLearnt))
-      void learn().catch(notLearnt)
+      stops.push(periodically(REFRESH_EVERY_MS, refresh, failed('Could not read the state of the providers')))
+      const quotasNotRead = failed('Could not read the quotas of the providers')
+      stops.push(periodically(READ_QUOTAS_EVERY_MS, readQuotas, quotasNotRead))
+      void readQuotas().catch(quotasNotRead)
     },
     async stop() {
       for (const stop of stops) await stop()
@@ -121,65 +106,62 @@ function resume(email: EmailToSend, breakers: Breakers, capture: Provider): Prov
   return name === capture.name ? capture : breakers.named(name)
 }
 
-function makeCapture(db: Database): Provider {
-  const captures = new Batcher({
-    ...CAPTURE_BATCH,
-    flush: (batch: CaptureItem[]) => writeBatchOrSingly(batch, some => putCaptured(db.hot, some)),
-  })
-  return captureProvider({ put: item => captures.add(item), timesThrottled: id => countThrottled(db.hot, id) })
-}
-
-/** config.ts has made sure that what each needs is there. Loaded when used: the SDK alone takes a third of a second. */
-export async function makeProvider(entry: string, config: Settings): Promise<Provider> {
-  if (entry === 'resend') {
-    const { resendProvider } = await import('../providers/resend.ts')
-    const { RESEND_API_KEY, RESEND_BASE_URL } = config
-    return resendProvider({ apiKey: RESEND_API_KEY!, ...(RESEND_BASE_URL && { baseUrl: RESEND_BASE_URL }) })
-  }
-  if (entry === 'smtp') {
-    const { smtpProvider } = await import('../providers/smtp.ts')
-    return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
-  }
-  hushAwsSdk()
-  const { sesProvider } = await import('../providers/ses.ts')
-  return sesProvider({
-    name: entry,
-    region: entry.split(':')[1] ?? config.AWS_REGION!,
-    configurationSet: config.SES_CONFIGURATION_SET ?? null,
-    ...(config.AWS_ENDPOINT_URL_SESV2 && { endpoint: config.AWS_ENDPOINT_URL_SESV2 }),
-  })
-}
-
 function breakerStore(db: Database, names: string[]) {
   return {
     list: () => listProviders(db.hot, names),
-    open: (trouble: Parameters<typeof openProvider>[1]) => openProvider(db.hot, trouble),
+    open: (failure: Parameters<typeof openProvider>[1]) => openProvider(db.hot, failure),
     close: (name: string) => closeProvider(db.hot, name),
     takeProbe: (name: string) => takeProbe(db.hot, name, PROBE_SECONDS),
   }
 }
 
-/** The operator knows better than the account of SES what SES is to be given; a limit that comes with answers is one. */
-function baseRate(name: string, configured: number | null, learnt: number | null): number | null {
+function makeRates(config: Config, db: Database, names: string[], log: Logger): Throttles {
+  return new Throttles(
+    names,
+    (name, learned) => baseRate(name, config.SEND_RATE_PER_SECOND ?? null, learned),
+    { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => saveProviderRate(db.hot, name, rate) },
+    log,
+  )
+}
+
+/**
+ * For SES the setting overrides the quota of the account. For others the rate learned from responses is a hard limit, so the lower
+ * one counts.
+ */
+function baseRate(name: string, configured: number | null, learned: number | null): number | null {
   if (name === 'capture') return null
-  if (name.startsWith('ses')) return configured ?? learnt ?? UNLEARNT_RATE
-  return configured !== null && learnt !== null ? Math.min(configured, learnt) : (configured ?? learnt)
+  if (name.startsWith('ses')) return configured ?? learned ?? DEFAULT_SES_RATE
+  return configured !== null && learned !== null ? Math.min(configured, learned) : (configured ?? learned)
 }
 
-function claimableAt(rate: number | null): number {
-  return rate === null ? Number.POSITIVE_INFINITY : Math.max(1, Math.ceil(rate * CLAIMED_SECONDS))
+type Reservation = { name: string; recipients: number; rate: number }
+
+/** Returns how long to wait in milliseconds; null: too long, nothing was reserved. */
+async function reserve(db: Database, rates: Throttles, { name, recipients, rate }: Reservation) {
+  const { waitMs, reserved } = await reserveSending(db.hot, name, recipients, rate, MAX_AHEAD_MS)
+  if (!reserved) rates.setNextFree(name, waitMs)
+  return reserved ? waitMs : null
 }
 
-async function learnQuotas(providers: Provider[], db: Database, breakers: Breakers, log: Logger): Promise<void> {
+/** 0 while the reservations of the next provider reach far into the future. */
+function maxInFlight(breakers: Breakers, rates: Throttles): number {
+  const next = breakers.first()
+  if (!next) return Number.POSITIVE_INFINITY
+  if (rates.isBusy(next.name)) return 0
+  const rate = rates.rateOf(next.name)
+  return rate === null ? Number.POSITIVE_INFINITY : Math.max(1, Math.ceil(rate * IN_FLIGHT_SECONDS))
+}
+
+async function saveQuotas(providers: Provider[], db: Database, breakers: Breakers, log: Logger): Promise<void> {
   for (const provider of providers) {
     if (!provider.learnQuota) continue
     try {
-      const { recipientsPerSecond, paused } = await provider.learnQuota(AbortSignal.timeout(LEARN_TIMEOUT_MS))
-      await learnRate(db.pool, provider.name, recipientsPerSecond)
+      const { recipientsPerSecond, paused } = await provider.learnQuota(AbortSignal.timeout(QUOTA_TIMEOUT_MS))
+      await saveProviderRate(db.pool, provider.name, recipientsPerSecond)
       if (paused) breakers.park(provider, paused)
     } catch (error) {
       const hint =
-        'Could not ask for the quota: check the credentials, and that they allow ses:GetAccount. Until then it is SEND_RATE_PER_SECOND, the last known rate, or 1 a second'
+        'Could not read the quota: check the credentials, and that they allow ses:GetAccount. Until then the rate is SEND_RATE_PER_SECOND, the last known rate, or 1 per second'
       log.warn({ err: error, provider: provider.name }, hint)
     }
   }

@@ -6,11 +6,11 @@ import { needsOtherKeys, readFingerprints, recordFingerprints } from '../db/secr
 
 type Given = Pick<Config, 'hashPepper' | 'encryptionKeys' | 'DATABASE_URL' | 'dataDir'>
 
-/** The sentence for secrets that this database was not written with. null: they are right. */
+/** A sentence for the operator if the secrets are not the ones of this database, otherwise null. */
 export async function findSecretsProblem(db: Queryable, config: Given): Promise<string | null> {
   const compared = compareSecrets(config, await readFingerprints(db))
   if (compared.otherPepper) return otherPepperSentence(config)
-  return (await lacksKey(db, config, compared)) ? missingKeySentence(config) : null
+  return (await isMissingKey(db, config, compared)) ? missingKeySentence(config) : null
 }
 
 export async function requireSameSecrets(db: Queryable, config: Given): Promise<void> {
@@ -18,11 +18,11 @@ export async function requireSameSecrets(db: Queryable, config: Given): Promise<
   if (problem) throw new ConfigError(problem)
 }
 
-/** Before the first write with them. A list that lost a key which nothing needs any more is taken as it is from then on. */
+/** Called before the first write. Keys that were removed from the list, and that no data needs, are deleted from the record. */
 export async function recordSecrets(db: Queryable, config: Given): Promise<void> {
   const compared = compareSecrets(config, await readFingerprints(db))
   if (compared.otherPepper) throw new ConfigError(otherPepperSentence(config))
-  if (await (compared.firstKey ? needsOtherKeys(db, keyIds(config)) : lacksKey(db, config, compared)))
+  if (await (compared.firstKey ? needsOtherKeys(db, keyIds(config)) : isMissingKey(db, config, compared)))
     throw new ConfigError(missingKeySentence(config))
   const pepper = fingerprintOf('HASH_PEPPER', config.hashPepper)
   const key = fingerprintOf('ENCRYPTION_KEY', config.encryptionKeys[0]!)
@@ -34,26 +34,26 @@ export async function recordSecrets(db: Queryable, config: Given): Promise<void>
     ],
     compared.missingKeys,
   )
-  // Another first start with another pepper may have been faster.
+  // A simultaneous first start may have recorded another pepper first.
   await requireSameSecrets(db, config)
 }
 
 /**
- * A recorded key may leave the list once the key that encrypts is a recorded one, too, and no data need the other. Running
- * processes encrypt with a recorded key: who knows none of them could not read what they write next.
+ * A recorded key may be removed from the list if no data needs it and the key that encrypts is recorded as well: other running
+ * processes encrypt with a recorded key, and this process must be able to read what they write.
  */
-async function lacksKey(db: Queryable, config: Given, { missingKeys, activeKeyRecorded }: SecretsCompared) {
+async function isMissingKey(db: Queryable, config: Given, { missingKeys, activeKeyRecorded }: SecretsCompared) {
   if (missingKeys.length === 0) return false
   return !activeKeyRecorded || (await needsOtherKeys(db, keyIds(config)))
 }
 
 const keyIds = ({ encryptionKeys }: Given) => [...keyRing(encryptionKeys).all.values()].map(key => key.id)
 
-const keptIn = ({ DATABASE_URL, dataDir }: Given) =>
+const secretsFileHint = ({ DATABASE_URL, dataDir }: Given) =>
   DATABASE_URL ? '' : ` (without the setting it is read from ${dataDir}/secrets.json)`
 
 const otherPepperSentence = (config: Given) =>
-  `HASH_PEPPER is not the one that this database was written with${keptIn(config)}: API keys and hashes of documents would not be recognised. Set the one that was there before.`
+  `HASH_PEPPER is not the one that this database was written with${secretsFileHint(config)}: API keys and hashes of documents would not be recognised. Set the one that was there before.`
 
 const missingKeySentence = (config: Given) =>
-  `ENCRYPTION_KEY lacks a key that this database is used with${keptIn(config)}: add it behind the new one, as in ENCRYPTION_KEY=new,old.`
+  `ENCRYPTION_KEY lacks a key that this database is used with${secretsFileHint(config)}: add it behind the new one, as in ENCRYPTION_KEY=new,old.`

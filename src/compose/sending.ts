@@ -5,7 +5,7 @@ import type { EmailToSend } from '../db/outbox/load.ts'
 import { readyDueEmails } from '../db/outbox/schedule.ts'
 import type { Database } from '../db/pool.ts'
 import { ReadyVacuum } from '../db/vacuum.ts'
-import { sayAlive, sayGone } from '../db/workers.ts'
+import { recordHeartbeat, unregisterWorker } from '../db/workers.ts'
 import { attemptEmail, type ClaimedEmail } from '../pipeline/attempt.ts'
 import { type ClaimOptions, claimFairly } from '../pipeline/claim.ts'
 import { settleEmail } from '../pipeline/settle.ts'
@@ -80,9 +80,9 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
   let moving: (() => Promise<void>)[] = []
   let reporting: (() => Promise<void>)[] = []
   return {
-    prepare: () => sayAlive(db.pool, worker),
+    prepare: () => recordHeartbeat(db.pool, worker),
     start() {
-      reporting = [every(ALIVE_EVERY_MS, () => sayAlive(db.pool, worker))]
+      reporting = [every(ALIVE_EVERY_MS, () => recordHeartbeat(db.pool, worker))]
       moving = [every(IDLE_MS, () => readyAllDue(db, emailsReady)), every(IDLE_MS, () => vacuum.clean())]
       lane.start()
     },
@@ -94,7 +94,7 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
       await stopped
       // A report under way would put the row of this worker back.
       await stopAll(reporting)
-      await sayGone(db.pool, worker.workerId).catch(() => {})
+      await unregisterWorker(db.pool, worker.workerId).catch(() => {})
       await close()
     },
   }

@@ -12,61 +12,63 @@ import { recordSecrets, requireSameSecrets } from './secrets.ts'
 export type Storage = {
   db: Database
   url: string
+  /** For the first lines of the log. */
   where: string
+  /** Only one gateway can run on this database, because it is embedded. */
   alone: boolean
-  /** Where the embedded database lives; null with DATABASE_URL. */
+  /** The folder of the embedded database; null with DATABASE_URL. */
   folder: string | null
   close(): Promise<void>
 }
 
 export type StorageOptions = {
   use: 'gateway' | 'command'
-  say: (line: string) => void
-  /** The embedded server is gone for good, or another gateway has it. */
+  logInfo: (line: string) => void
+  /** The embedded server stopped and could not be started again on its port. */
   onLost: (error: Error) => void
   log: Logger
 }
 
-/** Postgres, embedded or given; made where there is none, and migrated. For `start` and `migrate` only. */
+/** For `start` and `migrate` only: creates the embedded database if there is none, and applies the migrations. */
 export async function openStorage(config: Config, options: StorageOptions): Promise<Storage & { applied: string[] }> {
   let applied: string[] = []
-  const storage = await opened(config, options, async ({ db, url }) => {
-    // Before the schema changes: whoever is refused has changed nothing.
+  const storage = await open(config, options, async ({ db, url }) => {
+    // Before the migrations: a gateway with wrong secrets must not change the schema.
     if (await hasFingerprints(db.pool)) await requireSameSecrets(db.pool, config)
     applied = await migrate(url)
-    if (applied.length > 0) options.say(`Migrations applied: ${applied.join(', ')}`)
+    if (applied.length > 0) options.logInfo(`Migrations applied: ${applied.join(', ')}`)
     await recordSecrets(db.pool, config)
     await ensurePartitions(db.pool)
   })
   return { ...storage, applied }
 }
 
-/** The database as it is, for every other command. Where there is none, or an older one, the error says what to run. */
+/** For every other command: creates and migrates nothing. If that is needed, the error names the command to run. */
 export async function openExistingStorage(config: Config, options: StorageOptions): Promise<Storage> {
   return openToRead(config, options, db => requireSameSecrets(db.pool, config))
 }
 
-/** The same for who neither hashes nor encrypts: whatever the secrets are. */
+/** For commands that neither hash nor encrypt, so the secrets need not match. */
 export async function openToRead(
   config: ReadingConfig,
   options: StorageOptions,
   check: (db: Database) => Promise<void> = async () => {},
 ): Promise<Storage> {
   if (!config.DATABASE_URL && !hasEmbeddedPostgres(config.dataDir)) throw new ConfigError(nothingIn(config.dataDir))
-  return opened(config, options, async ({ db }) => {
+  return open(config, options, async ({ db }) => {
     await requireMigrated(db.pool)
     await check(db)
   })
 }
 
-async function opened(
+async function open(
   config: ReadingConfig,
-  { use, say, onLost, log }: StorageOptions,
+  { use, logInfo, onLost, log }: StorageOptions,
   prepare: (opened: { db: Database; url: string }) => Promise<void>,
 ): Promise<Storage> {
   const embedded = config.DATABASE_URL
     ? null
-    : await openEmbeddedPostgres({ dataDir: config.dataDir, use, say, complain: line => log.error(line), onLost })
+    : await openEmbeddedPostgres({ dataDir: config.dataDir, use, logInfo, logError: line => log.error(line), onLost })
   const url = config.DATABASE_URL ?? embedded!.url
   if (config.DATABASE_URL) await checkConnection(url)
   const db = openDatabase(url, error => log.warn({ err: error }, 'A database connection was lost'))
@@ -81,15 +83,15 @@ async function opened(
     await close()
     throw error
   }
-  const where = embedded ? indexInBatch(embedded, config.dataDir) : `Postgres at ${hostOf(url)}`
+  const where = embedded ? describeLocation(embedded, config.dataDir) : `Postgres at ${hostOf(url)}`
   return { db, url, where, alone: embedded !== null, folder: embedded?.directory ?? null, close }
 }
 
-/** As root below a folder that is closed to others, it cannot be in DATA_DIR: who deletes the one must know of the other. */
-function indexInBatch({ directory, port, outside }: EmbeddedPostgres, dataDir: string): string {
-  const place = `embedded Postgres in ${directory}, port ${port}`
-  if (!outside) return place
-  return `${place}; its server's user cannot reach ${dataDir}, which holds the secrets: they belong together, so back up or delete ${dirname(directory)} and ${dataDir} together`
+/** If the database is outside DATA_DIR, an operator who deletes or backs up one folder must know of the other. */
+function describeLocation({ directory, port, outside }: EmbeddedPostgres, dataDir: string): string {
+  const location = `embedded Postgres in ${directory}, port ${port}`
+  if (!outside) return location
+  return `${location}; its server's user cannot reach ${dataDir}, which holds the secrets: they belong together, so back up or delete ${dirname(directory)} and ${dataDir} together`
 }
 
 function hostOf(url: string): string {

@@ -29,10 +29,10 @@ export type CapturedRow = {
   message: CapturedMessage
 }
 
-/** The inbox shows what was captured last; older messages make room. */
-const KEEP = 10_000
+/** Older messages are deleted. */
+const MAX_MESSAGES = 10_000
 
-/** The same attempt twice is kept once: capture recognises the attempt id, as a provider with idempotency keys does. */
+/** A repeated attempt is stored once and gets the same message id, as with a provider that supports idempotency keys. */
 export async function putCaptured(db: Queryable, items: CaptureItem[]): Promise<string[]> {
   const rows = await run<{ attempt_id: string; message_id: string }>(
     db,
@@ -80,11 +80,11 @@ export async function trimCaptured(db: Queryable): Promise<void> {
     'trim-captured',
     `delete from capture_inbox where captured_at < (
        select captured_at from capture_inbox order by captured_at desc offset $1 limit 1)`,
-    [KEEP],
+    [MAX_MESSAGES],
   )
 }
 
-/** Events of the e-mail that say so: they are written with each such answer, and shared by all workers. */
+/** How often this e-mail was throttled, counted by its events, which all workers share. */
 export async function countThrottled(db: Queryable, outboxId: string): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,

@@ -2,10 +2,10 @@ import pg from 'pg'
 import { CannotConnect, connectSentence } from './connect-errors.ts'
 import { driverUrl, serverOf } from './connection-url.ts'
 
-const ANSWER_MS = 5_000
+const TIMEOUT_MS = 5_000
 const ROUNDS = 3
 
-/** A given database before anything else uses it: what is wrong with it is said in one sentence. */
+/** Checks DATABASE_URL before anything else uses it; problems become a CannotConnect with one sentence. */
 export async function checkConnection(url: string): Promise<void> {
   const server = serverOf(url)
   const clients: pg.Client[] = []
@@ -21,14 +21,14 @@ export async function checkConnection(url: string): Promise<void> {
 }
 
 /**
- * Without the settings of the other connections, on purpose: behind a pooler in transaction mode they would stay on a backend that
- * is given to others. Nothing but the backend's number is asked for.
+ * Without the session settings of our other connections: behind a pooler in transaction mode they would stay on a backend that
+ * other clients get next.
  */
 async function connect(url: string, clients: pg.Client[]): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: driverUrl(url),
-    connectionTimeoutMillis: ANSWER_MS,
-    query_timeout: ANSWER_MS,
+    connectionTimeoutMillis: TIMEOUT_MS,
+    query_timeout: TIMEOUT_MS,
     application_name: 'email-gateway-check',
   })
   client.on('error', () => {})
@@ -38,8 +38,8 @@ async function connect(url: string, clients: pg.Client[]): Promise<pg.Client> {
 }
 
 /**
- * Behind a pooler in transaction mode, a connection is given another backend for every transaction. Then two connections meet in
- * one backend, or one connection sees several, at the latest while the other keeps one for itself.
+ * A pooler in transaction mode may assign another backend to every transaction. Then two connections share one backend, or one
+ * connection sees several; an open transaction, which occupies a backend, makes that certain.
  */
 async function shareBackends(one: pg.Client, other: pg.Client): Promise<boolean> {
   const seen = [new Set<number>(), new Set<number>()] as const
@@ -67,7 +67,7 @@ function asSentence(error: unknown, server: string): Error {
   if (error instanceof CannotConnect) return error
   const { code, message } = error as { code?: string; message: string }
   if (/statement pooling mode/.test(message)) return new CannotConnect(pooled(server), { cause: error })
-  // The files of sslrootcert, sslcert and sslkey are read by the driver.
+  // pg reads the files of sslrootcert, sslcert and sslkey.
   if (code === 'ENOENT' || code === 'EACCES') {
     return new CannotConnect(`DATABASE_URL: a file that it names cannot be read (${message}).`, { cause: error })
   }
@@ -76,4 +76,4 @@ function asSentence(error: unknown, server: string): Error {
 }
 
 const pooled = (server: string) =>
-  `DATABASE_URL: at ${server} answers a connection pooler in transaction mode (PgBouncer, or one like it). The gateway needs sessions of its own, for LISTEN, prepared statements and settings: connect to Postgres directly, or set pool_mode = session for this database.`
+  `DATABASE_URL: ${server} is a connection pooler in transaction mode (PgBouncer, or a similar one). The gateway needs sessions of its own, for LISTEN, prepared statements and settings: connect to Postgres directly, or set pool_mode = session for this database.`

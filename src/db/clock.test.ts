@@ -7,7 +7,7 @@ const CLOSE_MS = 1_000
 
 const distanceMs = (ms: number, days: number) => Math.abs(ms - (Date.now() + days * DAY_MS))
 
-test('before it was measured, our own clock has to do', () => {
+test('before the first measurement our own clock is used', () => {
   const clock = new DatabaseClock(() => new Promise(() => {}))
   expect(distanceMs(clock.nowMs(), 0)).toBeLessThan(CLOSE_MS)
   expect(distanceMs(uuidv7Time(clock.newId()).getTime(), 0)).toBeLessThan(CLOSE_MS)
@@ -25,7 +25,7 @@ test('times and ids follow the database, ahead of us and behind us', async () =>
   }
 })
 
-test('a small step back is waited for: ids never decrease', async () => {
+test('ids do not decrease after a small step back of the clock', async () => {
   let offMs = 0
   const clock = new DatabaseClock(async () => Date.now() + offMs)
   await clock.measure()
@@ -35,11 +35,11 @@ test('a small step back is waited for: ids never decrease', async () => {
   expect(clock.newId() > before).toBe(true)
 })
 
-test('many who ask at once share one question, and a database that is away changes nothing', async () => {
+test('simultaneous calls share one query, and an unreachable database changes nothing', async () => {
   let asked = 0
   const clock = new DatabaseClock(async () => {
     asked++
-    throw new Error('away')
+    throw new Error('unreachable')
   })
   for (let count = 0; count < 10; count++) clock.nowMs()
   await Promise.resolve()

@@ -1,28 +1,28 @@
 import { createUuidv7 } from '../contracts/uuid.ts'
 
 const MEASURE_EVERY_MS = 60_000
-/** The clock of this machine was set, or the machine slept: what was measured before may be wrong. */
+/** A larger jump means that the clock of this machine was set or the machine slept: measure again. */
 const JUMP_MS = 2_000
-/** Ids never decrease, so a time that goes back is waited for; after a larger step they begin anew. */
+/** Ids never decrease: after a smaller step back they keep the last time until it is reached again. After a larger one they restart. */
 const STEP_BACK_MS = 5_000
 
 /**
- * The database's time, known without asking each time: its distance from our own monotonic clock, measured at the start and once
- * a minute. Ids carry a time that decides about the partition of an e-mail, and partitions are made by the database's day:
- * the clock of an API machine may be days off.
+ * The database's time without a query per call: its offset from our monotonic clock is measured at the start and once a minute.
+ * The time in an id decides which partition an e-mail goes to, and partitions are created by the database's day, while the clock
+ * of an API machine may be days off.
  */
 export class DatabaseClock {
-  readonly #ask: () => Promise<number>
+  readonly #readMs: () => Promise<number>
   #aheadMs: number
   #measuredMs = Number.NEGATIVE_INFINITY
   #wallAheadMs = 0
   #measuring: Promise<void> | null = null
   #nextId = createUuidv7()
 
-  /** `ask`: milliseconds since 1970 by the database's clock. */
-  constructor(ask: () => Promise<number>) {
-    this.#ask = ask
-    // Until it is measured, our own clock has to do.
+  /** `readMs`: milliseconds since 1970 by the database's clock. */
+  constructor(readMs: () => Promise<number>) {
+    this.#readMs = readMs
+    // Used until the first measurement.
     this.#aheadMs = wallAheadMs()
   }
 
@@ -37,7 +37,7 @@ export class DatabaseClock {
     return new Date(this.nowMs())
   }
 
-  /** A UUID version 7 of the database's time. */
+  /** A UUID version 7 with the database's time. */
   newId(): string {
     return this.#nextId(this.nowMs())
   }
@@ -50,11 +50,11 @@ export class DatabaseClock {
   }
 
   async #measure(): Promise<void> {
-    // Also when it fails: an unreachable database is not asked by every request.
+    // Set even if the query fails: not every request should query an unreachable database.
     this.#measuredMs = performance.now()
     this.#wallAheadMs = wallAheadMs()
     const askedMs = performance.now()
-    const databaseMs = await this.#ask()
+    const databaseMs = await this.#readMs()
     const aheadMs = databaseMs - (askedMs + performance.now()) / 2
     if (aheadMs < this.#aheadMs - STEP_BACK_MS) this.#nextId = createUuidv7()
     this.#aheadMs = aheadMs

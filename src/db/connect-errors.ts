@@ -1,22 +1,22 @@
-/** The database cannot be used as it was given; the message is a sentence that says why and what to do. */
+/** The message is one sentence for the operator: the reason and what to do. */
 export class CannotConnect extends Error {
   override name = 'CannotConnect'
 }
 
 type Coded = Error & { code?: string }
 
-/** Postgres, PgBouncer and hosted servers, each in their words. */
+/** The wordings of Postgres, PgBouncer and hosted servers. */
 const SSL_DEMANDED = /no encryption|SSL off|SSL (connection )?(is )?required|connection is insecure/i
 const NO_ANSWER = /timeout expired|connection timeout|Query read timeout|settings were not applied in time/i
 
-/** Why a connection could not be made, in one sentence; null when it is something else. */
+/** Why connecting failed, in one sentence; null for any other error. */
 export function connectSentence(error: unknown, server = 'the database'): string | null {
   const { code = '' } = error as Coded
-  // A host name with several addresses fails with an error that has a code only.
+  // The error for a host name with several addresses has a code but no message.
   const message = (error as Coded).message || code
   if (SSL_DEMANDED.test(message))
     return `DATABASE_URL: ${server} demands SSL (${message}). Add sslmode=require to it, or sslmode=verify-full to verify the server's certificate as well.`
-  // PgBouncer says everything with one code.
+  // PgBouncer uses one code for everything, so its messages are compared.
   if (code === '28P01' || /(password|SASL) authentication failed|auth failed/.test(message))
     return `DATABASE_URL: the user or the password is wrong (${message}).`
   if (code === '3D000' || /no such database/.test(message))

@@ -1,19 +1,19 @@
-/** These mean to libpq (psql, every other client) something weaker than to the driver, which would verify the certificate. */
-const AS_IN_LIBPQ = ['require', 'verify-ca']
+/** pg 8 treats these like verify-full, while libpq (psql and most other clients) verifies less or nothing. */
+const LIBPQ_MODES = ['require', 'verify-ca']
 
 /**
- * `sslmode` as everybody knows it: `require` encrypts and does not verify, unless sslrootcert is given. The driver's next version
- * reads it so, too, and this one when it is asked to.
+ * Gives `sslmode` its libpq meaning: `require` encrypts and does not verify, unless sslrootcert is given.
+ * https://github.com/brianc/node-postgres/tree/master/packages/pg-connection-string#tcp-connections
  */
 export function driverUrl(url: string): string {
   const parsed = new URL(url)
-  if (!AS_IN_LIBPQ.includes(parsed.searchParams.get('sslmode') ?? '')) return url
+  if (!LIBPQ_MODES.includes(parsed.searchParams.get('sslmode') ?? '')) return url
   if (parsed.searchParams.has('uselibpqcompat')) return url
   parsed.searchParams.set('uselibpqcompat', 'true')
   return parsed.href
 }
 
-/** For messages: without user, password and parameters. */
+/** Host and port for messages, without user and password. */
 export function serverOf(url: string): string {
   const { hostname, port, searchParams } = new URL(url)
   return searchParams.get('host') ?? `${hostname || 'localhost'}:${port || '5432'}`

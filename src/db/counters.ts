@@ -10,7 +10,7 @@ export async function countOne(db: Queryable, name: string, label: string): Prom
   )
 }
 
-/** In one order, always: two that count the same things wait for each other in one direction. */
+/** Rows are locked in one order (`order by`), so that two processes cannot deadlock. */
 export async function addCounts(db: Queryable, counts: Counter[]): Promise<void> {
   if (counts.length === 0) return
   await run(

@@ -7,7 +7,7 @@ export type Health = {
   /** The last day that has partitions. */
   partitionsUntil: string | null
   waiting: number
-  /** Since it fell due. */
+  /** Since it became due. */
   oldestWaitingSeconds: number | null
   unknown: number
   deadLetters: number
@@ -15,7 +15,7 @@ export type Health = {
   expiredLeases: number
 }
 
-/** Counting stops at a hundred thousand. */
+/** Counts up to 100 000, so that the query stays cheap with a large backlog. */
 export async function readHealth(db: Queryable): Promise<Health> {
   const [row] = await run<Health>(
     db,
@@ -39,7 +39,7 @@ export async function ping(db: Queryable): Promise<void> {
   await run(db, 'ping', 'select 1', [])
 }
 
-/** What is in force on a connection, whatever was asked for. */
+/** The settings that are in effect on a connection; a pooler may have ignored ours. */
 export async function readSession(db: Queryable): Promise<{ jit: string; limitSeconds: number }> {
   const [row] = await run<{ jit: string; limitSeconds: number }>(
     db,

@@ -4,32 +4,32 @@ import { driverUrl } from './connection-url.ts'
 import type { Queryable } from './pool.ts'
 import { applySettings, limitedTo } from './session-settings.ts'
 
-const CONNECT_MS = 5_000
-/** Nothing is ever sent over a connection that listens, so it has to be asked whether it is still there. */
-const ASK_EVERY_MS = 30_000
-const ANSWER_MS = 5_000
-const END_MS = 1_000
+const CONNECT_TIMEOUT_MS = 5_000
+/** A listening connection sends nothing, so a lost one is only noticed by a query. */
+const CHECK_EVERY_MS = 30_000
+const QUERY_TIMEOUT_MS = 5_000
+const END_TIMEOUT_MS = 1_000
 
-/** Something became ready: an e-mail to send, a webhook to deliver. */
+/** Channels of LISTEN/NOTIFY, named after the tables that got a row. */
 export type Channel = 'email_ready' | 'webhook_ready'
 
 /**
- * Tells the workers of other gateways, and says who rang: one's own know already, and would look a second time for nothing. A
- * statement of its own: inside the accept, NOTIFY would line up all commits.
+ * Notifies other processes. `sender` is sent along, because the own workers were already notified directly. Not part of the accept
+ * transaction: Postgres serializes the commits of all transactions that contain a NOTIFY.
  */
 export async function notifyProcesses(db: Queryable, channel: Channel, sender: string): Promise<void> {
   await db.query('select pg_notify($1, $2)', [channel, sender])
 }
 
-/** Hears the notifiers that others than `sender` ring, over a connection of its own that is opened again when lost. */
+/** Listens for notifications of processes other than `sender`, over its own connection, which is reopened when lost. */
 export function listenForNotifications(
   url: string,
   sender: string,
-  onRing: Record<Channel, () => void>,
+  onNotified: Record<Channel, () => void>,
   onError: (error: Error) => void,
-  askEveryMs = ASK_EVERY_MS,
+  checkEveryMs = CHECK_EVERY_MS,
 ): () => Promise<void> {
-  const notifiers = Object.keys(onRing) as Channel[]
+  const channels = Object.keys(onNotified) as Channel[]
   let client: pg.Client | null = null
   let timer: NodeJS.Timeout | undefined
   let stopped = false
@@ -37,43 +37,43 @@ export function listenForNotifications(
   async function listen(): Promise<void> {
     const fresh = new pg.Client({
       connectionString: driverUrl(url),
-      application_name: 'email-gateway-channel',
+      application_name: 'email-gateway-listen',
       keepAlive: true,
-      connectionTimeoutMillis: CONNECT_MS,
-      query_timeout: ANSWER_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: QUERY_TIMEOUT_MS,
     })
     client = fresh
     fresh.on('notification', ({ channel, payload }) => {
-      if (payload !== sender) onRing[channel as Channel]?.()
+      if (payload !== sender) onNotified[channel as Channel]?.()
     })
-    fresh.on('error', lost)
-    fresh.on('end', again)
+    fresh.on('error', onConnectionError)
+    fresh.on('end', reconnectLater)
     try {
       await fresh.connect()
-      await applySettings(fresh, limitedTo(ANSWER_MS))
-      await fresh.query(notifiers.map(channel => `listen ${channel}`).join(';'))
-      // What rang while nobody listened.
-      for (const channel of notifiers) onRing[channel]()
-      await askWhileOpen(fresh)
+      await applySettings(fresh, limitedTo(QUERY_TIMEOUT_MS))
+      await fresh.query(channels.map(channel => `listen ${channel}`).join(';'))
+      // Notifications may have been missed before this connection was open.
+      for (const channel of channels) onNotified[channel]()
+      await checkWhileOpen(fresh)
     } catch (error) {
-      lost(error as Error)
+      onConnectionError(error as Error)
     }
   }
 
-  async function askWhileOpen(listening: pg.Client): Promise<void> {
+  async function checkWhileOpen(listening: pg.Client): Promise<void> {
     for (;;) {
-      await sleep(askEveryMs, null, { ref: false })
+      await sleep(checkEveryMs, null, { ref: false })
       if (stopped || timer || client !== listening) return
       await listening.query('select 1')
     }
   }
 
-  function lost(error: Error): void {
+  function onConnectionError(error: Error): void {
     onError(error)
-    again()
+    reconnectLater()
   }
 
-  function again(): void {
+  function reconnectLater(): void {
     if (stopped || timer) return
     client?.removeAllListeners().on('error', () => {})
     void client?.end().catch(() => {})
@@ -88,7 +88,7 @@ export function listenForNotifications(
     stopped = true
     clearTimeout(timer)
     client?.removeAllListeners().on('error', () => {})
-    // A half-open connection never says that it has ended.
-    await Promise.race([client?.end().catch(() => {}), sleep(END_MS, null, { ref: false })])
+    // end() never resolves on a half-open connection.
+    await Promise.race([client?.end().catch(() => {}), sleep(END_TIMEOUT_MS, null, { ref: false })])
   }
 }

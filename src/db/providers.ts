@@ -7,26 +7,26 @@ export type ProviderRow = {
   reasonCode: string | null
   reason: string | null
   probes: number
-  /** Milliseconds until the next probe may leave; 0 or less: now. */
+  /** Until the next probe may be sent; 0 or less: now. */
   probeInMs: number | null
   ratePerSecond: number | null
-  /** It throttled: the rate it had, the one it was lowered to, and when. */
+  /** The last throttling: the rate before, the rate it was lowered to, and when. */
   slowFrom: number | null
   slowTo: number | null
   slowedAgoMs: number | null
-  /** How far ahead its rate is given away. */
+  /** Until the first moment that is not reserved by reserveSending. */
   freeInMs: number
 }
 
 const COLUMNS = `name, state, opened_at as "openedAt", reason_code as "reasonCode", reason, probes,
   (extract(epoch from probe_at - now()) * 1000)::float8 as "probeInMs", rate_per_second as "ratePerSecond",
   slow_from as "slowFrom", slow_to as "slowTo", (extract(epoch from now() - slowed_at) * 1000)::float8 as "slowedAgoMs",
-  -- Further ahead than anybody reserves: a clock that was set back, as in reserveSending.
+  -- Further ahead than anything reserves: the clock was set back, as in reserveSending.
   case when free_at > now() + interval '10 minutes' then 0
     else (extract(epoch from greatest(free_at, now()) - now()) * 1000)::float8 end as "freeInMs"`
 
-export async function knowProviders(db: Queryable, names: string[]): Promise<void> {
-  await run(db, 'know-providers', `insert into providers (name) select unnest($1::text[]) on conflict do nothing`, [
+export async function registerProviders(db: Queryable, names: string[]): Promise<void> {
+  await run(db, 'register-providers', `insert into providers (name) select unnest($1::text[]) on conflict do nothing`, [
     names,
   ])
 }
@@ -41,12 +41,12 @@ export async function listProviders(db: Queryable, names: string[] | null): Prom
 }
 
 /**
- * Mail waits from here on, and a probe leaves after the delay. When it is open already, only the probe that failed moves
- * the next one: many workers report the same trouble at once. Answers whether this call opened it.
+ * Opens the circuit breaker: mail waits, and a probe may be sent after the delay. If it is already open, only a failed probe moves
+ * the next probe, because many workers report the same failure at once. Returns whether this call opened it.
  */
 export async function openProvider(
   db: Queryable,
-  trouble: { name: string; code: string; reason: string; probeDelayMs: number; failedProbe: boolean },
+  failure: { name: string; code: string; reason: string; probeDelayMs: number; failedProbe: boolean },
 ): Promise<boolean> {
   const [row] = await run<{ opened: boolean }>(
     db,
@@ -56,12 +56,12 @@ export async function openProvider(
        probes = case when $5 then p.probes + 1 else p.probes end,
        probe_at = case when $5 or p.probe_at is null then now() + $4 * interval '1 millisecond' else p.probe_at end
      from known where p.name = $1 returning known.state = 'closed' as opened`,
-    [trouble.name, trouble.code, trouble.reason, trouble.probeDelayMs, trouble.failedProbe],
+    [failure.name, failure.code, failure.reason, failure.probeDelayMs, failure.failedProbe],
   )
   return row?.opened ?? false
 }
 
-/** It works again. Answers whether this call closed it. */
+/** Returns whether this call closed it. */
 export async function closeProvider(db: Queryable, name: string): Promise<boolean> {
   const rows = await run(
     db,
@@ -73,7 +73,7 @@ export async function closeProvider(db: Queryable, name: string): Promise<boolea
   return rows.length > 0
 }
 
-/** One worker wins the probe; the next may leave after `seconds`, if this one is never heard of again. */
+/** True for one worker only. If that one dies, another may probe after `seconds`. */
 export async function takeProbe(db: Queryable, name: string, seconds: number): Promise<boolean> {
   const rows = await run(
     db,
@@ -85,26 +85,28 @@ export async function takeProbe(db: Queryable, name: string, seconds: number): P
   return rows.length > 0
 }
 
-export async function learnRate(db: Queryable, name: string, ratePerSecond: number | null): Promise<void> {
-  await run(db, 'learn-rate', `update providers set rate_per_second = $2, rate_learnt_at = now() where name = $1`, [
-    name,
-    ratePerSecond,
-  ])
+export async function saveProviderRate(db: Queryable, name: string, ratePerSecond: number | null): Promise<void> {
+  await run(
+    db,
+    'save-provider-rate',
+    `update providers set rate_per_second = $2, rate_learnt_at = now() where name = $1`,
+    [name, ratePerSecond],
+  )
 }
 
 export type SlowDown = {
   name: string
   from: number
   to: number
-  /** No message leaves for so long. */
+  /** No message is sent for this long. */
   pauseMs: number
-  /** A slowdown within so long was caused by the same throttling. */
+  /** An earlier slowdown within this time was caused by the same throttling. */
   sameWithinMs: number
 }
 
 /**
- * The provider throttles: its rate is lower from now on, for all workers. Places that were given away at the old rate are void,
- * those who wait for one ask again. Many calls are throttled at once and lower it once; each of them may ask for a longer pause.
+ * The provider throttles: lowers its rate for all workers. Reservations made at the old rate are void, and workers that wait for
+ * one reserve again. Many calls are throttled at once: they lower the rate once, but each may prolong the pause.
  */
 export async function slowSending(
   db: Queryable,
@@ -129,10 +131,10 @@ export async function slowSending(
 }
 
 /**
- * Reserves places on the provider's timeline, which all workers share, and answers how long to wait for the first. Nothing is
- * reserved, and `reserved` is false, when that is further ahead than maxAheadMs: who waited in hand for it would keep a lease for nothing.
- * What was not used a moment ago may be caught up; what was not used before that is lost, so nothing ever bursts. Places
- * further ahead than anybody reserves mean that the clock was set back: they would stop all sending for as long as that.
+ * Reserves sending time for these recipients on the provider's timeline (`free_at`), which all workers share, and returns how long
+ * to wait for it. If that is longer than maxAheadMs, nothing is reserved: an e-mail that waited so long would only keep its lease.
+ * Up to 100 ms of unused time may be caught up and older unused time is lost, so there are no bursts. A `free_at` more than ten
+ * minutes ahead means that the clock was set back, and is ignored; otherwise all sending would stop for that time.
  */
 export async function reserveSending(
   db: Queryable,

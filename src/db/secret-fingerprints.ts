@@ -1,22 +1,22 @@
 import type { Fingerprint } from '../contracts/fingerprints.ts'
 import { type Queryable, run } from './pool.ts'
 
-/** False in a new database, and in one of a version that recorded none. */
+/** False before the first migration. */
 export async function hasFingerprints(db: Queryable): Promise<boolean> {
-  const [row] = await run<{ there: boolean }>(
+  const [row] = await run<{ found: boolean }>(
     db,
     'has-fingerprints',
-    `select to_regclass('secret_fingerprints') is not null as there`,
+    `select to_regclass('secret_fingerprints') is not null as found`,
     [],
   )
-  return row!.there
+  return row!.found
 }
 
 export async function readFingerprints(db: Queryable): Promise<Fingerprint[]> {
   return run<Fingerprint>(db, 'read-fingerprints', `select setting, fingerprint from secret_fingerprints`, [])
 }
 
-/** The first pepper stays the only one, whoever comes at the same moment. */
+/** `on conflict do nothing`: of two simultaneous first starts the first pepper is kept. */
 export async function recordFingerprints(
   db: Queryable,
   fingerprints: Fingerprint[],
@@ -25,7 +25,7 @@ export async function recordFingerprints(
   await run(
     db,
     'record-fingerprints',
-    `with gone as (delete from secret_fingerprints where setting = 'ENCRYPTION_KEY' and fingerprint = any($2))
+    `with deleted as (delete from secret_fingerprints where setting = 'ENCRYPTION_KEY' and fingerprint = any($2))
      insert into secret_fingerprints (setting, fingerprint)
      select setting, fingerprint from json_to_recordset($1::json) as x(setting text, fingerprint text)
      on conflict do nothing`,
@@ -33,7 +33,7 @@ export async function recordFingerprints(
   )
 }
 
-/** Whether something is encrypted with a key whose id is not among these. Reads every cipher when it is not. */
+/** Whether anything is encrypted with a key that is not in `keyIds`. Reads every cipher if not. */
 export async function needsOtherKeys(db: Queryable, keyIds: Buffer[]): Promise<boolean> {
   const [row] = await run<{ found: boolean }>(
     db,

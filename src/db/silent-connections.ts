@@ -1,59 +1,59 @@
 import type pg from 'pg'
 
 /**
- * A server that vanishes without closing its connections (its machine lost power, a firewall forgot them) leaves them half-open:
- * nothing is wrong with them until somebody waits for an answer. All of them are in that state at the same time, so the first one
- * that is found stands for all.
+ * A server that disappears without closing its connections (power loss, a firewall that dropped their state) leaves them half-open:
+ * it shows only when a query gets no answer. All connections become half-open at the same time, so when one is found, all idle
+ * ones are closed.
  */
 
-const isSilence = (error: unknown) => /Query read timeout/.test((error as Error | undefined)?.message ?? '')
+const isReadTimeout = (error: unknown) => /Query read timeout/.test((error as Error | undefined)?.message ?? '')
 
-/** Once an answer has not come, no other idle connection is tried: each would cost the same wait, one after the other. */
+/** After a read timeout no other idle connection is tried: each would take the same time, one after the other. */
 export function dropIdleAfterSilence(pools: pg.Pool[]): void {
   for (const pool of pools) {
     pool.on('release', error => {
-      if (isSilence(error)) dropIdle(pools)
+      if (isReadTimeout(error)) dropIdle(pools)
     })
   }
 }
 
-/** Closes the connections that nobody uses now. The next statement opens another. */
+/** Closes all idle connections; the next statement opens a new one. */
 export function dropIdle(pools: pg.Pool[]): void {
   for (const pool of pools) {
-    // The pool hands out idle connections first, in this very turn of the event loop.
+    // connect() returns idle connections first, and takes them within this turn of the event loop.
     for (let idle = pool.idleCount; idle > 0; idle--) pool.connect().then(client => client.release(true), ignore)
   }
 }
 
-/** Of each of the two questions below; together less than two seconds. */
-const QUESTION_MS = 800
+/** For each of the two rounds of queries in answerCheck, which together take less than two seconds. */
+const CHECK_TIMEOUT_MS = 800
 
 /**
- * Whether Postgres answers in each of the pools `asked`, known within two seconds whatever hangs. Where it does after an open
- * connection was silent, the other open ones are taken for half-open and dropped: no e-mail has to find out about them.
+ * Whether Postgres answers in each of the pools `checked`, within two seconds even if connections hang. If it answers again after
+ * an open connection did not, the idle connections of all pools are closed, so that no e-mail has to wait for a half-open one.
  */
-export function answerCheck(asked: pg.Pool[], all: pg.Pool[]): () => Promise<boolean> {
-  let wasSilent = false
+export function answerCheck(checked: pg.Pool[], all: pg.Pool[]): () => Promise<boolean> {
+  let wasUnresponsive = false
   return async () => {
-    let silent = await silentOf(asked)
-    if (silent.length > 0) {
-      wasSilent = true
-      dropIdle(silent)
-      silent = await silentOf(silent)
+    let unresponsive = await unresponsiveOf(checked)
+    if (unresponsive.length > 0) {
+      wasUnresponsive = true
+      dropIdle(unresponsive)
+      unresponsive = await unresponsiveOf(unresponsive)
     }
-    if (silent.length > 0) return false
-    if (wasSilent) dropIdle(all)
-    wasSilent = false
+    if (unresponsive.length > 0) return false
+    if (wasUnresponsive) dropIdle(all)
+    wasUnresponsive = false
     return true
   }
 }
 
-async function silentOf(pools: pg.Pool[]): Promise<pg.Pool[]> {
-  const answers = await Promise.all(pools.map(pool => answersWithin(QUESTION_MS, pool)))
+async function unresponsiveOf(pools: pg.Pool[]): Promise<pg.Pool[]> {
+  const answers = await Promise.all(pools.map(pool => answersWithin(CHECK_TIMEOUT_MS, pool)))
   return pools.filter((_, index) => !answers[index])
 }
 
-/** A connection that is late is closed, so that questions do not fill the pool with connections that hang. */
+/** Closes a connection that is late, so that these checks do not fill the pool with hanging connections. */
 async function answersWithin(ms: number, pool: pg.Pool): Promise<boolean> {
   let used: pg.PoolClient | undefined
   let isLate = false

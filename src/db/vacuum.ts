@@ -1,31 +1,31 @@
 import type { Queryable } from './pool.ts'
 
 /**
- * Rows of a queue live for moments; what they leave behind, every claim has to step over: with ten companies, that is 0.1 µs per
- * e-mail for every 1 000 claimed since the last pass. A pass over a short queue takes 2 ms.
+ * Every claim has to skip the dead index entries of earlier claims: with ten companies that costs 0.1 µs per e-mail for every
+ * 1 000 e-mails claimed since the last vacuum. Vacuuming a short queue takes 2 ms.
  */
-const AFTER_CLAIMS = 5_000
-/** A pass over a large table takes its time. */
-const PATIENCE_MS = 3_600_000
+const MIN_CLAIMS = 5_000
+/** Vacuuming a large table may take long. */
+const TIMEOUT_MS = 3_600_000
 /**
- * A pass reads the whole index, 25 ms for a million waiting. What it costs grows with the backlog, what it saves with the square of
- * what was claimed before it, so both are least when the one follows the root of the other.
+ * Vacuum reads the whole index, 25 ms for a million waiting e-mails. Its cost grows with the backlog, and the cost of skipping dead
+ * entries with the square of the claims between two runs: the sum is least if the claims grow with the root of the backlog.
  */
-const AFTER_ROOTS = 50
+const CLAIMS_PER_ROOT_OF_BACKLOG = 50
 
 /**
- * Autovacuum looks once a minute; at ten thousand e-mails a second the claim would wade through half a million dead entries
- * by then. So whoever claims also cleans, every so many claims. Somebody else's pass under way is enough.
+ * Autovacuum runs once a minute; at ten thousand e-mails a second the claim would then skip half a million dead entries. So the
+ * process that claims also vacuums, after a number of claims. `skip_locked`: a vacuum that another process runs is enough.
  */
 export class ReadyVacuum {
   readonly #db: Queryable
   readonly #queue: string
   readonly #tables: string
   #claimed = 0
-  #after = AFTER_CLAIMS
-  #underWay = false
+  #vacuumAfter = MIN_CLAIMS
+  #running = false
 
-  /** `queue`: what is claimed from; `others` go along. */
+  /** `queue`: the table that is claimed from; `others` are vacuumed with it. */
   constructor(db: Queryable, queue = 'email_ready', others = ['leases', 'email_scheduled']) {
     this.#db = db
     this.#queue = queue
@@ -37,19 +37,19 @@ export class ReadyVacuum {
   }
 
   async clean(): Promise<void> {
-    if (this.#underWay || this.#claimed < this.#after) return
-    this.#underWay = true
+    if (this.#running || this.#claimed < this.#vacuumAfter) return
+    this.#running = true
     this.#claimed = 0
     try {
       const text = `vacuum (skip_locked, truncate off, index_cleanup on) ${this.#tables}`
-      await this.#db.query({ text, query_timeout: PATIENCE_MS } as { text: string })
+      await this.#db.query({ text, query_timeout: TIMEOUT_MS } as { text: string })
       const { rows } = await this.#db.query<{ waiting: number }>(
         `select greatest(0, reltuples)::float8 as waiting from pg_class where oid = $1::regclass`,
         [this.#queue],
       )
-      this.#after = Math.max(AFTER_CLAIMS, AFTER_ROOTS * Math.sqrt(rows[0]!.waiting))
+      this.#vacuumAfter = Math.max(MIN_CLAIMS, CLAIMS_PER_ROOT_OF_BACKLOG * Math.sqrt(rows[0]!.waiting))
     } finally {
-      this.#underWay = false
+      this.#running = false
     }
   }
 }

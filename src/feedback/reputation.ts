@@ -7,8 +7,8 @@ import { pauseCompany, resumeCompany } from '../db/companies/companies.ts'
 import {
   type CompanyFigures,
   endWarning,
-  forgetReputation,
-  lockDoubtfulCompanies,
+  lockCompaniesToReview,
+  resetReputation,
   warnCompany,
 } from '../db/companies/reputation.ts'
 import { inTransaction, type Queryable } from '../db/pool.ts'
@@ -21,7 +21,7 @@ export const BY_REPUTATION = 'reputation'
 export async function warnOrPauseCompanies(pool: pg.Pool, log: Logger): Promise<number> {
   return inTransaction(pool, async tx => {
     let taken = 0
-    for (const company of await lockDoubtfulCompanies(tx)) {
+    for (const company of await lockCompaniesToReview(tx)) {
       const { steps, reason } = decideReputation(company)
       for (const step of steps) {
         if (step === 'warn') await warn(tx, company, reason, log)
@@ -87,7 +87,7 @@ export async function resumeManually(
   const reason = maskSensitive(typed)
   return inTransaction(pool, async tx => {
     if (!(await resumeCompany(tx, companyId))) return false
-    await forgetReputation(tx, companyId)
+    await resetReputation(tx, companyId)
     await auditCompany(tx, { companyId, action: 'RESUMED', reason, performedBy })
     return true
   })

@@ -3,22 +3,22 @@ import { expect, test } from 'vitest'
 import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, PUBLIC_ADDRESSES } from '../../test/support/tricky-targets.ts'
 import { ForbiddenAddress, isForbiddenAddress, refuseWebhookUrl, resolveChecked } from './address-check.ts'
 
-test.each([...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6])('%s is no receiver', address => {
+test.each([...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6])('%s is refused', address => {
   expect(isForbiddenAddress(address, false)).toBe(true)
 })
 
-test.each(PUBLIC_ADDRESSES)('%s is on the internet', address => {
+test.each(PUBLIC_ADDRESSES)('%s is allowed', address => {
   expect(isForbiddenAddress(address, false)).toBe(false)
 })
 
-test('what is no address is forbidden', () => {
+test('text that is not an address is refused', () => {
   for (const text of ['', 'localhost', '1.2.3', '::g', '127.0.0.1 ', '0x7f.1']) {
     expect(isForbiddenAddress(text, false)).toBe(true)
     expect(isForbiddenAddress(text, true)).toBe(true)
   }
 })
 
-test('an IPv4 address is judged the same when it is carried inside an IPv6 one', () => {
+test('an IPv4-mapped IPv6 address is treated like its IPv4 address', () => {
   fc.assert(
     fc.property(fc.ipV4(), address => {
       expect(isForbiddenAddress(`::ffff:${address}`, false)).toBe(isForbiddenAddress(address, false))
@@ -35,9 +35,10 @@ test.each([
   '::ffff:169.254.169.254',
   '::ffff:a9fe:a9fe',
   '64:ff9b::a9fe:a9fe',
+  '64:ff9b:1::a9fe:a9fe',
   '2002:a9fe:a9fe::1',
   '::169.254.169.254',
-])('%s hands out credentials, so it is forbidden in development, too', address => {
+])('%s is a metadata service and is refused in development, too', address => {
   expect(isForbiddenAddress(address, true)).toBe(true)
 })
 

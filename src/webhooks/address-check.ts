@@ -2,17 +2,20 @@ import { lookup, Resolver } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 
 export type Resolved = { address: string; family: 4 | 6 }
-/** Every address of a name; throws when there is none. */
+/** All addresses of a name; throws if there are none. */
 export type ResolveName = (name: string) => Promise<Resolved[]>
 
-/** IANA's special-purpose registries, and multicast: nothing in them is a receiver on the internet. */
+/**
+ * Multicast, and the IANA special-purpose registries, which contain no public servers:
+ * https://www.iana.org/assignments/iana-ipv4-special-registry and https://www.iana.org/assignments/iana-ipv6-special-registry
+ */
 const SPECIAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
   '169.254.0.0/16',
-  // Azure's platform address: public by its number, and answered by the host of every virtual machine.
+  // Azure's platform address: in a public range, but answered by the host of every virtual machine.
   '168.63.129.16/32',
   '172.16.0.0/12',
   '192.0.0.0/24',
@@ -28,7 +31,7 @@ const SPECIAL_IPV4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ]
-/** Only 2000::/3 is given out at all; these are the exceptions inside and outside of it. */
+/** Only 2000::/3 is global unicast. These are special ranges inside it, and well-known ones outside it. */
 const SPECIAL_IPV6 = [
   '::/96',
   '64:ff9b::/96',
@@ -46,65 +49,52 @@ const SPECIAL_IPV6 = [
   'fec0::/10',
   'ff00::/8',
 ]
-/** Where clouds hand out credentials. Refused also in development: no receiver lives there. */
+/** Cloud metadata services, which return credentials. Refused in development, too. */
 const METADATA_IPV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32']
 const METADATA_IPV6 = ['fd00:ec2::/32', 'fd20:ce::254/128', 'fe80::a9fe:a9fe/128']
+/** Local-use NAT64 (RFC 8215): where it embeds the IPv4 address depends on the network, so all of it is refused. */
+const LOCAL_NAT64 = '64:ff9b:1::/48'
+const IPV4_MAPPED = '::ffff:0:0/96'
 
 const special = blockList(SPECIAL_IPV4, SPECIAL_IPV6)
-const metadata = blockList(METADATA_IPV4, METADATA_IPV6)
-const globalIpv6 = blockList([], ['2000::/3'])
+const metadata = blockList(METADATA_IPV4, [...METADATA_IPV6, ...METADATA_IPV4.flatMap(embeddedInIpv6), LOCAL_NAT64])
+const globalIpv6 = blockList([], ['2000::/3', IPV4_MAPPED])
 
 function blockList(ipv4: string[], ipv6: string[]): BlockList {
   const list = new BlockList()
-  for (const [ranges, family] of [
-    [ipv4, 'ipv4'],
-    [ipv6, 'ipv6'],
-  ] as const) {
-    for (const range of ranges) {
-      const [network, bits] = range.split('/') as [string, string]
-      list.addSubnet(network, Number(bits), family)
-    }
-  }
+  for (const [network, bits] of ipv4.map(splitRange)) list.addSubnet(network, bits, 'ipv4')
+  for (const [network, bits] of ipv6.map(splitRange)) list.addSubnet(network, bits, 'ipv6')
   return list
 }
 
-/** Whether we would connect to it. An IPv6 address that carries an IPv4 one is judged by that one as well. */
+function splitRange(range: string): [network: string, bits: number] {
+  const [network, bits] = range.split('/') as [string, string]
+  return [network, Number(bits)]
+}
+
+/**
+ * The range as IPv4-compatible, NAT64 and 6to4 addresses. BlockList itself matches IPv4-mapped ones:
+ * https://nodejs.org/api/net.html#blocklistcheckaddress-type
+ */
+function embeddedInIpv6(range: string): string[] {
+  const [network, bits] = splitRange(range)
+  const [a, b, c, d] = network.split('.').map(Number) as [number, number, number, number]
+  const sixToFour = `2002:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}::`
+  return [`::${network}/${96 + bits}`, `64:ff9b::${network}/${96 + bits}`, `${sixToFour}/${16 + bits}`]
+}
+
 export function isForbiddenAddress(address: string, allowPrivate: boolean): boolean {
   const family = isIP(address)
   if (family === 0) return true
   if (family === 4) return (allowPrivate ? metadata : special).check(address, 'ipv4')
-  const inner = carriedIpv4(address)
-  if (inner?.how === 'mapped') return isForbiddenAddress(inner.address, allowPrivate)
-  if (inner && metadata.check(inner.address, 'ipv4')) return true
   if (allowPrivate) return metadata.check(address, 'ipv6')
   return special.check(address, 'ipv6') || !globalIpv6.check(address, 'ipv6')
 }
 
-/** IPv4 inside IPv6: mapped (::ffff:a.b.c.d), compatible, NAT64 and 6to4. */
-function carriedIpv4(address: string): { how: 'mapped' | 'translated'; address: string } | null {
-  const groups = expandIpv6(address)
-  const ipv4 = (high: number, low: number) => [high >> 8, high & 255, low >> 8, low & 255].join('.')
-  const last = ipv4(groups[6]!, groups[7]!)
-  const zeros = (count: number) => groups.slice(0, count).every(group => group === 0)
-  if (zeros(5) && groups[5] === 0xffff) return { how: 'mapped', address: last }
-  if (zeros(6) || (groups[0] === 0x64 && groups[1] === 0xff9b)) return { how: 'translated', address: last }
-  if (groups[0] === 0x2002) return { how: 'translated', address: ipv4(groups[1]!, groups[2]!) }
-  return null
-}
-
-function expandIpv6(address: string): number[] {
-  // The URL parser knows every way to write one, and writes it in one.
-  const canonical = new URL(`http://[${address.split('%')[0]}]/`).hostname.slice(1, -1)
-  const [head, tail] = canonical.split('::') as [string, string | undefined]
-  const groups = (part: string) => (part === '' ? [] : part.split(':').map(group => Number.parseInt(group, 16)))
-  const [before, after] = [groups(head), tail === undefined ? [] : groups(tail)]
-  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
-}
-
-/** Why we would not deliver there, or null. What a name resolves to is not asked here but at every connection. */
+/** Why webhooks must not be sent to this URL, or null. The addresses of a name are checked at every connection, not here. */
 export function refuseWebhookUrl(text: string, allowPrivate: boolean): string | null {
   if (!URL.canParse(text)) return 'must be an absolute URL such as https://example.com/hooks'
-  // What URL forgives, other parsers read otherwise.
+  // URL accepts these, but other parsers read such a text as another URL.
   if (/[\\\s]/.test(text)) return 'must not contain a backslash or white space'
   const url = new URL(text)
   if (url.protocol === 'http:' && !allowPrivate)
@@ -121,12 +111,12 @@ export function refuseWebhookUrl(text: string, allowPrivate: boolean): string | 
   return !allowPrivate && !isPublicName(host) ? 'must name a host of the public internet' : null
 }
 
-/** Without brackets and without the dot of the root. Decimal, octal and hexadecimal addresses are already written out by URL. */
+/** Without brackets and final dot. URL has already normalised decimal, octal and hexadecimal IPv4 addresses. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 
-/** Names that have no meaning in the public DNS (RFC 6761, 6762, 8375, 7686, and ICANN's "internal"). */
+/** Names that are not in the public DNS (RFC 6761, 6762, 8375, 7686, and ICANN's "internal"). */
 const PRIVATE_ENDINGS =
   /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home|corp|private|onion|invalid|home\.arpa)$/i
 
@@ -134,15 +124,14 @@ function isPublicName(host: string): boolean {
   return host.includes('.') && !PRIVATE_ENDINGS.test(host)
 }
 
-/** The target is not one that we connect to. */
 export class ForbiddenAddress extends Error {
   override name = 'ForbiddenAddress'
   readonly code = 'FORBIDDEN_ADDRESS'
 }
 
 /**
- * The addresses to connect to, checked: nobody resolves the name again after this. One forbidden address among several
- * refuses them all, since an honest name has none.
+ * The socket connects to exactly these addresses, without resolving the name again (DNS rebinding). One forbidden address refuses
+ * the whole name, because a legitimate name has none.
  */
 export async function resolveChecked(host: string, resolve: ResolveName, allowPrivate: boolean): Promise<Resolved[]> {
   const family = isIP(host)
@@ -153,7 +142,7 @@ export async function resolveChecked(host: string, resolve: ResolveName, allowPr
   return found
 }
 
-/** Not getaddrinfo: that blocks one of the four threads of the process, and names that hang would stop everybody's. */
+/** Not getaddrinfo, which blocks one of libuv's four threads: a few names that hang would stop all look-ups and file access. */
 export function publicResolver(): ResolveName {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   return async name => {
@@ -165,6 +154,6 @@ export function publicResolver(): ResolveName {
   }
 }
 
-/** In development also what /etc/hosts knows. */
+/** For development: also reads /etc/hosts. */
 export const systemResolver: ResolveName = async name =>
   (await lookup(name, { all: true })).map(({ address, family }) => ({ address, family: family as 4 | 6 }))

@@ -168,7 +168,7 @@ export class WebhookDispatcher {
     let hasMore = true
     try {
       const notified = await this.#options.notify(delivery, facts)
-      const report = this.#endpoints.recordResult(delivery, notified.decision, startedMs, performance.now())
+      const report = this.#endpoints.recordOutcome(delivery, notified.decision, startedMs, performance.now())
       if (notified.decision.kind === 'failed' && notified.decision.gone)
         await this.#disable(delivery.endpointId, 'GONE')
       await this.#settlements.add({ notified, report })

@@ -2,17 +2,20 @@ import { type DeliveryDecision, webhookCooldownMs } from '../contracts/webhooks/
 import type { ClaimedDelivery, CompanyRoom } from '../db/webhooks/claim.ts'
 import type { EndpointReport } from '../db/webhooks/settle.ts'
 
-/** In flight in this process. Those whose last attempt failed share the second, so they never take the others' slots. */
-const MOST = { healthy: 512, suspect: 64 }
-const MOST_PER_COMPANY = { healthy: 128, suspect: 16 }
-/** In flight to one endpoint; reached by doubling from one, since nobody knows yet whether it answers. */
-const MOST_PER_ENDPOINT = 8
-/** Endpoints that are kept in memory. */
-const MAX_CACHED = 5_000
+/**
+ * Deliveries in flight in this process. `suspect`: to endpoints whose last attempt failed, with a limit of their own, so that they do
+ * not use the slots of the others.
+ */
+const MAX_IN_FLIGHT = { healthy: 512, suspect: 64 }
+const MAX_PER_COMPANY = { healthy: 128, suspect: 16 }
+/** To one endpoint. Starts with one and doubles with each success, because an unknown endpoint may not answer. */
+const MAX_PER_ENDPOINT = 8
+/** Above this the limits of idle endpoints are dropped. */
+const MAX_TRACKED = 5_000
 
 type Endpoint = { busy: number; limit: number; failures: number; failedAtMs: number }
 
-/** What is in flight, and how much each endpoint is trusted with. */
+/** The deliveries in flight, and the concurrency limit of each endpoint. */
 export class EndpointConcurrency {
   readonly #endpoints = new Map<string, Endpoint>()
   readonly #inFlight = new Map<string, ClaimedDelivery>()
@@ -36,33 +39,33 @@ export class EndpointConcurrency {
   end({ endpointId, deliveryId }: ClaimedDelivery): void {
     this.#inFlight.delete(deliveryId)
     this.#endpoint(endpointId).busy--
-    if (this.#endpoints.size <= MAX_CACHED) return
+    if (this.#endpoints.size <= MAX_TRACKED) return
     for (const [id, { busy }] of this.#endpoints) if (busy === 0) this.#endpoints.delete(id)
   }
 
-  /** Attempts that were under way together and failed are one failure. Null when there is nothing to write down. */
-  recordResult(
+  /** Failures of attempts that ran at the same time count once. null: nothing to write to the database. */
+  recordOutcome(
     { endpointId, failures }: ClaimedDelivery,
-    decision: DeliveryDecision,
+    outcome: DeliveryDecision,
     startedMs: number,
     nowMs: number,
   ): EndpointReport | null {
     const endpoint = this.#endpoint(endpointId)
-    if (decision.kind === 'delivered') {
+    if (outcome.kind === 'delivered') {
       const recovered = endpoint.failures > 0 || failures > 0
       endpoint.failures = 0
-      endpoint.limit = Math.min(MOST_PER_ENDPOINT, endpoint.limit * 2)
+      endpoint.limit = Math.min(MAX_PER_ENDPOINT, endpoint.limit * 2)
       return recovered ? { endpointId, failures: 0, pauseMs: 0 } : null
     }
-    if (decision.kind === 'failed' && decision.ours) return null
+    if (outcome.kind === 'failed' && outcome.ours) return null
     if (startedMs >= endpoint.failedAtMs || endpoint.failures === 0) endpoint.failures++
     endpoint.failedAtMs = nowMs
     endpoint.limit = 1
-    const pauseMs = Math.max(decision.pauseMs, webhookCooldownMs(endpoint.failures))
+    const pauseMs = Math.max(outcome.pauseMs, webhookCooldownMs(endpoint.failures))
     return { endpointId, failures: endpoint.failures, pauseMs }
   }
 
-  /** How many more each of these may have; any other may have one. */
+  /** Free slots by endpoint; an endpoint that is not listed has one. */
   room(): Map<string, number> {
     const room = new Map<string, number>()
     for (const [id, { busy, limit }] of this.#endpoints) {
@@ -75,20 +78,23 @@ export class EndpointConcurrency {
   left(): { healthy: number; suspect: number } {
     let suspect = 0
     for (const { failures } of this.#inFlight.values()) if (failures > 0) suspect++
-    return { healthy: MOST.healthy - (this.#inFlight.size - suspect), suspect: MOST.suspect - suspect }
+    return {
+      healthy: MAX_IN_FLIGHT.healthy - (this.#inFlight.size - suspect),
+      suspect: MAX_IN_FLIGHT.suspect - suspect,
+    }
   }
 
-  /** How many more each company may have. */
+  /** Free slots by company. */
   companyRoom(): { healthy: CompanyRoom; suspect: CompanyRoom } {
-    const held = { healthy: new Map<string, number>(), suspect: new Map<string, number>() }
+    const used = { healthy: new Map<string, number>(), suspect: new Map<string, number>() }
     for (const { companyId, failures } of this.#inFlight.values()) {
-      const own = failures > 0 ? held.suspect : held.healthy
+      const own = failures > 0 ? used.suspect : used.healthy
       own.set(companyId, (own.get(companyId) ?? 0) + 1)
     }
     const left = this.left()
     return {
-      healthy: roomBeside(held.healthy, left.healthy, MOST_PER_COMPANY.healthy),
-      suspect: roomBeside(held.suspect, left.suspect, MOST_PER_COMPANY.suspect),
+      healthy: roomByCompany(used.healthy, left.healthy, MAX_PER_COMPANY.healthy),
+      suspect: roomByCompany(used.suspect, left.suspect, MAX_PER_COMPANY.suspect),
     }
   }
 
@@ -102,13 +108,13 @@ export class EndpointConcurrency {
 }
 
 /**
- * A company never holds more than it leaves free, nor more than `most`: n companies whose endpoints hang hold an n+1st of all
- * each, and one that comes now finds as many. The last ones go to companies that have none.
+ * A company gets at most as many slots as it leaves free, and at most `max`: n companies whose endpoints hang use 1/(n+1) of the
+ * slots each, and the next company finds as many. The last slots go to companies that have none.
  */
-function roomBeside(held: Map<string, number>, left: number, most: number): CompanyRoom {
-  const own = [...held].map(([companyId, count]) => {
-    const more = Math.min(most - count, Math.floor((left - count) / 2))
+function roomByCompany(used: Map<string, number>, left: number, max: number): CompanyRoom {
+  const own = [...used].map(([companyId, count]) => {
+    const more = Math.min(max - count, Math.floor((left - count) / 2))
     return [companyId, Math.max(0, more)] as const
   })
-  return { companies: Object.fromEntries(own), others: Math.min(most, Math.ceil(left / 2)) }
+  return { companies: Object.fromEntries(own), others: Math.min(max, Math.ceil(left / 2)) }
 }

@@ -4,7 +4,7 @@ import type { ClaimedDelivery } from '../db/webhooks/claim.ts'
 import type { WebhookSettlement } from '../db/webhooks/settle.ts'
 import type { Posted } from './request.ts'
 
-/** What came of one attempt to deliver a webhook. */
+/** The result of one attempt to deliver a webhook. */
 export type Notified = { delivery: ClaimedDelivery; posted: Posted; decision: DeliveryDecision; body: string }
 
 export function toWebhookSettlement({ delivery, posted, decision, body }: Notified): WebhookSettlement {
@@ -17,7 +17,7 @@ export function toWebhookSettlement({ delivery, posted, decision, body }: Notifi
     body: decision.kind === 'retry' ? body : null,
     status: posted.status,
     error: errorOf(posted, decision),
-    // A receiver may echo what it was sent; and no text of Postgres holds NUL.
+    // The response may echo personal data, and Postgres cannot store NUL.
     answer: maskSensitive(posted.answer).replaceAll('\0', ''),
     durationMs: posted.durationMs,
   }

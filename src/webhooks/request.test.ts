@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const one of undo.splice(0).reverse()) await one()
 })
 
-/** A receiver that answers like this, and a poster with little patience. */
+/** A server that answers like this. */
 async function receiver(answer: (response: ServerResponse, nth: number) => unknown): Promise<FakeServer> {
   let asked = 0
   const server = await serve(async (request, response) => {
@@ -48,7 +48,7 @@ describe('a receiver that', () => {
     expect(await poster().post(url, {}, '{}')).toMatchObject({ error: 'TIMEOUT' })
   })
 
-  test('sends an endless answer is read up to 64 KB and judged by its status', async () => {
+  test('sends an endless answer is read up to 64 KB, and its status counts', async () => {
     let written = 0
     const { url } = await receiver(response => {
       response.writeHead(200)
@@ -73,14 +73,13 @@ describe('a receiver that', () => {
   })
 
   test.each(['Connection: Upgrade\r\nUpgrade: websocket\r\n', ''])(
-    'switches protocols (%j) has not taken it, and loses its connection',
+    'switches protocols (%j) has not accepted it, and its connection is closed',
     async headers => {
       let closed: Promise<unknown> | undefined
       const { url } = await receiver(response => {
         closed = once(response.socket!.resume(), 'close')
         response.socket!.write(`HTTP/1.1 101 Switching Protocols\r\n${headers}\r\n`)
       })
-      // No patience is needed: the answer itself ends it.
       const posted = await poster(60_000).post(url, {}, '{}')
       expect(posted).toMatchObject({ status: 101, error: 'UPGRADE_NOT_SUPPORTED' })
       await closed
@@ -98,7 +97,7 @@ describe('a receiver that', () => {
     expect(await poster(60_000).post(url, {}, '{}')).toMatchObject({ status: null, error: 'TOO_MANY_INTERIM_ANSWERS' })
   })
 
-  test('says 100 and 103 first is read to its answer', async () => {
+  test('sends 100 and 103 first is read to its final answer', async () => {
     const { url } = await receiver(response => {
       response.writeContinue()
       response.writeEarlyHints({ link: '</style.css>; rel=preload' })
@@ -117,12 +116,12 @@ describe('a receiver that', () => {
     expect(await poster().post(url, {}, '{}')).toMatchObject({ status: null, error: 'TIMEOUT' })
   })
 
-  test('closes without a word has not taken it', async () => {
+  test('closes the connection without an answer has not accepted it', async () => {
     const { url } = await receiver(response => response.socket!.end())
     expect(await poster(60_000).post(url, {}, '{}')).toMatchObject({ status: null, error: 'ECONNRESET' })
   })
 
-  test('closes in the middle of its answer has not taken it', async () => {
+  test('closes in the middle of its answer has not accepted it', async () => {
     const { url } = await receiver(response => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('half', () => response.destroy())
@@ -131,7 +130,7 @@ describe('a receiver that', () => {
     expect(posted).toMatchObject({ status: 200, error: expect.stringMatching(/ECONNRESET|aborted/) })
   })
 
-  test('has closed a connection that was kept is asked again over a new one, at once', async () => {
+  test('has closed an idle connection gets the request again at once, over a new one', async () => {
     const { url } = await receiver((response, nth) => {
       if (nth === 2) response.socket!.resetAndDestroy()
       else response.writeHead(200).end()
@@ -141,13 +140,13 @@ describe('a receiver that', () => {
     expect(await post(url, {}, '{}')).toMatchObject({ status: 200, error: null })
   })
 
-  test('does not listen is an error with its name', async () => {
+  test('does not listen gives ECONNREFUSED', async () => {
     const server = await receiver(() => {})
     await server.close()
     expect(await poster().post(server.url, {}, '{}')).toMatchObject({ status: null, error: 'ECONNREFUSED' })
   })
 
-  test('has no name in the DNS is an error with its name', async () => {
+  test('has no name in the DNS gives ENOTFOUND', async () => {
     const { post } = makePoster({
       resolve: async () => {
         throw Object.assign(new Error('no'), { code: 'ENOTFOUND' })
@@ -162,7 +161,7 @@ describe('a receiver that', () => {
     expect(await post('https://hooks.example.com/', {}, '{}')).toMatchObject({ status: null, error: 'TIMEOUT' })
   })
 
-  test('says when to come again is heard', async () => {
+  test('sends Retry-After is tried again after that time', async () => {
     const { url } = await receiver(response => response.writeHead(503, { 'retry-after': '7' }).end())
     expect(await poster().post(url, {}, '{}')).toMatchObject({ status: 503, retryAfterMs: 7_000, error: null })
   })

@@ -53,7 +53,7 @@ export async function startTestGateway(
     },
   })
   const log = makeLog({ level: 'trace', pretty: false, destination })
-  const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
+  const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log })
   const gateway = await startGateway(config, storage, options.role ?? 'all', log)
   let made = 0
   return {

@@ -30,7 +30,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   await made.close()
   const user = isRoot() ? await chooseServerUser() : undefined
   const systemDir = '/var/lib/email-gateway'
-  const { postgres } = await prepareBinaries(await findNativePackage(), { user, systemDir, say: () => {} })
+  const { postgres } = await prepareBinaries(await findNativePackage(), { user, systemDir, logInfo: () => {} })
   let server: ChildProcess | null = null
 
   async function start(): Promise<void> {

@@ -15,7 +15,7 @@ export async function startSecondGateway(databaseUrl: string, role: Role = 'api'
   const lines: string[] = []
   const destination = new Writable({ write: (chunk, _encoding, done) => done(void lines.push(String(chunk))) })
   const log = makeLog({ level: 'trace', pretty: false, destination })
-  const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
+  const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log })
   const gateway = await startGateway(config, storage, role, log)
   return {
     url: gateway.url,

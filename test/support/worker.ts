@@ -19,7 +19,7 @@ export async function startWorker(
   })
   const lines: string[] = []
   const log = makeLog({ level: 'debug', pretty: false, destination: { write: line => void lines.push(line) } })
-  const storage = await openStorage(config, { use: 'gateway', say: () => {}, onLost: () => {}, log })
+  const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log })
   const worker = await startGateway(config, storage, 'worker', log)
   let stopped: Promise<void> | null = null
   const stop = async () => {

@@ -2,7 +2,7 @@ import type { Scope } from '../../contracts/api-key.ts'
 import type { RetryPolicyName } from '../../contracts/retry.ts'
 import { type Queryable, run } from '../pool.ts'
 
-/** What a request needs to know about its key and company, in one row. */
+/** The key and the settings of its company that a request needs, in one row. */
 export type KnownKey = {
   keyId: string
   companyId: string
@@ -74,7 +74,7 @@ export async function revokeKey(db: Queryable, keyId: string): Promise<boolean> 
   return rows.length > 0
 }
 
-/** Called now and then with all the keys seen since, not once per request. */
+/** Called periodically with all keys used since the last call, not once per request. */
 export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> {
   await run(db, 'touch-api-keys', `update api_keys set last_used_at = now() where key_id = any($1)`, [keyIds])
 }

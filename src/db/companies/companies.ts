@@ -5,7 +5,7 @@ export type Company = {
   companyId: string
   name: string
   fromDomains: string[]
-  /** Of its own apps, in lower case. */
+  /** URL schemes of its own apps, in lower case. */
   linkSchemes: string[]
   weight: number
   ratePerSecond: number | null
@@ -51,7 +51,6 @@ export async function listCompanies(db: Queryable): Promise<Company[]> {
   return run<Company>(db, 'list-companies', `select ${COLUMNS} from companies order by name`, [])
 }
 
-/** The names of these, by id. */
 export async function companyNames(db: Queryable, companyIds: string[]): Promise<Map<string, string>> {
   const rows = await run<{ companyId: string; name: string }>(
     db,
@@ -62,7 +61,6 @@ export async function companyNames(db: Queryable, companyIds: string[]): Promise
   return new Map(rows.map(({ companyId, name }) => [companyId, name]))
 }
 
-/** By id or by name, whichever it is. */
 export async function findCompany(db: Queryable, idOrName: string): Promise<Company | null> {
   const [row] = await run<Company>(
     db,
@@ -73,7 +71,7 @@ export async function findCompany(db: Queryable, idOrName: string): Promise<Comp
   return row ?? null
 }
 
-/** What a company may link to beside the schemes that everybody may use. */
+/** URL schemes that its e-mails may link to, in addition to those allowed for every company. */
 export async function listLinkSchemes(db: Queryable, companyId: string): Promise<string[]> {
   const [row] = await run<{ linkSchemes: string[] }>(
     db,
@@ -84,7 +82,7 @@ export async function listLinkSchemes(db: Queryable, companyId: string): Promise
   return row?.linkSchemes ?? []
 }
 
-/** A field that is undefined stays as it is; null removes the limit or the policy. */
+/** undefined leaves a field unchanged; null removes the limit or the policy. */
 export async function updateCompany(db: Queryable, companyId: string, change: CompanyChange): Promise<void> {
   await run(
     db,
@@ -108,7 +106,7 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
   )
 }
 
-/** Answers whether there is such a company. Paused already, it keeps the moment and gets the new reason. */
+/** Returns whether the company exists. One that is already paused keeps `pausedAt` and gets the new reason. */
 export async function pauseCompany(
   db: Queryable,
   companyId: string,
@@ -125,7 +123,7 @@ export async function pauseCompany(
   return rows.length > 0
 }
 
-/** Answers whether it was paused. */
+/** Returns whether it was paused. */
 export async function resumeCompany(db: Queryable, companyId: string): Promise<boolean> {
   const rows = await run(
     db,

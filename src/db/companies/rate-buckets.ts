@@ -4,7 +4,7 @@ import { inTransaction } from '../pool.ts'
 
 export type TokenRequest = { companyId: string; ratePerSecond: number; amount: number }
 
-/** Draws tokens for requests of any companies, counted for all processes: the buckets live in Postgres. */
+/** Draws tokens for requests of any companies. The buckets are rows in Postgres, so the limit holds for all processes together. */
 export async function takeTokens(pool: pg.Pool, requests: TokenRequest[]): Promise<Draw[]> {
   const draws = new Map<TokenRequest, Draw>()
   const byCompany = groupByCompany(requests)
@@ -23,7 +23,7 @@ export async function takeTokens(pool: pg.Pool, requests: TokenRequest[]): Promi
 
 async function drawFor(pool: pg.Pool, companyId: string, ratePerSecond: number, amounts: number[]): Promise<Draw[]> {
   return inTransaction(pool, async tx => {
-    // A bucket lost in a crash is a bucket filled: not worth an fsync.
+    // A crash may lose an update, which only means a fuller bucket: not worth an fsync.
     await tx.query('set local synchronous_commit = off')
     await tx.query(
       `insert into rate_buckets (company_id, tokens, refilled_at) values ($1, $2, clock_timestamp()) on conflict do nothing`,

@@ -5,7 +5,7 @@ import { type Company, type CompanyChange, insertCompany } from './companies.ts'
 
 export type NewKey = { keyId: string; apiKey: string }
 
-/** The key is shown once, here; the database keeps only its keyed hash. */
+/** The only time the key is readable: the database stores its keyed hash. */
 export async function createKey(
   db: Queryable,
   pepper: string,
@@ -23,7 +23,7 @@ export async function createKey(
   return { keyId: made.keyId, apiKey: made.apiKey }
 }
 
-/** A company with its first key, or neither. */
+/** Creates a company and its first key in one transaction. */
 export async function registerCompany(
   db: Database,
   pepper: string,

@@ -3,7 +3,7 @@ import { iso, type Queryable, run } from '../pool.ts'
 
 export type ReputationCount = { companyId: string; sent?: number; bounced?: number; complained?: number }
 
-/** Added to the hour that it is. In the order of the ids, so that nobody waits in a circle. */
+/** Adds to the current hour. Ordered by id, so that two processes cannot deadlock. */
 export async function addToReputation(db: Queryable, counts: ReputationCount[]): Promise<void> {
   if (counts.length === 0) return
   await run(
@@ -29,14 +29,11 @@ export type CompanyFigures = {
   paused: boolean
 }
 
-/**
- * Those that could be anything but in good order: with a bounce or a complaint in the window, or under a warning. Locked, so that two
- * processes do not both warn.
- */
-export async function lockDoubtfulCompanies(tx: Queryable): Promise<CompanyFigures[]> {
+/** Companies with a bounce or complaint in the window, or with a warning. Locked, so that two processes do not both warn. */
+export async function lockCompaniesToReview(tx: Queryable): Promise<CompanyFigures[]> {
   return run<CompanyFigures>(
     tx,
-    'lock-doubtful-companies',
+    'lock-companies-to-review',
     `with figures as materialized (
        select company_id, sum(sent)::float8 as sent, sum(bounced)::float8 as bounced, sum(complained)::float8 as complained
        from company_reputation where hour > now() - $1 * interval '1 hour' group by company_id
@@ -69,18 +66,18 @@ export async function endWarning(tx: Queryable, companyId: string): Promise<void
   )
 }
 
-/** The figures begin anew: what was sent before counts no more. */
-export async function forgetReputation(tx: Queryable, companyId: string): Promise<void> {
+/** The figures restart at zero. */
+export async function resetReputation(tx: Queryable, companyId: string): Promise<void> {
   await run(
     tx,
-    'forget-reputation',
-    `with gone as (delete from company_reputation where company_id = $1)
+    'reset-reputation',
+    `with deleted as (delete from company_reputation where company_id = $1)
      update companies set reputation_since = now(), warned_at = null, warn_reason = null where company_id = $1`,
     [companyId],
   )
 }
 
-/** In bites of its own, and small: a row per company and hour. */
+/** In one statement, because there is only one row per company and hour. */
 export async function purgeReputation(db: Queryable): Promise<void> {
   await run(db, 'purge-reputation', `delete from company_reputation where hour < now() - 2 * $1 * interval '1 hour'`, [
     REPUTATION_LIMITS.windowHours,
@@ -101,7 +98,6 @@ export type CompanyStandingRow = {
   createdAt: string
 }
 
-/** Every company with its figures; for administrators and metrics. */
 export async function listStandings(db: Queryable): Promise<CompanyStandingRow[]> {
   return run<CompanyStandingRow>(
     db,

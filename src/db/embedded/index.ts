@@ -3,12 +3,12 @@ import { realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { findNativePackage, prepareBinaries } from './binaries.ts'
 import { type Cluster, ensureCluster } from './cluster.ts'
+import { chooseDirectory, prepareDirectory } from './cluster-directory.ts'
 import { makeDataDir } from './folders.ts'
-import type { Use } from './hold.ts'
-import { joinServer, keepHold } from './join.ts'
-import { agreeOn, recall, urlOf } from './memory.ts'
-import { preparePlace, proposeDirectory } from './place.ts'
 import { findFreePort } from './port.ts'
+import { connectionUrl, createSavedState, readSavedState } from './saved-state.ts'
+import { connectToServer, keepConnection } from './server-connection.ts'
+import type { ServerUse } from './usage-locks.ts'
 
 export { FULL_BYTES, findDiskProblem, freeBytes, NEEDED_BYTES } from './disk.ts'
 export { EmbeddedPostgresError } from './error.ts'
@@ -18,10 +18,10 @@ export type EmbeddedPostgres = {
   /** postgres://gateway:<password>@127.0.0.1:<port>/gateway */
   url: string
   directory: string
-  /** It is not in dataDir, which the server's user cannot reach. */
+  /** Not below dataDir, because the server's user cannot reach that. */
   outside: boolean
   port: number
-  /** Found running: left by a killed gateway, or shared with another process. */
+  /** The server was already running: left by a killed gateway, or shared with another process. */
   adopted: boolean
   /** Stops the server unless another process uses it. */
   close(): Promise<void>
@@ -29,54 +29,61 @@ export type EmbeddedPostgres = {
 
 export type EmbeddedPostgresOptions = {
   dataDir: string
-  /** There is one gateway per dataDir; commands join it or are alone. */
-  use: Use
-  say?: (line: string) => void
-  /** What somebody has to do something about; `say` unless given. */
-  complain?: (line: string) => void
-  /** The server went away and could not be brought back on the same port. */
+  /** One gateway per dataDir; commands share its server. */
+  use: ServerUse
+  logInfo?: (line: string) => void
+  /** For problems that the operator has to solve. Default: `logInfo`. */
+  logError?: (line: string) => void
+  /** The server stopped and could not be started again on the same port. */
   onLost?: (error: Error) => void
-  /** Replaces some of the server's settings, when this call is the one that starts it. */
+  /** Overrides of the server's settings; used only if this call starts the server. */
   settings?: Record<string, string>
-  /** As root: the place for what the server's user cannot reach in dataDir or node_modules. */
+  /** Used only as root: a folder for what the server's user cannot reach in dataDir or node_modules. */
   systemDir?: string
 }
 
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { use, say = () => undefined } = options
-  const { onLost = error => say(`The embedded database is lost: ${error.message}`) } = options
-  const cluster = await prepareCluster(options, say)
-  const joined = await joinServer(cluster, use)
-  const { close } = keepHold({ cluster, use, joined, onLost })
-  const { port, adopted } = joined
-  const { directory, memory } = cluster
-  return { url: urlOf({ ...memory, port }), directory, outside: memory.directory !== undefined, port, adopted, close }
+  const { use, logInfo = () => undefined } = options
+  const { onLost = error => logInfo(`The embedded database is lost: ${error.message}`) } = options
+  const cluster = await prepareCluster(options, logInfo)
+  const connection = await connectToServer(cluster, use)
+  const { close } = keepConnection({ cluster, use, connection, onLost })
+  const { port, adopted } = connection
+  const { directory, saved } = cluster
+  return {
+    url: connectionUrl({ ...saved, port }),
+    directory,
+    outside: saved.directory !== undefined,
+    port,
+    adopted,
+    close,
+  }
 }
 
-/** Of the database in dataDir, running or not; undefined when none was made yet. */
+/** The URL of the database in dataDir, running or not; undefined if none was created yet. */
 export function savedUrl(dataDir: string): string | undefined {
-  const memory = recall(dataDir)
-  return memory && urlOf(memory)
+  const saved = readSavedState(dataDir)
+  return saved && connectionUrl(saved)
 }
 
-/** Whether a database was made for dataDir; nothing is made by asking. */
+/** Creates nothing. */
 export function hasEmbeddedPostgres(dataDir: string): boolean {
-  const memory = recall(dataDir)
-  return memory !== undefined && existsSync(join(memory.directory ?? join(dataDir, 'postgres'), 'PG_VERSION'))
+  const saved = readSavedState(dataDir)
+  return saved !== undefined && existsSync(join(saved.directory ?? join(dataDir, 'postgres'), 'PG_VERSION'))
 }
 
-async function prepareCluster(options: EmbeddedPostgresOptions, say: (line: string) => void): Promise<Cluster> {
-  const { settings = {}, systemDir = '/var/lib/email-gateway', complain = say } = options
+async function prepareCluster(options: EmbeddedPostgresOptions, logInfo: (line: string) => void): Promise<Cluster> {
+  const { settings = {}, systemDir = '/var/lib/email-gateway', logError = logInfo } = options
   await makeDataDir(resolve(options.dataDir))
   const dataDir = await realpath(options.dataDir)
   const proposal = async () => ({
     port: await findFreePort(),
-    ...(await proposeDirectory({ dataDir, systemDir, say })),
+    ...(await chooseDirectory({ dataDir, systemDir, logInfo })),
   })
-  const memory = recall(dataDir) ?? (await agreeOn(dataDir, await proposal()))
-  const { directory, user } = await preparePlace(dataDir, memory, systemDir)
-  const binaries = await prepareBinaries(await findNativePackage(), { user, systemDir, say })
-  const cluster = { dataDir, directory, user, binaries, memory, settings, say, complain }
+  const saved = readSavedState(dataDir) ?? (await createSavedState(dataDir, await proposal()))
+  const { directory, user } = await prepareDirectory(dataDir, saved, systemDir)
+  const binaries = await prepareBinaries(await findNativePackage(), { user, systemDir, logInfo })
+  const cluster = { dataDir, directory, user, binaries, saved, settings, logInfo, logError }
   await ensureCluster(cluster)
   return cluster
 }

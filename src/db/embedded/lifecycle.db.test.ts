@@ -42,7 +42,7 @@ async function query(url: string, sql: string): Promise<Record<string, unknown>[
   return rows
 }
 
-/** Another process that holds the server as a gateway does, until it is killed. */
+/** Another process that uses the server as a gateway does, until it is killed. */
 async function spawnGateway(): Promise<{ pid: number; url: string; child: ChildProcess }> {
   const code = `
     const { openEmbeddedPostgres } = await import(${JSON.stringify(join(import.meta.dirname, 'index.ts'))})
@@ -76,7 +76,7 @@ test('the second start finds the data of the first, on the same port and with th
   expect(await query(second.url, 'select answer from kept')).toEqual([{ answer: 42 }])
 })
 
-test('the server has the settings that keep promises and hide personal data', async () => {
+test('the server has the settings that keep committed data and keep personal data out of the log', async () => {
   await putMadeCluster(dataDir)
   const { url } = await open('gateway', {})
   const names = ['fsync', 'synchronous_commit', 'data_checksums', 'shared_buffers', 'wal_compression', 'TimeZone']
@@ -130,7 +130,7 @@ test('a second gateway on the same folder is refused with the pid of the first',
   expect(await query(first.url, 'select 1 as one')).toEqual([{ one: 1 }])
 })
 
-test('a command beside a gateway does not stop the server, and the last of them does', async () => {
+test('a command that runs beside a gateway does not stop the server, and the last process does', async () => {
   await putMadeCluster(dataDir)
   const gateway = await open('gateway')
   const pid = await postmasterPid()
@@ -146,14 +146,14 @@ test('a command beside a gateway does not stop the server, and the last of them 
   expect(isAlive(pid)).toBe(false)
 })
 
-test('of simultaneous first starts one makes and starts the server and the others join it', async () => {
+test('of simultaneous first starts one creates and starts the server and the others use it', async () => {
   const servers = await Promise.all([open('command'), open('command'), open('command')])
   expect(new Set(servers.map(server => server.url)).size).toBe(1)
   expect(servers.filter(server => !server.adopted)).toHaveLength(1)
   expect(await query(servers[0]!.url, 'select 1 as one')).toEqual([{ one: 1 }])
 })
 
-test('commands that start and stop at the same time never stop the server under each other', async () => {
+test('commands that start and stop at the same time never stop the server that another one uses', async () => {
   await putMadeCluster(dataDir)
   const many = Array.from({ length: 12 }, async (_, i) => {
     const server = await openEmbeddedPostgres({ dataDir, use: 'command' })
@@ -164,11 +164,11 @@ test('commands that start and stop at the same time never stop the server under 
   expect(await Promise.all(many)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
 })
 
-test('a server killed under a running gateway comes back on the same port, and the gateway still holds it', async () => {
+test('a server killed under a running gateway is started again on the same port, and the gateway keeps its lock', async () => {
   await putMadeCluster(dataDir)
   const lines: string[] = []
-  const say = (line: string) => lines.push(line)
-  const gateway = await openEmbeddedPostgres({ dataDir, use: 'gateway', settings: { fsync: 'off' }, say })
+  const logInfo = (line: string) => lines.push(line)
+  const gateway = await openEmbeddedPostgres({ dataDir, use: 'gateway', settings: { fsync: 'off' }, logInfo })
   opened.push(gateway)
   process.kill(await postmasterPid(), 'SIGKILL')
   await expect.poll(() => lines, { timeout: 20_000 }).toEqual([expect.stringContaining('was lost and is back')])
@@ -176,7 +176,7 @@ test('a server killed under a running gateway comes back on the same port, and t
   await expect(open('gateway')).rejects.toThrow(`pid ${process.pid}`)
 })
 
-test('a server that cannot be brought back is reported, once, and closing is still quiet', async () => {
+test('a server that cannot be started again is reported once, and closing does not throw', async () => {
   await putMadeCluster(dataDir)
   const lost: Error[] = []
   const onLost = (error: Error) => lost.push(error)

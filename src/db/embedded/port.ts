@@ -9,7 +9,7 @@ export function isFree(port: number): Promise<boolean> {
   })
 }
 
-/** Below the range from which systems take the ports of outgoing connections, so that it is still free next time. */
+/** Below the ephemeral port range, so that the port is most likely still free at the next start. */
 export async function findFreePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = randomInt(20_000, 30_000)

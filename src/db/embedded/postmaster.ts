@@ -3,7 +3,7 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { run } from './run.ts'
 
-/** The server's own notice of itself: pid, folder, start time, port, … one per line. */
+/** postmaster.pid, which Postgres writes: pid, folder, start time, port, … one per line. */
 export type PidFile = { pid: number; port: number | undefined; status: 'ready' | 'starting'; text: string }
 
 const fileOf = (directory: string) => join(directory, 'postmaster.pid')
@@ -19,8 +19,8 @@ export async function readPidFile(directory: string): Promise<PidFile | undefine
 }
 
 /**
- * Whether the process is the server of exactly this folder. The file alone proves nothing: its number may have gone to
- * another process, and in a copied folder it names the server of the original.
+ * Whether the process is the server of exactly this folder. The pid file does not prove it: the pid may have been reused, and
+ * in a copied folder the file names the server of the original.
  */
 export async function isServerOf(directory: string, pid: number): Promise<boolean> {
   const [program, ...args] = await commandLine(pid)
@@ -41,8 +41,8 @@ async function commandLine(pid: number): Promise<string[]> {
 export async function discardPidFile(directory: string, stale: PidFile): Promise<void> {
   const aside = `${fileOf(directory)}.stale-${randomUUID()}`
   await rename(fileOf(directory), aside).catch(() => undefined)
-  const taken = await readFile(aside, 'utf8').catch(() => undefined)
-  // Another start may have discarded it before us, and this is the notice of its fresh server.
-  if (taken !== undefined && taken !== stale.text) await rename(aside, fileOf(directory))
+  const text = await readFile(aside, 'utf8').catch(() => undefined)
+  // Another process may have discarded the stale file first, and this is the file of the server it started.
+  if (text !== undefined && text !== stale.text) await rename(aside, fileOf(directory))
   else await rm(aside, { force: true })
 }

@@ -3,54 +3,54 @@ import pg from 'pg'
 import type { Cluster } from './cluster.ts'
 import { codeOf, EmbeddedPostgresError } from './error.ts'
 
-/** The database for our own connections, so that "gateway" can be dropped and restored while the server runs. */
-const MAINTENANCE = 'postgres'
-const PATIENCE_MS = 5_000
+/** Our own connections use this one, so that "gateway" can be dropped and restored while the server runs. */
+const MAINTENANCE_DATABASE = 'postgres'
+const TIMEOUT_MS = 5_000
 
 /**
- * ours: our server, ready. busy: a server that starts or stops. denied: it refuses our password.
- * full: ours, no connection left. silent: no answer in time. nobody: no server, or somebody else's.
+ * ready: our server accepts connections. busy: it starts or stops. wrong-password: it refuses our password.
+ * full: max_connections is reached. no-answer: nothing came in time. absent: no server, or the server of another folder.
  */
-export type Answer = 'ours' | 'busy' | 'denied' | 'full' | 'silent' | 'nobody'
+export type ProbeResult = 'ready' | 'busy' | 'wrong-password' | 'full' | 'no-answer' | 'absent'
 
-type Connecting = { applicationName: string; patienceMs?: number }
+type ConnectOptions = { applicationName: string; timeoutMs?: number }
 
-export async function connect(cluster: Cluster, port: number, connecting: Connecting): Promise<pg.Client> {
+export async function connect(cluster: Cluster, port: number, options: ConnectOptions): Promise<pg.Client> {
   const client = new pg.Client({
     host: '127.0.0.1',
     port,
     user: 'gateway',
-    password: cluster.memory.password,
-    database: MAINTENANCE,
+    password: cluster.saved.password,
+    database: MAINTENANCE_DATABASE,
     ssl: false,
     keepAlive: true,
-    application_name: connecting.applicationName,
-    connectionTimeoutMillis: connecting.patienceMs ?? PATIENCE_MS,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: options.timeoutMs ?? TIMEOUT_MS,
   })
   client.on('error', () => undefined)
   await client.connect()
   return client
 }
 
-export async function ask(cluster: Cluster, port: number, patienceMs = PATIENCE_MS): Promise<Answer> {
+export async function probe(cluster: Cluster, port: number, timeoutMs = TIMEOUT_MS): Promise<ProbeResult> {
   try {
-    const client = await connect(cluster, port, { applicationName: 'email-gateway probe', patienceMs })
+    const client = await connect(cluster, port, { applicationName: 'email-gateway probe', timeoutMs })
     try {
       const { rows } = await client.query<{ data_directory: string }>('show data_directory')
-      return (await isSameFolder(rows[0]!.data_directory, cluster.directory)) ? 'ours' : 'nobody'
+      return (await isSameFolder(rows[0]!.data_directory, cluster.directory)) ? 'ready' : 'absent'
     } finally {
       await client.end().catch(() => undefined)
     }
   } catch (error) {
-    return answerOf(codeOf(error))
+    return probeResultOf(codeOf(error))
   }
 }
 
-function answerOf(code: string | undefined): Answer {
+function probeResultOf(code: string | undefined): ProbeResult {
   if (code === '57P03' || code === '57P01') return 'busy'
-  if (code === '28P01' || code === '28000') return 'denied'
+  if (code === '28P01' || code === '28000') return 'wrong-password'
   if (code === '53300') return 'full'
-  return code === 'ECONNREFUSED' ? 'nobody' : 'silent'
+  return code === 'ECONNREFUSED' ? 'absent' : 'no-answer'
 }
 
 async function isSameFolder(one: string, other: string): Promise<boolean> {
@@ -64,13 +64,13 @@ export async function ensureDatabase(client: pg.Client): Promise<void> {
   try {
     await client.query('create database gateway')
   } catch (error) {
-    // Somebody else made it in between.
+    // Another process created it in between.
     if (codeOf(error) !== '42P04' && codeOf(error) !== '23505') throw error
   }
 }
 
-export function refusal(answer: 'denied' | 'full', { dataDir, directory }: Cluster): EmbeddedPostgresError {
-  if (answer === 'full')
+export function refusal(result: 'wrong-password' | 'full', { dataDir, directory }: Cluster): EmbeddedPostgresError {
+  if (result === 'full')
     return new EmbeddedPostgresError(`The embedded database in ${directory} has no connection left.`)
   return new EmbeddedPostgresError(
     `The embedded database in ${directory} refuses the password in ${dataDir}/postgres.json: restore that file from the backup the database belongs to.`,

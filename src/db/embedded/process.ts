@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { codeOf } from './error.ts'
 
-/** Whether the number is taken, be it by a process that has ended and waits for its parent to notice. */
-export function isTaken(pid: number): boolean {
+/** True for zombies, too. */
+export function pidExists(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
@@ -11,13 +11,13 @@ export function isTaken(pid: number): boolean {
 }
 
 export function isAlive(pid: number): boolean {
-  return isTaken(pid) && !isZombie(pid)
+  return pidExists(pid) && !isZombie(pid)
 }
 
 function isZombie(pid: number): boolean {
   if (process.platform !== 'linux') return false
   try {
-    // "123 (name) S …": the name may hold anything, a parenthesis too.
+    // "123 (name) S …": the name may contain any character, also a parenthesis.
     return /^.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
     return true

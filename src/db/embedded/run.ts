@@ -6,16 +6,16 @@ export type Finished = { code: number; output: string }
 
 type RunOptions = {
   user?: ServerUser | undefined
-  /** An open file that gets the output, also that of the processes the command leaves behind. */
+  /** An open file for the output of the command and of the processes that it leaves running. */
   outputTo?: number
-  /** A session of its own: Ctrl-C in our terminal does not reach it. */
+  /** In its own session, so that Ctrl-C in our terminal does not end it. */
   detached?: boolean
 }
 
-// The gateway's environment holds secrets and PG* variables; neither belongs in the server's processes.
+// The gateway's environment contains secrets and PG* variables, which the server's processes must not see.
 const CLEAN_ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' }
 
-/** Runs a command to its end. Rejects only when it cannot be started at all. */
+/** Rejects only when the command cannot be started; a failure is an exit code. */
 export function run(command: string, args: string[], options: RunOptions = {}): Promise<Finished> {
   const { user, outputTo, detached = false } = options
   const output = outputTo ?? 'pipe'
@@ -35,7 +35,7 @@ export function run(command: string, args: string[], options: RunOptions = {}): 
     child.stdout?.on('data', collect)
     child.stderr?.on('data', collect)
     child.on('error', reject)
-    // A server left behind keeps an inherited file open: 'close' would wait for it when the output is not a pipe of ours.
+    // A server that keeps running has the inherited file open, and 'close' would wait for it: use 'exit' there.
     child.on(outputTo === undefined ? 'close' : 'exit', code => resolve({ code: code ?? 1, output: text.trim() }))
   })
 }

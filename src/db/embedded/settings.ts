@@ -1,4 +1,4 @@
-/** The server's settings. Rewritten at every start, so that a new gateway version can change them. */
+/** Written at every start, so that a new gateway version can change them. */
 const SETTINGS: Record<string, string> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -7,7 +7,7 @@ const SETTINGS: Record<string, string> = {
   jit: 'off',
   timezone: 'UTC',
 
-  // A 202 is a promise: what was committed survives a power cut.
+  // An e-mail that was answered with 202 must survive a power cut.
   fsync: 'on',
   synchronous_commit: 'on',
   wal_level: 'minimal',
@@ -16,7 +16,7 @@ const SETTINGS: Record<string, string> = {
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
 
-  // Never personal data: no statements, no parameters, no DETAIL ("Key (email)=(…) already exists").
+  // No personal data in the log: no statements, no parameters, no DETAIL ("Key (email)=(…) already exists").
   log_destination: 'stderr',
   logging_collector: 'off',
   log_timezone: 'UTC',

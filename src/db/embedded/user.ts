@@ -7,7 +7,7 @@ export type ServerUser = { name: string; uid: number; gid: number }
 
 export const isRoot = (): boolean => process.getuid?.() === 0
 
-/** Who runs the server when we are root, which Postgres refuses. The owner of an existing cluster comes first. */
+/** Postgres refuses to run as root, so another user runs it: the owner of an existing cluster, else "postgres", else "nobody". */
 export async function chooseServerUser(clusterOwner?: { uid: number; gid: number }): Promise<ServerUser> {
   if (clusterOwner && clusterOwner.uid !== 0) return ownerAsUser(clusterOwner)
   const user = (await lookUp('postgres')) ?? (await createPostgresUser()) ?? (await lookUp('nobody'))
@@ -41,7 +41,7 @@ async function passwd(): Promise<ServerUser[]> {
     .map(fields => ({ name: fields[0]!, uid: Number(fields[2]), gid: Number(fields[3]) }))
 }
 
-/** Whether the user may enter the folder: every folder on the way must let them pass (/root, mode 0700, does not). */
+/** Whether the user may enter the folder and every folder above it (not below /root, which has mode 0700). */
 export async function canReach(user: ServerUser, folder: string): Promise<boolean> {
   for (let at = await realpath(folder); ; at = dirname(at)) {
     if (!mayEnter(user, await stat(at))) return false

@@ -4,7 +4,7 @@ import { iso, type Queryable, run } from '../pool.ts'
 
 export type IncomingEvent = { provider: ReportingProvider; externalId: string; payload: string }
 
-/** Stored once, however often it comes. Answers which were new. */
+/** Stores each event once, even if the provider repeats it. Returns which ones were new. */
 export async function storeProviderEvents(db: Queryable, events: IncomingEvent[]): Promise<boolean[]> {
   const rows = events.map(({ provider, externalId, payload }) => ({
     i: uuidOf(`${provider}\n${externalId}`),
@@ -15,7 +15,7 @@ export async function storeProviderEvents(db: Queryable, events: IncomingEvent[]
   const stored = await run<{ event_id: string }>(
     db,
     'store-provider-events',
-    // In the order of the ids: two batches with the same reports wait for each other in one direction.
+    // Ordered by id, so that two batches with the same events cannot deadlock.
     `insert into provider_events (event_id, provider, external_id, payload)
      select i, p, x, t from json_to_recordset($1::json) as x(i uuid, p text, x text, t text) order by i
      on conflict do nothing returning event_id`,
@@ -25,7 +25,7 @@ export async function storeProviderEvents(db: Queryable, events: IncomingEvent[]
   return rows.map(({ i }) => fresh.delete(i))
 }
 
-/** NUL and halves of a character are no text of Postgres; whoever signed them gets to see that they are unreadable. */
+/** Postgres stores neither NUL nor lone surrogates. The replacement makes such an event unreadable, and it is kept as that. */
 const storable = (text: string) => text.replaceAll('\0', '\ufffd').toWellFormed()
 
 export type WaitingEvent = {
@@ -37,7 +37,7 @@ export type WaitingEvent = {
   ageSeconds: number
 }
 
-/** Locked until the transaction ends; another process steps over them. `only`: one of them, apart from the others. */
+/** Locked until the transaction ends; other processes skip them. `only`: the id of one event, to process it alone. */
 export async function takeProviderEvents(tx: Queryable, limit: number, only: string | null): Promise<WaitingEvent[]> {
   return run<WaitingEvent>(
     tx,
@@ -55,12 +55,12 @@ export type EventEnd = {
   state: 'waiting' | 'processed' | 'ignored' | 'unmatched' | 'unreadable'
   outboxId?: string | null
   note?: string | null
-  /** waiting: when it is tried again, and whether that try counts. */
+  /** For `waiting`: when it is tried again, and whether the last try counts as an attempt. */
   retrySeconds?: number
   counts?: boolean
 }
 
-/** A payload that nobody will look at again is not kept: it holds addresses. */
+/** The payload contains addresses, so it is deleted as soon as it is not needed any more. */
 export async function finishProviderEvents(tx: Queryable, ends: EventEnd[]): Promise<void> {
   await run(
     tx,
@@ -75,7 +75,7 @@ export async function finishProviderEvents(tx: Queryable, ends: EventEnd[]): Pro
   )
 }
 
-/** One bite; answers how many. What still waits is never purged. */
+/** Returns how many were deleted, up to `limit`. Events in state `waiting` are never purged. */
 export async function purgeProviderEvents(db: Queryable, days: number, limit: number): Promise<number> {
   const rows = await run(
     db,
@@ -91,7 +91,7 @@ export async function purgeProviderEvents(db: Queryable, days: number, limit: nu
 
 export type InboxState = { waiting: number; oldestSeconds: number | null }
 
-/** Counting stops at a hundred thousand. `oldest`: of what could be processed now. */
+/** Counts up to 100 000. `oldestSeconds`: of the events that could be processed now. */
 export async function readInbox(db: Queryable): Promise<InboxState> {
   const [row] = await run<InboxState>(
     db,

@@ -8,36 +8,36 @@ export type SuppressionEntry = {
   companyId: string | null
   emailHash: string
   reason: SuppressionReason
-  /** From now; 0 is for ever. */
+  /** From now; 0 means never. */
   expiresInDays: number
-  /** Instead of the days, where an end was given. */
+  /** Instead of expiresInDays. */
   expiresAt?: string
-  /** Masked on its way in: what others say may quote an address. */
+  /** Masked before it is stored: texts of providers may contain addresses. */
   metadata: Record<string, unknown>
   performedBy: string
   justification?: string
 }
 
-/** added: it was not listed, or had expired. raised: a graver reason or a later end. */
+/** added: it was not listed, or had expired. raised: a more severe reason or a later end. */
 export type SuppressionOutcome = { emailHash: string; outcome: 'added' | 'raised' | 'unchanged' }
 
 export const isActive = (entry: string) => `(${entry}.expires_at is null or ${entry}.expires_at > now())`
 
-/** Whether an entry of the list, found by its address, keeps this company from writing to it: at the door and before the send alike. */
+/** Whether an entry, found by its hash, blocks this company. Used both when an e-mail is accepted and before it is sent. */
 export const blocks = (entry: string, company: string) =>
   `(${entry}.company_id is null or ${entry}.company_id = ${company}) and ${isActive(entry)}`
 export const severity = (reason: string) =>
   `array_position(array[${SUPPRESSION_REASONS.map(one => `'${one}'`).join(', ')}], ${reason})`
-/** Of `suppression_list s`, as its index has it. */
+/** The end of `suppression_list s`, with the same expression as its index. */
 export const END = `coalesce(s.expires_at, 'infinity'::timestamptz)`
 export const TODAY = `(now() at time zone 'UTC')::date`
 const endOf = (entry: string) => `coalesce(${entry}.expires_at, 'infinity')`
 
 /**
- * List, audit and figures with one statement. Severity and end only rise (contracts/suppression.ts), judged against the row as it
- * is once it is locked. An entry keeps its id for life, so the id tells a new one from one that was there.
- * Rows are locked in the order of their hashes, the day's figures after them: two processes cannot wait for each other in a
- * circle, as long as a transaction calls this once, and last.
+ * Writes list, audit log and daily figures in one statement. Severity and end only rise (contracts/suppression/rules.ts), compared
+ * with the row after it is locked. An entry keeps its id until it expires, so the id shows whether it was added or existed.
+ * Rows are locked in the order of their hashes and the daily figures after them, so that two processes cannot deadlock, provided
+ * that a transaction calls this once, as its last statement.
  */
 const ADD = `
 with input as materialized (
@@ -55,7 +55,7 @@ with input as materialized (
 ), put as (
   insert into suppression_list as s (id, company_id, email_hash, reason, expires_at, metadata)
   select w.id, w.company, w.hash, w.reason, nullif(w.ends, 'infinity'), w.metadata from wanted w
-  -- Nothing is written before all that is there has been locked and read.
+  -- Forces "known" to be evaluated first: existing rows are locked and read before anything is written.
   where (select count(*) from known) >= 0 order by w.hash, w.company
   on conflict (email_hash, company_id) do update set
     id = case when s.expires_at <= now() then excluded.id else s.id end,
@@ -92,7 +92,7 @@ with input as materialized (
 )
 select i, added from changed`
 
-/** Some thousands at a time. Of an address that is named twice, the graver and the later count. */
+/** For up to a few thousand entries. If an address is listed twice, the more severe reason and the later end count. */
 export async function addSuppressions(db: Queryable, entries: SuppressionEntry[]): Promise<SuppressionOutcome[]> {
   if (entries.length === 0) return []
   const rows = await run<{ i: number; added: boolean }>(db, 'add-suppressions', ADD, [

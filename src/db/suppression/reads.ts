@@ -7,7 +7,7 @@ import { END, isActive, severity } from './list.ts'
 const COLUMNS = `s.id, s.company_id as "companyId", s.email_hash as "emailHash", s.reason, ${iso('s.added_at')} as "addedAt",
   ${iso('s.expires_at')} as "expiresAt", ${iso('s.updated_at')} as "updatedAt", s.metadata`
 
-/** What keeps mail of this company from the address: the gravest of its own and the global entry. Null asks for the global list alone. */
+/** The more severe of the company's own and the global entry. companyId null: the global list only. */
 export async function findBlocking(
   db: Queryable,
   emailHash: string,
@@ -24,7 +24,7 @@ export async function findBlocking(
   return row ?? null
 }
 
-/** Every list it is on; the global one first. */
+/** The entries on all lists, the global one first. */
 export async function findEntries(db: Queryable, emailHash: string): Promise<SuppressionRow[]> {
   return run<SuppressionRow>(
     db,
@@ -37,7 +37,7 @@ export async function findEntries(db: Queryable, emailHash: string): Promise<Sup
 
 const AUDIT_LIMIT = 100
 
-/** What happened to it on one list, oldest first; the last hundred. */
+/** The last 100 changes on one list, oldest first. */
 export async function listAudit(
   db: Queryable,
   emailHash: string,
@@ -62,10 +62,10 @@ export type SuppressionOrder = {
 }
 const SORT_KEY: Record<SuppressionOrder['sort'], string> = { addedAt: 's.added_at', expiresAt: END }
 
-/** The entry that came last: its sort key to the microsecond, or infinity, and its id. */
+/** Of the last entry on the previous page: its sort key to the microsecond, or infinity, and its id. */
 export type SuppressionCursor = { key: string; id: string }
 
-/** Null: any. `list`: a company's, or the global one. `hash`: a whole one, or how it begins. */
+/** null: no filter. `list`: of a company, or the global one. `hash.prefix`: a whole hash or its beginning. */
 export type SuppressionFilter = {
   reason: SuppressionReason | null
   list: { companyId: string | null } | null
@@ -79,7 +79,10 @@ export type SuppressionFilter = {
 
 export type SuppressionPage = { entries: SuppressionRow[]; next: SuppressionCursor | null }
 
-/** By key and id, so that an insert between two pages neither repeats nor hides an entry. Planned for its own filters. */
+/**
+ * Pages by key and id, so that an insert between two pages neither repeats nor hides an entry. Not prepared, so that Postgres plans
+ * for the given filters.
+ */
 export async function listSuppressions(
   db: Queryable,
   filter: SuppressionFilter,
@@ -90,8 +93,8 @@ export async function listSuppressions(
   const key = SORT_KEY[sort]
   if (after) {
     values.push(after.key, after.id)
-    const place = `($${values.length - 1}::timestamptz, $${values.length}::uuid)`
-    where.push(`(${key}, s.id) ${order === 'asc' ? '>' : '<'} ${place}`)
+    const cursor = `($${values.length - 1}::timestamptz, $${values.length}::uuid)`
+    where.push(`(${key}, s.id) ${order === 'asc' ? '>' : '<'} ${cursor}`)
   }
   values.push(limit + 1)
   const rows = await runUnprepared<SuppressionRow & { key: string }>(
@@ -121,7 +124,7 @@ function conditions(filter: SuppressionFilter): { where: string[]; values: unkno
   if (filter.expiresBefore) add(filter.expiresBefore, p => `${END} < ${p}`)
   if (filter.never) where.push(`s.expires_at is null and ${END} = 'infinity'`)
   if (filter.hash) {
-    // The key is made of the hash's first sixteen digits, so a beginning is a range of keys.
+    // hash_key is made of the first 16 hex digits of the hash, so a prefix is a range of keys.
     const digits = filter.hash.prefix.slice('sha256:'.length)
     add(keyOf(digits, '0'), p => `s.hash_key >= ${p}::bigint`)
     add(keyOf(digits, 'f'), p => `s.hash_key <= ${p}::bigint`)

@@ -6,7 +6,7 @@ import { isActive, TODAY } from './list.ts'
 
 export type ActiveCounts = Record<SuppressionReason, number>
 
-/** Reads one narrow index from end to end: remember the answer for a while (telemetry/remember.ts). */
+/** Scans a whole index: cache the result (runtime/cached-query.ts). */
 export async function countActive(db: Queryable): Promise<ActiveCounts> {
   const rows = await run<{ reason: SuppressionReason; count: number }>(
     db,
@@ -21,7 +21,7 @@ export async function countActive(db: Queryable): Promise<ActiveCounts> {
 
 export type SuppressionTotals = { reason: SuppressionReason; added: number; removed: number; expired: number }
 
-/** Since the beginning. An entry that got a graver reason counts as added under that one. */
+/** All-time totals. An entry that got a more severe reason counts as added under the new reason. */
 export async function readTotals(db: Queryable): Promise<SuppressionTotals[]> {
   return run<SuppressionTotals>(
     db,
@@ -39,7 +39,7 @@ export async function readStats(db: Queryable, counts: () => Promise<ActiveCount
   return { active: { total, ...active }, last24Hours: { requests, blocked, hitRate }, growth }
 }
 
-/** Thirty days, those without a change as well. */
+/** The last 30 days, including days without a change. */
 async function readGrowth(db: Queryable): Promise<SuppressionStats['growth']> {
   return run(
     db,

@@ -37,7 +37,7 @@ export async function listDeliveries(
   )
 }
 
-/** Sends it once more from its first attempt on, under the same id. One that waits is brought forward. */
+/** Starts again with the first attempt, under the same id. A delivery that waits for a retry is sent now. */
 export async function replayDelivery(
   db: Queryable,
   endpointId: string,
@@ -59,7 +59,7 @@ export async function replayDelivery(
   return row ?? null
 }
 
-/** To this endpoint alone, whatever it asked for. */
+/** To this endpoint only, whatever event types it has subscribed to. */
 export async function putTestDelivery(
   db: Queryable,
   to: { endpointId: string; companyId: string; deliveryId: string; data: object },
@@ -79,28 +79,28 @@ export async function putTestDelivery(
   return row!
 }
 
-/** What waits for an endpoint that was disabled or removed has failed; enabled again, it can be replayed. */
+/** Fails the deliveries that wait for a disabled or deleted endpoint; they can be replayed after it is enabled again. */
 export async function failUndeliverable(db: Queryable, limit = 1000): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
     'fail-undeliverable',
-    `with lost as materialized (
+    `with undeliverable as materialized (
        select r.* from webhook_endpoints w cross join lateral (
          select r.endpoint_id, r.sequence, r.delivery_id from webhook_ready r where r.endpoint_id = w.endpoint_id limit $1) r
        where w.disabled_at is not null limit $1
      ), failed as materialized (
-       select fail_webhook(endpoint_id, sequence, delivery_id) from lost
+       select fail_webhook(endpoint_id, sequence, delivery_id) from undeliverable
      ), counted as (
        insert into counters as c (name, label, value) select 'webhook_deliveries', 'failed', count(*) from failed having count(*) > 0
        on conflict (name, label) do update set value = c.value + excluded.value
      )
-     select count(*)::int as count from lost`,
+     select count(*)::int as count from undeliverable`,
     [limit],
   )
   return row!.count
 }
 
-/** A week after it was enqueued. The id is ordered by time. Removed endpoints go with their last delivery. */
+/** Seven days after they were enqueued (ids are ordered by time). Deleted endpoints are removed with their last delivery. */
 export async function purgeOldDeliveries(db: Queryable, limit = 10_000): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
@@ -125,7 +125,7 @@ export async function purgeOldDeliveries(db: Queryable, limit = 10_000): Promise
 
 export type WebhookBacklog = { waiting: number; oldestSeconds: number | null; disabled: number }
 
-/** Counting stops at a hundred thousand. */
+/** Counts up to 100 000. */
 export async function readWebhookBacklog(db: Queryable): Promise<WebhookBacklog> {
   const [row] = await run<WebhookBacklog>(
     db,

@@ -6,7 +6,7 @@ export type DisabledReason = 'MANUAL' | 'GONE' | 'FAILING'
 
 export type WebhookEndpoint = {
   id: string
-  /** Hears of test e-mails, and of no others. */
+  /** Gets events of test e-mails only. */
   test: boolean
   url: string
   description: string | null
@@ -25,7 +25,7 @@ export const ENDPOINT_COLUMNS = `w.endpoint_id as id, w.test, w.url, w.descripti
   (select ${iso('s.failing_since')} from webhook_state s where s.endpoint_id = w.endpoint_id) as "failingSince",
   case when w.previous_until > now() then ${iso('w.previous_until')} end as "previousSecretUntil",
   ${iso('w.created_at')} as "createdAt", ${iso('w.updated_at')} as "updatedAt"`
-export const THERE = `w.disabled_reason is distinct from 'DELETED'`
+export const NOT_DELETED = `w.disabled_reason is distinct from 'DELETED'`
 
 export type NewEndpoint = {
   endpointId: string
@@ -36,8 +36,12 @@ export type NewEndpoint = {
   secretCipher: Buffer
 }
 
-/** Null when the company has `limit` of this mode already. Two at once are counted one after the other. */
-export async function insertEndpoint(db: Queryable, made: NewEndpoint, limit: number): Promise<WebhookEndpoint | null> {
+/** null: the company already has `limit` endpoints of this mode. Locks the company, so that simultaneous calls count correctly. */
+export async function insertEndpoint(
+  db: Queryable,
+  endpoint: NewEndpoint,
+  limit: number,
+): Promise<WebhookEndpoint | null> {
   const [row] = await run<WebhookEndpoint>(
     db,
     'insert-webhook-endpoint',
@@ -53,14 +57,14 @@ export async function insertEndpoint(db: Queryable, made: NewEndpoint, limit: nu
      )
      select ${ENDPOINT_COLUMNS} from w`,
     [
-      made.endpointId,
-      made.owner.companyId,
-      made.url,
-      made.description,
-      made.eventTypes,
-      made.secretCipher,
+      endpoint.endpointId,
+      endpoint.owner.companyId,
+      endpoint.url,
+      endpoint.description,
+      endpoint.eventTypes,
+      endpoint.secretCipher,
       limit,
-      made.owner.test,
+      endpoint.owner.test,
     ],
   )
   return row ?? null
@@ -70,7 +74,7 @@ export async function listEndpoints(db: Queryable, { companyId, test }: Owner): 
   return run<WebhookEndpoint>(
     db,
     'list-webhook-endpoints',
-    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.test = $2 and ${THERE} order by w.endpoint_id`,
+    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.test = $2 and ${NOT_DELETED} order by w.endpoint_id`,
     [companyId, test],
   )
 }
@@ -83,7 +87,7 @@ export async function findEndpoint(
   const [row] = await run<WebhookEndpoint>(
     db,
     'find-webhook-endpoint',
-    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${THERE}`,
+    `select ${ENDPOINT_COLUMNS} from webhook_endpoints w where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${NOT_DELETED}`,
     [companyId, endpointId, test],
   )
   return row ?? null
@@ -96,7 +100,7 @@ export type EndpointChange = {
   enabled?: boolean | undefined
 }
 
-/** What is not named stays. Enabled again, or at another address, it starts with a clean record. */
+/** Fields that are undefined stay. Enabling it or changing its URL resets the failures. */
 export async function updateEndpoint(
   db: Queryable,
   owner: Owner,
@@ -112,7 +116,7 @@ export async function updateEndpoint(
          disabled_at = case $7::boolean when true then null when false then coalesce(w.disabled_at, now()) else w.disabled_at end,
          disabled_reason = case $7::boolean when true then null when false then coalesce(w.disabled_reason, 'MANUAL') else w.disabled_reason end,
          updated_at = now()
-       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $8 and ${THERE} returning w.endpoint_id
+       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $8 and ${NOT_DELETED} returning w.endpoint_id
      )
      update webhook_state s set failures = 0, failing_since = null, resume_at = '-infinity' from w
      where s.endpoint_id = w.endpoint_id and ($7 or $3 is not null)`,
@@ -130,19 +134,19 @@ export async function updateEndpoint(
   return findEndpoint(db, owner, endpointId)
 }
 
-/** It gets nothing more; its deliveries can be read no longer and are purged in their time. */
+/** Only marks it as deleted; purgeOldDeliveries removes it with its last delivery. */
 export async function deleteEndpoint(db: Queryable, { companyId, test }: Owner, endpointId: string): Promise<boolean> {
   const rows = await run(
     db,
     'delete-webhook-endpoint',
     `update webhook_endpoints w set disabled_at = coalesce(w.disabled_at, now()), disabled_reason = 'DELETED', updated_at = now()
-     where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${THERE} returning 1`,
+     where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${NOT_DELETED} returning 1`,
     [companyId, endpointId, test],
   )
   return rows.length > 0
 }
 
-/** The old one signs as well for a day; one that was still valid from before is forgotten. */
+/** The old secret also signs for `overlapHours`. A still older secret is dropped. */
 export async function rotateSecret(
   db: Queryable,
   { companyId, test }: Owner,
@@ -156,7 +160,7 @@ export async function rotateSecret(
     `with w as (
        update webhook_endpoints w set previous_cipher = w.secret_cipher, previous_until = now() + $4 * interval '1 hour',
          secret_cipher = $3, updated_at = now()
-       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $5 and ${THERE} returning *
+       where w.company_id = $1 and w.endpoint_id = $2 and w.test = $5 and ${NOT_DELETED} returning *
      )
      select ${ENDPOINT_COLUMNS} from w`,
     [companyId, endpointId, secretCipher, overlapHours, test],
@@ -166,7 +170,7 @@ export async function rotateSecret(
 
 export type DisabledEndpoint = { endpointId: string; companyId: string; url: string }
 
-/** Not again when it is disabled already: each time is told once. */
+/** null: it was disabled already. Otherwise the other endpoints of the company get one `webhook.disabled` delivery. */
 export async function disableEndpoint(
   db: Queryable,
   endpointId: string,

@@ -2,13 +2,13 @@ import { iso, type Queryable, run } from '../pool.ts'
 
 export type CompanyWebhooks = {
   enabled: number
-  /** Enabled, and nothing taken since an attempt failed. */
+  /** Enabled, and no success since an attempt failed. */
   failing: number
-  /** By us, for what they answered; the last one first. */
+  /** Disabled by the gateway because of their responses; the latest first. */
   disabled: { webhookId: string; reason: 'GONE' | 'FAILING'; disabledAt: string }[]
 }
 
-/** Of the companies that have any. */
+/** Only companies with endpoints. */
 export async function listCompanyWebhooks(db: Queryable): Promise<Map<string, CompanyWebhooks>> {
   const rows = await run<CompanyWebhooks & { companyId: string }>(
     db,

@@ -1,15 +1,15 @@
 import { type Queryable, run } from '../pool.ts'
 import type { WebhookDelivery } from './deliveries.ts'
-import { ENDPOINT_COLUMNS, THERE, type WebhookEndpoint } from './endpoints.ts'
+import { ENDPOINT_COLUMNS, NOT_DELETED, type WebhookEndpoint } from './endpoints.ts'
 
 export type ListedEndpoint = WebhookEndpoint & { companyId: string; companyName: string; waiting: number }
 
-/** Counting stops at a thousand. */
+/** `waiting` counts up to 1 000. */
 const LISTED = `select ${ENDPOINT_COLUMNS}, w.company_id as "companyId", c.name as "companyName",
     (select count(*) from (select from webhook_ready r where r.endpoint_id = w.endpoint_id limit 1000) r)::int as waiting
-  from webhook_endpoints w join companies c on c.company_id = w.company_id where ${THERE}`
+  from webhook_endpoints w join companies c on c.company_id = w.company_id where ${NOT_DELETED}`
 
-/** Of one company or of all, live ones and test ones. */
+/** Live and test endpoints. companyId null: of all companies. */
 export async function listAllEndpoints(db: Queryable, companyId: string | null): Promise<ListedEndpoint[]> {
   return run<ListedEndpoint>(
     db,

@@ -3,11 +3,11 @@ import { type Queryable, run } from '../pool.ts'
 export type WebhookSettlement = {
   endpointId: string
   deliveryId: string
-  /** Attempts before this one: a report about an attempt that somebody else repeated changes nothing. */
+  /** Attempts before this one. If the row has more, another process repeated this attempt and nothing is written. */
   attempts: number
   outcome: 'delivered' | 'retry' | 'failed'
   retryDelayMs: number | null
-  /** What was sent, kept for the retries. */
+  /** The body that was sent, stored for the retries. */
   body: string | null
   status: number | null
   error: string | null
@@ -17,13 +17,13 @@ export type WebhookSettlement = {
 
 export type EndpointReport = {
   endpointId: string
-  /** In a row; 0 when it took the last one. */
+  /** Consecutive failures; 0 after a success. */
   failures: number
-  /** How long it is left alone. */
+  /** No attempts for this long. */
   pauseMs: number
 }
 
-/** Answers the endpoints that have done nothing but fail for `disableAfter`, as Postgres writes an interval. */
+/** Returns the endpoints that have only failed for `disableAfter` (a Postgres interval such as "5 days"). */
 export async function settleDeliveries(
   db: Queryable,
   settlements: WebhookSettlement[],

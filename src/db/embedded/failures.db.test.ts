@@ -35,16 +35,16 @@ async function open(options: Partial<EmbeddedPostgresOptions> = {}) {
 
 const openAndClose = () => open().then(server => server.close())
 
-test('a postmaster.pid that names a foreign living process is stale', async () => {
+test('a postmaster.pid that names a running process that is not Postgres is stale', async () => {
   await putMadeCluster(dataDir)
   const foreign = spawn('sleep', ['60'])
   cleanups.push(() => foreign.kill('SIGKILL'))
-  const notice = join(dataDir, 'postgres/postmaster.pid')
-  await writeFile(notice, `${foreign.pid}\n${dataDir}/postgres\n1700000000\n1\n\n127.0.0.1\n0 0\nready   \n`)
+  const pidFile = join(dataDir, 'postgres/postmaster.pid')
+  await writeFile(pidFile, `${foreign.pid}\n${dataDir}/postgres\n1700000000\n1\n\n127.0.0.1\n0 0\nready   \n`)
   const server = await open()
   expect(server.adopted).toBe(false)
   expect(isAlive(foreign.pid!)).toBe(true)
-  expect((await readFile(notice, 'utf8')).split('\n')[0]).not.toBe(String(foreign.pid))
+  expect((await readFile(pidFile, 'utf8')).split('\n')[0]).not.toBe(String(foreign.pid))
 })
 
 test('a copy of a running data directory does not touch the server of the original', async () => {
@@ -59,7 +59,7 @@ test('a copy of a running data directory does not touch the server of the origin
   expect((await open({ use: 'command' })).adopted).toBe(true)
 })
 
-test('a port that somebody else took is replaced and the new one remembered', async () => {
+test('a port that another program took is replaced and the new one saved', async () => {
   await putMadeCluster(dataDir)
   const first = await open()
   await first.close()
@@ -71,18 +71,18 @@ test('a port that somebody else took is replaced and the new one remembered', as
   expect(JSON.parse(await readFile(join(dataDir, 'postgres.json'), 'utf8')).port).toBe(second.port)
 })
 
-test('a server of ours that does not answer is stopped and started anew', async () => {
+test('a server of ours that does not answer is stopped and started again', async () => {
   await putMadeCluster(dataDir)
   const code = `
     const { openEmbeddedPostgres } = await import(${JSON.stringify(join(import.meta.dirname, 'index.ts'))})
     await openEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, use: 'command' })
     process.kill(process.pid, 'SIGKILL')`
   await run(process.execPath, ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', code])
-  const notice = join(dataDir, 'postgres/postmaster.pid')
-  const lines = (await readFile(notice, 'utf8')).split('\n')
+  const pidFile = join(dataDir, 'postgres/postmaster.pid')
+  const lines = (await readFile(pidFile, 'utf8')).split('\n')
   const orphan = Number(lines[0])
   expect(isAlive(orphan)).toBe(true)
-  await writeFile(notice, lines.with(3, '1').join('\n'))
+  await writeFile(pidFile, lines.with(3, '1').join('\n'))
 
   const server = await open()
   expect(server.adopted).toBe(false)
@@ -101,38 +101,40 @@ test('an initdb that was killed in the middle leaves nothing after the next star
   expect((await readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.json', 'postgres.log'])
 })
 
-test('a database of another Postgres version is left alone and named', async () => {
+test('a database of another Postgres version is not touched, and the error names both versions', async () => {
   await putMadeCluster(dataDir)
   await writeFile(join(dataDir, 'postgres/PG_VERSION'), '15\n')
-  await expect(open()).rejects.toThrow(/was made by Postgres 15 and this gateway brings Postgres \d+: keep the gateway/)
+  await expect(open()).rejects.toThrow(
+    /was created by Postgres 15 and this gateway contains Postgres \d+: keep the gateway/,
+  )
 })
 
-test('a lost password and a damaged postgres.json are said in a sentence', async () => {
+test('a wrong password and a damaged postgres.json are explained in one sentence', async () => {
   await putMadeCluster(dataDir)
   const file = join(dataDir, 'postgres.json')
-  const memory = JSON.parse(await readFile(file, 'utf8'))
-  await writeFile(file, JSON.stringify({ ...memory, password: 'wrong' }))
+  const saved = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify({ ...saved, password: 'wrong' }))
   await expect(open()).rejects.toThrow(`refuses the password in ${file}: restore that file`)
   expect(await readdir(join(dataDir, 'postgres'))).not.toContain('postmaster.pid')
-  await writeFile(file, JSON.stringify(memory))
+  await writeFile(file, JSON.stringify(saved))
   await openAndClose()
   await writeFile(file, '{')
   await expect(open()).rejects.toThrow(`${file} is damaged`)
 })
 
-test('a server that cannot start says why', async () => {
+test('the error of a server that cannot start contains the reason', async () => {
   await putMadeCluster(dataDir)
   await expect(open({ settings: { fsync: 'off', shared_buffers: 'plenty' } })).rejects.toThrow(
     /The embedded database did not start: .*errors? \(see .*postgres\.log\)/,
   )
 })
 
-test('a data directory that postgres cannot reach as root is kept outside; otherwise all is inside', async () => {
+test('as root the database is kept outside a data directory that postgres cannot reach; otherwise it is inside', async () => {
   const closed = join(folder, 'closed')
   await mkdir(closed, { mode: 0o700 })
   const systemDir = join(folder, 'var-lib')
   const lines: string[] = []
-  const options = { dataDir: join(closed, 'data'), systemDir, say: (line: string) => lines.push(line) }
+  const options = { dataDir: join(closed, 'data'), systemDir, logInfo: (line: string) => lines.push(line) }
   const first = await open(options)
   await first.close()
   const second = await open(options)
@@ -140,8 +142,8 @@ test('a data directory that postgres cannot reach as root is kept outside; other
   expect(second.directory).toBe(first.directory)
   await second.close()
   await rm(options.dataDir, { recursive: true })
-  const anew = await open(options)
-  expect(anew.url).not.toBe(first.url)
+  const third = await open(options)
+  expect(third.url).not.toBe(first.url)
   if (isRoot()) {
     expect(first.directory).toMatch(new RegExp(`^${systemDir}/data-[0-9a-f]{12}/postgres$`))
     expect(lines[0]).toContain(`cannot reach ${closed}/data; the database is in ${first.directory}`)
@@ -152,7 +154,7 @@ test('a data directory that postgres cannot reach as root is kept outside; other
   }
 })
 
-test('binaries without library links, or out of reach for the server as root, are made usable', async () => {
+test('binaries without library links, or unreachable for the user of the server, are made usable', async () => {
   const closed = join(folder, 'closed')
   await mkdir(closed, { mode: 0o700 })
   const found = await findNativePackage()
@@ -162,16 +164,16 @@ test('binaries without library links, or out of reach for the server as root, ar
   for (const { target } of links) await rm(join(closed, target), { force: true })
   const systemDir = join(folder, 'var-lib')
   const user = isRoot() ? await chooseServerUser() : undefined
-  const place = { user, systemDir, say: () => undefined }
-  const prepared = await prepareBinaries({ ...found, folder: native }, place)
+  const options = { user, systemDir, logInfo: () => undefined }
+  const prepared = await prepareBinaries({ ...found, folder: native }, options)
   expect(prepared.postgres).toBe(
     user ? `${systemDir}/postgres-${found.version}/bin/postgres` : `${native}/bin/postgres`,
   )
   expect((await run(prepared.initdb, ['--version'], { user })).output).toContain('PostgreSQL')
-  expect(await prepareBinaries({ ...found, folder: native }, place)).toEqual(prepared)
+  expect(await prepareBinaries({ ...found, folder: native }, options)).toEqual(prepared)
 })
 
-test('a folder that root copied is handed to the server; an ordinary user keeps what is theirs', async () => {
+test('a folder that root copied is given to the user of the server; an ordinary user keeps their files', async () => {
   await putMadeCluster(dataDir)
   const owner = (await stat(join(dataDir, 'postgres'))).uid
   if (isRoot()) await run('chown', ['-R', '0:0', dataDir])

@@ -1,25 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Cluster } from './cluster.ts'
-import { codeOf, EmbeddedPostgresError } from './error.ts'
+import { EmbeddedPostgresError } from './error.ts'
 import { connect, ensureDatabase } from './probe.ts'
 import { isAlive } from './process.ts'
 
-export type Use = 'gateway' | 'command'
+export type ServerUse = 'gateway' | 'command'
 
 /**
- * Session advisory locks: they end with the connection that holds them, so a killed process leaves nothing stale.
- * Every user shares IN_USE; who gets it exclusively is alone and may stop the server. One gateway holds GATEWAY.
+ * Session advisory locks: Postgres releases them when their connection ends, so a killed process leaves no stale lock.
+ * Every process holds IN_USE in shared mode. A process that gets it in exclusive mode is the last one and may stop the server.
+ * GATEWAY is held by the one gateway of this DATA_DIR.
  */
 const NAMESPACE = 0x656d6777
 const IN_USE = `${NAMESPACE}, 1`
 const GATEWAY = `${NAMESPACE}, 2`
 
-const WAIT_FOR_THE_DEAD_MS = 10_000
+const KILLED_GATEWAY_TIMEOUT_MS = 10_000
 const POLL_MS = 100
 
-/** Waits while somebody who is alone stops the server; the connection then breaks and the caller brings it up again. */
-export async function takeHold(cluster: Cluster, port: number, use: Use): Promise<pg.Client> {
+/** Blocks while the last process stops the server; that breaks this connection, and the caller starts the server again. */
+export async function acquireUsageLocks(cluster: Cluster, port: number, use: ServerUse): Promise<pg.Client> {
   const client = await connect(cluster, port, { applicationName: `email-gateway ${use} pid=${process.pid}` })
   try {
     await client.query(`select pg_advisory_lock_shared(${IN_USE})`)
@@ -33,11 +34,11 @@ export async function takeHold(cluster: Cluster, port: number, use: Use): Promis
 }
 
 async function takeGatewayLock(client: pg.Client, { dataDir }: Cluster): Promise<void> {
-  const deadline = Date.now() + WAIT_FOR_THE_DEAD_MS
+  const deadline = Date.now() + KILLED_GATEWAY_TIMEOUT_MS
   for (;;) {
     if (await tryLock(client, GATEWAY)) return
     const holder = await gatewayPid(client)
-    // A gateway killed a moment ago holds the lock until the server notices its closed connection.
+    // A gateway that was just killed keeps the lock until the server notices the closed connection.
     if (Date.now() > deadline || (holder !== undefined && isAlive(holder))) {
       throw new EmbeddedPostgresError(
         `Another gateway is already running on DATA_DIR ${dataDir} (pid ${holder ?? 'unknown'}). Stop it first, or give this one its own DATA_DIR.`,
@@ -56,20 +57,13 @@ async function gatewayPid(client: pg.Client): Promise<number | undefined> {
   return pid === undefined ? undefined : Number(pid)
 }
 
-/** Lets go, and says whether nobody else uses the server. When true, newcomers wait until `client` ends. */
-export async function letGo(client: pg.Client): Promise<'alone' | 'in company'> {
+/** 'last': no other process uses the server, and new ones wait in acquireUsageLocks until `client` ends. */
+export async function releaseUsageLocks(client: pg.Client): Promise<'last' | 'others remain'> {
   await client.query('select pg_advisory_unlock_all()')
-  return (await tryLock(client, IN_USE)) ? 'alone' : 'in company'
+  return (await tryLock(client, IN_USE)) ? 'last' : 'others remain'
 }
 
 async function tryLock(client: pg.Client, key: string): Promise<boolean> {
   const { rows } = await client.query<{ taken: boolean }>(`select pg_try_advisory_lock(${key}) as taken`)
   return rows[0]?.taken === true
-}
-
-/** The server went away under us: it was stopped, or it crashed. */
-export function isGone(error: unknown): boolean {
-  const code = codeOf(error) ?? ''
-  if (/^(ECONNREFUSED|ECONNRESET|EPIPE|57P01|57P02|57P03)$/.test(code)) return true
-  return error instanceof Error && /terminated|timeout|not queryable/i.test(error.message)
 }

@@ -1,0 +1,37 @@
+import { hushAwsSdk, type Settings } from '../config.ts'
+import { type CaptureItem, countThrottled, putCaptured } from '../db/capture-inbox.ts'
+import { type Database, writeBatchOrSingly } from '../db/pool.ts'
+import { captureProvider } from '../providers/capture.ts'
+import type { Provider } from '../providers/provider.ts'
+import { Batcher } from '../runtime/batcher.ts'
+
+const CAPTURE_BATCH = { maxItems: 256, concurrency: 2 }
+
+/** config.ts has checked each provider's settings. Imported when used: loading the AWS SDK takes a third of a second. */
+export async function makeProvider(entry: string, config: Settings): Promise<Provider> {
+  if (entry === 'resend') {
+    const { resendProvider } = await import('../providers/resend.ts')
+    const { RESEND_API_KEY, RESEND_BASE_URL } = config
+    return resendProvider({ apiKey: RESEND_API_KEY!, ...(RESEND_BASE_URL && { baseUrl: RESEND_BASE_URL }) })
+  }
+  if (entry === 'smtp') {
+    const { smtpProvider } = await import('../providers/smtp.ts')
+    return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
+  }
+  hushAwsSdk()
+  const { sesProvider } = await import('../providers/ses.ts')
+  return sesProvider({
+    name: entry,
+    region: entry.split(':')[1] ?? config.AWS_REGION!,
+    configurationSet: config.SES_CONFIGURATION_SET ?? null,
+    ...(config.AWS_ENDPOINT_URL_SESV2 && { endpoint: config.AWS_ENDPOINT_URL_SESV2 }),
+  })
+}
+
+export function makeCapture(db: Database): Provider {
+  const captures = new Batcher({
+    ...CAPTURE_BATCH,
+    flush: (batch: CaptureItem[]) => writeBatchOrSingly(batch, some => putCaptured(db.hot, some)),
+  })
+  return captureProvider({ put: item => captures.add(item), timesThrottled: id => countThrottled(db.hot, id) })
+}
