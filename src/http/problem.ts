@@ -4,12 +4,12 @@ import { DatabaseUnavailable } from '../db/pool.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of the problem that it was answered with, for its line in the log. */
+    /** Code of the problem in the answer, for the request log. */
     errorCode: ProblemCode | null
   }
 }
 
-/** Every code the API answers with: status and title. The one place where refusals become HTTP. */
+/** Every error code of the API with its status and title. Errors become HTTP answers in this file only. */
 const PROBLEMS = {
   INVALID_JSON: [400, 'The body is not valid JSON'],
   INVALID_REQUEST: [400, 'The request is not valid'],
@@ -51,7 +51,7 @@ const PROBLEMS = {
   DATABASE_UNAVAILABLE: [503, 'The database does not answer; repeat the request with the same Idempotency-Key'],
 } as const satisfies Record<string, readonly [number, string]>
 
-/** SQLSTATE of a server that has no space left on its disk. */
+/** SQLSTATE disk_full. */
 const DISK_FULL = '53100'
 
 export type ProblemCode = keyof typeof PROBLEMS
@@ -63,7 +63,7 @@ export type ProblemExtras = {
   headers?: Record<string, string>
 }
 
-/** Thrown inside http/ only; everything below returns values. */
+/** Thrown inside http/ only: the modules it calls return outcomes as values. */
 export class Problem extends Error {
   override name = 'Problem'
   readonly code: ProblemCode
@@ -80,6 +80,10 @@ export class Problem extends Error {
   }
 }
 
+export function invalidField(path: string, message: string, code = 'INVALID_PAYLOAD'): Problem {
+  return new Problem('INVALID_PAYLOAD', { errors: [{ path, code, message }] })
+}
+
 export function refusalProblem(refusal: Refusal): Problem {
   if (refusal.code === 'RECIPIENT_SUPPRESSED') return new Problem(refusal.code, { recipient: refusal.recipient })
   return new Problem(refusal.code, { errors: refusal.errors })
@@ -88,7 +92,7 @@ export function refusalProblem(refusal: Refusal): Problem {
 export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   request.errorCode = problem.code
   const { headers = {} } = problem.extras
-  // Refused while its body is still coming: hang up instead of reading it to the end.
+  // Refused while the body is still arriving: close the connection instead of reading the rest.
   if (!request.raw.complete) reply.header('connection', 'close')
   const body = problemBody(problem, request.id)
   return reply.code(body.status).headers(headers).type(PROBLEM_TYPE).serializer(JSON.stringify).send(body)
@@ -102,7 +106,7 @@ export function problemBody({ code, extras }: Problem, requestId: string) {
   return { type: 'about:blank', title, status, code, message: detail ?? title, detail, requestId, errors, recipient }
 }
 
-/** Fastify's own refusals, lost infrastructure, and bugs. */
+/** Translates errors of Fastify, a lost database, and bugs. */
 export function toProblem(error: unknown, { routeOptions }: Pick<FastifyRequest, 'routeOptions'>): Problem {
   if (error instanceof Problem) return error
   if (error instanceof DatabaseUnavailable)
@@ -131,7 +135,7 @@ function bodyTooLarge(limitBytes: number): Problem {
   return new Problem('BODY_TOO_LARGE', { detail: `The body is too large: it may have at most ${limit}` })
 }
 
-/** Other refusals of Fastify and its plugins: an id that is too long, a path that leaves its folder. What the caller did stays the caller's. */
+/** Other errors of Fastify and its plugins, such as a parameter that is too long. A 4xx stays a 4xx. */
 function fromStatus(status = 500): Problem {
   if (status === 403 || status === 404 || status === 414) return new Problem('NOT_FOUND')
   return status >= 400 && status < 500 ? new Problem('INVALID_REQUEST') : new Problem('INTERNAL_ERROR')

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { rateOf } from '../contracts/reputation.ts'
@@ -11,7 +11,7 @@ import { pauseByHand, resumeByHand } from '../feedback/reputation.ts'
 import type { App } from './app.ts'
 import { companiesPage } from './companies-page.ts'
 import { problemAnswers } from './openapi.ts'
-import { sendPage, wantsPage } from './page.ts'
+import { sendPage, varyByAccept, wantsPage } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -60,12 +60,9 @@ const changedSchema = z.object({
   performedBy: z.string(),
 })
 
-/** The companies and how they stand. Pausing and resuming take a reason, and are kept under the administrator's name. */
-export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRouteDeps): void {
-  const onRequest = [
-    admit,
-    async (_request: FastifyRequest, reply: FastifyReply) => void reply.header('vary', 'Accept'),
-  ]
+/** Companies with their bounce and complaint rates; pausing and resuming, which are audited. */
+export function adminCompanyRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
+  const onRequest = [authorize, varyByAccept]
   const common = { tags: ['Admin'], security: [{ administrator: [] }] }
   const refusals = problemAnswers(401, 404, 422, 429, 503)
   const changes = problemAnswers(400, 403, 409, 413, 415)
@@ -100,7 +97,7 @@ export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRout
       },
     },
     async request => {
-      const rows = await listCompanyAudit(db.pool, await known(request))
+      const rows = await listCompanyAudit(db.pool, await knownCompanyId(request))
       return { data: rows.map(({ companyId: _, metadata = {}, ...row }) => ({ ...row, metadata })) }
     },
   )
@@ -122,7 +119,7 @@ export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRout
         },
       },
       async request => {
-        const companyId = await known(request)
+        const companyId = await knownCompanyId(request)
         const reason = maskSensitive((request.body as z.output<typeof reasonBody>).reason)
         const performedBy = request.admin!
         if (!(await act(db.pool, { companyId, reason, performedBy }))) throw new Problem('NOT_PAUSED')
@@ -132,7 +129,7 @@ export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRout
     )
   }
 
-  async function known(request: FastifyRequest): Promise<string> {
+  async function knownCompanyId(request: FastifyRequest): Promise<string> {
     const { companyId } = request.params as z.output<typeof params>
     if (!isUuid(companyId) || !(await findCompany(db.pool, companyId.toLowerCase()))) throw new Problem('NOT_FOUND')
     return companyId.toLowerCase()

@@ -30,14 +30,14 @@ const removedSchema = z.object({ removed: z.literal(true), emailHash: z.string()
 const tags = ['Suppression']
 const refusals = problemAnswers(400, 401, 403, 422, 503)
 
-/** What a company may know and do: its own list, and whatever keeps its mail from an address. */
+/** For companies: whether mail to an address is suppressed, and removal from the company's own list. */
 export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: SuppressionRouteDeps): void {
   const mayRead = requireKey(keys, pepper, 'read')
   const mayManage = requireKey(keys, pepper, 'manage')
 
-  /** The list is live data: nothing stops test mail, and a test key learns of no address. */
-  const blockingFor = async (request: FastifyRequest, emailHash: string) =>
-    checked(ownerOf(request).test ? null : await findBlocking(db.pool, emailHash, request.key!.companyId))
+  /** The list is live data: test mail is never suppressed, and a test key must not reveal listed addresses. */
+  const checkAddress = async (request: FastifyRequest, emailHash: string) =>
+    toCheck(ownerOf(request).test ? null : await findBlocking(db.pool, emailHash, request.key!.companyId))
 
   app.post(
     '/v1/suppression/check',
@@ -52,7 +52,7 @@ export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: S
     },
     async request => {
       const { email } = request.body as z.output<typeof checkBody>
-      return blockingFor(request, hashOrProblem(email))
+      return checkAddress(request, hashOrProblem(email))
     },
   )
 
@@ -69,7 +69,7 @@ export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: S
     },
     async request => {
       const { email } = request.query as { email: string }
-      return blockingFor(request, hashOrProblem(email))
+      return checkAddress(request, hashOrProblem(email))
     },
   )
 
@@ -90,7 +90,7 @@ export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: S
       const emailHash = hashOrProblem(email)
       if (ownerOf(request).test)
         throw new Problem('NOT_SUPPRESSED', { detail: 'The suppression list is live data; use a live key.' })
-      // Where one list serves all, what is left of a company's own would go on blocking.
+      // With SUPPRESSION_SCOPE=global a company may still have entries of its own from before, which block as well.
       const lists = [...new Set([companyId, listOf(companyId, suppression.scope)])]
       const removal = { emailHash, lists, performedBy: companyId, justification, metadata: { keyId } }
       const outcome = await removeSuppression(db.pool, removal)
@@ -110,12 +110,12 @@ export function throwUnlessRemoved(outcome: RemovalOutcome): asserts outcome is 
 }
 
 export function hashOrProblem(email: string, path = 'email'): string {
-  const asked = hashOfAddress(email)
-  if (!asked.ok) throw new Problem('INVALID_EMAIL', { errors: [{ path, ...asked.problem }] })
-  return asked.emailHash
+  const hashed = hashOfAddress(email)
+  if (!hashed.ok) throw new Problem('INVALID_EMAIL', { errors: [{ path, ...hashed.problem }] })
+  return hashed.emailHash
 }
 
-function checked(entry: SuppressionRow | null): z.output<typeof suppressionCheckSchema> {
+function toCheck(entry: SuppressionRow | null): z.output<typeof suppressionCheckSchema> {
   if (!entry) return { suppressed: false }
   const { reason, addedAt, expiresAt } = entry
   return { suppressed: true, reason, addedAt, expiresAt }
