@@ -5,7 +5,7 @@ import { RequestCounts } from './request-counts.ts'
 
 const quiet = pino({ level: 'silent' })
 
-test('what is counted between two writes is written as one row for each company', async () => {
+test('the counts between two writes are written as one row per company', async () => {
   const written: SendRequests[][] = []
   const counts = new RequestCounts(async batch => void written.push(batch), quiet)
   for (let n = 0; n < 1000; n++) counts.count('one', 1, n % 10 === 0 ? 1 : 0)
@@ -19,22 +19,22 @@ test('what is counted between two writes is written as one row for each company'
   ])
 })
 
-test('while Postgres is away it goes on adding up, and loses nothing', async () => {
+test('counts of a failed write are added to the next one', async () => {
   const written: SendRequests[] = []
-  let away = true
+  let unavailable = true
   const counts = new RequestCounts(async batch => {
-    if (away) throw new Error('away')
+    if (unavailable) throw new Error('unavailable')
     written.push(...batch)
   }, quiet)
   counts.count('one', 3, 1)
   await counts.flush()
   counts.count('one', 2, 0)
-  away = false
+  unavailable = false
   await counts.close()
   expect(written).toEqual([{ companyId: 'one', requests: 5, suppressed: 1 }])
 })
 
-test('a write that takes long is not joined by another, and closing waits for it', async () => {
+test('a slow write is not overlapped by another one, and closing waits for it', async () => {
   vi.useFakeTimers()
   const writing: (() => void)[] = []
   const counts = new RequestCounts(() => new Promise<void>(resolve => writing.push(resolve)), quiet)

@@ -4,9 +4,8 @@ import type { SendRequests } from '../db/companies/send-requests.ts'
 const FLUSH_MS = 1_000
 
 /**
- * How many e-mails were asked for and how many the suppression list stopped, for the hit rate. Added up here and written once a
- * second: an accept pays an addition for it, and a crash loses a second of it. While Postgres is away it goes on adding up; it
- * never holds more than a number for each company.
+ * Counts requested and suppressed e-mails per company, for the suppression hit rate. Summed in memory and written once a second, so that
+ * accepting an e-mail costs no extra write; a crash loses at most one second of counts. A failed write is added to the next one.
  */
 export class RequestCounts {
   #counts = new Map<string, SendRequests>()
@@ -22,14 +21,14 @@ export class RequestCounts {
   }
 
   count(companyId: string, requests: number, suppressed: number): void {
-    const known = this.#counts.get(companyId)
-    if (known) {
-      known.requests += requests
-      known.suppressed += suppressed
+    const counts = this.#counts.get(companyId)
+    if (counts) {
+      counts.requests += requests
+      counts.suppressed += suppressed
     } else this.#counts.set(companyId, { companyId, requests, suppressed })
   }
 
-  /** One at a time: what could not be written is counted again, and must not be written twice. */
+  /** One write at a time: counts of a failed write are added back, and must not be written twice. */
   flush(): Promise<void> {
     this.#writing ??= this.#flushOnce().finally(() => {
       this.#writing = null
@@ -44,7 +43,7 @@ export class RequestCounts {
     try {
       await this.#write(counts)
     } catch (error) {
-      this.#log.debug({ err: error }, 'Could not write the counts of requests; they are kept')
+      this.#log.debug({ err: error }, 'Could not write the request counts; they are added to the next write')
       for (const { companyId, requests, suppressed } of counts) this.count(companyId, requests, suppressed)
     }
   }
