@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Config, hushAwsSdk } from '../config.ts'
+import { type Config, silenceAwsSdkWarning } from '../config.ts'
 import { addCounts } from '../db/counters.ts'
 import { type IncomingEvent, storeProviderEvents } from '../db/feedback/provider-events.ts'
 import { type Database, writeBatchOrSingly } from '../db/pool.ts'
@@ -59,7 +59,7 @@ function snsParts(config: Config, nowMs: () => number): ProviderEventDeps['sns']
       : certificateSource(fetchedCertificates(), { pinned: false }),
     // Loaded when used, which is once in the life of a subscription.
     async confirm(subscription) {
-      hushAwsSdk()
+      silenceAwsSdkWarning()
       const { confirmSubscription } = await import('../providers/sns.ts')
       await confirmSubscription(subscription, endpoint)
     },

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Config, hushAwsSdk, type Settings } from '../config.ts'
+import { type Config, silenceAwsSdkWarning } from '../config.ts'
 import { type CaptureItem, countThrottled, putCaptured } from '../db/capture-inbox.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { type Database, writeBatchOrSingly } from '../db/pool.ts'
@@ -21,6 +21,7 @@ import { sendRate } from '../providers/rate.ts'
 import { MAX_AHEAD_MS, Throttles } from '../providers/throttle.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { periodically } from '../runtime/periodic-task.ts'
+import type { Settings } from '../settings.ts'
 
 const REFRESH_MS = 1_000
 const LEARN_EVERY_MS = 300_000
@@ -135,7 +136,7 @@ export async function makeProvider(entry: string, config: Settings): Promise<Pro
     const { smtpProvider } = await import('../providers/smtp.ts')
     return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
   }
-  hushAwsSdk()
+  silenceAwsSdkWarning()
   const { sesProvider } = await import('../providers/ses.ts')
   return sesProvider({
     name: entry,
