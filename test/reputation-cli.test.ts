@@ -16,7 +16,7 @@ test('a company that was paused for its reputation: doctor says so, and it is re
   const { stdout } = await runGateway(['doctor'], { env })
   expect(stdout).toMatch(/warning {2}reputation {2}acme is paused by reputation: 12 % bounced\n/)
   expect(stdout).toMatch(
-    /warning {2}events {6}SNS_TOPIC_ARNS is not set: bounces and complaints of Amazon SES are not heard of\n/,
+    /warning {2}events {6}SNS_TOPIC_ARNS is not set: bounces and complaints of Amazon SES are not received\n/,
   )
   expect(stdout).toMatch(/warning {2}events {6}RESEND_WEBHOOK_SECRET is not set/)
   expect(stdout).toMatch(/ok {7}inbox {7}0 provider events to process\n/)
