@@ -124,7 +124,7 @@ describe('a wrong value', () => {
     },
   )
 
-  test('that is a number says which numbers are taken', () => {
+  test('of a number gives the accepted range', () => {
     expect(errorOf(() => readSettings({ WORKER_CONCURRENCY: 'ten' }))).toBe(
       'Bad setting. WORKER_CONCURRENCY: must be a whole number from 1 to 1000.',
     )

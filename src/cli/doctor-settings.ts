@@ -14,7 +14,7 @@ export function settingsChecks({ processes, settings, providers }: InUse, config
   const own = recordedSettings(config)
   const differing = COMPARED.filter(name => textOf(own, name) !== textOf(settings, name))
   const note = differing.length > 0 ? `; this shell has another ${differing.join(', ')}` : ''
-  return [{ name: 'settings', state: 'ok', detail: `${detail}, as the running gateway says${note}` }]
+  return [{ name: 'settings', state: 'ok', detail: `${detail}, as recorded by the running gateway${note}` }]
 }
 
 function notRunning(providers: string[], config: Settings): Check {

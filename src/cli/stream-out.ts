@@ -44,7 +44,7 @@ async function refuseLink(file: string): Promise<void> {
   const found = await lstat(file).catch(() => null)
   if (found?.isSymbolicLink())
     throw new CommandFailed(`${file} is a link, which is not followed. Give the path of the file itself.`)
-  if (found && !found.isFile()) throw new CommandFailed(`${file} exists and is not a regular file.`)
+  if (found && !found.isFile()) throw new CommandFailed(`${file} exists already and is not a file.`)
 }
 
 /** `lines`: one JSON value per line. `array`: one JSON array. Both are written as the entries arrive. */

@@ -4,7 +4,7 @@ import { listSuppressions, type SuppressionCursor, type SuppressionFilter } from
 
 const PAGE = 5_000
 
-/** Oldest first, page by page: the list may be larger than memory, and entries added meanwhile come at the end. */
+/** Oldest first, page by page: the list may be larger than memory, and entries added during the export come at the end. */
 export async function* everySuppression(db: Queryable, filter: SuppressionFilter): AsyncGenerator<SuppressionRow> {
   let after: SuppressionCursor | null = null
   do {

@@ -25,7 +25,10 @@ async function receiveVerified(message: SnsMessage, request: FastifyRequest, dep
   const { Type, MessageId, Message, TopicArn } = message
   if (Type === 'SubscriptionConfirmation') return confirmSubscription(message, request, deps)
   if (Type === 'UnsubscribeConfirmation') {
-    request.log.warn({ topicArn: TopicArn }, 'Amazon SNS says that the subscription of this gateway has ended')
+    request.log.warn(
+      { topicArn: TopicArn },
+      'The Amazon SNS subscription of this gateway was ended (UnsubscribeConfirmation)',
+    )
     return { processed: true as const }
   }
   return storeEvent({ provider: 'ses', externalId: MessageId, payload: Message }, deps)
