@@ -23,7 +23,7 @@ export function companiesPage(companies: CompanyOnPage[]): string {
     `<h1>Companies</h1>${notice(companies)}
     <table><thead><tr><th>Company</th><th>State</th><th>Sent, 24 h</th><th>Bounces</th><th>Complaints</th><th>Webhooks</th></tr></thead>
     <tbody>${rows || empty}</tbody></table>
-    <p class="quiet">Resume a company with <code>npx email-gateway company resume NAME --reason TEXT</code>; its figures then begin anew.</p>`,
+    <p class="quiet">Resume a company with <code>npx email-gateway company resume NAME --reason TEXT</code>; its rates are then counted from zero.</p>`,
   )
 }
 
