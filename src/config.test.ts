@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ConfigError, loadConfig, readSettings, settingsSchema } from './config.ts'
+import { ConfigError, loadConfig, readSettings } from './config.ts'
+import { settingsSchema } from './settings.ts'
 
 const KEY = 'ab'.repeat(32)
 const PEPPER = 'p'.repeat(32)
@@ -20,14 +21,14 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 const load = (env: Record<string, string> = {}) => loadConfig({ DATA_DIR: folder, ...env })
 const secretsFile = () => join(folder, 'secrets.json')
 
-function complaintOf(act: () => unknown): string {
+function errorOf(act: () => unknown): string {
   try {
     act()
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigError)
     return (error as Error).message
   }
-  throw new Error('nothing was wrong')
+  throw new Error('no error was thrown')
 }
 
 describe('defaults', () => {
@@ -57,11 +58,11 @@ describe('defaults', () => {
     expect(readSettings(example)).toEqual(readSettings({}))
   })
 
-  test('variables of others are no concern of ours', () => {
+  test('unknown variables are ignored', () => {
     expect(readSettings({ PATH: '/bin', DEBUG: '1' })).toEqual(readSettings({}))
   })
 
-  test('the public address follows host and port unless it is given', () => {
+  test('PUBLIC_URL is taken as it is given', () => {
     expect(load({ PUBLIC_URL: 'https://mail.example.com' }).PUBLIC_URL).toBe('https://mail.example.com')
   })
 })
@@ -116,18 +117,18 @@ describe('a wrong value', () => {
   test.each(Object.entries(WRONG).flatMap(([name, values]) => values.map(value => [name, value] as const)))(
     '%s=%j is refused by name, in one line',
     (name, value) => {
-      const complaint = complaintOf(() => readSettings({ [name]: value }))
-      expect(complaint).toMatch(new RegExp(`^Bad setting\\. ${name}: \\S`))
-      expect(complaint).not.toContain('\n')
-      expect(complaint).not.toMatch(/undefined|\[object/)
+      const message = errorOf(() => readSettings({ [name]: value }))
+      expect(message).toMatch(new RegExp(`^Bad setting\\. ${name}: \\S`))
+      expect(message).not.toContain('\n')
+      expect(message).not.toMatch(/undefined|\[object/)
     },
   )
 
-  test('that is a number says which numbers are taken', () => {
-    expect(complaintOf(() => readSettings({ WORKER_CONCURRENCY: 'ten' }))).toBe(
+  test('of a number gives the accepted range', () => {
+    expect(errorOf(() => readSettings({ WORKER_CONCURRENCY: 'ten' }))).toBe(
       'Bad setting. WORKER_CONCURRENCY: must be a whole number from 1 to 1000.',
     )
-    expect(complaintOf(() => readSettings({ SEND_RATE_PER_SECOND: 'fast' }))).toBe(
+    expect(errorOf(() => readSettings({ SEND_RATE_PER_SECOND: 'fast' }))).toBe(
       'Bad setting. SEND_RATE_PER_SECOND: must be a number above 0, at most 100000.',
     )
   })
@@ -142,7 +143,7 @@ describe('a wrong value', () => {
     ['smtp', 'SMTP_URL'],
     ['ses:eu-west-1,resend', 'RESEND_API_KEY'],
   ])('EMAIL_PROVIDER=%s without %s is refused by name', (EMAIL_PROVIDER, missing) => {
-    expect(complaintOf(() => load({ EMAIL_PROVIDER }))).toContain(`${missing} must be set`)
+    expect(errorOf(() => load({ EMAIL_PROVIDER }))).toContain(`${missing} must be set`)
   })
 
   test('a failover order may name regions of SES', () => {
@@ -151,27 +152,27 @@ describe('a wrong value', () => {
   })
 
   test('several wrong values are all named', () => {
-    const complaint = complaintOf(() => readSettings({ PORT: 'x', LOG_LEVEL: 'x', RETRY_POLICY: 'x' }))
-    for (const name of ['PORT', 'LOG_LEVEL', 'RETRY_POLICY']) expect(complaint).toContain(`${name}: `)
+    const message = errorOf(() => readSettings({ PORT: 'x', LOG_LEVEL: 'x', RETRY_POLICY: 'x' }))
+    for (const name of ['PORT', 'LOG_LEVEL', 'RETRY_POLICY']) expect(message).toContain(`${name}: `)
   })
 
-  test('a secret is never repeated in the complaint', () => {
+  test('a secret is never repeated in the message', () => {
     const password = 'pa55word'
-    expect(complaintOf(() => readSettings({ ADMIN_PASSWORD: password, HASH_PEPPER: password }))).not.toContain(password)
-    expect(complaintOf(() => readSettings({ DATABASE_URL: `mysql://u:${password}@h/d` }))).not.toContain(password)
+    expect(errorOf(() => readSettings({ ADMIN_PASSWORD: password, HASH_PEPPER: password }))).not.toContain(password)
+    expect(errorOf(() => readSettings({ DATABASE_URL: `mysql://u:${password}@h/d` }))).not.toContain(password)
   })
 })
 
-describe('secrets with a database of one’s own', () => {
+describe('secrets with DATABASE_URL', () => {
   test.each([
     [{}, ['ENCRYPTION_KEY', 'HASH_PEPPER']],
     [{ ENCRYPTION_KEY: KEY }, ['HASH_PEPPER']],
     [{ HASH_PEPPER: PEPPER }, ['ENCRYPTION_KEY']],
   ])('given %j, the missing ones are named', (given, missing) => {
-    const complaint = complaintOf(() => load({ DATABASE_URL: URL_OF_A_DATABASE, ...given }))
+    const message = errorOf(() => load({ DATABASE_URL: URL_OF_A_DATABASE, ...given }))
     for (const name of ['ENCRYPTION_KEY', 'HASH_PEPPER'])
-      expect(complaint.includes(name), name).toBe(missing.includes(name))
-    expect(complaint).not.toContain('password@')
+      expect(message.includes(name), name).toBe(missing.includes(name))
+    expect(message).not.toContain('password@')
   })
 
   test('given both, they are used, and no file is made', () => {
@@ -204,13 +205,15 @@ describe('secrets of the embedded database', () => {
     expect(load().hashPepper).not.toBe(config.hashPepper)
   })
 
-  test('give way to what the environment says, and come back without it', () => {
+  test('are overridden by the environment, and used again without it', () => {
     const kept = load()
     expect(load({ HASH_PEPPER: PEPPER })).toMatchObject({ hashPepper: PEPPER, encryptionKeys: kept.encryptionKeys })
     expect(load()).toEqual(kept)
   })
 
-  test('agree among processes that start for the first time at the same moment', { timeout: 30_000 }, async () => {
+  test('are the same for processes that start for the first time at the same moment', {
+    timeout: 120_000,
+  }, async () => {
     const code = `const { loadConfig } = await import(${JSON.stringify(join(import.meta.dirname, 'config.ts'))})
       await new Promise(resolve => setTimeout(resolve, Number(process.argv[1]) - Date.now()))
       console.log(loadConfig({ DATA_DIR: ${JSON.stringify(folder)} }).hashPepper)`
@@ -230,11 +233,11 @@ describe('secrets of the embedded database', () => {
   ])('that are %s (a crash while they were written, a bad restore) stop the start by name', (_, text) => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(secretsFile(), text)
-    expect(complaintOf(() => load())).toContain(secretsFile())
+    expect(errorOf(() => load())).toContain(secretsFile())
   })
 
   test('in a folder that cannot be made stop the start by name', () => {
     writeFileSync(join(folder, 'file'), '')
-    expect(complaintOf(() => loadConfig({ DATA_DIR: join(folder, 'file') }))).toContain('DATA_DIR')
+    expect(errorOf(() => loadConfig({ DATA_DIR: join(folder, 'file') }))).toContain('DATA_DIR')
   })
 })

@@ -7,6 +7,7 @@ const SRC = import.meta.dirname
 /** Imports go one way. A folder may import from itself and from the folders listed. */
 const BASE = ['contracts', 'runtime', 'telemetry', 'db', 'providers']
 const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'pipeline']
+const CONFIG = ['config.ts', 'settings.ts', 'recorded-settings.ts']
 const MAY_IMPORT: Record<string, string[]> = {
   contracts: [],
   runtime: [],
@@ -20,11 +21,13 @@ const MAY_IMPORT: Record<string, string[]> = {
   pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks'],
   http: STEPS,
   'secrets.ts': [],
-  'config.ts': ['secrets.ts', 'contracts'],
-  compose: ['config.ts', 'http', ...STEPS],
-  'main.ts': ['config.ts', 'compose', 'http', ...STEPS],
+  'settings.ts': ['contracts'],
+  'recorded-settings.ts': ['settings.ts'],
+  'config.ts': ['secrets.ts', 'settings.ts', 'contracts'],
+  compose: [...CONFIG, 'http', ...STEPS],
+  'main.ts': [...CONFIG, 'compose', 'http', ...STEPS],
   // The command line is the entry point: `start` calls main.ts.
-  cli: ['config.ts', 'main.ts', 'compose', 'http', ...STEPS],
+  cli: [...CONFIG, 'main.ts', 'compose', 'http', ...STEPS],
 }
 
 function sourceFiles(): string[] {

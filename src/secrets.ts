@@ -2,35 +2,35 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-export type KeptSecrets = { encryptionKey: string; hashPepper: string }
+export type StoredSecrets = { encryptionKey: string; hashPepper: string }
 
-/** Something about the folder of the data is wrong; the message says what. */
+/** DATA_DIR or the secrets file in it cannot be used; the message says why. */
 export class SecretsError extends Error {
   override name = 'SecretsError'
 }
 
-/** Embedded: secrets are made once and kept beside the data they protect, readable by the owner only. */
-export function keepSecrets(dataDir: string): KeptSecrets {
+/** For the embedded database: secrets are generated once and stored beside its data, readable by the owner only. */
+export function makeSecrets(dataDir: string): StoredSecrets {
   return findSecrets(dataDir) ?? read(makeOnce(dataDir, fileOf(dataDir)), fileOf(dataDir))
 }
 
-/** null: none were made yet. */
-export function findSecrets(dataDir: string): KeptSecrets | null {
-  const text = readIfThere(fileOf(dataDir))
+/** null: none were generated yet. */
+export function findSecrets(dataDir: string): StoredSecrets | null {
+  const text = readIfExists(fileOf(dataDir))
   return text === null ? null : read(text, fileOf(dataDir))
 }
 
 const fileOf = (dataDir: string) => join(dataDir, 'secrets.json')
 
-function read(text: string, file: string): KeptSecrets {
-  const kept = parse(text)
-  if (kept) return kept
+function read(text: string, file: string): StoredSecrets {
+  const secrets = parse(text)
+  if (secrets) return secrets
   throw new SecretsError(
     `${file} is damaged; it holds the keys of everything encrypted and hashed: restore it from a backup.`,
   )
 }
 
-function readIfThere(file: string): string | null {
+function readIfExists(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
@@ -40,14 +40,14 @@ function readIfThere(file: string): string | null {
   }
 }
 
-/** Written whole under another name first. Of two first starts at once, the file of one stays and both use it. */
+/** Written under a temporary name and linked: of two first starts at the same time, one file wins and both use it. */
 function makeOnce(dataDir: string, file: string): string {
-  const made = { encryptionKey: randomBytes(32).toString('hex'), hashPepper: randomBytes(32).toString('hex') }
+  const secrets = { encryptionKey: randomBytes(32).toString('hex'), hashPepper: randomBytes(32).toString('hex') }
   const draft = `${file}.${process.pid}-${randomBytes(4).toString('hex')}`
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o711 })
     const descriptor = openSync(draft, 'wx', 0o600)
-    writeSync(descriptor, `${JSON.stringify(made, null, 2)}\n`)
+    writeSync(descriptor, `${JSON.stringify(secrets, null, 2)}\n`)
     fsyncSync(descriptor)
     closeSync(descriptor)
     linkSync(draft, file)
@@ -61,11 +61,11 @@ function makeOnce(dataDir: string, file: string): string {
   return readFileSync(file, 'utf8')
 }
 
-function parse(text: string): KeptSecrets | null {
+function parse(text: string): StoredSecrets | null {
   try {
-    const { encryptionKey, hashPepper } = JSON.parse(text) as Partial<KeptSecrets>
-    const whole = /^[0-9a-f]{64}$/.test(encryptionKey ?? '') && (hashPepper ?? '').length >= 32
-    return whole ? { encryptionKey: encryptionKey!, hashPepper: hashPepper! } : null
+    const { encryptionKey, hashPepper } = JSON.parse(text) as Partial<StoredSecrets>
+    const isComplete = /^[0-9a-f]{64}$/.test(encryptionKey ?? '') && (hashPepper ?? '').length >= 32
+    return isComplete ? { encryptionKey: encryptionKey!, hashPepper: hashPepper! } : null
   } catch {
     return null
   }

@@ -267,7 +267,7 @@ describe('dlq purge', () => {
     const [first, ...others] = await makeDead(db.pool, companyId, 1_003)
     const mine = ['dlq', 'purge', '--company', name]
     expect(await cli.fails(2, ...mine)).toMatch(
-      /^1003 entries would be purged for good; say --yes to do it, or --dry-run to see them\.\n\nemail-gateway dlq /,
+      /^1003 entries would be purged for good; add --yes to do it, or --dry-run to list them\.\n\nemail-gateway dlq /,
     )
     expect(await cli.fails(2, ...mine, '--limit', '2', '--json')).toMatch(/^2 entries/)
     expect(await cli.json(...mine, '--yes', '--limit', '1')).toEqual({ purged: 1 })

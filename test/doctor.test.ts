@@ -61,7 +61,7 @@ test.concurrent('from a shell without the settings, doctor, explain and send kno
       name: 'settings',
       state: 'ok',
       detail: expect.stringMatching(
-        /^provider smtp; lane direct, as the running gateway says; this shell has another EMAIL_PROVIDER/,
+        /^provider smtp; lane direct, as recorded by the running gateway; this shell has another EMAIL_PROVIDER/,
       ),
     },
   ])

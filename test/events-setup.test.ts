@@ -1,7 +1,7 @@
 import { createServer, get } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { certificatePlace, SnsRefused } from '../src/http/sns.ts'
+import { certificateLocation, SnsRefused } from '../src/http/sns.ts'
 import { certificateSource, fetchedCertificates, type Load } from '../src/http/sns-certificates.ts'
 import { openTestDoor, type TestDatabase } from './support/events-door.ts'
 import { readBody, serve } from './support/fake-http.ts'
@@ -87,7 +87,7 @@ describe('a subscription', () => {
   })
 })
 
-const place = certificatePlace(CERT_URL, 'us-east-1')
+const place = certificateLocation(CERT_URL, 'us-east-1')
 const outcome = (promise: Promise<unknown>) =>
   promise.then(
     () => 'key',

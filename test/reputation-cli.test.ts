@@ -16,12 +16,12 @@ test('a company that was paused for its reputation: doctor says so, and it is re
   const { stdout } = await runGateway(['doctor'], { env })
   expect(stdout).toMatch(/warning {2}reputation {2}acme is paused by reputation: 12 % bounced\n/)
   expect(stdout).toMatch(
-    /warning {2}events {6}SNS_TOPIC_ARNS is not set: bounces and complaints of Amazon SES are not heard of\n/,
+    /warning {2}events {6}SNS_TOPIC_ARNS is not set: bounces and complaints of Amazon SES are not received\n/,
   )
   expect(stdout).toMatch(/warning {2}events {6}RESEND_WEBHOOK_SECRET is not set/)
   expect(stdout).toMatch(/ok {7}inbox {7}0 provider events to process\n/)
   expect(await cli.fails(2, 'company', 'resume', 'acme')).toMatch(
-    /acme was paused for its reputation \(12 % bounced\): say with --reason what has changed/,
+    /acme was paused for its reputation \(12 % bounced\): give --reason and state what has changed/,
   )
   expect(await cli.json('company', 'resume', 'acme', '--reason', 'They cleaned their list')).toMatchObject({
     pausedAt: null,

@@ -96,7 +96,7 @@ describe('a file', () => {
       refused: 2,
       problems: [
         { line: 5, problem: 'The e-mail address has no @' },
-        { line: 7, problem: 'names a company that is not there' },
+        { line: 7, problem: 'names a company that does not exist' },
       ],
     })
     const imported = await list()

@@ -15,9 +15,12 @@ import {
 export const adminCommand: Command = {
   summary: 'add, list and remove administrators',
   usage: [
-    ['admin add NAME', 'make an administrator; the password is shown only once. Added again: a new password'],
+    [
+      'admin add NAME',
+      'create an administrator, or give an existing one a new password; the password is shown only once',
+    ],
     ['admin list', 'all administrators'],
-    ['admin remove NAME', 'end an administrator'],
+    ['admin remove NAME', 'remove an administrator'],
   ],
   words: 2,
   options: {},

@@ -2,16 +2,15 @@ import { parseArgs } from 'node:util'
 import { type Command, type Input, UsageError } from './command.ts'
 import { didYouMean } from './nearest.ts'
 
-/** Taken by every command. */
-const EVERYWHERE = { json: { type: 'boolean' } } as const
+const COMMON_OPTIONS = { json: { type: 'boolean' } } as const
 
 export function readInput(argv: string[], command: Command): Input {
-  const options = { ...command.options, ...EVERYWHERE }
+  const options = { ...command.options, ...COMMON_OPTIONS }
   refuseUnknown(argv, options)
   try {
     const { positionals, values } = parseArgs({ args: argv, options, allowPositionals: true, strict: true })
     const surplus = positionals[command.words]
-    if (surplus !== undefined) throw new Error(`"${surplus}" is one word too many`)
+    if (surplus !== undefined) throw new Error(`unexpected argument "${surplus}"`)
     return { words: positionals, values: values as Input['values'] }
   } catch (error) {
     const [sentence] = (error as Error).message.split('\n')
@@ -19,7 +18,7 @@ export function readInput(argv: string[], command: Command): Input {
   }
 }
 
-/** Whether a flag for everything, such as --json, was given to this command and not to a program behind `--`. */
+/** Ignores the arguments after `--`, which are for another program. */
 export function hasFlag(argv: string[], ...flags: string[]): boolean {
   const end = argv.indexOf('--')
   return (end < 0 ? argv : argv.slice(0, end)).some(word => flags.includes(word))

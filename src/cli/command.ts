@@ -4,12 +4,12 @@ import { type Config, loadConfig, loadReadingConfig, type ReadingConfig } from '
 import { makeLog } from '../telemetry/log.ts'
 import { didYouMean } from './nearest.ts'
 
-/** The command was called wrongly: exit code 2, with the usage. */
+/** Wrong arguments: exit code 2, and the usage is printed. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** The command could not do it: exit code 1, one sentence, and with `--json` the code. */
+/** The command failed: exit code 1 and the message; `code` is printed with `--json`. */
 export class CommandFailed extends Error {
   override name = 'CommandFailed'
   readonly code: string
@@ -19,21 +19,21 @@ export class CommandFailed extends Error {
   }
 }
 
-/** What a command answers: a value for `--json`, and lines for people. exitCode 1: done in part, and the answer says which. */
+/** `json` is printed with `--json`, `lines` without. exitCode 1: partly done, and the answer says which part. */
 export type Answer = { json: unknown; lines: string[]; exitCode?: number }
 
-/** `value` is the word that help shows for it, as in `--limit N`. */
+/** `value` is the placeholder in the help, as in `--limit N`. */
 export type OptionSpec = { type: 'string'; value: string; help: string } | { type: 'boolean'; help: string }
 export type Options = Record<string, OptionSpec>
 
 export type Command = {
-  /** Its line in the list of all commands. */
+  /** For the list of all commands. */
   summary: string
-  /** Every way to call it, without the program's name, and what it does. */
+  /** Each form of the command, without the program's name, and what it does. */
   usage: [form: string, what: string][]
-  /** Sentences below the options. */
+  /** Printed below the options. */
   notes?: string[]
-  /** How many words may follow the command's name. */
+  /** Maximum number of positional arguments after the command's name. */
   words: number
   options: Options
   run: (input: Input) => Promise<Answer | null>
@@ -42,11 +42,10 @@ export type Command = {
 export type Input = {
   words: string[]
   values: Record<string, string | boolean | undefined>
-  /** The `.env` that settings were read from, if there is one. */
+  /** The `.env` file that settings were read from, if any. */
   envFile?: string | null
 }
 
-/** The action that the first word names. */
 export function actionOf<Action>(actions: Record<string, Action>, given: string | undefined, command: string): Action {
   const names = Object.keys(actions)
   if (given !== undefined && Object.hasOwn(actions, given)) return actions[given]!
@@ -65,43 +64,43 @@ export function required(value: string | undefined, what: string): string {
   return value
 }
 
-/** What an action that only reads is given: no secrets. */
+/** For read-only actions: without secrets. */
 export type Reading = Storage & { config: ReadingConfig; log: Logger }
 export type Opened = Reading & { config: Config }
 
-/** Opens the database beside a running gateway or alone, and closes it in any case. Nothing is made or migrated. */
+/** Opens the existing database, whether a gateway is running or not, and closes it afterwards. Creates and migrates nothing. */
 export async function withStorage<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
   const config = loadConfig(undefined, 'find')
-  return closing(config, await openExistingStorage(config, quiet()), use)
+  return closing(config, await openExistingStorage(config, storageOptions()), use)
 }
 
-/** The same without secrets. */
+/** Like withStorage, without secrets. */
 export async function withStorageToRead<T>(use: (opened: Reading) => Promise<T>): Promise<T> {
   const config = loadReadingConfig()
-  return closing(config, await openToRead(config, quiet()), use)
+  return closing(config, await openToRead(config, storageOptions()), use)
 }
 
-/** An action that only reads, and neither hashes with the pepper nor encrypts: it needs no secrets. */
+/** An action that only reads, and needs neither HASH_PEPPER nor ENCRYPTION_KEY. */
 export const reading =
   <Args extends unknown[], T>(use: (opened: Reading, ...args: Args) => Promise<T>) =>
   (...args: Args): Promise<T> =>
     withStorageToRead(opened => use(opened, ...args))
 
-/** Every other action: it is refused without the secrets of this database. */
+/** Any other action: it is refused without the secrets of this database. */
 export const writing =
   <Args extends unknown[], T>(use: (opened: Opened, ...args: Args) => Promise<T>) =>
   (...args: Args): Promise<T> =>
     withStorage(opened => use(opened, ...args))
 
-/** The same for the command that makes and migrates it. */
+/** Creates the database if needed and migrates it. */
 export async function withMigratedStorage<T>(use: (opened: Opened, applied: string[]) => Promise<T>): Promise<T> {
   const config = loadConfig()
-  const { applied, ...storage } = await openStorage(config, quiet())
+  const { applied, ...storage } = await openStorage(config, storageOptions())
   return closing(config, storage, opened => use(opened, applied))
 }
 
-const silent = () => makeLog({ level: 'silent', pretty: false })
-const quiet = () => ({ use: 'command' as const, logInfo: () => {}, onLost: () => {}, log: silent() })
+const silentLog = () => makeLog({ level: 'silent', pretty: false })
+const storageOptions = () => ({ use: 'command' as const, logInfo: () => {}, onLost: () => {}, log: silentLog() })
 
 async function closing<C extends ReadingConfig, T>(
   config: C,
@@ -109,7 +108,7 @@ async function closing<C extends ReadingConfig, T>(
   use: (opened: Storage & { config: C; log: Logger }) => Promise<T>,
 ): Promise<T> {
   try {
-    return await use({ ...storage, config, log: silent() })
+    return await use({ ...storage, config, log: silentLog() })
   } finally {
     await storage.close()
   }

@@ -27,28 +27,32 @@ import {
 export const companyCommand: Command = {
   summary: 'create, list, update, pause and resume companies',
   usage: [
-    ['company create NAME [OPTIONS]', 'make a company and its first API key, which is shown only once'],
+    ['company create NAME [OPTIONS]', 'create a company and its first API key, which is shown only once'],
     ['company list', 'all companies with their settings'],
-    ['company update ID|NAME [OPTIONS]', 'change what is named and nothing else'],
-    ['company pause ID|NAME [--reason TEXT]', 'keep its mail waiting'],
-    ['company resume ID|NAME [--reason TEXT]', 'send its mail again'],
+    ['company update ID|NAME [OPTIONS]', 'change the given settings and no others'],
+    ['company pause ID|NAME [--reason TEXT]', 'stop sending its e-mails; they stay queued'],
+    ['company resume ID|NAME [--reason TEXT]', 'send its e-mails again'],
   ],
   words: 2,
   options: {
-    weight: { type: 'string', value: 'N', help: 'its share beside other companies, 1 to 100 (1)' },
-    rate: { type: 'string', value: 'N|none', help: 'the requests per second that it may make' },
+    weight: {
+      type: 'string',
+      value: 'N',
+      help: 'its share of the sending capacity beside other companies, 1 to 100 (1)',
+    },
+    rate: { type: 'string', value: 'N|none', help: 'its rate limit in e-mails per second' },
     'retry-policy': {
       type: 'string',
       value: `${RETRY_POLICY_NAMES.join('|')}|none`,
-      help: 'when it is tried again; none: as RETRY_POLICY says',
+      help: 'the delays between attempts; none: the setting RETRY_POLICY',
     },
-    'from-domains': { type: 'string', value: 'A.COM,B.COM', help: 'the domains that it may send from' },
+    'from-domains': { type: 'string', value: 'A.COM,B.COM', help: 'the domains that it may use in From' },
     'link-schemes': {
       type: 'string',
       value: 'MYAPP|none',
       help: 'URL schemes of its own apps that its e-mails may link to',
     },
-    reason: { type: 'string', value: 'TEXT', help: 'of pause and resume; kept in the audit' },
+    reason: { type: 'string', value: 'TEXT', help: 'pause and resume: why; written to the audit log' },
   },
   run({ words: [action, name], values }) {
     const act = actionOf(ACTIONS, action, 'company')
@@ -75,40 +79,42 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action>
     return { json: companies, lines: companies.length > 0 ? companies.map(describe) : ['No companies yet.'] }
   }),
   update: writing(async ({ db }, given, values) => {
-    const company = await known(db, given)
+    const company = await requireCompany(db, given)
     await updateCompany(db.pool, company.companyId, changeOf(values))
-    return shown(db, company.companyId)
+    return companyAnswer(db, company.companyId)
   }),
   pause: writing(async ({ db }, given, values) => {
-    const { companyId } = await known(db, given)
+    const { companyId } = await requireCompany(db, given)
     const reason = text(values, 'reason') ?? 'paused from the command line'
     await pauseManually(db.pool, { companyId, reason, performedBy: BY_COMMAND_LINE })
-    return shown(db, companyId)
+    return companyAnswer(db, companyId)
   }),
   resume: writing(async ({ db }, given, values) => {
-    const { companyId, name, pausedBy, pauseReason } = await known(db, given)
+    const { companyId, name, pausedBy, pauseReason } = await requireCompany(db, given)
     const reason = text(values, 'reason')
     if (pausedBy === BY_REPUTATION && !reason?.trim())
-      throw new UsageError(`${name} was paused for its reputation (${pauseReason}): say with --reason what has changed`)
+      throw new UsageError(
+        `${name} was paused for its reputation (${pauseReason}): give --reason and state what has changed`,
+      )
     await resumeManually(db.pool, {
       companyId,
       reason: reason ?? 'resumed from the command line',
       performedBy: BY_COMMAND_LINE,
     })
-    return shown(db, companyId)
+    return companyAnswer(db, companyId)
   }),
 }
 
 const BY_COMMAND_LINE = 'command line'
 
-export async function known(db: Database, given: string | undefined): Promise<Company> {
+export async function requireCompany(db: Database, given: string | undefined): Promise<Company> {
   const idOrName = required(given, 'ID|NAME of the company')
   const company = await findCompany(db.pool, idOrName)
   if (!company) throw new CommandFailed(`There is no company "${idOrName}". List them with: email-gateway company list`)
   return company
 }
 
-async function shown(db: Database, companyId: string): Promise<Answer> {
+async function companyAnswer(db: Database, companyId: string): Promise<Answer> {
   const company = (await findCompany(db.pool, companyId))!
   return { json: company, lines: [describe(company)] }
 }

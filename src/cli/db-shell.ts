@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { childEnvironment } from '../config.ts'
 import { type Answer, CommandFailed } from './command.ts'
 
-/** psql on this terminal until it ends. The embedded server stays as long as the caller keeps its storage open. */
+/** Runs psql on this terminal until it exits. An embedded server runs for as long as the caller keeps its storage open. */
 export async function openShell(url: string, args: string[]): Promise<Answer> {
   const { address, password } = withoutPassword(url)
   const env = childEnvironment(password === undefined ? {} : { PGPASSWORD: password })
   const child = spawn('psql', [address, ...args], { stdio: 'inherit', env })
-  // Ctrl-C is for psql, which ends a query with it and not itself.
+  // Ctrl-C cancels a query in psql; it must not end this process.
   const ignore = () => {}
   process.on('SIGINT', ignore)
   try {
@@ -24,17 +24,17 @@ export async function openShell(url: string, args: string[]): Promise<Answer> {
   }
 }
 
-/** Arguments are shown to every user of the machine by `ps`, the environment of a process is not. */
+/** Every user of the machine can see arguments with `ps`, but not the environment. */
 export function withoutPassword(url: string): { address: string; password: string | undefined } {
   const parsed = new URL(url)
   const password = parsed.searchParams.get('password') ?? decodeURIComponent(parsed.password)
   parsed.password = ''
-  // The second is an option of node-postgres alone, and psql refuses what it does not know.
+  // uselibpqcompat is an option of node-postgres; psql refuses unknown options.
   for (const name of ['password', 'uselibpqcompat']) if (parsed.searchParams.has(name)) remove(parsed, name)
   return { address: parsed.href, password: password === '' ? undefined : password }
 }
 
-/** URLSearchParams writes a space as "+", which libpq takes for a plus. */
+/** URLSearchParams encodes a space as "+", which libpq reads as a plus sign. */
 function remove(url: URL, name: string): void {
   url.searchParams.delete(name)
   url.search = url.search.replaceAll('+', '%20')

@@ -6,7 +6,7 @@ export const dbCommand: Command = {
   usage: [
     [
       'db shell [-- PSQL_ARGUMENTS]',
-      'psql on the database, also on the embedded one, without its password in the list of processes',
+      'open psql on the database, also the embedded one; the password is not visible in the process list',
     ],
     ['db url', 'the connection string, with the password'],
   ],
@@ -14,8 +14,8 @@ export const dbCommand: Command = {
   options: {},
   run({ words: [action, ...args], values }) {
     const act = actionOf(ACTIONS, action, 'db')
-    if (act === ACTIONS.shell && values.json === true) throw new UsageError('--json has no meaning here')
-    if (act === ACTIONS.url && args.length > 0) throw new UsageError(`"${args[0]}" is one word too many`)
+    if (act === ACTIONS.shell && values.json === true) throw new UsageError('--json cannot be used here')
+    if (act === ACTIONS.url && args.length > 0) throw new UsageError(`unexpected argument "${args[0]}"`)
     return act(args)
   },
 }

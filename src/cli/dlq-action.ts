@@ -1,17 +1,16 @@
 import { type Answer, type Input, UsageError } from './command.ts'
 import { FILTERS, isFiltered } from './dlq-filter.ts'
 
-/** Checked before the database is opened; what it returns opens it. */
+/** `prepare` checks the arguments; the function that it returns opens the database. */
 export type Action = {
   options: readonly string[]
   ids: number
   prepare: (values: Input['values'], ids: string[]) => () => Promise<Answer | null>
 }
 
-/** Options of the actions that take many entries. */
-export const MANY = [...FILTERS, 'limit', 'all']
+export const SELECTION_OPTIONS = [...FILTERS, 'limit', 'all']
 export const LIMIT_MAX = 100_000_000
 
-export function demandChoice(values: Input['values'], what: string): void {
-  if (values.all !== true && !isFiltered(values)) throw new UsageError(`say ${what}, a filter, or --all`)
+export function requireSelection(values: Input['values'], what: string): void {
+  if (values.all !== true && !isFiltered(values)) throw new UsageError(`give ${what}, a filter, or --all`)
 }

@@ -9,7 +9,7 @@ import { asJson, counting, writeToFile } from './stream-out.ts'
 
 const PAGE = 500
 
-/** Page by page, so that any number of entries fits into memory. */
+/** Reads page by page: the export may be larger than memory. */
 export async function* everyDeadLetter(
   db: Queryable,
   filter: DeadLetterFilter,
@@ -28,7 +28,7 @@ export async function* everyDeadLetter(
   } while (after !== null && left > 0)
 }
 
-/** Answers how many. */
+/** Returns the number of entries written. */
 export async function exportToFile(file: string, entries: AsyncIterable<DeadLetter>): Promise<number> {
   let exported = 0
   const counted = counting(entries, count => {

@@ -11,7 +11,7 @@ import {
 } from '../db/outbox/dead-letters.ts'
 import type { Database } from '../db/pool.ts'
 import { CommandFailed, type Input, type OptionSpec, text, UsageError } from './command.ts'
-import { known } from './company.ts'
+import { requireCompany } from './company.ts'
 import { instantOf, type Moment, momentOf } from './moment.ts'
 import { nearest } from './nearest.ts'
 
@@ -21,12 +21,12 @@ export const FILTER_OPTIONS: Record<(typeof FILTERS)[number], OptionSpec> = {
   company: { type: 'string', value: 'ID|NAME', help: 'of this company' },
   code: { type: 'string', value: 'CODE', help: "with this error code, the gateway's or the provider's" },
   status: { type: 'string', value: DEAD_STATUSES.join('|'), help: 'whose e-mail has this status' },
-  since: { type: 'string', value: 'TIME|2h|7d', help: 'dead since that time, or for less than that long' },
+  since: { type: 'string', value: 'TIME|2h|7d', help: 'dead since that time, or not longer than that' },
   until: { type: 'string', value: 'TIME|2h|7d', help: 'dead before that time, or for longer than that' },
 }
 
-/** Read before the database is opened: what was typed wrongly costs nothing. */
-export type AskedFilter = {
+/** The filter as given, checked before the database is opened. */
+export type GivenFilter = {
   company: string | undefined
   code: string | null
   status: DeadStatus | null
@@ -34,7 +34,7 @@ export type AskedFilter = {
   until: Moment | null
 }
 
-export function askedFilter(values: Input['values']): AskedFilter {
+export function readFilter(values: Input['values']): GivenFilter {
   return {
     company: text(values, 'company'),
     code: codeOf(text(values, 'code')),
@@ -44,28 +44,28 @@ export function askedFilter(values: Input['values']): AskedFilter {
   }
 }
 
-/** The gateway's codes are found in small letters, too. */
+/** The gateway's own codes are accepted in lower case as well. */
 function codeOf(given: string | undefined): string | null {
   if (given === undefined) return null
   return vocabularyOf(given.toUpperCase()) === 'own' ? given.toUpperCase() : given
 }
 
-/** "2h ago" is counted by the database's clock, which wrote the times it is compared with. */
-export async function filterOf(db: Database, asked: AskedFilter): Promise<DeadLetterFilter> {
-  const { code, status, since, until } = asked
-  const companyId = asked.company === undefined ? null : (await known(db, asked.company)).companyId
-  if (code !== null) await demandKnownCode(db, code)
+/** Relative times such as 2h use the database's clock, like the times that they are compared with. */
+export async function filterOf(db: Database, given: GivenFilter): Promise<DeadLetterFilter> {
+  const { code, status, since, until } = given
+  const companyId = given.company === undefined ? null : (await requireCompany(db, given.company)).companyId
+  if (code !== null) await requireKnownCode(db, code)
   const nowMs = Date.parse(await readClock(db.pool))
   return { companyId, code, status, since: instantOf(since, nowMs), until: instantOf(until, nowMs) }
 }
 
-/** A filter whose code nobody has ever given an error matches nothing, and would look as if there were nothing. */
-async function demandKnownCode(db: Database, code: string): Promise<void> {
+/** A misspelt code would match nothing and look like an empty dead letter queue. */
+async function requireKnownCode(db: Database, code: string): Promise<void> {
   if (vocabularyOf(code) !== null) return
   const found = await listDeadLetterCodes(db.pool)
-  const words = found.flatMap(one => [one.code, one.providerCode]).filter(word => word !== null)
-  if (words.includes(code)) return
-  const near = nearest(code, [...new Set([...words, ...ERROR_CODES])], 3)
+  const codes = found.flatMap(one => [one.code, one.providerCode]).filter(one => one !== null)
+  if (codes.includes(code)) return
+  const near = nearest(code, [...new Set([...codes, ...ERROR_CODES])], 3)
   const hint = near.length > 0 ? `; did you mean ${near.join(', ')}?` : '.'
   const present = [...new Set(found.flatMap(one => one.code ?? []))].slice(0, CODES_SHOWN)
   const list = present.length > 0 ? ` The dead letters have: ${present.join(', ')}.` : ''
@@ -93,7 +93,7 @@ export function cursorOf(given: string | undefined): DeadLetterCursor | null {
   if (given === undefined) return null
   const [movedAt = '', outboxId = ''] = given.split('_')
   if (!rangeEndSchema.safeParse(movedAt).success || !isUuid(outboxId))
-    throw new UsageError('--after must be the cursor that the page before ended with')
+    throw new UsageError('--after must be the cursor at the end of the previous page')
   return { movedAt, outboxId }
 }
 

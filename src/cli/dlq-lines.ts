@@ -5,26 +5,26 @@ import { counted } from './plural.ts'
 
 const REASON_MAX = 100
 
-/** One line each, and the cursor of the next page as the last one. */
+/** One line per entry; the last line is the cursor of the next page. */
 export function pageLines({ entries, nextCursor }: DeadLetterPage): string[] {
   if (entries.length === 0) return ['No dead letters.']
   return [...entries.map(inList), ...(nextCursor ? [`--after ${cursorText(nextCursor)}`] : [])]
 }
 
-/** How many of them a dry run shows. */
-export const FIRST_SHOWN = 10
+/** Number of entries that a dry run lists. */
+export const DRY_RUN_ENTRIES = 10
 
-/** The first ones of a dry run, oldest first as they would be taken. */
-export function firstLines(first: DeadLetter[], all: number): string[] {
+/** The first entries of a dry run, in the order in which they would be processed. */
+export function dryRunLines(first: DeadLetter[], all: number): string[] {
   return [...first.map(inList), ...(all > first.length ? [`… and ${all - first.length} more`] : [])]
 }
 
 function inList(entry: DeadLetter): string {
-  const reason = plain(entry.lastFailureReason)
+  const reason = printable(entry.lastFailureReason)
   return [
     entry.movedToDLQAt,
     entry.outboxId,
-    plain(entry.companyName),
+    printable(entry.companyName),
     entry.status ?? 'GONE',
     codesOf(entry),
     counted(entry.failedAttempts, 'attempt'),
@@ -32,26 +32,26 @@ function inList(entry: DeadLetter): string {
   ].join('  ')
 }
 
-/** For a screen, which others may see: addresses masked. `--json` has the entry in full. */
+/** With masked addresses, because others may see the screen; `--json` prints the whole entry. */
 export function entryLines(entry: DeadLetter): string[] {
   const { originalData, retryHistory = [] } = entry
   return [
-    `${entry.status ?? 'GONE'}  ${entry.outboxId}  company ${plain(entry.companyName)} (${entry.companyId})`,
+    `${entry.status ?? 'GONE'}  ${entry.outboxId}  company ${printable(entry.companyName)} (${entry.companyId})`,
     `Enqueued ${entry.enqueuedAt}, moved ${entry.movedToDLQAt}, attempts ${entry.failedAttempts}`,
-    `Failed ${entry.lastFailureTimestamp}  ${codesOf(entry)}  ${plain(entry.lastFailureReason)}`,
+    `Failed ${entry.lastFailureTimestamp}  ${codesOf(entry)}  ${printable(entry.lastFailureReason)}`,
     ...retryHistory.map(
-      one => `  attempt ${one.attempt}  ${one.timestamp}  ${plain(one.error)}${bracketed(one.providerCode)}`,
+      one => `  attempt ${one.attempt}  ${one.timestamp}  ${printable(one.error)}${bracketed(one.providerCode)}`,
     ),
     ...dataLines(originalData),
     replayLine(entry),
   ]
 }
 
-/** `SES_MESSAGE_REJECTED (MessageRejected)`: ours, and the provider's. */
+/** `SES_MESSAGE_REJECTED (MessageRejected)`: the gateway's code and the provider's. */
 const codesOf = ({ lastFailureCode, providerCode }: DeadLetter) =>
-  `${plain(lastFailureCode ?? '-')}${bracketed(providerCode)}`
+  `${printable(lastFailureCode ?? '-')}${bracketed(providerCode)}`
 
-const bracketed = (word: string | null | undefined) => (word ? ` (${plain(word)})` : '')
+const bracketed = (word: string | null | undefined) => (word ? ` (${printable(word)})` : '')
 
 const ADDRESSES = ['from', 'to', 'cc', 'bcc']
 const FIELDS = [...ADDRESSES, 'subject', 'templateType', 'tags', 'priority', 'requestId', 'externalId']
@@ -60,7 +60,7 @@ function dataLines(data: DeadLetter['originalData']): string[] {
   return FIELDS.flatMap(name => {
     const words = [data[name] ?? []].flat().map(String)
     const shown = ADDRESSES.includes(name) ? words.map(maskEmail) : words
-    return shown.length > 0 ? [`${name}: ${plain(shown.join(', '))}`] : []
+    return shown.length > 0 ? [`${name}: ${printable(shown.join(', '))}`] : []
   })
 }
 
@@ -72,7 +72,7 @@ function replayLine({ outboxId, replayable, payloadPurged, status }: DeadLetter)
   return `It cannot be replayed: ${status ? `the e-mail is ${status} by now.` : 'the e-mail is gone.'}`
 }
 
-/** What a provider answered must not write on the operator's terminal. */
-function plain(text: string): string {
+/** Error texts come from providers and may contain terminal escape sequences. */
+function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }

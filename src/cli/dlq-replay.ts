@@ -3,63 +3,64 @@ import { checkByIds, firstDeadLetters } from '../db/outbox/dead-letters-dry-run.
 import type { NamedReplay } from '../db/outbox/dead-letters-replay.ts'
 import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../sending/replay-dead-letters.ts'
 import { type Answer, CommandFailed, type Opened, UsageError, writing } from './command.ts'
-import { type Action, demandChoice, LIMIT_MAX, MANY } from './dlq-action.ts'
-import { type AskedFilter, askedFilter, filterOf, limitOf } from './dlq-filter.ts'
-import { FIRST_SHOWN, firstLines } from './dlq-lines.ts'
+import { type Action, LIMIT_MAX, requireSelection, SELECTION_OPTIONS } from './dlq-action.ts'
+import { filterOf, type GivenFilter, limitOf, readFilter } from './dlq-filter.ts'
+import { DRY_RUN_ENTRIES, dryRunLines } from './dlq-lines.ts'
 import { entries } from './plural.ts'
 import { progressOn } from './progress.ts'
 
-const BY = 'command line'
+const PERFORMED_BY = 'command line'
 
 export const replay: Action = {
-  options: [...MANY, 'dry-run'],
+  options: [...SELECTION_OPTIONS, 'dry-run'],
   ids: Number.POSITIVE_INFINITY,
   prepare(values, ids) {
-    const asked = askedFilter(values)
+    const given = readFilter(values)
     const limit = limitOf(values, LIMIT_MAX)
     const dryRun = values['dry-run'] === true
     if (ids.length > 0) {
-      if (MANY.some(name => values[name] !== undefined)) throw new UsageError('give ids or a filter, not both')
+      if (SELECTION_OPTIONS.some(name => values[name] !== undefined))
+        throw new UsageError('give ids or a filter, not both')
       return writing(opened => replayIds(opened, ids, dryRun))
     }
-    demandChoice(values, 'which ones to replay: ID…')
-    return writing(opened => (dryRun ? tryFilter(opened, asked, limit) : replayFilter(opened, asked, limit)))
+    requireSelection(values, 'the ids to replay')
+    return writing(opened => (dryRun ? dryRunFilter(opened, given, limit) : replayFilter(opened, given, limit)))
   },
 }
 
 async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promise<Answer> {
-  if (!dryRun) return namedAnswer(await replayNamed(db.hot, ids, BY).catch(held), 'Replayed')
+  if (!dryRun) return namedAnswer(await replayNamed(db.hot, ids, PERFORMED_BY).catch(rethrowHeld), 'Replayed')
   const checked = await checkByIds(db.pool, [...new Set(ids.map(id => id.toLowerCase()))])
   const { json, ...answer } = namedAnswer(checked, 'Would replay')
   return { json: { dryRun: true, ...(json as ReplaySummary) }, ...answer }
 }
 
-async function replayFilter({ db }: Opened, asked: AskedFilter, limit: number | undefined): Promise<Answer> {
+async function replayFilter({ db }: Opened, given: GivenFilter, limit: number | undefined): Promise<Answer> {
   const progress = progressOn(process.stderr)
-  const options = { by: BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
-  const summary = await replayMatching(db.hot, await filterOf(db, asked), options)
-    .catch(held)
+  const options = { by: PERFORMED_BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
+  const summary = await replayMatching(db.hot, await filterOf(db, given), options)
+    .catch(rethrowHeld)
     .finally(progress.end)
   return { json: summary, lines: [summaryLine('Replayed', summary)] }
 }
 
-async function tryFilter({ db }: Opened, asked: AskedFilter, limit = LIMIT_MAX): Promise<Answer> {
-  const filter = await filterOf(db, asked)
+async function dryRunFilter({ db }: Opened, given: GivenFilter, limit = LIMIT_MAX): Promise<Answer> {
+  const filter = await filterOf(db, given)
   const { replayable, payloadPurged, outcomeUnknown } = await countDeadLetters(db.pool, filter)
-  const first = await firstDeadLetters(db.pool, filter, { use: 'replay', limit: Math.min(FIRST_SHOWN, limit) })
+  const first = await firstDeadLetters(db.pool, filter, { use: 'replay', limit: Math.min(DRY_RUN_ENTRIES, limit) })
   const replayed = Math.min(replayable, limit)
   const summary = { replayed, skipped: { payloadPurged, outcomeUnknown, notFound: 0 } }
   return {
     json: { dryRun: true, ...summary, first },
-    lines: [summaryLine('Would replay', summary), ...firstLines(first, replayed)],
+    lines: [summaryLine('Would replay', summary), ...dryRunLines(first, replayed)],
   }
 }
 
-function held(error: unknown): never {
+function rethrowHeld(error: unknown): never {
   throw error instanceof EntriesHeld ? new CommandFailed(error.message) : error
 }
 
-/** Exit code 1 when one of them was not replayed; with none at all it is a failure and nothing else. */
+/** Exit code 1 when some were not replayed; when none was, the command fails without an answer. */
 function namedAnswer(outcomes: NamedReplay[], verb: string): Answer {
   const count = (outcome: NamedReplay['outcome']) => outcomes.filter(one => one.outcome === outcome).length
   const failed = outcomes.filter(one => one.outcome !== 'replayed').map(failureSentence)

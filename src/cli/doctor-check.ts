@@ -1,2 +1,1 @@
-/** One line of `doctor`. */
 export type Check = { name: string; state: 'ok' | 'warning' | 'failed'; detail: string }

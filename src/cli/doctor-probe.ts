@@ -1,10 +1,10 @@
 import type { makeProvider } from '../compose/provider-clients.ts'
-import type { Settings } from '../config.ts'
+import type { Settings } from '../settings.ts'
 import type { Check } from './doctor-check.ts'
 
 const PROBE_MS = 20_000
 
-/** Connects to every provider in use and logs in; sends nothing. Only a shell with their credentials can. */
+/** Connects to every provider in use and authenticates, with the credentials of this shell. Sends nothing. */
 export async function probeChecks(providers: string[], config: Settings): Promise<Check[]> {
   const real = providers.filter(entry => entry !== 'capture')
   if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]

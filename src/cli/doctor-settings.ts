@@ -1,19 +1,20 @@
-import { type RecordedSettings, recordedSettings, type Settings } from '../config.ts'
 import { isCaptureOnly } from '../contracts/admission.ts'
 import type { RunningProcess } from '../db/processes.ts'
+import { type RecordedSettings, recordedSettings } from '../recorded-settings.ts'
+import type { Settings } from '../settings.ts'
 import type { Check } from './doctor-check.ts'
-import { type InUse, nameOf, takesMail } from './in-use.ts'
+import { type InUse, isWorking, nameOf } from './in-use.ts'
 
 export const laneOf = ({ REDIS_URL }: { REDIS_URL?: string | undefined }) => (REDIS_URL ? 'bullmq' : 'direct')
 
-/** With which settings the gateway works, and whether this shell has the same. */
+/** The settings of the running gateway, and whether this shell has the same. */
 export function settingsChecks({ processes, settings, providers }: InUse, config: Settings): Check[] {
   const detail = `provider ${providers.join(', then ')}; lane ${laneOf(settings)}`
-  if (!processes.some(takesMail)) return [notRunning(providers, config)]
+  if (!processes.some(isWorking)) return [notRunning(providers, config)]
   const own = recordedSettings(config)
   const differing = COMPARED.filter(name => textOf(own, name) !== textOf(settings, name))
   const note = differing.length > 0 ? `; this shell has another ${differing.join(', ')}` : ''
-  return [{ name: 'settings', state: 'ok', detail: `${detail}, as the running gateway says${note}` }]
+  return [{ name: 'settings', state: 'ok', detail: `${detail}, as recorded by the running gateway${note}` }]
 }
 
 function notRunning(providers: string[], config: Settings): Check {
@@ -29,16 +30,16 @@ function notRunning(providers: string[], config: Settings): Check {
   }
 }
 
-/** Who runs, who waits and why, and what they should agree in. */
+/** The running processes, those that wait to join, and settings in which they differ but should not. */
 export function processChecks(processes: RunningProcess[]): Check[] {
   const name = 'processes'
   if (processes.length === 0) return [{ name, state: 'warning', detail: 'none is running' }]
   const checks: Check[] = [
     { name, state: 'ok', detail: processes.map(one => `${nameOf(one)} (${one.version})`).join(', ') },
   ]
-  for (const one of processes.filter(one => !takesMail(one)))
+  for (const one of processes.filter(one => !isWorking(one)))
     checks.push({ name, state: 'warning', detail: `${nameOf(one)} waits: ${one.waiting}` })
-  const [first, ...others] = processes.filter(takesMail)
+  const [first, ...others] = processes.filter(isWorking)
   for (const other of others) {
     const differing = SHARED.filter(setting => textOf(first!.settings, setting) !== textOf(other.settings, setting))
     if (differing.length > 0)
@@ -53,7 +54,7 @@ export function processChecks(processes: RunningProcess[]): Check[] {
   return checks
 }
 
-/** What processes of one database are expected to have in common. */
+/** Settings that all processes of one database should share. */
 const SHARED = [
   'SMTP_URL',
   'REDIS_URL',
@@ -66,7 +67,7 @@ const COMPARED = ['EMAIL_PROVIDER', ...SHARED] as const
 
 const textOf = (settings: RecordedSettings, name: keyof RecordedSettings) => JSON.stringify(settings[name])
 
-/** Needs the password, which is not recorded: only a shell that has REDIS_URL can ask. */
+/** Needs the password of Redis, which is not recorded, so REDIS_URL must be set in this shell. */
 export async function redisChecks({ settings }: InUse, config: Settings): Promise<Check[]> {
   const name = 'redis'
   if (!config.REDIS_URL) {
@@ -75,7 +76,7 @@ export async function redisChecks({ settings }: InUse, config: Settings): Promis
       { name, state: 'warning', detail: `${settings.REDIS_URL} is not checked: REDIS_URL is not set in this shell` },
     ]
   }
-  // Loaded where it is used: every other command would pay for it.
+  // Imported here, so that other commands do not load the Redis client.
   const { checkRedisSettings, sentenceOf } = await import('../sending/redis-settings.ts')
   try {
     const findings = await checkRedisSettings(config.REDIS_URL)
@@ -86,27 +87,27 @@ export async function redisChecks({ settings }: InUse, config: Settings): Promis
   }
 }
 
-/** Without them SENT is the last that is ever known of an e-mail, and nothing suppresses. */
+/** Without provider events, SENT is the last status of an e-mail, and bounces suppress nothing. */
 export function eventChecks({ settings, providers }: InUse): Check[] {
   const name = 'events'
   const missing: Check[] = []
   const uses = (provider: string) => providers.some(entry => entry.split(':')[0] === provider)
-  const say = (setting: string, what: string) =>
-    missing.push({ name, state: 'warning', detail: `${setting} is not set: ${what}` })
+  const warn = (setting: string, consequence: string) =>
+    missing.push({ name, state: 'warning', detail: `${setting} is not set: ${consequence}` })
   if (uses('ses') && !settings.SNS_TOPIC_ARNS)
-    say('SNS_TOPIC_ARNS', 'bounces and complaints of Amazon SES are not heard of')
+    warn('SNS_TOPIC_ARNS', 'bounces and complaints of Amazon SES are not received')
   if (uses('ses') && settings.SNS_TOPIC_ARNS && !settings.SES_CONFIGURATION_SET)
-    say('SES_CONFIGURATION_SET', 'only notifications of the identity come, without Send events and tags')
+    warn('SES_CONFIGURATION_SET', 'only notifications of the identity come, without Send events and tags')
   if (uses('resend') && !settings.RESEND_WEBHOOK_SECRET)
-    say('RESEND_WEBHOOK_SECRET', 'bounces and complaints of Resend are not heard of')
-  const unsigned = (settings.SNS_TOPIC_ARNS ?? []).filter(
+    warn('RESEND_WEBHOOK_SECRET', 'bounces and complaints of Resend are not received')
+  const otherRegion = (settings.SNS_TOPIC_ARNS ?? []).filter(
     arn => settings.SNS_REGIONS && !settings.SNS_REGIONS.includes(arn.split(':')[3]!),
   )
-  if (unsigned.length > 0)
+  if (otherRegion.length > 0)
     missing.push({
       name,
       state: 'failed',
-      detail: `SNS_REGIONS lacks the region of ${unsigned.join(', ')}: it is refused`,
+      detail: `SNS_REGIONS lacks the region of ${otherRegion.join(', ')}: its messages are refused`,
     })
   return missing
 }

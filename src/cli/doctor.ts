@@ -1,5 +1,5 @@
 import { findSecretsProblem } from '../compose/secrets.ts'
-import { findGivenSecrets, type ReadingConfig } from '../config.ts'
+import { findConfiguredSecrets, type ReadingConfig } from '../config.ts'
 import { rateAfter } from '../contracts/slowdown.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
@@ -19,17 +19,16 @@ const OLD_SECONDS = 300
 const LOW_DISK_MEGABYTES = 1_024
 const DLQ_ALERT = 10_000
 
-/** Looks at everything the gateway leans on, and says what is wrong and what to do about it. */
 export const doctorCommand: Command = {
   summary: 'check settings, database, Redis, workers and providers',
   usage: [
     [
       'doctor [--probe]',
-      'check settings, database, Redis, workers, providers and backlog; exit code 1 when something is broken',
+      'check settings, database, Redis, workers, providers and backlog; exit code 1 when a check fails',
     ],
   ],
   words: 0,
-  options: { probe: { type: 'boolean', help: 'also connect to the providers and log in there; nothing is sent' } },
+  options: { probe: { type: 'boolean', help: 'also connect to the providers and authenticate; nothing is sent' } },
   run: ({ values }) =>
     withStorageToRead(async opened => {
       const checks = await examine(opened, values.probe === true)
@@ -66,7 +65,7 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
 }
 
 async function secretsOf(db: Reading['db']['pool'], config: ReadingConfig): Promise<Check> {
-  const { found, missing } = findGivenSecrets(config)
+  const { found, missing } = findConfiguredSecrets(config)
   if (!found)
     return { name: 'secrets', state: 'warning', detail: `not checked: ${missing.join(' and ')} not set in this shell` }
   const problem = await findSecretsProblem(db, { ...config, ...found })
@@ -82,7 +81,7 @@ function database({ version }: Health, where: string): Check {
   return { name, state: 'ok', detail: `${where}, version ${major}, migrated` }
 }
 
-/** The settings that every connection is given; a stock server compiles each statement without the first. */
+/** Whether the session settings arrive: with JIT on, as by default, Postgres would compile every statement. */
 async function sessions({ pool, hot, dispatcher }: Reading['db']): Promise<Check> {
   const name = 'sessions'
   const found = await Promise.all([pool, hot, dispatcher].map(readSession))
@@ -90,11 +89,11 @@ async function sessions({ pool, hot, dispatcher }: Reading['db']): Promise<Check
     const [reads, sends] = found.map(({ limitSeconds }) => limitSeconds)
     return { name, state: 'ok', detail: `JIT off; statements end after ${sends} s, reads after ${reads} s` }
   }
-  const detail = `JIT is ${found.map(({ jit }) => jit).join(', ')} and statements end after ${found.map(({ limitSeconds }) => limitSeconds).join(', ')} s, although the gateway sets both: what is between it and Postgres resets settings; connect directly`
+  const detail = `JIT is ${found.map(({ jit }) => jit).join(', ')} and statements end after ${found.map(({ limitSeconds }) => limitSeconds).join(', ')} s, although the gateway sets both: a connection pooler between it and Postgres resets them; connect directly`
   return { name, state: 'failed', detail }
 }
 
-/** Of the embedded database; another server's disk is not ours to see. */
+/** For the embedded database only: the disk of another server is not visible from here. */
 async function diskOf(folder: string | null): Promise<Check[]> {
   if (!folder) return []
   const name = 'disk'
@@ -109,7 +108,7 @@ function clock({ nowMs }: Health): Check {
   const offMs = Math.round(Date.now() - nowMs)
   const name = 'clock'
   if (Math.abs(offMs) <= CLOCK_TOLERANCE_MS) return { name, state: 'ok', detail: `${offMs} ms from the database's` }
-  const detail = `${Math.round(offMs / 1000)} s from the database's; the gateway goes by the database, but AWS refuses requests of a wrong clock: run an NTP client`
+  const detail = `${Math.round(offMs / 1000)} s from the database's; the gateway uses the database's clock, but AWS refuses requests from a wrong clock: run an NTP client`
   return { name, state: 'warning', detail }
 }
 
@@ -126,17 +125,21 @@ const dayOf = (digits: string) => digits.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2
 function workers({ workers: alive, expiredLeases }: Health, lane: string): Check {
   const name = 'workers'
   if (alive.length === 0) return { name, state: 'warning', detail: 'none alive: nothing is being sent' }
-  const hands = alive.reduce((sum, one) => sum + one.concurrency, 0)
-  const strangers = alive.filter(one => one.lane !== lane)
-  if (strangers.length > 0)
+  const slots = alive.reduce((sum, one) => sum + one.concurrency, 0)
+  const onOtherLane = alive.filter(one => one.lane !== lane)
+  if (onOtherLane.length > 0)
     return {
       name,
       state: 'warning',
-      detail: `some work on another lane than ${lane}: give all of them the same REDIS_URL`,
+      detail: `some use another lane than ${lane}: set the same REDIS_URL for all of them`,
     }
   if (expiredLeases > 0)
-    return { name, state: 'warning', detail: `${counted(expiredLeases, 'lease')} overdue: no worker is cleaning up` }
-  return { name, state: 'ok', detail: `${alive.length} alive, ${counted(hands, 'hand')}` }
+    return {
+      name,
+      state: 'warning',
+      detail: `${counted(expiredLeases, 'lease')} expired: no worker is running housekeeping`,
+    }
+  return { name, state: 'ok', detail: `${alive.length} alive, concurrency ${slots}` }
 }
 
 async function providers(db: Reading['db']['pool'], inUse: string[]): Promise<Check[]> {
@@ -158,7 +161,7 @@ function nextTry(inMs: number | null): string {
   return inMs === null || inMs <= 0 ? 'it is tried again now' : `it is tried again in ${Math.ceil(inMs / 1000)} s`
 }
 
-/** The send rate while the provider throttles; it grows back by itself. */
+/** The reduced send rate after the provider throttled; it recovers by itself. */
 function slowedTo({ slowFrom, slowTo, slowedAgoMs }: ProviderRow): string {
   const rate = slowedAgoMs === null ? null : rateAfter({ from: slowFrom!, to: slowTo!, agoMs: slowedAgoMs })
   if (rate === null) return ''

@@ -8,47 +8,47 @@ import { companyNames } from '../db/companies/companies.ts'
 import { readClock } from '../db/outbox/dead-letters.ts'
 import { type EmailFilter, listEmails } from '../db/outbox/emails.ts'
 import { type Answer, type Input, type Options, reading, text, UsageError } from './command.ts'
-import { known } from './company.ts'
+import { requireCompany } from './company.ts'
 import { limitOf } from './dlq-filter.ts'
 import { instantOf, momentOf } from './moment.ts'
 import { didYouMean } from './nearest.ts'
 
 export const LIST_OPTIONS: Options = {
-  company: { type: 'string', value: 'ID|NAME', help: 'of list: of this company' },
-  status: { type: 'string', value: 'STATUS', help: 'of list: PENDING, SENT, DELIVERED and so on' },
-  recipient: { type: 'string', value: 'ADDRESS', help: 'of list: to, cc or bcc this address' },
-  tag: { type: 'string', value: 'TAG', help: 'of list: with this tag' },
-  since: { type: 'string', value: 'TIME|2h|7d', help: 'of list: accepted since that time, or less than that long ago' },
-  until: { type: 'string', value: 'TIME|2h|7d', help: 'of list: accepted before that time, or longer ago than that' },
-  test: { type: 'boolean', help: 'of list: e-mails of test keys instead of live ones' },
-  limit: { type: 'string', value: 'N', help: 'of list: at most so many, up to 1000 (50)' },
-  after: { type: 'string', value: 'CURSOR', help: 'of list: the next page' },
+  company: { type: 'string', value: 'ID|NAME', help: 'list: of this company' },
+  status: { type: 'string', value: 'STATUS', help: 'list: PENDING, SENT, DELIVERED and so on' },
+  recipient: { type: 'string', value: 'ADDRESS', help: 'list: to, cc or bcc this address' },
+  tag: { type: 'string', value: 'TAG', help: 'list: with this tag' },
+  since: { type: 'string', value: 'TIME|2h|7d', help: 'list: accepted since that time, or less than that long ago' },
+  until: { type: 'string', value: 'TIME|2h|7d', help: 'list: accepted before that time, or longer ago than that' },
+  test: { type: 'boolean', help: 'list: e-mails of test keys instead of live ones' },
+  limit: { type: 'string', value: 'N', help: 'list: page size, up to 1000 (50)' },
+  after: { type: 'string', value: 'CURSOR', help: 'list: the next page' },
 }
 
-const PAGE = { usual: 50, most: 1_000 }
+const PAGE = { default: 50, max: 1_000 }
 
-/** Read before the database is opened: what was typed wrongly costs nothing. */
+/** Checks the options before the database is opened. */
 export function listAction(values: Input['values']): () => Promise<Answer> {
   const status = statusOf(text(values, 'status'))
   const address = addressOf(text(values, 'recipient'))
   const [since, until] = [momentOf(text(values, 'since'), '--since'), momentOf(text(values, 'until'), '--until')]
-  const limit = limitOf(values, PAGE.most) ?? PAGE.usual
+  const limit = limitOf(values, PAGE.max) ?? PAGE.default
   const before = cursorOf(text(values, 'after'))
   return reading(async ({ db }) => {
     const company = text(values, 'company')
     const nowMs = Date.parse(await readClock(db.pool))
     const rows = await listEmails(db.pool, {
       owner: {
-        companyId: company === undefined ? null : (await known(db, company)).companyId,
+        companyId: company === undefined ? null : (await requireCompany(db, company)).companyId,
         test: values.test === true,
       },
       status,
-      recipient: address === null ? null : searchFor(address),
+      recipient: address === null ? null : recipientFilter(address),
       tag: text(values, 'tag') ?? null,
       createdAfter: instantOf(since, nowMs),
       createdBefore: instantOf(until, nowMs),
       before,
-      // One more than asked for tells whether there is another page.
+      // One row more than the page shows whether there is another page.
       limit: limit + 1,
     })
     const page = rows.slice(0, limit)
@@ -92,12 +92,12 @@ function addressOf(given: string | undefined): string | null {
   return parsed.value.normalised
 }
 
-function searchFor(address: string): EmailFilter['recipient'] {
+function recipientFilter(address: string): EmailFilter['recipient'] {
   return { key: addressKey(hashEmail(address)), address }
 }
 
 function cursorOf(given: string | undefined): string | null {
   if (given === undefined) return null
-  if (!isUuid(given)) throw new UsageError('--after must be the cursor that the page before ended with')
+  if (!isUuid(given)) throw new UsageError('--after must be the cursor at the end of the previous page')
   return given
 }

@@ -24,20 +24,20 @@ export const emailCommand: Command = {
     ['email list [OPTIONS]', 'newest first'],
     ['email show ID', 'an e-mail and its events'],
     ['email explain ID', 'where it is, why, and what happens next'],
-    ['email cancel ID', 'cancel what has not started'],
+    ['email cancel ID', 'cancel an e-mail that has not started'],
   ],
   words: 2,
   options: LIST_OPTIONS,
   run({ words: [action, given], values }) {
     const act = actionOf<ListAction | IdAction>({ list: listAction, ...ACTIONS }, action, 'email')
     if (act === listAction) {
-      if (given !== undefined) throw new UsageError(`"${given}" is one word too many`)
+      if (given !== undefined) throw new UsageError(`unexpected argument "${given}"`)
       return listAction(values)()
     }
-    const orphan = Object.keys(values).find(name => name !== 'json')
-    if (orphan) throw new UsageError(`--${orphan} has no meaning here`)
+    const unused = Object.keys(values).find(name => name !== 'json')
+    if (unused) throw new UsageError(`--${unused} cannot be used here`)
     const outboxId = required(given, 'ID')
-    if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of the answer, a UUID')
+    if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of an e-mail, a UUID')
     return (act as IdAction)(outboxId)
   },
 }
@@ -47,7 +47,7 @@ type IdAction = (outboxId: string) => Promise<Answer>
 
 const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
   show: reading(async ({ db }, outboxId) => {
-    const email = await known(db.pool, outboxId)
+    const email = await requireEmail(db.pool, outboxId)
     const events = await listEvents(db.pool, outboxId)
     const companyName = (await companyNames(db.pool, [email.companyId])).get(email.companyId) ?? email.companyId
     const lines = [
@@ -59,7 +59,7 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
     return { json: { ...email, companyName, events }, lines }
   }),
   explain: reading(async ({ db, config }, outboxId) => {
-    const email = await known(db.pool, outboxId)
+    const email = await requireEmail(db.pool, outboxId)
     const { providers } = await readInUse(db.pool, config)
     const explanation = explainEmail(email, await findLocation(db.pool, outboxId, providers))
     return {
@@ -70,12 +70,12 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
   cancel: writing(async ({ db }, outboxId) => {
     const outcome = await cancelEmail(db.pool, outboxId, null, 'command line')
     if (outcome === 'not-found') throw notFound(outboxId)
-    if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has started on its way or has ended.')
+    if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has been started or has ended.')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }
   }),
 }
 
-async function known(db: Opened['db']['pool'], outboxId: string) {
+async function requireEmail(db: Opened['db']['pool'], outboxId: string) {
   const email = await findEmail(db, outboxId, null)
   if (!email) throw notFound(outboxId)
   return email

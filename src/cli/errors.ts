@@ -4,15 +4,15 @@ import { DatabaseIsNewerError, DatabaseNotMigrated } from '../db/migrate.ts'
 import { DatabaseUnavailable, isLostConnection } from '../db/pool.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 
-/** Errors whose message is the sentence. */
-const SENTENCES = [EmbeddedPostgresError, DatabaseIsNewerError, DatabaseNotMigrated, CannotConnect]
+/** Their messages are written for the operator. */
+const PRINTABLE_ERRORS = [EmbeddedPostgresError, DatabaseIsNewerError, DatabaseNotMigrated, CannotConnect]
 
 type Coded = Error & { code?: string; address?: string; port?: number }
 
-/** One clear sentence for what goes wrong outside of the program; null for bugs. */
+/** The message for an error of the environment, such as a database that cannot be reached; null for bugs. */
 export function sentenceFor(error: unknown): string | null {
   const coded = error as Coded
-  if (SENTENCES.some(kind => error instanceof kind)) return coded.message
+  if (PRINTABLE_ERRORS.some(kind => error instanceof kind)) return coded.message
   if (error instanceof CannotListen) return cannotListen(error.cause as Coded)
   if (coded.code === 'EACCES') return `No permission: ${coded.message}.`
   const sentence = connectSentence(error)
@@ -24,7 +24,8 @@ export function sentenceFor(error: unknown): string | null {
 
 function cannotListen({ code, address: host, port, message }: Coded): string {
   if (code === 'EADDRINUSE')
-    return `PORT: ${host}:${port} is already taken by another program. Stop it, or set PORT to a free one.`
-  if (code === 'EACCES') return `PORT: this user may not listen on ${host}:${port}. Set PORT to one above 1023.`
+    return `PORT: ${host}:${port} is in use by another program (EADDRINUSE). Stop it, or set PORT to a free port.`
+  if (code === 'EACCES')
+    return `PORT: this user may not listen on ${host}:${port} (EACCES). Set PORT to a port above 1023.`
   return `HOST: the gateway cannot listen there (${message}).`
 }

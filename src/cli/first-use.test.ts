@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { secretScreen } from './first-use.ts'
+import { secretOutput } from './first-use.ts'
 
-test('secrets that cannot be written end the start with the commands that make new ones, and are not in its error', async () => {
+test('secrets that cannot be written stop the start with the commands that create new ones, and are not in the error', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'email-gateway-first-'))
   try {
     await mkdir(join(dataDir, 'first-start.txt'))
-    const show = secretScreen({ dataDir }, false, pino({ level: 'silent' }))
+    const show = secretOutput({ dataDir }, false, pino({ level: 'silent' }))
     const error = await show(['Password hunter2']).catch((refusal: Error) => refusal)
     expect(error).toMatchObject({ name: 'CommandFailed' })
     const { message } = error as Error

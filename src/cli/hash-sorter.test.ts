@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { hashEmail } from '../contracts/hashing.ts'
 import { HashSorter } from './hash-sorter.ts'
 
-test('what goes in in any order comes out in the order of hashes, whole, and leaves nothing on the disk', () => {
+test('entries added in any order come out complete and sorted by hash, and no file stays on disk', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hash-sorter-'))
   const sorter = new HashSorter<{ n: number }>(folder)
   try {

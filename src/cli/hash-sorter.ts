@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, readSync, rmdirSync, unlinkSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** By the first two digits of the hash: ten million entries are forty thousand a part. */
+/** Files by the first two digits of the hash: of ten million entries, each has about forty thousand. */
 const DIGITS = 2
 const PREFIX = 'sha256:'.length
 const BUFFERED = 32 * 1024
@@ -10,8 +10,8 @@ const BUFFERED = 32 * 1024
 type Part = { handle: number; bytes: number; buffered: string }
 
 /**
- * Puts any number of entries in the order of their hashes, on the disk, with little of it in memory. The files have no names any
- * more when the first entry comes: whichever way the process ends, nothing of them is left.
+ * Sorts any number of entries by hash, in temporary files with one part in memory at a time. The files are unlinked right after they
+ * are opened, so nothing stays on disk however the process ends.
  */
 export class HashSorter<Entry> {
   size = 0
@@ -19,7 +19,7 @@ export class HashSorter<Entry> {
 
   constructor(where = tmpdir()) {
     const folder = mkdtempSync(join(where, 'email-gateway-import-'))
-    this.#parts = new Map(Array.from({ length: 16 ** DIGITS }, (_, n) => namelessPart(folder, n)))
+    this.#parts = new Map(Array.from({ length: 16 ** DIGITS }, (_, n) => openUnlinkedPart(folder, n)))
     rmdirSync(folder)
   }
 
@@ -49,8 +49,7 @@ export class HashSorter<Entry> {
   }
 }
 
-/** Their order is that of the names. */
-function namelessPart(folder: string, n: number): [string, Part] {
+function openUnlinkedPart(folder: string, n: number): [string, Part] {
   const name = n.toString(16).padStart(DIGITS, '0')
   const file = join(folder, name)
   const handle = openSync(file, 'wx+', 0o600)

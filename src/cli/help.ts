@@ -8,7 +8,6 @@ const JSON_OPTION: OptionSpec = {
   help: 'one JSON value on standard output and nothing else; an error is {"error":{"code","message"}}',
 }
 
-/** What `email-gateway help` prints. */
 export function overview(commands: Commands): string {
   const names = Object.keys(commands)
   const width = Math.max(...names.map(name => name.length))
@@ -16,19 +15,18 @@ export function overview(commands: Commands): string {
     'Usage: email-gateway COMMAND [OPTIONS]',
     '',
     ...names.map(name => `${INDENT}${name.padEnd(width)}  ${commands[name]!.summary}`),
-    `${INDENT}${'help'.padEnd(width)}  how a command is called: email-gateway help COMMAND`,
+    `${INDENT}${'help'.padEnd(width)}  show the usage of a command: email-gateway help COMMAND`,
     '',
     'Every command takes --json: one JSON value on standard output and nothing else, {"error":{"code","message"}} for an error.',
-    'Exit code 0: done, 1: failed, 2: called wrongly. email-gateway --version tells the version.',
+    'Exit code 0: done, 1: failed, 2: wrong arguments. email-gateway --version prints the version.',
   ].join('\n')
 }
 
-/** What `email-gateway help COMMAND` prints. */
 export function helpOf(command: Command): string {
   return [forms(command), optionLines({ ...command.options, json: JSON_OPTION }), ...(command.notes ?? [])].join('\n\n')
 }
 
-/** What somebody sees who called it wrongly. */
+/** Printed after wrong arguments. */
 export function usageOf(name: string, command: Command): string {
   return `${forms(command)}\n\nMore: email-gateway help ${name}`
 }

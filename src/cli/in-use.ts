@@ -1,39 +1,37 @@
-import { type Config, type RecordedSettings, recordedSettings, type Settings } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { Queryable } from '../db/pool.ts'
 import { listProcesses, type RunningProcess, readProviders } from '../db/processes.ts'
+import { type RecordedSettings, recordedSettings } from '../recorded-settings.ts'
+import type { Settings } from '../settings.ts'
 
 export type InUse = {
-  /** Every living process, also those that wait. */
+  /** Every running process, including those that wait to join (see db/processes.ts). */
   processes: RunningProcess[]
-  /** Those of the running gateway; where none runs, those of this shell. */
+  /** Of the running gateway; of this shell when none is running. */
   settings: RecordedSettings
-  /** What the mail of this database goes through. */
   providers: string[]
 }
 
-/**
- * What the gateway works with, as its processes have recorded it. A shell has its own environment, or none: what it would do
- * says nothing about what is done.
- */
+/** The settings that the gateway's processes have recorded: the environment of this shell may differ from theirs. */
 export async function readInUse(db: Queryable, config: Settings): Promise<InUse> {
   const processes = await listProcesses(db)
-  const settings = processes.some(takesMail) ? settingsOf(processes.filter(takesMail)) : recordedSettings(config)
-  const recorded = settings.EMAIL_PROVIDER && processes.some(takesMail) ? settings.EMAIL_PROVIDER : null
+  const settings = processes.some(isWorking) ? settingsOf(processes.filter(isWorking)) : recordedSettings(config)
+  const recorded = settings.EMAIL_PROVIDER && processes.some(isWorking) ? settings.EMAIL_PROVIDER : null
   return { processes, settings, providers: recorded ?? (await readProviders(db)) ?? config.EMAIL_PROVIDER }
 }
 
-export const takesMail = ({ waiting }: RunningProcess) => waiting === null
+export const isWorking = ({ waiting }: RunningProcess) => waiting === null
 
 export const nameOf = ({ role, host, pid }: RunningProcess) => `${role} ${host}:${pid}`
 
-/** Each answers for its part: who listens has the settings of provider events, who sends those of the providers. */
+/** API processes have the settings for provider events, workers those for sending; where both have one, the worker's is used. */
 function settingsOf(processes: RunningProcess[]): RecordedSettings {
   const workersFirst = processes.toSorted((a, b) => Number(a.role === 'api') - Number(b.role === 'api'))
   return Object.assign({}, ...workersFirst.toReversed().map(one => one.settings))
 }
 
-/** The shell's own settings with those that decide how an e-mail is accepted taken from the running gateway. */
-export async function asTheGatewayAccepts(db: Queryable, config: Config): Promise<Config> {
+/** This shell's settings, with those that decide how an e-mail is accepted taken from the running gateway. */
+export async function withGatewaySettings(db: Queryable, config: Config): Promise<Config> {
   const { settings, providers } = await readInUse(db, config)
   const { EMAIL_FROM = config.EMAIL_FROM, RETRY_POLICY = config.RETRY_POLICY } = settings
   return { ...config, EMAIL_PROVIDER: providers, EMAIL_FROM, RETRY_POLICY }

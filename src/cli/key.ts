@@ -13,21 +13,21 @@ import {
   UsageError,
   writing,
 } from './command.ts'
-import { known } from './company.ts'
+import { requireCompany } from './company.ts'
 
 export const keyCommand: Command = {
   summary: 'create, list and revoke API keys',
   usage: [
-    ['key create --company ID|NAME [OPTIONS]', 'make an API key, which is shown only once'],
+    ['key create --company ID|NAME [OPTIONS]', 'create an API key, which is shown only once'],
     ['key list [--company ID|NAME]', 'all keys, without their secrets'],
-    ['key revoke KEY_ID', 'end a key; every gateway refuses it within a second'],
+    ['key revoke KEY_ID', 'revoke a key; every process refuses it within a second'],
   ],
   words: 2,
   options: {
-    company: { type: 'string', value: 'ID|NAME', help: 'whose key' },
-    test: { type: 'boolean', help: 'a key whose mail never leaves the gateway' },
-    scopes: { type: 'string', value: SCOPES.join(','), help: 'what it may do (everything)' },
-    name: { type: 'string', value: 'TEXT', help: 'what it is for' },
+    company: { type: 'string', value: 'ID|NAME', help: 'the company of the key' },
+    test: { type: 'boolean', help: 'create a test key: its e-mails are never sent to a provider' },
+    scopes: { type: 'string', value: SCOPES.join(','), help: 'what the key may do (all)' },
+    name: { type: 'string', value: 'TEXT', help: 'a description' },
   },
   run({ words: [action, keyId], values }) {
     const act = actionOf(ACTIONS, action, 'key')
@@ -39,7 +39,7 @@ type Action = (values: Input['values'], keyId: string | undefined) => Promise<An
 
 const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
   create: writing(async ({ db, config }, values) => {
-    const { companyId } = await known(db, text(values, 'company'))
+    const { companyId } = await requireCompany(db, text(values, 'company'))
     const mode: KeyMode = values.test === true ? 'test' : 'live'
     const key = await createKey(db.pool, config.hashPepper, {
       companyId,
@@ -51,7 +51,7 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
   }),
   list: reading(async ({ db }, values) => {
     const company = text(values, 'company')
-    const keys = await listKeys(db.pool, company ? (await known(db, company)).companyId : null)
+    const keys = await listKeys(db.pool, company ? (await requireCompany(db, company)).companyId : null)
     const lines = keys.map(key => {
       const state = key.revokedAt ? 'REVOKED' : `last used ${key.lastUsedAt?.toISOString() ?? 'never'}`
       return `sk_${key.mode}_${key.keyId}_…  company ${key.companyName} (${key.companyId})  ${key.scopes.join(',')}  ${state}${key.name ? `  ${key.name}` : ''}`
@@ -59,13 +59,13 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
     return { json: keys, lines: lines.length > 0 ? lines : ['No keys yet.'] }
   }),
   revoke: writing(async ({ db }, _values, given) => {
-    // The whole key may be pasted as well; its id is the middle part.
+    // Accepts the whole key as well; its id is the middle part.
     const keyId = required(given, 'KEY_ID').replace(/^sk_(live|test)_([0-9a-z]+)(_.*)?$/, '$2')
     if (!(await revokeKey(db.pool, keyId)))
       throw new CommandFailed(`There is no key ${keyId}. List them with: email-gateway key list`)
     return {
       json: { keyId, revoked: true },
-      lines: [`Key ${keyId} is revoked; every gateway refuses it within a second.`],
+      lines: [`Key ${keyId} is revoked; every process refuses it within a second.`],
     }
   }),
 }

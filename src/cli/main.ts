@@ -22,7 +22,7 @@ async function main([first = 'help', ...rest]: string[]): Promise<number> {
     if (hasFlag(rest, '--help', '-h')) return help(first, json)
     const input = readInput(rest, command)
     const envFile = loadEnvFile()
-    // A start says it in its log.
+    // `start` logs it instead.
     if (envFile && first !== 'start') console.error(`Settings are read from ${envFile}`)
     const answer = await command.run({ ...input, envFile })
     return answer ? printAnswer(answer, json) : 0

@@ -1,8 +1,8 @@
 import { type Command, withMigratedStorage } from './command.ts'
 
 export const migrateCommand: Command = {
-  summary: 'bring the database to this version',
-  usage: [['migrate', 'bring the database to this version (start does it, too)']],
+  summary: 'apply the database migrations of this version',
+  usage: [['migrate', 'create the database if needed and apply all migrations (start does this, too)']],
   words: 0,
   options: {},
   run: () =>

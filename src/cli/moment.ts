@@ -1,7 +1,7 @@
 import { rangeEndSchema } from '../contracts/instant.ts'
 import { UsageError } from './command.ts'
 
-/** A time that was typed: an instant, or how long ago. */
+/** A time option: an instant, or a duration before now. */
 export type Moment = { agoMs: number } | { at: string }
 
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
@@ -15,7 +15,6 @@ export function momentOf(given: string | undefined, option: string): Moment | nu
   return { at: at.data }
 }
 
-/** Counted by the clock whose time is given. */
 export function instantOf(moment: Moment | null, nowMs: number): string | null {
   if (moment === null) return null
   return 'at' in moment ? moment.at : new Date(Math.max(0, nowMs - moment.agoMs)).toISOString()

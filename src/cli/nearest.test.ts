@@ -14,12 +14,12 @@ test.each([
   expect(nearest(given, COMMANDS)).toEqual([name])
 })
 
-test('a word that is near nothing suggests nothing', () => {
+test('a word that is similar to no name suggests nothing', () => {
   expect(nearest('nonsense', COMMANDS)).toEqual([])
   expect(didYouMean('nonsense', COMMANDS)).toBe('')
 })
 
-test('several are given in the order of their distance', () => {
+test('several names are returned in the order of their distance', () => {
   expect(nearest('SES_MESAGE_REJECTED', ['SES_MESSAGE_REJECTED', 'SMTP_MESSAGE_REJECTED', 'TIMEOUT'], 2)).toEqual([
     'SES_MESSAGE_REJECTED',
     'SMTP_MESSAGE_REJECTED',

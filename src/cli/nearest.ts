@@ -1,16 +1,16 @@
-/** Of those that differ from it by a few letters, or that it is the beginning of, the nearest ones first. */
-export function nearest(given: string, known: readonly string[], most = 1): string[] {
+/** Names that start with `given` or differ from it by a few letters, nearest first. */
+export function nearest(given: string, known: readonly string[], max = 1): string[] {
   const word = given.toLowerCase()
   const allowed = Math.max(1, Math.floor(word.length / 3))
   return known
     .map(name => ({ name, distance: distanceTo(word, name.toLowerCase()) }))
     .filter(({ distance }) => distance <= allowed)
     .sort((a, b) => a.distance - b.distance || a.name.localeCompare(b.name))
-    .slice(0, most)
+    .slice(0, max)
     .map(({ name }) => name)
 }
 
-/** ` Did you mean "list"?`, or nothing where nothing is near. */
+/** `; did you mean list?`, or an empty string. */
 export function didYouMean(given: string, known: readonly string[], prefix = ''): string {
   const [name] = nearest(given, known)
   return name === undefined ? '' : `; did you mean ${prefix}${name}?`
@@ -21,7 +21,7 @@ function distanceTo(word: string, name: string): number {
   return editDistance(word, name)
 }
 
-/** Letters inserted, removed, replaced or exchanged with the next one. */
+/** Damerau–Levenshtein distance (optimal string alignment). */
 function editDistance(from: string, to: string): number {
   const width = to.length + 1
   const cost = new Array<number>((from.length + 1) * width).fill(0)

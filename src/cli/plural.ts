@@ -1,4 +1,4 @@
-/** `1 entry`, `2 entries`; the plural is given where it is not the word and an s. */
+/** `1 lease`, `2 leases`; `many` for irregular plurals. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }

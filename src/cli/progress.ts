@@ -2,7 +2,7 @@ const WIDTH = 30
 
 export type Progress = { show: (done: number, total: number) => void; end: () => void }
 
-/** `[######----] 6,000 of 10,000` on a terminal, rewritten in place; nothing anywhere else. */
+/** `[######----] 6,000 of 10,000`, rewritten in place on a terminal; writes nothing otherwise. */
 export function progressOn(stream: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>): Progress {
   if (!stream.isTTY) return { show: () => {}, end: () => {} }
   let shown = false

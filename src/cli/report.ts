@@ -4,19 +4,18 @@ import { type Answer, CommandFailed, UsageError } from './command.ts'
 import { sentenceFor } from './errors.ts'
 import { visibleJson, visibleLine, visibleText } from './terminal.ts'
 
-/** Everything a command prints goes through here, for people or, with `--json`, for programs. */
 export function printAnswer(answer: Answer, json: boolean): number {
   if (json) console.log(visibleJson(answer.json))
   else if (answer.lines.length > 0) console.log(answer.lines.map(visibleLine).join('\n'))
   return answer.exitCode ?? 0
 }
 
-/** Answers the exit code. `usage` is for people who called it wrongly. */
+/** Returns the exit code. `usage` is printed after wrong arguments. */
 export function printFailure(error: unknown, json: boolean, usage: string): number {
   const { code, message, exitCode } = failureOf(error)
   if (json) console.log(visibleJson({ error: { code, message } }))
   else if (code !== BUG) console.error(visibleText(exitCode === 2 ? `${message}\n\n${usage}` : message))
-  // Only what nobody foresaw brings its stack.
+  // The stack is printed for bugs only.
   if (code === BUG) console.error(visibleText(inspect(error)))
   return exitCode
 }

@@ -6,16 +6,16 @@ import type { Company } from '../db/companies/companies.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
 import { HtmlChecker } from '../sending/html-check.ts'
 import { type Answer, CommandFailed, UsageError, withStorage } from './command.ts'
-import { known } from './company.ts'
-import { asTheGatewayAccepts } from './in-use.ts'
+import { requireCompany } from './company.ts'
+import { withGatewaySettings } from './in-use.ts'
 
-/** Accepts one e-mail as the door does, in the name of a company. */
+/** Accepts one e-mail for a company, with the same checks as POST /v1/email/send. */
 export function sendOne(given: Record<string, string>, idOrName: string, test: boolean): Promise<Answer | null> {
   const body = bodyOf(given)
   return withStorage(async ({ db, config }) => {
-    const company = await known(db, idOrName)
+    const company = await requireCompany(db, idOrName)
     const html = new HtmlChecker(config.hashPepper)
-    const accept = makeAccept(await asTheGatewayAccepts(db.pool, config), db, html, () => {})
+    const accept = makeAccept(await withGatewaySettings(db.pool, config), db, html, () => {})
     try {
       return await send(accept, company, body, test)
     } finally {
@@ -51,9 +51,9 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
     deps,
   )
   if (outcome.kind === 'refused') throw new CommandFailed(batchError(0, outcome.refusals.get(0)!).message)
-  const verdict = outcome.kind === 'answered' ? outcome.answer.verdicts[0] : undefined
-  if (verdict?.verdict !== 'ACCEPTED') throw new CommandFailed('Refused: the recipient is on the suppression list.')
-  const { outboxId } = verdict
+  const result = outcome.kind === 'answered' ? outcome.answer.verdicts[0] : undefined
+  if (result?.verdict !== 'ACCEPTED') throw new CommandFailed('Refused: the recipient is on the suppression list.')
+  const { outboxId } = result
   return {
     json: { outboxId, status: 'QUEUED' },
     lines: [`Queued ${outboxId}`, `Follow it with: email-gateway email explain ${outboxId}`],

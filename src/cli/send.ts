@@ -12,15 +12,15 @@ export const sendCommand: Command = {
     to: { type: 'string', value: 'ADDRESS', help: 'the recipient' },
     from: { type: 'string', value: 'ADDRESS', help: 'the sender (EMAIL_FROM)' },
     subject: { type: 'string', value: 'TEXT', help: 'the subject' },
-    html: { type: 'string', value: 'HTML', help: 'the content' },
-    text: { type: 'string', value: 'TEXT', help: 'the content without HTML, or beside it' },
-    externalId: { type: 'string', value: 'TEXT', help: 'an id of your own' },
-    scheduledAt: { type: 'string', value: 'TIME', help: 'not before this time, such as 2026-11-15T10:00:00Z' },
-    company: { type: 'string', value: 'ID|NAME', help: 'whose e-mail (demo)' },
-    test: { type: 'boolean', help: 'as with a test key: it never leaves the gateway' },
+    html: { type: 'string', value: 'HTML', help: 'the HTML part' },
+    text: { type: 'string', value: 'TEXT', help: 'the plain text part' },
+    externalId: { type: 'string', value: 'TEXT', help: 'your own id for it' },
+    scheduledAt: { type: 'string', value: 'TIME', help: 'send not before this time, such as 2026-11-15T10:00:00Z' },
+    company: { type: 'string', value: 'ID|NAME', help: 'the company that sends it (demo)' },
+    test: { type: 'boolean', help: 'as with a test key: it is never sent to a provider' },
   },
   run: async ({ values }) => {
-    // The parser of HTML and the rules of the door take a quarter of a start: no other command needs them.
+    // Imported here, because the HTML parser and the accept rules take a quarter of the start-up time of any command.
     const { sendOne } = await import('./send-one.ts')
     const given = TEXT_OPTIONS.map(name => [name, text(values, name)]).filter(([, value]) => value !== undefined)
     return sendOne(Object.fromEntries(given), text(values, 'company') ?? 'demo', values.test === true)

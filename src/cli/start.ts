@@ -7,19 +7,19 @@ import type { Gateway } from '../main.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
-import { firstCurl, prepareFirstUse, secretLines, secretScreen } from './first-use.ts'
-import { type StopWatch, watchForStop } from './stop-watch.ts'
+import { firstCurl, prepareFirstUse, secretLines, secretOutput } from './first-use.ts'
+import { listenForStop, type StopSignal } from './stop-signal.ts'
 import { programVersion } from './version.ts'
 
-/** What is under way may finish in this time: a little more than the longest attempt. */
+/** For running work to finish: a little more than the longest attempt. */
 const DRAIN_MS = 35_000
-/** A start that is broken off has nothing under way, but an embedded server that is just starting is to be stopped, too. */
-const BREAK_OFF_MS = { embedded: 30_000, given: 5_000 }
-/** To tell the database that this process is gone; it finds out by itself after some seconds. */
+/** For an interrupted start to reach its next step: an embedded server that is starting has to be stopped, too. */
+const ABORT_START_MS = { embedded: 30_000, given: 5_000 }
+/** To remove this process from the database; other processes notice its absence after some seconds anyway. */
 const LEAVE_MS = 5_000
-/** An embedded server writes all it has in memory to the disk before it ends. */
+/** An embedded server writes a checkpoint before it exits. */
 const CLOSE_MS = { embedded: 130_000, given: 10_000 }
-/** For the last log lines, once everything is closed. */
+/** For the last log lines. */
 const EXIT_MS = 2_000
 
 export const startCommand: Command = {
@@ -30,7 +30,7 @@ export const startCommand: Command = {
     role: { type: 'string', value: 'api|worker|all', help: 'accept e-mails, send them, or both (the default)' },
     'allow-capture': {
       type: 'boolean',
-      help: 'mail that was for a real provider may go to the local inbox from now on',
+      help: 'allow e-mails that were accepted for a real provider to go to the local inbox',
     },
   },
   async run({ values, envFile }) {
@@ -38,18 +38,18 @@ export const startCommand: Command = {
     if (!ROLES.includes(role)) throw new UsageError('--role must be api, worker or all')
     const config = loadConfig()
     const log = makeLog({ level: config.LOG_LEVEL, pretty: process.stdout.isTTY === true })
-    if (envFile) log.info(`Settings are read from ${envFile}; variables of the environment win`)
-    const stop = watchForStop(log)
+    if (envFile) log.info(`Settings are read from ${envFile}; variables of the environment take precedence`)
+    const stop = listenForStop(log)
     const started: Started = {}
     const starting = start({ config, role, allowCapture: values['allow-capture'] === true, log, stop }, started)
     try {
       const reason = await Promise.race([stop.reason, starting.then(() => stop.reason)])
       if (reason.kind === 'failed') throw reason.error
     } finally {
-      const breakOffMs = BREAK_OFF_MS[config.DATABASE_URL ? 'given' : 'embedded']
-      await finishedWithin(breakOffMs, starting).catch(() => {})
+      const abortMs = ABORT_START_MS[config.DATABASE_URL ? 'given' : 'embedded']
+      await finishedWithin(abortMs, starting).catch(() => {})
       await stopAll(started, log)
-      // A connection that is still being waited for must not keep the process.
+      // A pending connection must not keep the process alive.
       setTimeout(() => process.exit(), EXIT_MS).unref()
     }
     log.info('Stopped')
@@ -57,18 +57,20 @@ export const startCommand: Command = {
   },
 }
 
-/** What there is to stop, also when the start is broken off or fails half-way. */
+/** What has to be stopped, also when the start is interrupted or fails. */
 type Started = { storage?: Storage; membership?: Membership; gateway?: Gateway }
 
-type Starting = { config: Config; role: Role; allowCapture: boolean; log: Logger; stop: StopWatch }
+type Starting = { config: Config; role: Role; allowCapture: boolean; log: Logger; stop: StopSignal }
 
-/** The steps of a start, in order. A stop that is asked for meanwhile ends it after the step it is at. */
+/** The steps of a start, in order. A stop request ends it after the current step. */
 async function start({ config, role, allowCapture, log, stop }: Starting, started: Started): Promise<void> {
   const onLost = (error: Error) => stop.fail(new CommandFailed(`The embedded database is lost: ${error.message}`))
   const storage = await openStorage(config, { use: 'gateway', logInfo: line => log.info(line), onLost, log })
   started.storage = storage
   log.info(`Database: ${storage.where}`)
-  log.info(`Provider: ${told(config.EMAIL_PROVIDER)}; lane: ${config.REDIS_URL ? 'bullmq' : 'direct'}; role: ${role}`)
+  log.info(
+    `Provider: ${providerText(config.EMAIL_PROVIDER)}; lane: ${config.REDIS_URL ? 'bullmq' : 'direct'}; role: ${role}`,
+  )
   if (stop.now()) return
   const { db, alone } = storage
   const version = programVersion()
@@ -76,12 +78,12 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   const membership = await joinProcesses({ config, db, role, version, alone, allowCapture, ...until, log })
   if (!membership) return
   started.membership = membership
-  // Shown before the port is open: a start that fails after this would otherwise have made a key that nobody knows.
+  // Shown before the port is opened: if a later step fails, the new API key would otherwise be lost.
   const first = await prepareFirstUse(config, storage)
-  const show = secretScreen(config, process.stdout.isTTY === true, log)
+  const show = secretOutput(config, process.stdout.isTTY === true, log)
   await show(secretLines(config, first))
   if (stop.now()) return
-  // Loaded here: every other command starts in half the time without it.
+  // Imported here: without it, every other command starts in half the time.
   const [{ startGateway }, { makeProviders }] = await Promise.all([
     import('../main.ts'),
     import('../compose/providers.ts'),
@@ -94,13 +96,13 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   else log.info('Sending the e-mails of this database')
 }
 
-const told = (providers: string[]) =>
+const providerText = (providers: string[]) =>
   providers.includes('capture') ? 'capture (a local inbox, nothing leaves this machine)' : providers.join(', then ')
 
 async function stopAll({ gateway, membership, storage }: Started, log: Logger): Promise<void> {
-  const failed = (error: unknown) => log.warn({ err: error }, 'Not everything could be stopped')
+  const failed = (error: unknown) => log.warn({ err: error }, 'Some parts could not be stopped')
   if (gateway && !(await finishedWithin(DRAIN_MS, gateway.stop().catch(failed))))
-    log.warn('Not everything finished in time; its leases will return it')
+    log.warn('Some work did not finish in time; it is recovered when its leases expire')
   if (membership) await finishedWithin(LEAVE_MS, membership.leave())
   if (storage) await finishedWithin(CLOSE_MS[storage.alone ? 'embedded' : 'given'], storage.close().catch(failed))
 }

@@ -24,7 +24,7 @@ async function* pieces() {
 const unfinished = () => `${file}.${process.pid}.part`
 
 describe('a file that is written', () => {
-  test('is whole, for its owner only, and replaces the one before', async () => {
+  test('is complete, readable by its owner only, and replaces an existing file', async () => {
     await writeFile(file, 'before')
     await writeToFile(file, pieces())
     expect(await readFile(file, 'utf8')).toBe('one two')
@@ -44,13 +44,13 @@ describe('a file that is written', () => {
     expect(await readFile(victim, 'utf8')).toBe('mine')
   })
 
-  test('is not written through a link to nothing under the name of the unfinished file', async () => {
+  test('is not written through a dangling link under the name of the unfinished file', async () => {
     await symlink(join(folder, 'nothing'), unfinished())
     await expect(writeToFile(file, pieces())).rejects.toThrow('cannot be written')
     expect((await readdir(folder)).sort()).toEqual([`dead.jsonl.${process.pid}.part`, 'victim'])
   })
 
-  test("does not take over somebody's file under the name of the unfinished file", async () => {
+  test('does not overwrite an existing file under the name of the unfinished file', async () => {
     await writeFile(unfinished(), 'theirs')
     await expect(writeToFile(file, pieces())).rejects.toThrow('cannot be written')
     expect(await readFile(unfinished(), 'utf8')).toBe('theirs')

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { CommandFailed } from './command.ts'
 import { visibleJson } from './terminal.ts'
 
-/** To standard output, as fast as the reader reads. A reader that has seen enough (`| head`) is no failure. */
+/** With backpressure. A reader that closes the pipe early (`| head`) is not an error. */
 export async function writeTo(stream: Writable, pieces: AsyncIterable<string>): Promise<void> {
   try {
     await pipeline(Readable.from(pieces), stream, { end: false })
@@ -17,37 +17,37 @@ export async function writeTo(stream: Writable, pieces: AsyncIterable<string>): 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 
 /**
- * Under another name until it is whole, readable by its owner alone. In a folder that others can write to, both names may have been
- * planted: neither a link nor anybody's file is opened, and what is there under the name itself is replaced only if it is a file.
+ * Writes to a temporary name and renames it, readable by its owner only. Other users may have created either name in a shared folder:
+ * symbolic links and existing temporary files are refused, and only a regular file is replaced.
  */
 export async function writeToFile(file: string, pieces: AsyncIterable<string>): Promise<void> {
   const unfinished = `${file}.${process.pid}.part`
-  let made = false
+  let created = false
   try {
     await refuseLink(file)
-    const handle = await createAnew(unfinished)
-    made = true
+    const handle = await createExclusively(unfinished)
+    created = true
     await pipeline(Readable.from(pieces), handle.createWriteStream())
     await rename(unfinished, file)
   } catch (error) {
-    if (made) await rm(unfinished, { force: true })
+    if (created) await rm(unfinished, { force: true })
     if (!(error as { syscall?: string }).syscall) throw error
     throw new CommandFailed(`${file} cannot be written (${(error as Error).message}).`)
   }
 }
 
-function createAnew(file: string): Promise<FileHandle> {
+function createExclusively(file: string): Promise<FileHandle> {
   return open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
 }
 
 async function refuseLink(file: string): Promise<void> {
   const found = await lstat(file).catch(() => null)
   if (found?.isSymbolicLink())
-    throw new CommandFailed(`${file} is a link, which is not followed. Name the file itself.`)
-  if (found && !found.isFile()) throw new CommandFailed(`${file} is there already, and is not a file.`)
+    throw new CommandFailed(`${file} is a link, which is not followed. Give the path of the file itself.`)
+  if (found && !found.isFile()) throw new CommandFailed(`${file} exists already and is not a file.`)
 }
 
-/** `lines`: one JSON value a line. `array`: one JSON value in all, written as it comes. */
+/** `lines`: one JSON value per line. `array`: one JSON array. Both are written as the entries arrive. */
 export type JsonForm = 'lines' | 'array'
 
 export async function* asJson(entries: AsyncIterable<unknown>, form: JsonForm): AsyncGenerator<string> {
@@ -60,7 +60,6 @@ export async function* asJson(entries: AsyncIterable<unknown>, form: JsonForm): 
   if (form === 'array') yield count === 0 ? '[]\n' : ']\n'
 }
 
-/** Passes everything on and counts it. */
 export async function* counting<T>(entries: AsyncIterable<T>, counted: (count: number) => void): AsyncGenerator<T> {
   let count = 0
   for await (const entry of entries) {

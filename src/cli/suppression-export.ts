@@ -4,7 +4,7 @@ import { listSuppressions, type SuppressionCursor, type SuppressionFilter } from
 
 const PAGE = 5_000
 
-/** Oldest first, page by page: any number fits into memory, and what is added meanwhile comes at the end. */
+/** Oldest first, page by page: the list may be larger than memory, and entries added during the export come at the end. */
 export async function* everySuppression(db: Queryable, filter: SuppressionFilter): AsyncGenerator<SuppressionRow> {
   let after: SuppressionCursor | null = null
   do {
@@ -19,7 +19,7 @@ export async function* everySuppression(db: Queryable, filter: SuppressionFilter
   } while (after !== null)
 }
 
-/** What `import` reads. No field needs quoting: hashes, words, times and ids. */
+/** The format that `import` reads. No field needs quoting: they are hashes, codes, times and ids. */
 export async function* asCsv(entries: AsyncIterable<SuppressionRow>): AsyncGenerator<string> {
   let text = 'email_hash,reason,expires_at,company,added_at\n'
   let lines = 0

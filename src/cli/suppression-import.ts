@@ -11,19 +11,19 @@ import { HashSorter } from './hash-sorter.ts'
 import { counted } from './plural.ts'
 import type { Progress } from './progress.ts'
 
-/** One statement, one commit. Larger ones gain nothing and hold their locks longer. */
+/** Entries per statement. Larger statements are not faster and hold their locks longer. */
 const CHUNK = 5_000
-/** While Postgres writes some, the next are made ready. */
+/** The next chunk is prepared while Postgres writes one. */
 const IN_FLIGHT = 2
 const PROBLEMS_SHOWN = 100
 
 export type ImportOptions = {
   file: string
-  /** One bad line, and nothing is imported. */
+  /** Import nothing if any line is invalid. */
   strict: boolean
   performedBy: string
   justification: string
-  /** Where a line names no company. */
+  /** For lines that name no company; null is the global list. */
   companyId: string | null
   policy: SuppressionPolicy
   progress: Progress
@@ -35,13 +35,13 @@ export type ImportSummary = {
   raised: number
   unchanged: number
   refused: number
-  /** The first hundred, by the line's number. */
+  /** The first PROBLEMS_SHOWN, with their line numbers. */
   problems: { line: number; problem: string }[]
 }
 
 /**
- * The file is read whole, then written in the order of hashes: in the order of the file, every row would touch another page of
- * every index (a million rows beside other work: 108 s instead of 48 s). Run again after a kill, what was written is unchanged.
+ * Reads the whole file, then writes in the order of hashes: in the order of the file, every row would touch another page of every index
+ * (a million rows beside other work took 108 s instead of 48 s). It can be run again after an interruption: existing entries are unchanged.
  */
 export async function importSuppressions(db: Database, options: ImportOptions): Promise<ImportSummary> {
   const summary: ImportSummary = { read: 0, added: 0, raised: 0, unchanged: 0, refused: 0, problems: [] }
@@ -57,7 +57,7 @@ export async function importSuppressions(db: Database, options: ImportOptions): 
   return summary
 }
 
-/** What is kept of a line between reading and writing; the hash stands before it. */
+/** A line between reading and writing, without its hash. */
 type SortedEntry = Pick<ImportedEntry, 'reason' | 'expiresAt'> & { companyId: string | null }
 
 async function readInto(
@@ -68,8 +68,8 @@ async function readInto(
 ): Promise<void> {
   for await (const { line, entry, problem } of linesOf(options.file)) {
     summary.read++
-    const unknown = entry && entry.company !== '' && !companies.has(entry.company)
-    if (!entry || unknown) note(summary, line, problem ?? 'names a company that is not there')
+    const isUnknownCompany = entry && entry.company !== '' && !companies.has(entry.company)
+    if (!entry || isUnknownCompany) addProblem(summary, line, problem ?? 'names a company that does not exist')
     else {
       const companyId = entry.company === '' ? options.companyId : companies.get(entry.company)!
       sorter.add(entry.emailHash, { reason: entry.reason, expiresAt: entry.expiresAt, companyId })
@@ -77,7 +77,7 @@ async function readInto(
   }
 }
 
-function note(summary: ImportSummary, line: number, problem: string): void {
+function addProblem(summary: ImportSummary, line: number, problem: string): void {
   summary.refused++
   if (summary.problems.length < PROBLEMS_SHOWN) summary.problems.push({ line, problem })
 }
@@ -141,7 +141,7 @@ type Line = { line: number; entry: ImportedEntry | null; problem: string | null 
 
 async function* linesOf(file: string): AsyncGenerator<Line> {
   try {
-    if (!(await stat(file)).isFile()) throw new CsvProblem('it is no file')
+    if (!(await stat(file)).isFile()) throw new CsvProblem('it is not a file')
     const input = createReadStream(file, { highWaterMark: 1024 * 1024 })
     let shape: CsvShape | null = null
     let line = 0

@@ -4,7 +4,7 @@ import { visibleJson, visibleLine, visibleText } from './terminal.ts'
 
 const HOSTILE = 'a\u001b[2Jb\u009b31mc\u202ed\u0007e\u007ff'
 
-test('a line keeps its letters and loses what a terminal would obey', () => {
+test('a line keeps its letters and loses control characters', () => {
   expect(visibleLine(HOSTILE)).toBe('a[2Jb31mcdef')
   expect(visibleLine('one\r\ntwo\tthree')).toBe('one two three')
   expect(visibleLine('Padaria São João 👩‍💻 日本')).toBe('Padaria São João 👩‍💻 日本')
@@ -14,7 +14,7 @@ test('a text keeps its lines', () => {
   expect(visibleText(`${HOSTILE}\n\tat x`)).toBe('a[2Jb31mcdef\n\tat x')
 })
 
-test('JSON means the same, and is printable', () => {
+test('JSON parses to the same value, and is printable', () => {
   fc.assert(
     fc.property(fc.jsonValue(), value => {
       const text = visibleJson(value)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** As far from here in dist/ as in src/. */
+/** The same relative path from dist/cli/ and from src/cli/. */
 const PACKAGE = new URL('../../package.json', import.meta.url)
 
 export function programVersion(): string {

@@ -21,33 +21,33 @@ import {
   UsageError,
   writing,
 } from './command.ts'
-import { known } from './company.ts'
+import { requireCompany } from './company.ts'
 
-/** Longer than an endpoint may take to answer. */
-const PATIENCE_MS = 20_000
-const LOOK_AGAIN_MS = 200
+/** Longer than the request timeout of a delivery. */
+const MAX_WAIT_MS = 20_000
+const POLL_MS = 200
 
 export const webhookCommand: Command = {
   summary: 'list and test webhook endpoints',
   usage: [
-    ['webhook list [--company ID|NAME]', 'all endpoints, with what they want and how they do'],
-    ['webhook test ENDPOINT_ID', 'have the running gateway send a webhook.test event, and wait for the answer'],
+    ['webhook list [--company ID|NAME]', 'all endpoints with their event types and state'],
+    ['webhook test ENDPOINT_ID', 'send a webhook.test event through the running gateway and wait for the answer'],
   ],
   words: 2,
-  options: { company: { type: 'string', value: 'ID|NAME', help: 'of list: of this company' } },
+  options: { company: { type: 'string', value: 'ID|NAME', help: 'list: of this company' } },
   run({ words: [action, id], values }) {
     return actionOf(ACTIONS, action, 'webhook')(values, id)()
   },
 }
 
-/** Checked before the database is opened; what it returns opens it. */
+/** Checks the arguments; the function that it returns opens the database. */
 type Action = (values: Input['values'], id: string | undefined) => () => Promise<Answer>
 
 const list: Action = (values, surplus) => {
-  if (surplus !== undefined) throw new UsageError(`"${surplus}" is one word too many`)
+  if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`)
   const company = text(values, 'company')
   return reading(async ({ db }) => {
-    const companyId = company === undefined ? null : (await known(db, company)).companyId
+    const companyId = company === undefined ? null : (await requireCompany(db, company)).companyId
     const endpoints = await listAllEndpoints(db.pool, companyId)
     return { json: endpoints, lines: endpoints.length > 0 ? endpoints.map(lineOf) : ['No webhook endpoints.'] }
   })
@@ -67,7 +67,7 @@ function lineOf({ id, url, companyName, test, eventTypes, waiting, ...endpoint }
 }
 
 const test: Action = (values, given) => {
-  if (values.company !== undefined) throw new UsageError('--company has no meaning here')
+  if (values.company !== undefined) throw new UsageError('--company cannot be used here')
   const id = required(given, 'ENDPOINT_ID')
   if (!isUuid(id)) throw new UsageError('ENDPOINT_ID must be an id that webhook list shows, a UUID')
   return writing(async ({ db }) => {
@@ -84,17 +84,21 @@ const test: Action = (values, given) => {
       deliveryId: db.clock.newId(),
       data: { webhookId: id, message: 'It works.' },
     })
-    return answerOf(endpoint, await tried(db.pool, id, deliveryId))
+    return answerOf(endpoint, await waitForAttempt(db.pool, id, deliveryId))
   })
 }
 
-/** After its first attempt, or as it is when nobody made one in time. */
-async function tried(db: Opened['db']['pool'], endpointId: string, deliveryId: string): Promise<DeliveryState> {
-  const endMs = performance.now() + PATIENCE_MS
+/** The delivery after its first attempt, or as it is when the time is over. */
+async function waitForAttempt(
+  db: Opened['db']['pool'],
+  endpointId: string,
+  deliveryId: string,
+): Promise<DeliveryState> {
+  const endMs = performance.now() + MAX_WAIT_MS
   for (;;) {
     const delivery = (await findDelivery(db, endpointId, deliveryId))!
     if (delivery.attempts > 0 || delivery.status !== 'waiting' || performance.now() > endMs) return delivery
-    await sleep(LOOK_AGAIN_MS)
+    await sleep(POLL_MS)
   }
 }
 
@@ -105,8 +109,8 @@ function answerOf({ url, companyName, id: endpointId }: ListedEndpoint, delivery
   if (status === 'delivered') return { json, lines: [`${url} answered ${lastStatus}${took}.`] }
   const why =
     attempts === 0
-      ? `Nobody has sent it within ${PATIENCE_MS / 1000} s: is a gateway running? It is sent when one is.`
-      : `${url} did not take it: ${lastError ?? lastStatus}${took}. It is sent again as every webhook is.`
+      ? `It was not sent within ${MAX_WAIT_MS / 1000} s: is a gateway running? It is sent when one is.`
+      : `${url} did not accept it: ${lastError ?? lastStatus}${took}. It is retried like every delivery.`
   return { json, lines: [why], exitCode: 1 }
 }
 

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import { type Config, ConfigError, type Role, recordedSettings } from '../config.ts'
+import { type Config, ConfigError, type Role } from '../config.ts'
 import { type Denial, explainDenial } from '../contracts/admission.ts'
 import { destinationsOf } from '../contracts/destinations.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
@@ -15,6 +15,7 @@ import {
   removeProcess,
   reportProcess,
 } from '../db/processes.ts'
+import { recordedSettings } from '../recorded-settings.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 import type { makeProviders, Providers } from './providers.ts'

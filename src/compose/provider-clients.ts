@@ -1,9 +1,10 @@
-import { hushAwsSdk, type Settings } from '../config.ts'
+import { silenceAwsSdkWarning } from '../config.ts'
 import { type CaptureItem, countThrottled, putCaptured } from '../db/capture-inbox.ts'
 import { type Database, writeBatchOrSingly } from '../db/pool.ts'
 import { captureProvider } from '../providers/capture.ts'
 import type { Provider } from '../providers/provider.ts'
 import { Batcher } from '../runtime/batcher.ts'
+import type { Settings } from '../settings.ts'
 
 const CAPTURE_BATCH = { maxItems: 256, concurrency: 2 }
 
@@ -18,7 +19,7 @@ export async function makeProvider(entry: string, config: Settings): Promise<Pro
     const { smtpProvider } = await import('../providers/smtp.ts')
     return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
   }
-  hushAwsSdk()
+  silenceAwsSdkWarning()
   const { sesProvider } = await import('../providers/ses.ts')
   return sesProvider({
     name: entry,

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
-import { type Config, hushAwsSdk } from '../config.ts'
+import { type Config, silenceAwsSdkWarning } from '../config.ts'
 import { addCounts } from '../db/counters.ts'
 import { type IncomingEvent, storeProviderEvents } from '../db/feedback/provider-events.ts'
 import { type Database, writeBatchOrSingly } from '../db/pool.ts'
-import type { ProviderEventDeps } from '../http/routes-provider-events.ts'
+import type { ProviderEventDeps } from '../http/provider-events.ts'
 import { regionOfArn } from '../http/sns.ts'
 import { certificateSource, fetchedCertificates, pinnedCertificates } from '../http/sns-certificates.ts'
 import { Batcher } from '../runtime/batcher.ts'
@@ -65,7 +65,7 @@ function snsParts(config: Config, nowMs: () => number): ProviderEventDeps['sns']
       : certificateSource(fetchedCertificates(), { pinned: false }),
     // Imported when used: a subscription is confirmed once.
     async confirm(subscription) {
-      hushAwsSdk()
+      silenceAwsSdkWarning()
       const { confirmSubscription } = await import('../providers/sns.ts')
       await confirmSubscription(subscription, endpoint)
     },

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
-import { type Config, ConfigError, nothingIn, type ReadingConfig } from '../config.ts'
+import { type Config, ConfigError, noGatewayMessage, type ReadingConfig } from '../config.ts'
 import { checkConnection } from '../db/check-connection.ts'
 import { type EmbeddedPostgres, hasEmbeddedPostgres, openEmbeddedPostgres } from '../db/embedded/index.ts'
 import { migrate, requireMigrated } from '../db/migrate.ts'
@@ -54,7 +54,8 @@ export async function openToRead(
   options: StorageOptions,
   check: (db: Database) => Promise<void> = async () => {},
 ): Promise<Storage> {
-  if (!config.DATABASE_URL && !hasEmbeddedPostgres(config.dataDir)) throw new ConfigError(nothingIn(config.dataDir))
+  if (!config.DATABASE_URL && !hasEmbeddedPostgres(config.dataDir))
+    throw new ConfigError(noGatewayMessage(config.dataDir))
   return open(config, options, async ({ db }) => {
     await requireMigrated(db.pool)
     await check(db)

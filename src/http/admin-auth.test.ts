@@ -12,14 +12,16 @@ const requestOf = (ip: string, password: string) =>
     log: { warn: () => {} },
   }) as unknown as FastifyRequest
 
-test('an administrator gets in while 300 networks of one IPv6 site guess', async () => {
+test('an administrator can log in while 300 networks of one IPv6 site try passwords', async () => {
   const rows = [{ name: 'ana', passwordHash: await hashPassword('right') }]
   const db = { query: async () => ({ rows }) } as unknown as Queryable
-  const admit = requireAdministrator(db, { publicUrl: undefined, onLoginRefused: () => {} })
-  const guesses = Array.from({ length: 300 }, (_, n) => admit(requestOf(`2001:db8:1:${n.toString(16)}::1`, 'wrong')))
+  const authorize = requireAdministrator(db, { publicUrl: undefined, onLoginRefused: () => {} })
+  const guesses = Array.from({ length: 300 }, (_, n) =>
+    authorize(requestOf(`2001:db8:1:${n.toString(16)}::1`, 'wrong')),
+  )
   const ended = Promise.allSettled(guesses)
   const request = requestOf('203.0.113.9', 'right')
-  await admit(request)
+  await authorize(request)
   expect(request.admin).toBe('ana')
   await ended
-}, 30_000)
+}, 60_000)

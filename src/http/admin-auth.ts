@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { maskSensitive } from '../contracts/masking.ts'
 import { DUMMY_PASSWORD_HASH, passwordMatches } from '../contracts/password.ts'
 import { findAdministrator } from '../db/companies/administrators.ts'
@@ -14,34 +15,37 @@ declare module 'fastify' {
   }
 }
 
-/** A browser repeats its password with every request; the slow hash is paid once, and the row is looked at once a minute. A removal counts within it. */
-const LOOK_AGAIN_MS = 60_000
-const MAX_REMEMBERED = 1_000
 /**
- * Each check costs about 60 ms of a core and one of the four threads that Node has for such work: guessing must not take the machine.
- * Sites take turns. Networks that somebody has logged in from have a slot of their own, so that no number of others keeps them waiting.
+ * Browsers repeat the password with every request. The slow hash is computed once; after that the administrator's row is read once a
+ * minute, so that a removed administrator or a changed password takes effect within a minute.
+ */
+const RECHECK_MS = 60_000
+const MAX_CACHED_LOGINS = 1_000
+/**
+ * One scrypt check takes about 60 ms of a core and one of Node's four pool threads, so concurrent checks are limited, fairly between
+ * sites. Networks with an earlier successful login have a slot of their own: guesses from elsewhere cannot delay them.
  */
 const CHECKS = { total: 2, perKey: 1, waitingPerKey: 3 }
 const CHECKS_FROM_KNOWN = { total: 1, perKey: 1, waitingPerKey: 3 }
-const PATIENCE_MS = 5_000
+const MAX_WAIT_MS = 5_000
 
 export type LoginRefusal = 'password' | 'throttled'
 export type AdminAuthOptions = { publicUrl: string | undefined; onLoginRefused: (reason: LoginRefusal) => void }
 
-/** The first moment of every admin route: who it is, and, for what changes something, that nobody else's page sent it. */
+/** `onRequest` hook of every admin route: HTTP Basic authentication, and CSRF protection for requests that change something. */
 export function requireAdministrator(db: Queryable, { publicUrl, onLoginRefused }: AdminAuthOptions) {
   const authenticate = administratorCheck(db, onLoginRefused)
-  return async function admitAdministrator(request: FastifyRequest): Promise<void> {
+  return async function authorizeAdministrator(request: FastifyRequest): Promise<void> {
     await authenticate(request)
-    if (request.method !== 'GET' && request.method !== 'HEAD') refuseForgery(request, publicUrl)
+    if (request.method !== 'GET' && request.method !== 'HEAD') refuseCrossSite(request, publicUrl)
   }
 }
 
 /**
- * A browser adds the password to every request for this address, whichever page makes it. A page of another site can send
- * forms and plain text, never application/json without asking first; and a browser says where a request comes from.
+ * CSRF: browsers add the Basic password to every request to this origin, whichever page makes it. A page of another site can send forms
+ * and plain text, but application/json only after a CORS preflight, and its requests carry Sec-Fetch-Site and Origin.
  */
-function refuseForgery(request: FastifyRequest, publicUrl: string | undefined): void {
+function refuseCrossSite(request: FastifyRequest, publicUrl: string | undefined): void {
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw new Problem('UNSUPPORTED_MEDIA_TYPE')
   const site = request.headers['sec-fetch-site']
@@ -52,69 +56,68 @@ function refuseForgery(request: FastifyRequest, publicUrl: string | undefined): 
 
 function isOwnOrigin(origin: string, host: string, publicUrl: string | undefined): boolean {
   if (!URL.canParse(origin)) return false
-  const asked = new URL(origin)
-  return asked.host === host || (publicUrl !== undefined && asked.origin === new URL(publicUrl).origin)
+  const url = new URL(origin)
+  return url.host === host || (publicUrl !== undefined && url.origin === new URL(publicUrl).origin)
 }
 
-type Remembered = { passwordHash: string; lookAtMs: number }
+type CachedLogin = { passwordHash: string; recheckAtMs: number }
 
 function administratorCheck(db: Queryable, onRefused: AdminAuthOptions['onLoginRefused']) {
   const processKey = randomBytes(32)
-  const remembered = new Map<string, Remembered>()
+  const cached = new LRUCache<string, CachedLogin>({ max: MAX_CACHED_LOGINS })
   const limits = new LoginLimits()
   const checks = { known: new FairSlots(CHECKS_FROM_KNOWN), others: new FairSlots(CHECKS) }
 
   return async function authenticateAdministrator(request: FastifyRequest): Promise<void> {
     const { name, password } = basicCredentials(request)
-    const verified = createHmac('sha256', processKey).update(`${name}\0${password}`).digest('base64')
-    if (!(await isRemembered(name, verified))) {
+    const credentials = createHmac('sha256', processKey).update(`${name}\0${password}`).digest('base64')
+    if (!(await isCached(name, credentials))) {
       const passwordHash = await checkPassword(request, name, password)
-      remembered.set(verified, { passwordHash, lookAtMs: performance.now() + LOOK_AGAIN_MS })
-      if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value!)
+      cached.set(credentials, { passwordHash, recheckAtMs: performance.now() + RECHECK_MS })
     }
     request.admin = name
   }
 
-  /** The same name and password were right before, and are as long as the row holds the same hash. */
-  async function isRemembered(name: string, verified: string): Promise<boolean> {
-    const known = remembered.get(verified)
-    if (!known) return false
-    if (performance.now() < known.lookAtMs) return true
+  /** Credentials that were right stay valid for as long as the administrator's row holds the same hash. */
+  async function isCached(name: string, credentials: string): Promise<boolean> {
+    const login = cached.get(credentials)
+    if (!login) return false
+    if (performance.now() < login.recheckAtMs) return true
     const row = await findAdministrator(db, name)
-    if (row?.passwordHash !== known.passwordHash) {
-      remembered.delete(verified)
+    if (row?.passwordHash !== login.passwordHash) {
+      cached.delete(credentials)
       return false
     }
-    known.lookAtMs = performance.now() + LOOK_AGAIN_MS
+    login.recheckAtMs = performance.now() + RECHECK_MS
     return true
   }
 
   async function checkPassword(request: FastifyRequest, name: string, password: string): Promise<string> {
     const network = networkOf(request.ip)
-    refuseEarly(name, network)
-    const release = limits.knows(network)
-      ? await checks.known.acquire(network, 1, PATIENCE_MS)
-      : await checks.others.acquire(siteOf(network), 1, PATIENCE_MS)
+    refuseThrottled(name, network)
+    const release = limits.hasSucceeded(network)
+      ? await checks.known.acquire(network, 1, MAX_WAIT_MS)
+      : await checks.others.acquire(siteOf(network), 1, MAX_WAIT_MS)
     if (!release) throw throttled(1)
     try {
-      // Others of this network may have failed while this one waited.
-      refuseEarly(name, network)
-      const known = await findAdministrator(db, name)
-      const right = await passwordMatches(password, known?.passwordHash ?? DUMMY_PASSWORD_HASH)
-      if (known && right) {
+      // Other logins from this network may have failed during the wait.
+      refuseThrottled(name, network)
+      const row = await findAdministrator(db, name)
+      const matches = await passwordMatches(password, row?.passwordHash ?? DUMMY_PASSWORD_HASH)
+      if (row && matches) {
         limits.succeeded(name, network)
-        return known.passwordHash
+        return row.passwordHash
       }
       limits.failed(name, network, performance.now())
       onRefused('password')
-      request.log.warn({ administrator: shown(name), address: request.ip }, 'Failed login of an administrator')
+      request.log.warn({ administrator: loggable(name), address: request.ip }, 'Failed login of an administrator')
       throw unauthenticated()
     } finally {
       release()
     }
   }
 
-  function refuseEarly(name: string, network: string): void {
+  function refuseThrottled(name: string, network: string): void {
     const waitMs = limits.waitMs(name, network, performance.now())
     if (waitMs > 0) throw throttled(Math.ceil(waitMs / 1000))
   }
@@ -125,8 +128,8 @@ function administratorCheck(db: Queryable, onRefused: AdminAuthOptions['onLoginR
   }
 }
 
-/** Chosen by whoever asks: short, printable, and without what looks like a document or an address. */
-const shown = (name: string) => maskSensitive(name.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?').slice(0, 64))
+/** The client chooses the name: it is logged shortened, printable, and without document numbers or addresses. */
+const loggable = (name: string) => maskSensitive(name.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?').slice(0, 64))
 
 const unauthenticated = () =>
   new Problem('ADMIN_UNAUTHENTICATED', {

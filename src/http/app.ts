@@ -8,20 +8,25 @@ import { acceptJson } from './json-body.ts'
 import { SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
+import type { ProviderEventDeps } from './provider-events.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
+import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
+import { emailChangeRoutes } from './routes-email-changes.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
-import { type ProviderEventDeps, providerEventRoutes } from './routes-provider-events.ts'
+import { providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
-import { type WebhookRouteDeps, webhookRoutes } from './routes-webhooks.ts'
+import { webhookDeliveryRoutes } from './routes-webhook-deliveries.ts'
+import { webhookRoutes } from './routes-webhooks.ts'
 import { refuseUnknownQuery, validatorCompiler } from './validation.ts'
+import type { WebhookRouteDeps } from './webhook-endpoint.ts'
 
-const SANE_REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/
+const VALID_REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/
 
-/** For everything that is not a page of ours. Pages bring their own policy. */
+/** HTML pages replace the content-security-policy by their own. */
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -49,14 +54,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     refuseUnknownQuery(api)
     sendRoutes(api, deps)
     emailRoutes(api, deps)
+    emailChangeRoutes(api, deps)
     webhookRoutes(api, deps)
+    webhookDeliveryRoutes(api, deps)
     suppressionRoutes(api, deps)
     const onRequest = requireAdministrator(deps.db.pool, deps)
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
+    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })
   })
-  // Health checks and scrapers add parameters of their own.
+  // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
@@ -64,16 +72,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }
 
-/** What every request passes, whichever route it takes. Also the base of the benchmark's echo. */
+/** Everything but the routes. The benchmarks build their echo server on it (bench/servers/echo.ts). */
 export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDeps): App {
   const app = Fastify({
     ...serverOptions(limits),
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    // What the proxy itself has written counts, which is last; whoever asks may have written what stands before it.
+    // Only the last entry of X-Forwarded-For is from our proxy; the client can write the ones before it.
     trustProxy: trustProxy && ((_address, hop) => hop === 0),
     bodyLimit: SMALL_BODY_LIMIT,
-    genReqId: request => saneRequestId(request.headers['x-request-id']),
+    genReqId: request => requestIdOf(request.headers['x-request-id']),
     requestIdHeader: false,
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) =>
@@ -86,7 +94,7 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.server.maxConnections = limits.connections
   app.setValidatorCompiler(validatorCompiler as never)
-  // Types check what we answer, and the tests; validating it again for every caller would buy nothing.
+  // Answers are checked by types and tests, so they are not validated again at run time.
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('key', null)
   app.decorateRequest('admin', null)
@@ -94,7 +102,7 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
-    // Now, and not when its body has been read.
+    // Refused here, before the body is read.
     done(request.is404 ? new Problem('NOT_FOUND') : undefined)
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -110,16 +118,16 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   return app
 }
 
-function saneRequestId(header: string | string[] | undefined): string {
-  if (typeof header !== 'string' || !SANE_REQUEST_ID.test(header)) return randomUUID()
-  // It goes to logs, rows and events: somebody's CPF is no request id.
+function requestIdOf(header: string | string[] | undefined): string {
+  if (typeof header !== 'string' || !VALID_REQUEST_ID.test(header)) return randomUUID()
+  // The id is written to logs, rows and events, so it must not contain personal data such as a CPF.
   return maskSensitive(header) === header ? header : randomUUID()
 }
 
-/** Every few seconds, for ever. */
-const ASKED_BY_MACHINES = new Set(['/health/live', '/health/ready', '/metrics'])
+/** Logged at debug level: probes and scrapers call these every few seconds. */
+const POLLED_ROUTES = new Set(['/health/live', '/health/ready', '/metrics'])
 
-/** The route's pattern, never the URL: a query string may hold an address. */
+/** Logs the route's pattern, not the URL: a query string may contain an e-mail address. */
 function logRequest(request: Parameters<typeof sendProblem>[1], reply: Parameters<typeof sendProblem>[2]): void {
   const fields = {
     companyId: request.key?.companyId,
@@ -130,5 +138,5 @@ function logRequest(request: Parameters<typeof sendProblem>[1], reply: Parameter
     durationMs: Math.round(reply.elapsedTime * 10) / 10,
   }
   if (reply.statusCode >= 500) request.log.error(fields, 'Request failed')
-  else request.log[ASKED_BY_MACHINES.has(fields.route) ? 'debug' : 'info'](fields, 'Request')
+  else request.log[POLLED_ROUTES.has(fields.route) ? 'debug' : 'info'](fields, 'Request')
 }

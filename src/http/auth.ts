@@ -11,24 +11,24 @@ declare module 'fastify' {
   }
 }
 
-/** A hook for the first moment of a request: strangers cannot make us read a body. */
+/** `onRequest` hook: an unauthenticated request is refused before its body is read. */
 export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) {
-  const matches = rememberingMatcher(pepper)
+  const matches = cachingMatcher(pepper)
   return async function authenticate(request: FastifyRequest): Promise<void> {
     const parsed = parseApiKey(presentedKey(request))
     const found = parsed && registry.find(parsed.keyId)
-    const known = found instanceof Promise ? await found : found
-    if (!parsed || !known || known.mode !== parsed.mode || !matches(known, parsed.secret)) {
+    const key = found instanceof Promise ? await found : found
+    if (!parsed || !key || key.mode !== parsed.mode || !matches(key, parsed.secret)) {
       throw unauthenticated('The API key is missing or unknown. Send it as X-API-Key or as Authorization: Bearer.')
     }
-    if (known.revoked) throw unauthenticated('The API key has been revoked.')
-    if (!known.scopes.includes(scope)) {
+    if (key.revoked) throw unauthenticated('The API key has been revoked.')
+    if (!key.scopes.includes(scope)) {
       throw new Problem('INSUFFICIENT_SCOPE', {
-        detail: `This API key has the scopes ${known.scopes.join(', ')}; this needs ${scope}.`,
+        detail: `This API key has the scopes ${key.scopes.join(', ')}; this needs ${scope}.`,
       })
     }
-    registry.used(known.keyId)
-    request.key = known
+    registry.used(key.keyId)
+    request.key = key
   }
 }
 
@@ -37,15 +37,15 @@ export function ownerOf({ key }: FastifyRequest): Owner {
   return { companyId: key!.companyId, test: key!.mode === 'test' }
 }
 
-/** The keyed hash is computed once per look-up of a key, not once per request. */
-function rememberingMatcher(pepper: string) {
+/** The HMAC is computed once per look-up of a key, not once per request. */
+function cachingMatcher(pepper: string) {
   const verified = new WeakMap<KnownKey, Buffer>()
-  return function matches(known: KnownKey, secret: string): boolean {
+  return function matches(key: KnownKey, secret: string): boolean {
     const given = Buffer.from(secret)
-    const before = verified.get(known)
-    if (before && timingSafeEqual(before, given)) return true
-    if (!secretMatches(secret, known.secretHash, pepper)) return false
-    verified.set(known, given)
+    const cached = verified.get(key)
+    if (cached && timingSafeEqual(cached, given)) return true
+    if (!secretMatches(secret, key.secretHash, pepper)) return false
+    verified.set(key, given)
     return true
   }
 }

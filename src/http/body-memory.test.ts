@@ -1,9 +1,12 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { baseApp } from './app.ts'
 import { type BodyMemoryOptions, boundBodies } from './body-memory.ts'
+
+// Room for a loaded machine.
+vi.setConfig({ testTimeout: 30_000 })
 
 const undo: (() => unknown)[] = []
 afterEach(async () => {
@@ -11,10 +14,11 @@ afterEach(async () => {
 })
 
 const KB = 1024
+const POLL = { timeout: 20_000 }
 const BODY = JSON.stringify('x'.repeat(40 * KB - 2))
-const LIMITS = { total: 100 * KB, perKey: 80 * KB, countFrom: 10 * KB, patienceMs: 60_000 }
+const LIMITS = { total: 100 * KB, perKey: 80 * KB, countFrom: 10 * KB, maxWaitMs: 60_000 }
 
-/** A server that answers a body when the test says so. */
+/** A server that answers a request when the test calls `answer`. */
 async function server(change: Partial<BodyMemoryOptions> = {}) {
   const app = baseApp({ log: pino({ level: 'silent' }), trustProxy: false })
   const read: string[] = []
@@ -38,20 +42,20 @@ async function server(change: Partial<BodyMemoryOptions> = {}) {
     return request
   }
   const answer = (name: string) => answers.get(name)!()
-  return { read, send, answer, readAll: (names: string[]) => expect.poll(() => read).toEqual(names) }
+  return { read, send, answer, readAll: (names: string[]) => expect.poll(() => read, POLL).toEqual(names) }
 }
 
 const statusOf = (request: ClientRequest) =>
   new Promise<IncomingMessage>(resolve => request.on('response', response => resolve(response.resume())))
 
-test('what does not fit is read when something else has been answered', async () => {
+test('a body that does not fit is read after another request has been answered', async () => {
   const { send, answer, readAll, read } = await server()
   send('a1')
   await readAll(['a1'])
   send('b1')
   await readAll(['a1', 'b1'])
   send('c1')
-  // A small one is not counted, so it overtakes.
+  // A small body is not counted, so it is read before c1.
   const small = send('d1', { body: '"small"' })
   await readAll(['a1', 'b1', 'd1'])
   answer('d1')
@@ -61,7 +65,7 @@ test('what does not fit is read when something else has been answered', async ()
   await readAll(['a1', 'b1', 'd1', 'c1'])
 })
 
-test('one company has its share, and another is read meanwhile', async () => {
+test('a company that has used its share waits while another one is read', async () => {
   const { send, readAll } = await server({ total: 130 * KB })
   send('a1')
   await readAll(['a1'])
@@ -72,8 +76,8 @@ test('one company has its share, and another is read meanwhile', async () => {
   await readAll(['a1', 'a2', 'b1'])
 })
 
-test('whoever waits too long is told to come again', async () => {
-  const { send, readAll } = await server({ patienceMs: 50 })
+test('a request that waits too long is answered 503 with Retry-After', async () => {
+  const { send, readAll } = await server({ maxWaitMs: 50 })
   send('a1')
   await readAll(['a1'])
   send('a2')
@@ -86,7 +90,7 @@ test('a body without a length counts as the largest that is allowed', async () =
   const { send, answer, readAll } = await server()
   send('a1')
   await readAll(['a1'])
-  // The limit of this route is 64 KB: 40 and 64 are more than there is.
+  // The limit of this route is 64 KB, and 40 + 64 KB exceed the total.
   send('b1', { chunked: true })
   send('c1', { body: '"small"' })
   await readAll(['a1', 'c1'])
@@ -94,7 +98,7 @@ test('a body without a length counts as the largest that is allowed', async () =
   await readAll(['a1', 'c1', 'b1'])
 })
 
-test('whoever hangs up gives its memory back, read or waiting', async () => {
+test('a client that disconnects releases its memory, whether its body was read or waiting', async () => {
   const { send, read, readAll } = await server()
   const first = send('a1')
   await readAll(['a1'])
@@ -105,5 +109,5 @@ test('whoever hangs up gives its memory back, read or waiting', async () => {
   await new Promise(resolve => next.on('finish', resolve))
   waiting.destroy()
   first.destroy()
-  await expect.poll(() => read).toContain('d1')
+  await expect.poll(() => read, POLL).toContain('d1')
 })

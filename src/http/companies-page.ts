@@ -1,4 +1,4 @@
-import { escapeHtml, layout, when } from './page.ts'
+import { escapeHtml, formatTime, layout } from './page.ts'
 
 export type CompanyOnPage = {
   companyId: string
@@ -15,7 +15,6 @@ export type CompanyOnPage = {
   webhooks: { enabled: number; failing: number; disabled: { reason: string; disabledAt: string }[] }
 }
 
-/** Who sends how much, whose mail comes back, who was warned or paused for it, and who is not told any more. */
 export function companiesPage(companies: CompanyOnPage[]): string {
   const rows = companies.map(companyRow).join('')
   const empty = '<tr><td colspan="6" class="quiet">No companies yet.</td></tr>'
@@ -24,18 +23,20 @@ export function companiesPage(companies: CompanyOnPage[]): string {
     `<h1>Companies</h1>${notice(companies)}
     <table><thead><tr><th>Company</th><th>State</th><th>Sent, 24 h</th><th>Bounces</th><th>Complaints</th><th>Webhooks</th></tr></thead>
     <tbody>${rows || empty}</tbody></table>
-    <p class="quiet">Resume a company with <code>npx email-gateway company resume NAME --reason TEXT</code>; its figures then begin anew.</p>`,
+    <p class="quiet">Resume a company with <code>npx email-gateway company resume NAME --reason TEXT</code>; its rates are then counted from zero.</p>`,
   )
 }
 
 function notice(companies: CompanyOnPage[]): string {
   const [warned, paused] = (['warned', 'paused'] as const).map(state => companies.filter(one => one.state === state))
-  const untold = companies.filter(one => one.webhooks.disabled.length > 0).length
+  const withDisabledWebhooks = companies.filter(one => one.webhooks.disabled.length > 0).length
   const standing =
     warned!.length + paused!.length === 0
       ? '<p class="quiet">All of them are in good standing.</p>'
       : `<p class="bad">${warned!.length} warned, ${paused!.length} paused.</p>`
-  return untold === 0 ? standing : `${standing}<p class="bad">Webhooks of ${untold} were disabled.</p>`
+  return withDisabledWebhooks === 0
+    ? standing
+    : `${standing}<p class="bad">Webhooks of ${withDisabledWebhooks} were disabled.</p>`
 }
 
 function companyRow(company: CompanyOnPage): string {
@@ -47,14 +48,14 @@ function companyRow(company: CompanyOnPage): string {
 function stateOf({ state, warnedAt, warnReason, pausedAt, pauseReason, pausedBy }: CompanyOnPage): string {
   if (state === 'active') return 'active'
   const [since, why] = state === 'paused' ? [pausedAt, `${pauseReason} (${pausedBy})`] : [warnedAt, warnReason]
-  return `<span class="bad">${state}</span> since ${when(new Date(since!))}: ${escapeHtml(why ?? '')}`
+  return `<span class="bad">${state}</span> since ${formatTime(new Date(since!))}: ${escapeHtml(why ?? '')}`
 }
 
 function webhooksOf({ webhooks: { enabled, failing, disabled } }: CompanyOnPage): string {
-  const well = failing === 0 ? `${enabled}` : `${enabled}, <span class="bad">${failing} failing</span>`
+  const active = failing === 0 ? `${enabled}` : `${enabled}, <span class="bad">${failing} failing</span>`
   const [last] = disabled
-  if (!last) return well
-  return `${well}, <span class="bad">${disabled.length} disabled</span>, last at ${when(new Date(last.disabledAt))}: ${escapeHtml(last.reason)}`
+  if (!last) return active
+  return `${active}, <span class="bad">${disabled.length} disabled</span>, last at ${formatTime(new Date(last.disabledAt))}: ${escapeHtml(last.reason)}`
 }
 
 const percent = (rate: number) => `${(rate * 100).toFixed(2)} %`

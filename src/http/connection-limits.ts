@@ -6,14 +6,14 @@ import type { FastifyHttpOptions, preParsingAsyncHookHandler } from 'fastify'
 import { PROBLEM_TYPE, Problem, problemBody } from './problem.ts'
 
 export type ConnectionLimits = {
-  /** From the connection, or the end of the request before it, to the last header. Only what they say decides whether a body is read. */
+  /** From the connection, or the end of the previous request, to the last header. */
   headersMs: number
-  /** To the last byte of the body, headers included. */
+  /** From the same moment to the last byte of the body. */
   requestMs: number
-  /** For a body whose sender is known by its signature only, that is, when it is there. */
+  /** Body of a provider event, whose signature can be checked only when all of it has arrived. */
   eventBodyMs: number
   checkEveryMs: number
-  /** At once in this process; one more is closed unread. */
+  /** Open connections of this process; further ones are closed unread. */
   connections: number
 }
 
@@ -25,7 +25,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   connections: 8_192,
 }
 
-/** What of it Node does by itself. */
+/** The limits that Node enforces itself. */
 export function serverOptions({ headersMs, requestMs, checkEveryMs }: ConnectionLimits) {
   return {
     requestTimeout: requestMs,
@@ -34,7 +34,7 @@ export function serverOptions({ headersMs, requestMs, checkEveryMs }: Connection
   } satisfies FastifyHttpOptions<Server>
 }
 
-/** What never became a request, or not a whole one: there is no reply to answer with. */
+/** For errors before Fastify has a request, such as invalid HTTP or headers that time out: there is no reply object. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const problem = problemOf(error)
@@ -46,7 +46,7 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     `Content-Length: ${Buffer.byteLength(body)}`,
   ]
   if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
-  // Not end(): whoever drips bytes would never close its side.
+  // destroy, not end: a client that goes on sending single bytes would keep its side open.
   socket.destroy(error)
 }
 
@@ -55,7 +55,7 @@ function problemOf({ code }: NodeJS.ErrnoException): Problem {
   return new Problem(code === 'HPE_HEADER_OVERFLOW' ? 'HEADERS_TOO_LARGE' : 'INVALID_REQUEST')
 }
 
-/** A hook for after the headers: a body that is not there in time ends as a problem. */
+/** Answers 408 when the body has not arrived in time. */
 export function bodyWithin(ms: number): preParsingAsyncHookHandler {
   return async function limitBodyTime(_request, _reply, payload) {
     const timed = new PassThrough()

@@ -1,5 +1,5 @@
 import type { CapturedRow } from '../db/capture-inbox.ts'
-import { escapeHtml, layout, when } from './page.ts'
+import { escapeHtml, formatTime, layout } from './page.ts'
 
 export function inboxPage(rows: CapturedRow[]): string {
   const list = rows.map(inboxRow).join('')
@@ -13,7 +13,7 @@ export function inboxPage(rows: CapturedRow[]): string {
 
 function inboxRow({ messageId, capturedAt, message }: CapturedRow): string {
   const link = `/admin/inbox/${encodeURIComponent(messageId)}`
-  return `<tr><td><time>${when(capturedAt)}</time></td><td>${escapeHtml(message.to.join(', '))}</td>
+  return `<tr><td><time>${formatTime(capturedAt)}</time></td><td>${escapeHtml(message.to.join(', '))}</td>
     <td><a href="${link}">${escapeHtml(message.subject)}</a></td><td>${escapeHtml(message.from)}</td></tr>`
 }
 
@@ -24,7 +24,7 @@ export function messagePage({ messageId, outboxId, capturedAt, message }: Captur
     ['Cc', message.cc.join(', ')],
     ['Bcc', message.bcc.join(', ')],
     ['Reply-To', message.replyTo.join(', ')],
-    ['Captured', when(capturedAt)],
+    ['Captured', formatTime(capturedAt)],
     ['E-mail', outboxId],
     ['Message', messageId],
     ...Object.entries(message.headers),

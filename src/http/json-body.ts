@@ -1,25 +1,25 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import sjson from 'secure-json-parse'
 import { fieldPath } from '../contracts/refusal.ts'
-import { Problem } from './problem.ts'
+import { invalidField, Problem } from './problem.ts'
 
 const MAX_DEPTH = 32
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body as the caller wrote it, before the schema filled in and normalised. */
+    /** The parsed body before the schema adds defaults and normalises. */
     writtenBody: unknown
   }
 }
 
-/** JSON with a bounded depth, without `__proto__`, and without text that Postgres cannot keep. */
+/** JSON with a bounded depth, without `__proto__`, and without text that Postgres cannot store. */
 export function acceptJson(app: FastifyInstance): void {
   app.decorateRequest('writtenBody', null)
   app.removeContentTypeParser(['text/plain'])
   app.addContentTypeParser('application/json', { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
     if (text.length === 0) return undefined
     const body = parse(text)
-    refuseHostileShape(body)
+    refuseUnsafeShape(body)
     request.writtenBody = body
     return body
   })
@@ -37,14 +37,14 @@ function parse(text: string): unknown {
   }
 }
 
-/** A batch of 100 with everything has some ten thousand; validating millions would stop the event loop. */
+/** A batch of 100 e-mails with every field has about ten thousand; validating millions would block the event loop. */
 const MAX_VALUES = 50_000
 
 type Visit = { value: object; depth: number; key: PropertyKey; parent: Visit | null }
 
-/** Iterative, without a path until one is needed: depth and size are the attacker's choice. */
-function refuseHostileShape(body: unknown): void {
-  if (typeof body === 'string') refuseHostileText(body, null, [])
+/** Iterative, because the client chooses depth and size; the path is built only for an error. */
+function refuseUnsafeShape(body: unknown): void {
+  if (typeof body === 'string') refuseUnstorableText(body, null, [])
   if (body === null || typeof body !== 'object') return
   const stack: Visit[] = [{ value: body, depth: 1, key: '', parent: null }]
   let values = 0
@@ -55,8 +55,8 @@ function refuseHostileShape(body: unknown): void {
     if (values > MAX_VALUES)
       throw new Problem('INVALID_JSON', { detail: `The body has more than ${MAX_VALUES} values.` })
     for (const [key, inner] of entriesOf(visit.value)) {
-      if (typeof key === 'string') refuseHostileText(key, visit, [])
-      if (typeof inner === 'string') refuseHostileText(inner, visit, [key])
+      if (typeof key === 'string') refuseUnstorableText(key, visit, [])
+      if (typeof inner === 'string') refuseUnstorableText(inner, visit, [key])
       else if (inner !== null && typeof inner === 'object')
         stack.push({ value: inner, depth: visit.depth + 1, key, parent: visit })
     }
@@ -67,11 +67,10 @@ function entriesOf(value: object): Iterable<[string | number, unknown]> {
   return Array.isArray(value) ? value.entries() : Object.entries(value)
 }
 
-/** NUL and unpaired surrogates are JSON, but no database text. */
-function refuseHostileText(text: string, place: Visit | null, last: PropertyKey[]): void {
+/** NUL and unpaired surrogates are valid JSON, but Postgres cannot store them as text. */
+function refuseUnstorableText(text: string, parent: Visit | null, last: PropertyKey[]): void {
   if (!text.includes('\u0000') && text.isWellFormed()) return
   const path = last
-  for (let visit = place; visit?.parent; visit = visit.parent) path.unshift(visit.key)
-  const message = 'must not contain NUL or unpaired surrogate characters'
-  throw new Problem('INVALID_PAYLOAD', { errors: [{ path: fieldPath(path), code: 'INVALID_PAYLOAD', message }] })
+  for (let visit = parent; visit?.parent; visit = visit.parent) path.unshift(visit.key)
+  throw invalidField(fieldPath(path), 'must not contain NUL or unpaired surrogate characters')
 }

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Queryable } from '../db/pool.ts'
 import { KeyRegistry } from './key-registry.ts'
 
-test('what keys were used is written by one statement at a time, however slow the database is', async () => {
+test('the time of last use is written by one statement at a time, however slow the database is', async () => {
+  vi.useFakeTimers()
   let running = 0
   let most = 0
   let release = () => {}
@@ -19,9 +19,10 @@ test('what keys were used is written by one statement at a time, however slow th
   const keys = new KeyRegistry({ query } as unknown as Queryable, 5)
   for (let n = 0; n < 10; n++) {
     keys.used(`key-${n}`)
-    await sleep(10)
+    await vi.advanceTimersByTimeAsync(10)
   }
   expect(most).toBe(1)
   release()
   await keys.close()
+  vi.useRealTimers()
 })

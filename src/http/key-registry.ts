@@ -1,21 +1,22 @@
+import { LRUCache } from 'lru-cache'
 import { findKeys, type KnownKey, touchKeys } from '../db/companies/api-keys.ts'
 import type { Queryable } from '../db/pool.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 
-/** A revoked key is refused within a second, in every process, without a message between them. */
-const TRUST_MS = 800
-/** A busy key is looked up anew before its time is over, so that no request waits for it. */
-const REFRESH_MS = 400
-const MAX_REMEMBERED = 10_000
+/** Below a second, so that every process refuses a revoked key within a second without messages between processes. */
+const MAX_AGE_MS = 800
+/** A key in use is refreshed in the background from this age on, so that no request waits for the database. */
+const REFRESH_AGE_MS = 400
+const MAX_CACHED_KEYS = 10_000
 const TOUCH_EVERY_MS = 30_000
 
 type Entry = { key: KnownKey | null; fetchedAtMs: number; refreshing: boolean }
 
-/** API keys with their companies, as the database had them less than a second ago. */
+/** Cache of API keys with their companies, never older than MAX_AGE_MS. */
 export class KeyRegistry {
   readonly #db: Queryable
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new LRUCache<string, Entry>({ max: MAX_CACHED_KEYS })
   readonly #lookups: Batcher<string, KnownKey | null>
   readonly #used = new Set<string>()
   readonly #stopTouching: () => void
@@ -26,12 +27,12 @@ export class KeyRegistry {
     this.#stopTouching = periodically(touchEveryMs, () => this.flushUsed(), ignore)
   }
 
-  /** At once for a key that was seen just now. */
+  /** Synchronous for a cached key: this is on the path of every request. */
   find(keyId: string): KnownKey | null | Promise<KnownKey | null> {
     const entry = this.#entries.get(keyId)
     const ageMs = entry ? performance.now() - entry.fetchedAtMs : Number.POSITIVE_INFINITY
-    if (!entry || ageMs >= TRUST_MS) return this.#refresh(keyId).then(fresh => fresh.key)
-    if (ageMs >= REFRESH_MS && !entry.refreshing) {
+    if (!entry || ageMs >= MAX_AGE_MS) return this.#refresh(keyId).then(fresh => fresh.key)
+    if (ageMs >= REFRESH_AGE_MS && !entry.refreshing) {
       entry.refreshing = true
       this.#refresh(keyId).catch(() => {})
     }
@@ -55,12 +56,10 @@ export class KeyRegistry {
   }
 
   async #refresh(keyId: string): Promise<Entry> {
-    // Aged from before the question: a revocation that happens meanwhile counts from its own time.
+    // The age counts from before the query: the key may be revoked while the query runs.
     const fetchedAtMs = performance.now()
     const entry = { key: await this.#lookups.add(keyId), fetchedAtMs, refreshing: false }
-    this.#entries.delete(keyId)
     this.#entries.set(keyId, entry)
-    if (this.#entries.size > MAX_REMEMBERED) this.#entries.delete(this.#entries.keys().next().value!)
     return entry
   }
 
@@ -71,5 +70,5 @@ export class KeyRegistry {
   }
 }
 
-/** When a key was used last is worth no error. */
+/** The time of last use is informative only: losing one write of it is not worth an error. */
 function ignore(): void {}

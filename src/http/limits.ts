@@ -1,7 +1,7 @@
-/** 10 MB of attachments in base64, 512 KB of HTML in JSON escapes, and the rest. */
+/** 10 MB of attachments in base64, 512 KB of HTML with JSON escapes, and the other fields. */
 export const SEND_BODY_LIMIT = 16 * 1024 * 1024
 export const BATCH_BODY_LIMIT = 32 * 1024 * 1024
-/** Everything else. */
+/** For all other routes. */
 export const SMALL_BODY_LIMIT = 64 * 1024
-/** SNS carries 256 KB, which JSON may write twice as long. No more than provider_events.payload takes. */
+/** SNS messages have at most 256 KB, which JSON escapes may double. Not above the CHECK constraint of provider_events.payload. */
 export const PROVIDER_EVENT_LIMIT = 1_000_000

@@ -7,7 +7,7 @@ const fail = (limits: LoginLimits, times: number, name = 'ana', network = '198.5
 }
 
 describe('failed logins', () => {
-  test('cost nothing at first, then twice as long each time, up to a minute', () => {
+  test('cause no wait at first, then twice as long each time, up to a minute', () => {
     const limits = new LoginLimits()
     const waits = Array.from({ length: 14 }, () => {
       limits.failed('ana', '198.51.100.7', 0)
@@ -18,13 +18,13 @@ describe('failed logins', () => {
     expect(limits.waitMs('ana', '198.51.100.7', MINUTE)).toBe(0)
   })
 
-  test('from one network keep out nobody elsewhere', () => {
+  test('from one network cause no wait elsewhere', () => {
     const limits = new LoginLimits()
     fail(limits, 100)
     expect(limits.waitMs('ana', '203.0.113.9', 0)).toBe(0)
   })
 
-  test('of one name keep out nobody else of the network, until the network has made many', () => {
+  test('of one name cause no wait for other names of the network, until the network has many', () => {
     const limits = new LoginLimits()
     fail(limits, 10)
     expect(limits.waitMs('bob', '198.51.100.7', 0)).toBe(0)
@@ -32,13 +32,13 @@ describe('failed logins', () => {
     expect(limits.waitMs('bob', '198.51.100.7', 0)).toBe(1_000)
   })
 
-  test('with a new name each time are stopped by the network', () => {
+  test('with a new name each time are limited by the network', () => {
     const limits = new LoginLimits()
     for (let n = 0; n < 30; n++) limits.failed(`name-${n}`, '198.51.100.7', 0)
     expect(limits.waitMs('another', '198.51.100.7', 0)).toBe(MINUTE)
   })
 
-  test('are forgotten after a success of the same name there, and after a quarter of an hour', () => {
+  test('are reset by a success of the same name there, and after a quarter of an hour', () => {
     const limits = new LoginLimits()
     fail(limits, 5)
     limits.succeeded('ana', '198.51.100.7')
@@ -58,13 +58,13 @@ describe('failed logins', () => {
       expect(limits.waitMs('ana', networkOf('2001:db8:1:abcd::1'), 0)).toBe(MINUTE)
     })
 
-    test('keep out nobody of another site, nor where somebody has logged in', () => {
+    test('cause no wait at another site, nor for a network with a successful login', () => {
       expect(limits.waitMs('ana', networkOf('2001:db8:2::1'), 0)).toBe(0)
       expect(limits.waitMs('ana', networkOf('2001:db8:1:ffff::2'), 0)).toBe(0)
     })
   })
 
-  test('of a million networks are kept in bounded memory, the last ones first', () => {
+  test('of very many networks are kept in bounded memory, the most recent ones', () => {
     const limits = new LoginLimits()
     fail(limits, 30, 'ana', 'first')
     for (let n = 0; n < 20_000; n++) limits.failed('x'.repeat(700), `network ${n}`, 0)

@@ -1,30 +1,31 @@
 import { isIPv4, isIPv6 } from 'node:net'
+import { LRUCache } from 'lru-cache'
 
-/** Failures in a row that cost nothing; each one after them doubles the wait. */
+/** Failures before the first wait; each one after them doubles the wait. */
 const FREE_FAILURES = { byNameAndNetwork: 5, byNetwork: 20, bySite: 100 }
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 60_000
-/** After so long without another failure, all is forgotten. */
-const FORGET_MS = 15 * 60_000
-const MAX_REMEMBERED = 10_000
+/** The count starts again after this time without a failure. */
+const RESET_MS = 15 * 60_000
+const MAX_ENTRIES = 10_000
 
 type Failures = { count: number; lastMs: number; waitUntilMs: number }
 
 /**
- * Failed logins, by name and network, by network alone, and by site. Never by the name alone: whoever knows an administrator's
- * name could lock them out with it. In memory, bounded, each process by itself.
+ * Failed logins by name and network, by network, and by site. Not by name alone: anybody who knows an administrator's name could lock
+ * that administrator out. Kept in the memory of each process.
  */
 export class LoginLimits {
-  readonly #byNameAndNetwork = new Map<string, Failures>()
-  readonly #byNetwork = new Map<string, Failures>()
-  readonly #bySite = new Map<string, Failures>()
-  readonly #known = new Map<string, true>()
+  readonly #byNameAndNetwork = new LRUCache<string, Failures>({ max: MAX_ENTRIES })
+  readonly #byNetwork = new LRUCache<string, Failures>({ max: MAX_ENTRIES })
+  readonly #bySite = new LRUCache<string, Failures>({ max: MAX_ENTRIES })
+  readonly #succeeded = new LRUCache<string, true>({ max: MAX_ENTRIES })
 
-  /** How long a login has to wait; 0: it may be tried. */
+  /** 0: the login may be tried now. */
   waitMs(name: string, network: string, nowMs: number): number {
     const found = [this.#byNameAndNetwork.get(pair(name, network)), this.#byNetwork.get(network)]
-    // A site may have many customers: what the others do counts only where nobody has logged in.
-    if (!this.knows(network)) found.push(this.#bySite.get(siteOf(network)))
+    // A site may have many customers: failures of the others do not count for a network with a successful login.
+    if (!this.hasSucceeded(network)) found.push(this.#bySite.get(siteOf(network)))
     return Math.max(0, ...found.map(one => (one ? one.waitUntilMs - nowMs : 0)))
   }
 
@@ -34,36 +35,28 @@ export class LoginLimits {
     count(this.#bySite, siteOf(network), FREE_FAILURES.bySite, nowMs)
   }
 
-  /** Somebody who mistyped starts afresh. The network keeps its count: others there may be guessing. */
+  /** The network keeps its count of failures: others there may be guessing passwords. */
   succeeded(name: string, network: string): void {
     this.#byNameAndNetwork.delete(pair(name, network))
-    put(this.#known, network, true)
+    this.#succeeded.set(network, true)
   }
 
-  /** Somebody has logged in from there. */
-  knows(network: string): boolean {
-    return this.#known.has(network)
+  hasSucceeded(network: string): boolean {
+    return this.#succeeded.has(network)
   }
 }
 
 const pair = (name: string, network: string) => `${network} ${name.slice(0, 64)}`
 
-function count(all: Map<string, Failures>, key: string, free: number, nowMs: number): void {
+function count(all: LRUCache<string, Failures>, key: string, free: number, nowMs: number): void {
   const before = all.get(key)
-  const failures = (before && nowMs - before.lastMs < FORGET_MS ? before.count : 0) + 1
+  const failures = (before && nowMs - before.lastMs < RESET_MS ? before.count : 0) + 1
   const doublings = Math.min(failures - free, 30)
   const waitMs = doublings > 0 ? Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (doublings - 1)) : 0
-  put(all, key, { count: failures, lastMs: nowMs, waitUntilMs: nowMs + waitMs })
+  all.set(key, { count: failures, lastMs: nowMs, waitUntilMs: nowMs + waitMs })
 }
 
-/** The last ones stay. */
-function put<T>(all: Map<string, T>, key: string, value: T): void {
-  all.delete(key)
-  all.set(key, value)
-  if (all.size > MAX_REMEMBERED) all.delete(all.keys().next().value!)
-}
-
-/** What one guesser has: an IPv4 address, or the 64 bits of IPv6 that a provider gives to one customer. */
+/** The smallest range that one client controls: an IPv4 address, or the IPv6 /64 that an internet provider gives to one customer. */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped) return mapped
@@ -80,7 +73,7 @@ export function networkOf(address: string): string {
     .join(':')}::/64`
 }
 
-/** The 48 bits of IPv6 that whoever asks for them is given: 65 536 networks of one guesser. An IPv4 address is its own site. */
+/** The /48 that IPv6 customers get on request, which holds 65 536 networks. An IPv4 address is its own site. */
 export function siteOf(network: string): string {
   return network.replace(/:[^:]*::\/64$/, '::/48')
 }

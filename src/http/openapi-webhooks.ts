@@ -29,7 +29,7 @@ const HEADERS = [
   header('webhook-signature', 'v1,<base64>; several, separated by spaces, while a secret is being rotated'),
 ]
 
-/** What the gateway calls, from the schemas that its bodies are tested with. */
+/** Adds the requests that the gateway makes, from the schemas that the tests check their bodies with. */
 export function describeWebhooks(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
   document.webhooks = Object.fromEntries(
     Object.entries(WEBHOOK_EVENT_SCHEMAS).map(([type, schema]) => [

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { App } from './app.ts'
 import { describeWebhooks } from './openapi-webhooks.ts'
 
-/** RFC 9457, with our own members. */
+/** RFC 9457 with extension members. */
 const problemSchema = z
   .object({
     type: z.string(),
@@ -21,17 +21,16 @@ const problemSchema = z
   })
   .meta({ id: 'Problem' })
 
-/** Swagger UI styles itself inline; everything else comes from here, also over plain HTTP. */
+/** Swagger UI needs inline styles; everything else is served by the gateway. */
 const DOCS_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** How a route documents the problems it answers with. */
 export function problemAnswers(...statuses: number[]) {
   const answer = { description: 'Problem', content: { 'application/problem+json': { schema: problemSchema } } }
   return Object.fromEntries(statuses.map(status => [status, answer])) as unknown as Record<number, typeof problemSchema>
 }
 
-/** The OpenAPI document comes from the schemas of the routes; nothing is described twice. */
+/** Serves the OpenAPI document, which is generated from the schemas of the routes, and Swagger UI. */
 export async function documentApi(
   app: App,
   { publicUrl, version }: { publicUrl: string | undefined; version: string },
@@ -60,7 +59,7 @@ export async function documentApi(
     transformObject: document =>
       withoutUnused(describeWebhooks(jsonSchemaTransformObject(document) as OpenAPIV3_1.Document)),
   })
-  // Its own assets, its own policy: no other host is asked for anything.
+  // Local assets only: the browser requests nothing from other hosts.
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: DOCS_POLICY,
@@ -70,7 +69,7 @@ export async function documentApi(
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
 }
 
-/** Every schema is registered for reading and for writing; only what something refers to is worth documenting. */
+/** The transform registers every schema twice, as input and as output; the one without references is dropped. */
 function withoutUnused(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
   const schemas = document.components?.schemas ?? {}
   for (let dropped = true; dropped; ) {

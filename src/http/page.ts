@@ -1,11 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/**
- * No script anywhere. The preview is a sandboxed frame without permissions; it inherits this policy, so that a
- * captured message can neither run nor load anything.
- */
+/** No scripts. The preview is a sandboxed frame that inherits this policy, so a captured message can neither run nor load anything. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** `onRequest` hook for URLs that answer HTML or JSON, so that caches keep the two apart. */
+export async function varyByAccept(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  reply.header('vary', 'Accept')
+}
 
 /** `Accept: text/html` gets the page, anything else JSON. */
 export function wantsPage(request: FastifyRequest, reply: FastifyReply): boolean {
@@ -17,7 +19,7 @@ export function sendPage(reply: FastifyReply, html: string): FastifyReply {
   return reply.type('text/html; charset=utf-8').header('content-security-policy', PAGE_POLICY).send(html)
 }
 
-export const when = (date: Date) => date.toISOString().replace('T', ' ').slice(0, 19)
+export const formatTime = (date: Date) => date.toISOString().replace('T', ' ').slice(0, 19)
 
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)

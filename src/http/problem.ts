@@ -4,35 +4,35 @@ import { DatabaseUnavailable } from '../db/pool.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of the problem that it was answered with, for its line in the log. */
+    /** Code of the problem in the answer, for the request log. */
     errorCode: ProblemCode | null
   }
 }
 
-/** Every code the API answers with: status and title. The one place where refusals become HTTP. */
+/** Every error code of the API with its status and title. Errors become HTTP answers in this file only. */
 const PROBLEMS = {
   INVALID_JSON: [400, 'The body is not valid JSON'],
   INVALID_REQUEST: [400, 'The request is not valid'],
   INVALID_IDEMPOTENCY_KEY: [400, 'The Idempotency-Key header must have 1 to 256 printable characters'],
-  INVALID_EVENT: [400, 'This is no event of the provider'],
+  INVALID_EVENT: [400, 'The body is not a valid event of this provider'],
   UNAUTHENTICATED: [401, 'A valid API key is required'],
   ADMIN_UNAUTHENTICATED: [401, 'Administrator name and password are required'],
   METRICS_UNAUTHENTICATED: [401, 'The metrics need the token of METRICS_TOKEN'],
   EVENT_UNAUTHENTICATED: [401, 'Raw messages need the password of the subscription'],
-  INSUFFICIENT_SCOPE: [403, 'This API key may not do that'],
+  INSUFFICIENT_SCOPE: [403, 'This API key does not have the required scope'],
   FROM_NOT_ALLOWED: [403, 'The sender is not allowed for this company'],
   RECIPIENT_SUPPRESSED: [403, RECIPIENT_SUPPRESSED_MESSAGE],
   COMPLAINT_NOT_REMOVABLE: [403, 'Cannot remove complaint suppressions (LGPD compliance)'],
   CROSS_SITE_REQUEST: [403, 'This request was made by a page of another site'],
-  EVENT_REFUSED: [403, 'The event is not from whom it claims to be, or not for us'],
+  EVENT_REFUSED: [403, 'The event is not authentic, or not for this gateway'],
   NOT_SUPPRESSED: [404, 'The address is not on the suppression list'],
-  NOT_FOUND: [404, 'There is nothing here'],
-  REQUEST_TIMEOUT: [408, 'The request did not come in time'],
+  NOT_FOUND: [404, 'Not found'],
+  REQUEST_TIMEOUT: [408, 'The request did not arrive in time'],
   IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was used with another body'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'A request with this Idempotency-Key is still running'],
   NOT_PAUSED: [409, 'The company is not paused'],
-  ALREADY_STARTED: [409, 'The e-mail has started on its way or has ended'],
-  WEBHOOK_LIMIT_REACHED: [409, 'The company has as many webhook endpoints as it may have'],
+  ALREADY_STARTED: [409, 'The e-mail has been started or has ended'],
+  WEBHOOK_LIMIT_REACHED: [409, 'The company has the maximum number of webhook endpoints'],
   WEBHOOK_DISABLED: [409, 'The webhook endpoint is disabled'],
   BODY_TOO_LARGE: [413, 'The body is too large'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body must be application/json'],
@@ -41,17 +41,17 @@ const PROBLEMS = {
   INVALID_TEMPLATE: [422, 'The content is not allowed'],
   RECIPIENT_NOT_FOUND: [422, 'The recipient does not exist'],
   RATE_LIMITED: [429, 'The company has reached its rate limit'],
-  TOO_MANY_LOGINS: [429, 'Too many logins that failed, or too many at once'],
+  TOO_MANY_LOGINS: [429, 'Too many failed or concurrent logins'],
   HEADERS_TOO_LARGE: [431, 'The headers are too large'],
-  INTERNAL_ERROR: [500, 'Something went wrong on our side'],
-  SERVER_BUSY: [503, 'Too much is being received at once; repeat the request'],
+  INTERNAL_ERROR: [500, 'Internal server error'],
+  SERVER_BUSY: [503, 'The server is receiving too much data at once; repeat the request'],
   EVENTS_NOT_SET_UP: [503, 'Events of this provider are not set up'],
   EVENT_NOT_CHECKED: [503, 'The event could not be checked now'],
   SUBSCRIPTION_NOT_CONFIRMED: [503, 'The subscription could not be confirmed'],
   DATABASE_UNAVAILABLE: [503, 'The database does not answer; repeat the request with the same Idempotency-Key'],
 } as const satisfies Record<string, readonly [number, string]>
 
-/** SQLSTATE of a server that has no space left on its disk. */
+/** SQLSTATE disk_full. */
 const DISK_FULL = '53100'
 
 export type ProblemCode = keyof typeof PROBLEMS
@@ -63,7 +63,7 @@ export type ProblemExtras = {
   headers?: Record<string, string>
 }
 
-/** Thrown inside http/ only; everything below returns values. */
+/** Thrown inside http/ only: the modules it calls return outcomes as values. */
 export class Problem extends Error {
   override name = 'Problem'
   readonly code: ProblemCode
@@ -80,6 +80,10 @@ export class Problem extends Error {
   }
 }
 
+export function invalidField(path: string, message: string, code = 'INVALID_PAYLOAD'): Problem {
+  return new Problem('INVALID_PAYLOAD', { errors: [{ path, code, message }] })
+}
+
 export function refusalProblem(refusal: Refusal): Problem {
   if (refusal.code === 'RECIPIENT_SUPPRESSED') return new Problem(refusal.code, { recipient: refusal.recipient })
   return new Problem(refusal.code, { errors: refusal.errors })
@@ -88,7 +92,7 @@ export function refusalProblem(refusal: Refusal): Problem {
 export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   request.errorCode = problem.code
   const { headers = {} } = problem.extras
-  // Refused while its body is still coming: hang up instead of reading it to the end.
+  // Refused while the body is still arriving: close the connection instead of reading the rest.
   if (!request.raw.complete) reply.header('connection', 'close')
   const body = problemBody(problem, request.id)
   return reply.code(body.status).headers(headers).type(PROBLEM_TYPE).serializer(JSON.stringify).send(body)
@@ -102,7 +106,7 @@ export function problemBody({ code, extras }: Problem, requestId: string) {
   return { type: 'about:blank', title, status, code, message: detail ?? title, detail, requestId, errors, recipient }
 }
 
-/** Fastify's own refusals, lost infrastructure, and bugs. */
+/** Translates errors of Fastify, a lost database, and bugs. */
 export function toProblem(error: unknown, { routeOptions }: Pick<FastifyRequest, 'routeOptions'>): Problem {
   if (error instanceof Problem) return error
   if (error instanceof DatabaseUnavailable)
@@ -131,7 +135,7 @@ function bodyTooLarge(limitBytes: number): Problem {
   return new Problem('BODY_TOO_LARGE', { detail: `The body is too large: it may have at most ${limit}` })
 }
 
-/** Other refusals of Fastify and its plugins: an id that is too long, a path that leaves its folder. What the caller did stays the caller's. */
+/** Other errors of Fastify and its plugins, such as a parameter that is too long. A 4xx stays a 4xx. */
 function fromStatus(status = 500): Problem {
   if (status === 403 || status === 404 || status === 414) return new Problem('NOT_FOUND')
   return status >= 400 && status < 500 ? new Problem('INVALID_REQUEST') : new Problem('INTERNAL_ERROR')

@@ -5,7 +5,7 @@ import { RequestCounts } from './request-counts.ts'
 
 const quiet = pino({ level: 'silent' })
 
-test('what is counted between two writes is written as one row for each company', async () => {
+test('the counts between two writes are written as one row per company', async () => {
   const written: SendRequests[][] = []
   const counts = new RequestCounts(async batch => void written.push(batch), quiet)
   for (let n = 0; n < 1000; n++) counts.count('one', 1, n % 10 === 0 ? 1 : 0)
@@ -22,21 +22,21 @@ test('what is counted between two writes is written as one row for each company'
 test('while Postgres is away it goes on adding up, and loses nothing', async () => {
   vi.useFakeTimers()
   const written: SendRequests[] = []
-  let away = true
+  let unavailable = true
   const counts = new RequestCounts(async batch => {
-    if (away) throw new Error('away')
+    if (unavailable) throw new Error('unavailable')
     written.push(...batch)
   }, quiet)
   counts.count('one', 3, 1)
   await vi.advanceTimersByTimeAsync(1_000)
   counts.count('one', 2, 0)
-  away = false
+  unavailable = false
   await counts.close()
   vi.useRealTimers()
   expect(written).toEqual([{ companyId: 'one', requests: 5, suppressed: 1 }])
 })
 
-test('a write that takes long is not joined by another, and closing waits for it', async () => {
+test('a slow write is not overlapped by another one, and closing waits for it', async () => {
   vi.useFakeTimers()
   const writing: (() => void)[] = []
   const counts = new RequestCounts(() => new Promise<void>(resolve => writing.push(resolve)), quiet)

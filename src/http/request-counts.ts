@@ -5,9 +5,8 @@ import { periodically } from '../runtime/periodic-task.ts'
 const FLUSH_MS = 1_000
 
 /**
- * How many e-mails were requested and how many the suppression list stopped, for the hit rate. Added up in memory and written once
- * a second: an accept pays an addition, and a crash loses a second. It never holds more than one number for each company, also
- * while Postgres is away.
+ * Counts requested and suppressed e-mails per company, for the suppression hit rate. Summed in memory and written once a second, so that
+ * accepting an e-mail costs no extra write; a crash loses at most one second of counts. A failed write is added to the next one.
  */
 export class RequestCounts {
   #counts = new Map<string, SendRequests>()
@@ -22,10 +21,10 @@ export class RequestCounts {
   }
 
   count(companyId: string, requests: number, suppressed: number): void {
-    const known = this.#counts.get(companyId)
-    if (known) {
-      known.requests += requests
-      known.suppressed += suppressed
+    const counts = this.#counts.get(companyId)
+    if (counts) {
+      counts.requests += requests
+      counts.suppressed += suppressed
     } else this.#counts.set(companyId, { companyId, requests, suppressed })
   }
 

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { rateOf } from '../contracts/reputation.ts'
@@ -6,12 +6,13 @@ import { isUuid } from '../contracts/uuid.ts'
 import { listCompanyAudit } from '../db/companies/audit.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
+import type { Database } from '../db/pool.ts'
 import { type CompanyWebhooks, listCompanyWebhooks } from '../db/webhooks/health.ts'
 import { pauseManually, resumeManually } from '../feedback/reputation.ts'
 import type { App } from './app.ts'
 import { companiesPage } from './companies-page.ts'
 import { problemAnswers } from './openapi.ts'
-import { sendPage, wantsPage } from './page.ts'
+import { sendPage, varyByAccept, wantsPage } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -60,83 +61,64 @@ const changedSchema = z.object({
   performedBy: z.string(),
 })
 
-/** The companies and how they stand. Pausing and resuming take a reason, and are kept under the administrator's name. */
-export function adminCompanyRoutes(app: App, { db, onRequest: admit }: AdminRouteDeps): void {
-  const onRequest = [
-    admit,
-    async (_request: FastifyRequest, reply: FastifyReply) => void reply.header('vary', 'Accept'),
-  ]
-  const common = { tags: ['Admin'], security: [{ administrator: [] }] }
-  const refusals = problemAnswers(401, 404, 422, 429, 503)
-  const changes = problemAnswers(400, 403, 409, 413, 415)
+const common = { tags: ['Admin'], security: [{ administrator: [] }] }
+const refusals = problemAnswers(401, 404, 422, 429, 503)
 
-  app.get(
-    '/admin/companies',
-    {
-      onRequest,
-      schema: {
-        summary:
-          'Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled',
-        ...common,
-        response: { 200: z.object({ data: z.array(companySchema) }), ...refusals },
-      },
-    },
-    async (request, reply) => {
-      const [standings, webhooks] = await Promise.all([listStandings(db.pool), listCompanyWebhooks(db.pool)])
-      const data = standings.map(row => toView(row, webhooks.get(row.companyId)))
-      return wantsPage(request, reply) ? sendPage(reply, companiesPage(data)) : { data }
-    },
+const listSchema = {
+  summary: 'Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled',
+  ...common,
+  response: { 200: z.object({ data: z.array(companySchema) }), ...refusals },
+}
+const auditLogSchema = {
+  summary: 'Who warned, paused or resumed it, when and why; newest first',
+  ...common,
+  params,
+  response: { 200: z.object({ data: z.array(auditSchema) }), ...refusals },
+}
+const changeSchema = {
+  ...common,
+  params,
+  body: reasonBody,
+  response: { 200: changedSchema, ...refusals, ...problemAnswers(400, 403, 409, 413, 415) },
+}
+const pauseSchema = { summary: 'Pause a company: its mail waits', ...changeSchema }
+const resumeSchema = { summary: 'Resume a company: its mail goes on, and its figures begin anew', ...changeSchema }
+
+/** Companies with their bounce and complaint rates; pausing and resuming, which are audited. */
+export function adminCompanyRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
+  const onRequest = [authorize, varyByAccept]
+
+  app.get('/admin/companies', { onRequest, schema: listSchema }, async (request, reply) => {
+    const [standings, webhooks] = await Promise.all([listStandings(db.pool), listCompanyWebhooks(db.pool)])
+    const data = standings.map(row => toView(row, webhooks.get(row.companyId)))
+    return wantsPage(request, reply) ? sendPage(reply, companiesPage(data)) : { data }
+  })
+  app.get('/admin/companies/:companyId/audit', { onRequest, schema: auditLogSchema }, async request => {
+    const rows = await listCompanyAudit(db.pool, await knownCompanyId(request, db))
+    return { data: rows.map(({ companyId: _, metadata = {}, ...row }) => ({ ...row, metadata })) }
+  })
+  app.post('/admin/companies/:companyId/pause', { onRequest, schema: pauseSchema }, request =>
+    change(request, db, 'pause'),
   )
-
-  app.get(
-    '/admin/companies/:companyId/audit',
-    {
-      onRequest,
-      schema: {
-        summary: 'Who warned, paused or resumed it, when and why; newest first',
-        ...common,
-        params,
-        response: { 200: z.object({ data: z.array(auditSchema) }), ...refusals },
-      },
-    },
-    async request => {
-      const rows = await listCompanyAudit(db.pool, await known(request))
-      return { data: rows.map(({ companyId: _, metadata = {}, ...row }) => ({ ...row, metadata })) }
-    },
+  app.post('/admin/companies/:companyId/resume', { onRequest, schema: resumeSchema }, request =>
+    change(request, db, 'resume'),
   )
+}
 
-  for (const [verb, act, summary] of [
-    ['pause', pauseManually, 'Pause a company: its mail waits'],
-    ['resume', resumeManually, 'Resume a company: its mail goes on, and its figures begin anew'],
-  ] as const) {
-    app.post(
-      `/admin/companies/:companyId/${verb}`,
-      {
-        onRequest,
-        schema: {
-          summary,
-          ...common,
-          params,
-          body: reasonBody,
-          response: { 200: changedSchema, ...refusals, ...changes },
-        },
-      },
-      async request => {
-        const companyId = await known(request)
-        const reason = maskSensitive((request.body as z.output<typeof reasonBody>).reason)
-        const performedBy = request.admin!
-        if (!(await act(db.pool, { companyId, reason, performedBy }))) throw new Problem('NOT_PAUSED')
-        request.log.info({ companyId, performedBy, reason }, `Company: ${verb}`)
-        return { companyId, paused: verb === 'pause', reason, performedBy }
-      },
-    )
-  }
+async function change(request: FastifyRequest, db: Database, action: 'pause' | 'resume') {
+  const companyId = await knownCompanyId(request, db)
+  const reason = maskSensitive((request.body as z.output<typeof reasonBody>).reason)
+  const performedBy = request.admin!
+  const apply = action === 'pause' ? pauseManually : resumeManually
+  if (!(await apply(db.pool, { companyId, reason, performedBy }))) throw new Problem('NOT_PAUSED')
+  request.log.info({ companyId, performedBy, reason }, `Company: ${action}`)
+  return { companyId, paused: action === 'pause', reason, performedBy }
+}
 
-  async function known(request: FastifyRequest): Promise<string> {
-    const { companyId } = request.params as z.output<typeof params>
-    if (!isUuid(companyId) || !(await findCompany(db.pool, companyId.toLowerCase()))) throw new Problem('NOT_FOUND')
-    return companyId.toLowerCase()
-  }
+async function knownCompanyId(request: FastifyRequest, db: Database): Promise<string> {
+  const { companyId } = request.params as z.output<typeof params>
+  if (!isUuid(companyId) || !(await findCompany(db.pool, companyId.toLowerCase()))) throw new Problem('NOT_FOUND')
+  return companyId.toLowerCase()
 }
 
 const NO_WEBHOOKS: CompanyWebhooks = { enabled: 0, failing: 0, disabled: [] }

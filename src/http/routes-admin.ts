@@ -12,7 +12,7 @@ const listQuery = z.object({ limit: z.coerce.number().int().min(1).max(200).defa
 
 export type AdminRouteDeps = { db: Database; onRequest: ReturnType<typeof requireAdministrator> }
 
-/** `Accept: text/html` gets the page, anything else JSON. */
+/** The inbox of the capture provider. */
 export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   const security = [{ administrator: [] }]
 

@@ -19,10 +19,10 @@ import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
 
 const healthSchema = z.object({ status: z.literal('ok') })
-const open = { tags: ['Operations'], security: [] }
+const unauthenticated = { tags: ['Operations'], security: [] }
 
-/** A million entries take a tenth of a second to count, and nobody needs it to the second. */
-const SIZE_KEEP_MS = 30_000
+/** Counting a million entries takes about 100 ms, too long for every scrape. */
+const SIZE_CACHE_MS = 30_000
 
 async function snapshot(
   db: Database,
@@ -58,28 +58,34 @@ export type OperationRouteDeps = {
   db: Database
   providers: string[]
   metricsToken?: string | undefined
-  /** Where the embedded database lives: its disk may be full. */
+  /** Data folder of the embedded database, whose disk may be full; null for another Postgres. */
   folder: string | null
 }
 
 export function operationRoutes(app: App, { db, providers, metricsToken, folder }: OperationRouteDeps): void {
-  const countSuppressions = cachedQuery(SIZE_KEEP_MS, () => countActive(db.pool))
+  const countSuppressions = cachedQuery(SIZE_CACHE_MS, () => countActive(db.pool))
   const metrics = makeMetrics(() => snapshot(db, providers, countSuppressions))
 
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
 
   app.get(
     '/health/live',
-    { schema: { summary: 'The process answers', ...open, response: { 200: healthSchema } } },
+    { schema: { summary: 'The process answers', ...unauthenticated, response: { 200: healthSchema } } },
     async () => ({ status: 'ok' as const }),
   )
 
   app.get(
     '/health/ready',
-    { schema: { summary: 'It can accept e-mails', ...open, response: { 200: healthSchema, ...problemAnswers(503) } } },
+    {
+      schema: {
+        summary: 'It can accept e-mails',
+        ...unauthenticated,
+        response: { 200: healthSchema, ...problemAnswers(503) },
+      },
+    },
     async () => {
       const isAnswering = await db.isAnswering()
-      // A server that cannot write still answers.
+      // A server whose disk is full still answers queries.
       const problem = folder && (await findDiskProblem(folder, isAnswering ? FULL_BYTES : NEEDED_BYTES))
       if (isAnswering && !problem) return { status: 'ok' as const }
       const detail = problem || 'Postgres did not answer in time; nothing can be accepted.'
@@ -93,7 +99,7 @@ export function operationRoutes(app: App, { db, providers, metricsToken, folder 
       ...(metricsToken !== undefined && { onRequest: requireToken(metricsToken) }),
       schema: {
         summary: 'For Prometheus; with METRICS_TOKEN set, needs it as Authorization: Bearer',
-        ...open,
+        ...unauthenticated,
         produces: ['text/plain'],
         response: { 200: z.string(), ...problemAnswers(401, 503) },
       },
@@ -102,7 +108,7 @@ export function operationRoutes(app: App, { db, providers, metricsToken, folder 
   )
 }
 
-/** Digests, because they have one length: the comparison tells nothing about the token, not even how long it is. */
+/** timingSafeEqual needs equal lengths, and digests also hide the length of the token. */
 function requireToken(token: string) {
   const expected = digest(token)
   return async (request: FastifyRequest): Promise<void> => {

@@ -30,78 +30,62 @@ const removedSchema = z.object({ removed: z.literal(true), emailHash: z.string()
 const tags = ['Suppression']
 const refusals = problemAnswers(400, 401, 403, 422, 503)
 
-/** What a company may know and do: its own list, and whatever keeps its mail from an address. */
-export function suppressionRoutes(app: App, { db, keys, pepper, suppression }: SuppressionRouteDeps): void {
-  const mayRead = requireKey(keys, pepper, 'read')
-  const mayManage = requireKey(keys, pepper, 'manage')
+const checkSchema = {
+  summary: 'Whether mail to an address is suppressed',
+  tags,
+  body: checkBody,
+  response: { 200: suppressionCheckSchema, ...refusals, ...problemAnswers(413, 415) },
+}
+const checkByQuerySchema = {
+  summary: 'Whether mail to an address is suppressed; prefer POST, since query strings end up in logs',
+  tags,
+  querystring: z.object({ email: addressSchema.describe('Percent-encoded: a plus sign is %2B') }),
+  response: { 200: suppressionCheckSchema, ...refusals },
+}
+const removeSchema = {
+  summary: 'Take an address off the list, and say why; complaints stay',
+  tags,
+  body: removeBody,
+  response: { 200: removedSchema, ...refusals, ...problemAnswers(404, 413, 415) },
+}
 
-  /** The list is live data: nothing stops test mail, and a test key learns of no address. */
-  const blockingFor = async (request: FastifyRequest, emailHash: string) =>
-    checked(ownerOf(request).test ? null : await findBlocking(db.pool, emailHash, request.key!.companyId))
+/** For companies: whether mail to an address is suppressed, and removal from the company's own list. */
+export function suppressionRoutes(app: App, deps: SuppressionRouteDeps): void {
+  const mayRead = requireKey(deps.keys, deps.pepper, 'read')
+  const mayManage = requireKey(deps.keys, deps.pepper, 'manage')
 
-  app.post(
-    '/v1/suppression/check',
-    {
-      onRequest: mayRead,
-      schema: {
-        summary: 'Whether mail to an address is suppressed',
-        tags,
-        body: checkBody,
-        response: { 200: suppressionCheckSchema, ...refusals, ...problemAnswers(413, 415) },
-      },
-    },
-    async request => {
-      const { email } = request.body as z.output<typeof checkBody>
-      return blockingFor(request, hashOrProblem(email))
-    },
+  app.post('/v1/suppression/check', { onRequest: mayRead, schema: checkSchema }, request =>
+    check(request, (request.body as z.output<typeof checkBody>).email, deps),
   )
-
-  app.get(
-    '/v1/suppression/check',
-    {
-      onRequest: mayRead,
-      schema: {
-        summary: 'Whether mail to an address is suppressed; prefer POST, since query strings end up in logs',
-        tags,
-        querystring: z.object({ email: addressSchema.describe('Percent-encoded: a plus sign is %2B') }),
-        response: { 200: suppressionCheckSchema, ...refusals },
-      },
-    },
-    async request => {
-      const { email } = request.query as { email: string }
-      return blockingFor(request, hashOrProblem(email))
-    },
+  app.get('/v1/suppression/check', { onRequest: mayRead, schema: checkByQuerySchema }, request =>
+    check(request, (request.query as { email: string }).email, deps),
   )
+  app.delete('/v1/suppression', { onRequest: mayManage, schema: removeSchema }, request => remove(request, deps))
+}
 
-  app.delete(
-    '/v1/suppression',
-    {
-      onRequest: mayManage,
-      schema: {
-        summary: 'Take an address off the list, and say why; complaints stay',
-        tags,
-        body: removeBody,
-        response: { 200: removedSchema, ...refusals, ...problemAnswers(404, 413, 415) },
-      },
-    },
-    async request => {
-      const { email, justification } = request.body as z.output<typeof removeBody>
-      const { companyId, keyId } = request.key!
-      const emailHash = hashOrProblem(email)
-      if (ownerOf(request).test)
-        throw new Problem('NOT_SUPPRESSED', { detail: 'The suppression list is live data; use a live key.' })
-      // Where one list serves all, what is left of a company's own would go on blocking.
-      const lists = [...new Set([companyId, listOf(companyId, suppression.scope)])]
-      const removal = { emailHash, lists, performedBy: companyId, justification, metadata: { keyId } }
-      const outcome = await removeSuppression(db.pool, removal)
-      if (outcome.kind === 'not-listed' && (await findBlocking(db.pool, emailHash, companyId)))
-        throw new Problem('NOT_SUPPRESSED', {
-          detail: "The address is on the gateway's own list, not on this company's; ask its administrators.",
-        })
-      throwUnlessRemoved(outcome)
-      return { removed: true as const, emailHash }
-    },
-  )
+/** The list is live data: test mail is never suppressed, and a test key must not reveal listed addresses. */
+async function check(request: FastifyRequest, email: string, { db }: SuppressionRouteDeps) {
+  const emailHash = hashOrProblem(email)
+  const { companyId, test } = ownerOf(request)
+  return toCheck(test ? null : await findBlocking(db.pool, emailHash, companyId))
+}
+
+async function remove(request: FastifyRequest, { db, suppression }: SuppressionRouteDeps) {
+  const { email, justification } = request.body as z.output<typeof removeBody>
+  const { companyId, keyId } = request.key!
+  const emailHash = hashOrProblem(email)
+  if (ownerOf(request).test)
+    throw new Problem('NOT_SUPPRESSED', { detail: 'The suppression list is live data; use a live key.' })
+  // With SUPPRESSION_SCOPE=global a company may still have entries of its own from before, which block as well.
+  const lists = [...new Set([companyId, listOf(companyId, suppression.scope)])]
+  const removal = { emailHash, lists, performedBy: companyId, justification, metadata: { keyId } }
+  const outcome = await removeSuppression(db.pool, removal)
+  if (outcome.kind === 'not-listed' && (await findBlocking(db.pool, emailHash, companyId)))
+    throw new Problem('NOT_SUPPRESSED', {
+      detail: "The address is on the gateway's own list, not on this company's; ask its administrators.",
+    })
+  throwUnlessRemoved(outcome)
+  return { removed: true as const, emailHash }
 }
 
 export function throwUnlessRemoved(outcome: RemovalOutcome): asserts outcome is RemovalOutcome & { kind: 'removed' } {
@@ -110,12 +94,12 @@ export function throwUnlessRemoved(outcome: RemovalOutcome): asserts outcome is 
 }
 
 export function hashOrProblem(email: string, path = 'email'): string {
-  const asked = hashOfAddress(email)
-  if (!asked.ok) throw new Problem('INVALID_EMAIL', { errors: [{ path, ...asked.problem }] })
-  return asked.emailHash
+  const hashed = hashOfAddress(email)
+  if (!hashed.ok) throw new Problem('INVALID_EMAIL', { errors: [{ path, ...hashed.problem }] })
+  return hashed.emailHash
 }
 
-function checked(entry: SuppressionRow | null): z.output<typeof suppressionCheckSchema> {
+function toCheck(entry: SuppressionRow | null): z.output<typeof suppressionCheckSchema> {
   if (!entry) return { suppressed: false }
   const { reason, addedAt, expiresAt } = entry
   return { suppressed: true, reason, addedAt, expiresAt }

@@ -1,19 +1,24 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { pino } from 'pino'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { baseApp } from './app.ts'
-import { type ProviderEventDeps, providerEventRoutes } from './routes-provider-events.ts'
+import type { ProviderEventDeps } from './provider-events.ts'
+import { providerEventRoutes } from './routes-provider-events.ts'
+
+// Room for a loaded machine.
+vi.setConfig({ testTimeout: 30_000 })
 
 const undo: (() => unknown)[] = []
 afterEach(async () => {
   for (const one of undo.splice(0).reverse()) await one()
 })
 
+const POLL = { timeout: 20_000 }
 const NOT_SET_UP = { sns: null, resendSecrets: [], onRefused: () => {} } as unknown as ProviderEventDeps
 const SET_UP = { ...NOT_SET_UP, resendSecrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'] } as ProviderEventDeps
 
-/** A server with little patience, and what a raw connection to it reads until it is closed. */
+/** A server with short time limits, and raw connections to it whose `answer` is everything read until the connection closes. */
 async function server({ headersMs = 60_000, requestMs = 60_000, eventBodyMs = 60_000, events = NOT_SET_UP } = {}) {
   const limits = { headersMs, requestMs, eventBodyMs, checkEveryMs: 20, connections: 5 }
   const app = baseApp({ log: pino({ level: 'silent' }), trustProxy: false, limits })
@@ -38,10 +43,10 @@ async function open(port: number): Promise<{ socket: Socket; answer: Promise<str
   return { socket, answer }
 }
 
-/** A byte now and then, for ever. */
-function drip(socket: Socket): void {
-  const dripping = setInterval(() => socket.write('x'), 10)
-  socket.on('close', () => clearInterval(dripping))
+/** Sends single bytes until the connection closes. */
+function sendSlowly(socket: Socket): void {
+  const timer = setInterval(() => socket.write('x'), 10)
+  socket.on('close', () => clearInterval(timer))
 }
 
 const post = (path: string, length = 1_000_000) =>
@@ -55,25 +60,25 @@ function expectTimeout(text: string): void {
 }
 
 describe('a request', () => {
-  test('whose headers do not come in time is answered 408 and closed', async () => {
+  test('whose headers do not arrive in time is answered 408 and closed', async () => {
     const { socket, answer } = await (await server({ headersMs: 100 })).open()
     socket.write('POST /echo HTTP/1.1\r\nx-slow: ')
-    drip(socket)
+    sendSlowly(socket)
     expectTimeout(await answer)
   })
 
-  test('that never begins is answered 408 and closed', async () => {
+  test('that never starts is answered 408 and closed', async () => {
     expectTimeout(await (await (await server({ headersMs: 100 })).open()).answer)
   })
 
-  test('whose body does not come in time is answered 408 and closed', async () => {
+  test('whose body does not arrive in time is answered 408 and closed', async () => {
     const { socket, answer } = await (await server({ headersMs: 100, requestMs: 200 })).open()
     socket.write(`${post('/echo', 60_000)}\r\n{"slow":"`)
-    drip(socket)
+    sendSlowly(socket)
     expectTimeout(await answer)
   })
 
-  test('that is no HTTP is answered as a problem and closed', async () => {
+  test('that is not HTTP is answered with a problem and closed', async () => {
     const { socket, answer } = await (await server()).open()
     socket.write('hello\r\n\r\n')
     const text = await answer
@@ -81,7 +86,7 @@ describe('a request', () => {
     expect(JSON.parse(text.split('\r\n\r\n')[1]!)).toMatchObject({ status: 400, code: 'INVALID_REQUEST' })
   })
 
-  test('with more headers than we read is answered 431', async () => {
+  test('with headers that are too large is answered 431', async () => {
     const { socket, answer } = await (await server()).open()
     socket.write(`${post('/echo')}x-long: ${'x'.repeat(20_000)}\r\n\r\n`)
     expect(await answer).toMatch(/^HTTP\/1\.1 431 /)
@@ -90,7 +95,7 @@ describe('a request', () => {
 
 describe('before its body is read', () => {
   test.each([
-    ['a path that leads nowhere', '/nowhere', 404],
+    ['an unknown path', '/nowhere', 404],
     ['the path of SNS without SNS_TOPIC_ARNS', '/webhooks/ses', 503],
     ['the path of Resend without RESEND_WEBHOOK_SECRET', '/webhooks/resend', 503],
   ])('%s is refused, and the connection closed', async (_name, path, status) => {
@@ -106,14 +111,14 @@ describe('before its body is read', () => {
   })
 })
 
-test('an event whose sender is not known yet has less time for its body', async () => {
+test('the body of a provider event has a shorter time limit', async () => {
   const { socket, answer } = await (await server({ eventBodyMs: 100, events: SET_UP })).open()
   socket.write(`${post('/webhooks/resend', 900_000)}\r\n{`)
-  drip(socket)
+  sendSlowly(socket)
   expectTimeout(await answer)
 })
 
-test('without other limits a request has 30 s, its headers 10 s, and a process 8192 connections', async () => {
+test('by default a request has 30 s, its headers 10 s, and a process 8192 connections', async () => {
   const { server } = baseApp({ log: pino({ level: 'silent' }), trustProxy: false })
   const { requestTimeout, headersTimeout, maxConnections } = server
   expect({ requestTimeout, headersTimeout, maxConnections }).toEqual({
@@ -123,7 +128,7 @@ test('without other limits a request has 30 s, its headers 10 s, and a process 8
   })
 })
 
-test('connections above the limit are closed at once, and a free place is taken again', async () => {
+test('connections above the limit are closed at once, and a new one is accepted when another has closed', async () => {
   const { open } = await server()
   const held = await Promise.all(Array.from({ length: 5 }, open))
   const sixth = await open()
@@ -135,6 +140,6 @@ test('connections above the limit are closed at once, and a free place is taken 
       const { socket, answer } = await open()
       socket.write('GET /nowhere HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n')
       return (await answer).slice(0, 12)
-    })
+    }, POLL)
     .toBe('HTTP/1.1 404')
 })

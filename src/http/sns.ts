@@ -1,10 +1,10 @@
 import { createVerify, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 
-/** Which topics may speak to us, and whose signatures count. */
+/** Topics whose messages are accepted, and regions whose signatures are. */
 export type SnsRules = { topicArns: readonly string[]; regions: readonly string[] }
 
-/** Why a message is refused: a word for the metric, a sentence for the answer. `retry`: we could not check it now. */
+/** `reason` is the metric label, `detail` goes into the HTTP answer. `retry`: the message could not be checked now. */
 export type SnsRefusal = { reason: string; detail: string; kind: 'malformed' | 'refused' | 'retry' }
 export class SnsRefused extends Error {
   override name = 'SnsRefused'
@@ -17,8 +17,8 @@ export class SnsRefused extends Error {
 }
 
 /** Resolves with the key, or throws SnsRefused. */
-export type CertificateSource = (place: CertificatePlace) => Promise<KeyObject>
-export type CertificatePlace = { url: string; host: string; region: string; file: string }
+export type CertificateSource = (location: CertificateLocation) => Promise<KeyObject>
+export type CertificateLocation = { url: string; host: string; region: string; file: string }
 
 const line = (max: number) =>
   z
@@ -55,13 +55,13 @@ const messageSchema = z.looseObject({
 export type SnsMessage = z.infer<typeof messageSchema>
 
 /**
- * SNS tries an HTTP endpoint again for at most an hour (its hard limit for a delivery policy), under the first Timestamp. Some minutes
- * more for clocks. What is younger and came before is recognised by its id, which is kept for days.
+ * SNS retries a delivery for at most one hour, with the first Timestamp; 15 minutes more for clock differences. Repeats within that time
+ * are recognised by their message id (RETENTION_PROVIDER_EVENTS_DAYS).
  */
 const MAX_AGE_MS = 75 * 60_000
 const MAX_AHEAD_MS = 15 * 60_000
 
-/** A message that is signed by SNS, of a topic of ours, and of these minutes; anything else is thrown out. The cheap questions first. */
+/** Returns a message that is recent, signed by SNS and of a configured topic; throws SnsRefused otherwise. Cheap checks first. */
 export async function verifySnsMessage(
   body: string,
   rules: SnsRules,
@@ -72,7 +72,7 @@ export async function verifySnsMessage(
   const region = checkTopic(message, rules)
   checkAge(message, nowMs)
   checkLinks(message, region)
-  const key = await certificates(certificatePlace(message.SigningCertURL, region))
+  const key = await certificates(certificateLocation(message.SigningCertURL, region))
   if (!isSignedBy(message, key))
     throw new SnsRefused('refused', 'signature', 'The signature does not match the message.')
   return message
@@ -112,19 +112,19 @@ function checkAge({ Timestamp }: SnsMessage, nowMs: number): void {
   throw new SnsRefused(
     'refused',
     'stale',
-    'The message is older than 75 minutes, or of the future; or our clock is wrong.',
+    'The message is older than 75 minutes or dated in the future, or the clock of the gateway is wrong.',
   )
 }
 
 export const snsHost = (region: string) => `sns.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
 
-/** We follow neither. But SNS writes no other ones, so who does is not SNS. */
+/** Neither link is followed. A message whose links lead elsewhere was not written by SNS. */
 function checkLinks({ UnsubscribeURL, SubscribeURL }: SnsMessage, region: string): void {
   for (const link of [UnsubscribeURL, SubscribeURL]) {
     if (link === undefined || link === null) continue
     const url = URL.canParse(link) ? new URL(link) : null
-    const ours = url?.protocol === 'https:' && url.host === snsHost(region) && !url.username && !url.password
-    if (!ours)
+    const isOfSns = url?.protocol === 'https:' && url.host === snsHost(region) && !url.username && !url.password
+    if (!isOfSns)
       throw new SnsRefused('refused', 'link', 'A link in the message does not lead to Amazon SNS of its region.')
   }
 }
@@ -132,10 +132,10 @@ function checkLinks({ UnsubscribeURL, SubscribeURL }: SnsMessage, region: string
 const CERTIFICATE_PATH = /^\/(SimpleNotificationService-[0-9A-Za-z]{1,64}\.pem)$/
 
 /**
- * Compared letter by letter with what it must look like, not taken apart: no parser's idea of user info, ports, escapes or dots
- * comes between what was checked and what is fetched.
+ * Compared as text instead of parsed: with a URL parser, user info, ports, escapes or dots could make the checked host differ from the
+ * host that is fetched.
  */
-export function certificatePlace(url: string, region: string): CertificatePlace {
+export function certificateLocation(url: string, region: string): CertificateLocation {
   const host = snsHost(region)
   const start = `https://${host}`
   const file = url.startsWith(start) ? CERTIFICATE_PATH.exec(url.slice(start.length))?.[1] : undefined
@@ -154,7 +154,7 @@ const SIGNED_FIELDS = {
   UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
 } as const satisfies Record<SnsMessage['Type'], readonly (keyof SnsMessage)[]>
 
-/** Name and value on a line each, without what the message does not have. */
+/** https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html: name and value on a line each, absent fields left out. */
 export function signedText(message: Record<string, unknown> & { Type: SnsMessage['Type'] }): string {
   const lines: string[] = []
   for (const field of SIGNED_FIELDS[message.Type]) {
@@ -165,7 +165,7 @@ export function signedText(message: Record<string, unknown> & { Type: SnsMessage
 }
 
 function isSignedBy(message: SnsMessage, key: KeyObject): boolean {
-  // The last letter of base64 has bits that nobody reads: one signature, one way to write it.
+  // Base64 has unused bits at its end: only the canonical form is accepted, so that a signature cannot be varied.
   if (Buffer.from(message.Signature, 'base64').toString('base64') !== message.Signature) return false
   const algorithm = message.SignatureVersion === '1' ? 'RSA-SHA1' : 'RSA-SHA256'
   return createVerify(algorithm).update(signedText(message), 'utf8').verify(key, message.Signature, 'base64')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { rangeEndSchema } from '../contracts/instant.ts'
 import { SUPPRESSION_REASONS } from '../contracts/suppression/rules.ts'
-import { readEmailHash, SUPPRESSION_LIMITS } from '../contracts/suppression/view.ts'
+import { SUPPRESSION_LIMITS } from '../contracts/suppression/view.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import {
   SUPPRESSION_ORDERS,
@@ -10,7 +10,7 @@ import {
   type SuppressionFilter,
   type SuppressionOrder,
 } from '../db/suppression/reads.ts'
-import { Problem } from './problem.ts'
+import { invalidField } from './problem.ts'
 import { hashOrProblem } from './routes-suppression.ts'
 
 /** `global`, or the id of a company. */
@@ -60,31 +60,25 @@ export function toFilter(query: PageQuery): SuppressionFilter {
   }
 }
 
-/** What the page shows of a hash is its beginning, so that is enough to search by. */
-const HASH_BEGINNING = /^(?:sha256:)?([0-9a-f]{4,64})(?:\.{3}|…)?$/i
+/** Lists show hashes abbreviated, so the search accepts a prefix with or without an ellipsis. */
+const HASH_PREFIX = /^(?:sha256:)?([0-9a-f]{4,64})(?:\.{3}|…)?$/i
 
 function searchPrefix(text: string): string {
-  const [, digits] = HASH_BEGINNING.exec(text) ?? []
+  const [, digits] = HASH_PREFIX.exec(text) ?? []
   return digits ? `sha256:${digits.toLowerCase()}` : hashOrProblem(text, 'search')
 }
 
-/** The cursor remembers its order: under another one it would skip entries without a word. */
+/** The cursor contains the sort order: with another order it would silently skip entries. */
 export function toCursor({ sort, order }: SuppressionOrder, { key, id }: SuppressionCursor): string {
   return Buffer.from([sort, order, key, id].join(' ')).toString('base64url')
 }
 
 export function fromCursor(cursor: string | undefined, { sort, order }: SuppressionOrder): SuppressionCursor | null {
   if (cursor === undefined) return null
-  const [ofSort, ofOrder, key = '', id = '', ...rest] = Buffer.from(cursor, 'base64url').toString('utf8').split(' ')
+  const [cursorSort, cursorOrder, key = '', id = '', ...rest] = Buffer.from(cursor, 'base64url')
+    .toString('utf8')
+    .split(' ')
   const isKey = key === 'infinity' || rangeEndSchema.safeParse(key).success
-  if (ofSort === sort && ofOrder === order && isKey && isUuid(id) && rest.length === 0) return { key, id }
-  const message = 'is not a cursor of this list in this order'
-  throw new Problem('INVALID_PAYLOAD', { errors: [{ path: 'cursor', code: 'INVALID_PAYLOAD', message }] })
-}
-
-export function hashParam(params: unknown): string {
-  const emailHash = readEmailHash((params as { emailHash: string }).emailHash)
-  if (!emailHash)
-    throw new Problem('NOT_SUPPRESSED', { detail: 'An address hash is sha256: and 64 hexadecimal digits.' })
-  return emailHash
+  if (cursorSort === sort && cursorOrder === order && isKey && isUuid(id) && rest.length === 0) return { key, id }
+  throw invalidField('cursor', 'is not a cursor of this list in this order')
 }

@@ -3,7 +3,7 @@ import { type ZodObject, type ZodType, z } from 'zod'
 import { type FieldProblem, fieldPath, summarise } from '../contracts/refusal.ts'
 import { refusalProblem } from './problem.ts'
 
-/** Fastify validates with the very Zod schemas that the OpenAPI document is made from. */
+/** Fastify validates with the Zod schemas that the OpenAPI document is generated from. */
 export const validatorCompiler: FastifySchemaCompiler<ZodType> =
   ({ schema, httpPart }) =>
   data => {
@@ -13,7 +13,7 @@ export const validatorCompiler: FastifySchemaCompiler<ZodType> =
       : { error: refusalProblem(summarise(problemsIn(httpPart, parsed.error.issues))) }
   }
 
-/** Everywhere in this part of the app: a misspelt filter must not answer as if it were none. */
+/** For all routes of this scope: a misspelt filter is refused instead of ignored. */
 export function refuseUnknownQuery(app: FastifyInstance): void {
   app.addHook('onRoute', route => {
     const { querystring } = (route.schema ?? {}) as { querystring?: ZodObject }
@@ -31,12 +31,12 @@ function problemsIn(httpPart: string | undefined, issues: readonly Issue[]): Fie
   )
 }
 
-/** For messages that say how long a value is; the value itself is never repeated. */
+/** Lets messages give the length of a value. The value itself is never repeated. */
 export const REPORT_INPUT = { reportInput: true } as const
 
 type Issue = z.core.$ZodIssue
 
-/** Enough to mend a request by; an answer must not outgrow its question. */
+/** Bounds the answer to a request with very many errors. */
 const MAX_PROBLEMS = 50
 
 export function fieldProblems(issues: readonly Issue[], prefix: readonly PropertyKey[] = []): FieldProblem[] {
@@ -48,7 +48,7 @@ export function fieldProblems(issues: readonly Issue[], prefix: readonly Propert
 
 function fieldProblem(issue: Issue, path: PropertyKey[]): FieldProblem[] {
   if (issue.code === 'invalid_union') {
-    // The branch that got furthest tells most.
+    // Report the branch that matched best: one with a custom error, else one of the right type.
     const isOfAnotherType = (one: Issue) => one.code === 'invalid_type' && one.path.length === 0
     const branch =
       issue.errors.find(inner => inner.some(one => one.code === 'custom')) ??
@@ -84,7 +84,7 @@ function sentence(issue: Issue): string {
 /** "must have at most 150 characters, has 163". */
 function limitSentence(issue: Issue): string | null {
   if (issue.code !== 'too_big' && issue.code !== 'too_small') return null
-  // A schema that says it better keeps its own words.
+  // A schema with its own message keeps it.
   if (!/^Too (?:big|small)/.test(issue.message)) return null
   const [bound, limit] = issue.code === 'too_big' ? ['at most', issue.maximum] : ['at least', issue.minimum]
   const { input, origin } = issue as { input?: unknown; origin: string }

@@ -1,43 +1,42 @@
 import type { Logger } from 'pino'
 
-/** Why a running gateway ends. `asked`: a signal, exit code 0. `failed`: exit code 1. */
+/** `asked`: SIGTERM or SIGINT, exit code 0. `failed`: exit code 1. */
 export type StopReason = { kind: 'asked' } | { kind: 'failed'; error: unknown }
 
-export type StopWatch = {
+export type StopSignal = {
   reason: Promise<StopReason>
-  /** What to stop for, once there is something; the first reason counts. */
+  /** null: no stop was requested yet. The first reason counts. */
   now: () => StopReason | null
   fail: (error: unknown) => void
 }
 
 /**
- * From the first moment of a start to the end of the process: a signal stops it in whichever phase it is, a second one ends
- * it at once. An error that nobody handled (also an unhandled rejection, which Node raises as one) stops it as well: half
- * of a gateway must not go on.
+ * Installed before anything is started: the first signal stops the gateway in any phase, a second one exits at once. An uncaught
+ * exception (or unhandled rejection) stops it as well, because its state is unknown then.
  */
-export function watchForStop(log: Logger): StopWatch {
+export function listenForStop(log: Logger): StopSignal {
   let first: StopReason | null = null
-  let tell: (reason: StopReason) => void = () => {}
+  let resolveReason: (reason: StopReason) => void = () => {}
   const reason = new Promise<StopReason>(resolve => {
-    tell = resolve
+    resolveReason = resolve
   })
   const stop = (why: StopReason) => {
     first ??= why
-    tell(first)
+    resolveReason(first)
   }
   let signals = 0
   const onSignal = (signal: NodeJS.Signals) => {
     signals++
     if (signals > 1) process.exit(1)
-    log.info(`${signal}: finishing what is under way; a second signal ends at once`)
+    log.info(`${signal}: finishing running work; a second signal exits at once`)
     stop({ kind: 'asked' })
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
   process.on('uncaughtException', error => {
-    log.fatal({ err: error }, 'Stopping: an error was not handled')
+    log.fatal({ err: error }, 'Stopping because of an uncaught exception')
     stop({ kind: 'failed', error })
   })
-  // Nobody reads what is printed: that is no reason to stop sending.
+  // A closed pipe on stdout or stderr must not stop the gateway.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   return { reason, now: () => first, fail: error => stop({ kind: 'failed', error }) }
 }

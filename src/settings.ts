@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import { parseAddress } from './contracts/addresses.ts'
+import { PROVIDER_NAMES } from './contracts/provider-errors/classify.ts'
+import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
+import { SUPPRESSION_SCOPES } from './contracts/suppression/rules.ts'
+
+const wholeNumber = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}`
+  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error })
+}
+/** At most a century; 0 means without end. */
+const days = wholeNumber(0, 36_500)
+const RATE_ERROR = 'must be a number above 0, at most 100000'
+const rate = z.coerce.number({ error: RATE_ERROR }).positive({ error: RATE_ERROR }).max(100_000, { error: RATE_ERROR })
+const flag = z.enum(['true', 'false', '1', '0']).transform(text => text === 'true' || text === '1')
+const secret = z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32')
+const encryptionKeys = z.string().regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, {
+  error:
+    'must be 64 hexadecimal digits (several, comma separated: the first encrypts); make one with: openssl rand -hex 32',
+})
+/** Without `prefer` and `allow`: with them, an attacker on the network can turn encryption off. */
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full']
+const databaseUrl = z
+  .string()
+  .refine(
+    text => /^postgres(ql)?:\/\/\S+$/.test(text) && URL.canParse(text),
+    'must look like postgres://user:password@host:5432/database',
+  )
+  .refine(
+    text => !URL.canParse(text) || SSL_MODES.includes(new URL(text).searchParams.get('sslmode') ?? 'disable'),
+    `sslmode must be one of ${SSL_MODES.join(', ')}`,
+  )
+  .refine(
+    text => !/[?&]sslmode=verify-ca\b/.test(text) || /[?&]sslrootcert=./.test(text),
+    'sslmode=verify-ca needs sslrootcert, the file with the certificate of the authority',
+  )
+const redisUrl = z
+  .string()
+  .refine(
+    text => /^rediss?:\/\/\S+$/.test(text) && URL.canParse(text),
+    'must look like redis://host:6379 or rediss://host:6379',
+  )
+const webUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' })
+const smtpUrl = z
+  .string()
+  .refine(
+    text => /^smtps?:\/\/\S+$/.test(text) && URL.canParse(text),
+    'must look like smtp://user:password@host:587 or smtps://user:password@host:465',
+  )
+const PROVIDER_ENTRY = new RegExp(`^(${PROVIDER_NAMES.join('|')}|ses:[a-z]{2}(-[a-z]+)+-\\d)$`)
+const providers = z
+  .string()
+  .transform(text => text.split(',').map(entry => entry.trim()))
+  .refine(
+    entries => entries.every(entry => PROVIDER_ENTRY.test(entry)) && new Set(entries).size === entries.length,
+    `must be one of ${PROVIDER_NAMES.join(', ')}, or a comma list of them in the order of failover (ses:eu-west-1 names a region)`,
+  )
+  .refine(
+    entries => entries.length === 1 || !entries.includes('capture'),
+    'must not mix capture with providers that really send',
+  )
+const listOf = (entry: RegExp, error: string) =>
+  z
+    .string()
+    .transform(text => text.split(',').map(one => one.trim()))
+    .refine(entries => entries.every(one => entry.test(one)), error)
+const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+const topicArns = listOf(
+  /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d+:[A-Za-z0-9_-]+(\.fifo)?$/,
+  'must be ARNs of SNS topics, comma separated, e.g. arn:aws:sns:us-east-1:123456789012:email-events',
+)
+const webhookSecrets = listOf(
+  /^whsec_(?:[A-Za-z0-9+/]{4}){4,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
+  'must be the signing secret of the webhook (whsec_…); several, comma separated, while it is being changed',
+)
+const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-mail address, or Name <address>')
+
+/** Every setting, with the reason for its default. A test compares `.env.example` with it. */
+export const settingsSchema = z.object({
+  /** Loopback only, so that a gateway is not reachable from the network by accident. */
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PORT: wholeNumber(0, 65_535).default(3000),
+  /** Data of the embedded database and generated secrets. With DATABASE_URL neither is used. */
+  DATA_DIR: z.string().min(1).default('.data'),
+  DATABASE_URL: databaseUrl.optional(),
+  /** Set: the BullMQ lane, through this Redis. Not set: the direct lane, in the process that claims. */
+  REDIS_URL: redisUrl.optional(),
+  /** The gateway's address behind a proxy: the server in the OpenAPI document, and the origin that admin requests may come from. */
+  PUBLIC_URL: webUrl.optional(),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  /** The first administrator; others are added with `email-gateway admin add`. */
+  ADMIN_USER: z
+    .string()
+    .min(1)
+    .max(64)
+    .regex(/^[^:\s]+$/, 'must not contain a colon or a space')
+    .default('admin'),
+  ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
+  /** Generated in DATA_DIR for the embedded database; required with DATABASE_URL, because all processes must have the same. */
+  ENCRYPTION_KEY: encryptionKeys.optional(),
+  HASH_PEPPER: secret.optional(),
+  /** Off, because without a proxy in front clients could set X-Forwarded-For themselves. */
+  TRUST_PROXY: flag.default(false),
+  /** capture stores every e-mail in a local inbox: nothing is sent until another provider is configured. */
+  EMAIL_PROVIDER: providers.default(['capture']),
+  EMAIL_FROM: sender.default('Email Gateway <gateway@localhost.localdomain>'),
+  /** Amazon SES. Credentials come from the AWS default chain: environment, files, roles. */
+  AWS_REGION: z.string().min(1).optional(),
+  AWS_ENDPOINT_URL_SESV2: webUrl.optional(),
+  SES_CONFIGURATION_SET: z.string().min(1).max(64).optional(),
+  /** Topics whose messages are accepted at /webhooks/ses. Not set: none is accepted. */
+  SNS_TOPIC_ARNS: topicArns.optional(),
+  /** Regions whose signatures are accepted. Not set: those of the topics. */
+  SNS_REGIONS: listOf(REGION, 'must be AWS regions, comma separated, e.g. us-east-1').optional(),
+  /** Folder of pinned signing certificates, for networks without egress: none is fetched then. */
+  SNS_CERT_DIR: z.string().min(1).optional(),
+  /** Raw messages have no signature; they are accepted only with this password in the subscription's URL. */
+  SNS_RAW_DELIVERY_PASSWORD: secret.optional(),
+  AWS_ENDPOINT_URL_SNS: webUrl.optional(),
+  RESEND_API_KEY: z.string().min(1).optional(),
+  RESEND_BASE_URL: webUrl.optional(),
+  RESEND_WEBHOOK_SECRET: webhookSecrets.optional(),
+  SMTP_URL: smtpUrl.optional(),
+  /** Recipients per second over all workers. Not set: the account's send rate with SES, no limit with other providers. */
+  SEND_RATE_PER_SECOND: rate.optional(),
+  /** Concurrent attempts in this process. */
+  WORKER_CONCURRENCY: wholeNumber(1, 1000).default(10),
+  /** Most e-mails of one company in a row while other companies have ready e-mails. */
+  MAX_JOBS_PER_TENANT_BATCH: wholeNumber(1, 100).default(3),
+  /** A worker renews its leases every third of this time; one that hangs longer loses them. */
+  LEASE_SECONDS: wholeNumber(5, 3600).default(60),
+  /** How long an unknown send waits for a provider event. SES events take seconds, rarely minutes. */
+  UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
+  RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default('steps'),
+  /** How long provider events are kept to recognise duplicates: longer than any provider retries. */
+  RETENTION_PROVIDER_EVENTS_DAYS: wholeNumber(1, 365).default(7),
+  /** Days on the suppression list; 0 is without end. */
+  SUPPRESSION_TTL_HARD_BOUNCE: days.default(90),
+  SUPPRESSION_TTL_COMPLAINT: days.default(0),
+  SUPPRESSION_TTL_MANUAL: days.default(365),
+  /** Off when the suppression list of the provider is enough. */
+  SUPPRESSION_AUTO_BOUNCE_ENABLED: flag.default(true),
+  SUPPRESSION_AUTO_COMPLAINT_ENABLED: flag.default(true),
+  /** Global by default: an address that does not exist does not exist for any company. */
+  SUPPRESSION_SCOPE: z.enum(SUPPRESSION_SCOPES).default('global'),
+  /** Companies choose webhook URLs, which must not reach the gateway's own network (SSRF). */
+  WEBHOOK_ALLOW_PRIVATE: flag.default(false),
+  /** Metrics contain company ids and volumes. Not set: everybody who reaches the port can read them. */
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 characters without spaces; make one with: openssl rand -hex 32')
+    .optional(),
+})
+
+export type Settings = z.infer<typeof settingsSchema>
