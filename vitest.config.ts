@@ -11,25 +11,25 @@ const wholeOnStock = process.env.STOCK === 'full'
 const databaseTests = {
   include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
   // The schema is read with pg_dump, which only the distribution's server has.
-  exclude: ['test/faults/**', 'test/schema.test.ts'],
+  exclude: ['test/faults/**', 'test/operations/schema.test.ts'],
 }
 
 /** What depends most on the server's settings: accept, claim, lanes, leases, feedback, webhooks. */
 const STOCK_FILES = [
-  'accept',
-  'accept-statement',
-  'claim-extremes',
-  'claim-same-picks',
-  'fair-claim',
-  'feedback-events',
-  'feedback-orders',
-  'lanes',
-  'lease-return-race',
-  'leases',
-  'schema',
-  'webhook-claim',
-  'webhook-delivery',
-  'webhooks',
+  'accept/accept',
+  'accept/accept-statement',
+  'feedback/events',
+  'feedback/orders',
+  'operations/schema',
+  'sending/claim-extremes',
+  'sending/claim-oracle',
+  'sending/fair-claim',
+  'sending/lanes',
+  'sending/lease-return-race',
+  'sending/leases',
+  'webhooks/claim',
+  'webhooks/delivery',
+  'webhooks/endpoints',
 ].map(name => `test/${name}.test.ts`)
 
 export default defineConfig({

@@ -1,0 +1,322 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { testCli } from '../support/cli.ts'
+import { call, until } from '../support/gateway.ts'
+import {
+  cleanUp,
+  makeDataDir,
+  makeDataDirWithCluster,
+  runGateway,
+  type SpawnedGateway,
+  spawnGateway,
+} from '../support/process.ts'
+
+afterAll(cleanUp)
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const HELLO = ['--to', 'maria@example.com', '--subject', 'Hello', '--text', 'It works.']
+
+type Row = Record<string, unknown>
+type Company = { companyId: string; name: string; apiKey: string }
+type Key = { keyId: string; apiKey: string; revokedAt: string | null }
+type Email = { outboxId: string; companyId: string; status: string; events: { type: string }[] }
+
+// Both stories run at the same time, each one command after the other.
+describe.concurrent.each(['beside a running gateway', 'alone'] as const)('%s', where => {
+  const beside = where !== 'alone'
+  let env: { PORT: string; DATA_DIR: string }
+  let gateway: SpawnedGateway
+
+  beforeAll(async () => {
+    env = { PORT: '0', DATA_DIR: await (beside ? makeDataDirWithCluster() : makeDataDir()) }
+    if (beside) gateway = await spawnGateway({ env })
+    else expect(await runGateway(['migrate'], { env })).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  /** What a command prints for people. */
+  async function lines(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await runGateway(args, { env })
+    expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
+    expect(stdout).toMatch(/\S\n$/)
+    return stdout
+  }
+
+  /** What it prints for programs: one JSON value and nothing else. */
+  async function json<T = Row>(...args: string[]): Promise<T> {
+    const printed = await lines(...args, '--json')
+    expect(printed).toMatch(/^[{[].*[}\]]\n$/)
+    return JSON.parse(printed)
+  }
+
+  test.sequential('company create makes a company with its first key, and company list shows it', async () => {
+    const acme = await json<Company>('company', 'create', 'acme')
+    expect(acme).toEqual({
+      companyId: expect.stringMatching(UUID),
+      name: 'acme',
+      apiKey: expect.stringMatching(/^sk_live_[0-9a-z]{16}_\w+$/),
+    })
+    const told = await lines(
+      ...['company', 'create', 'Padaria São João', '--weight', '3', '--rate', '50'],
+      ...['--retry-policy', 'patient', '--from-domains', 'padaria.example,mail.padaria.example'],
+    )
+    expect(told).toMatch(/sk_live_\w+/)
+    const known = await json<Company[]>('company', 'list')
+    expect(known).toHaveLength(beside ? 3 : 2)
+    expect(known.find(one => one.name === 'acme')).toMatchObject({ companyId: acme.companyId, weight: 1 })
+    expect(known.find(one => one.name === 'Padaria São João')).toMatchObject({
+      weight: 3,
+      ratePerSecond: 50,
+      retryPolicy: 'patient',
+      fromDomains: ['padaria.example', 'mail.padaria.example'],
+    })
+    const list = await lines('company', 'list')
+    for (const { companyId, name } of known) expect(list).toMatch(new RegExp(`${companyId}.*${name}`))
+    if (beside) expect(await sendOverHttp(acme.apiKey)).toMatchObject({ status: 202 })
+  })
+
+  test.sequential('what a company is called cannot give orders to the terminal', async () => {
+    const told = await lines('company', 'create', 'Evil\u001b[2J\u009b31m\u202e\nOK')
+    expect(told).toContain('Company Evil[2J31m OK (')
+    expect(await lines('company', 'list')).not.toMatch(/[^\P{Cc}\n]|\u202e/u)
+    const known = await json<Company[]>('company', 'list')
+    expect(known.map(one => one.name)).toContain('Evil\u001b[2J\u009b31m\u202e\nOK')
+    const { stderr } = await runGateway(['company', 'update', 'Nobody\u001b[2J'], { env })
+    expect(stderr).toContain('"Nobody[2J"')
+  })
+
+  test.sequential('company update changes what is named and nothing else', async () => {
+    const options = ['--weight', '5', '--rate', '0.5', '--retry-policy', 'steps', '--from-domains', 'acme.example']
+    const first = await json<Company>('company', 'update', 'acme', ...options)
+    expect(first).toMatchObject({ weight: 5, ratePerSecond: 0.5, retryPolicy: 'steps', fromDomains: ['acme.example'] })
+    expect(await lines('company', 'update', first.companyId, '--rate', 'none')).toContain('acme.example')
+    const second = await json('company', 'update', 'acme', '--retry-policy', 'none', '--from-domains', '')
+    expect(second).toMatchObject({ weight: 5, ratePerSecond: null, retryPolicy: null, fromDomains: [] })
+    for (const policy of ['persistent', 'none']) {
+      const updated = await json('company', 'update', 'acme', '--retry-policy', policy)
+      expect(updated).toMatchObject({ retryPolicy: policy === 'none' ? null : policy })
+    }
+    const linked = await json('company', 'update', 'acme', '--link-schemes', 'MyApp://,myapp-test,myapp')
+    expect(linked).toMatchObject({ weight: 5, linkSchemes: ['myapp', 'myapp-test'] })
+    expect(await lines('company', 'update', 'acme', '--weight', '5')).toContain('links myapp myapp-test')
+    expect(await json('company', 'update', 'acme', '--link-schemes', 'none')).toMatchObject({ linkSchemes: [] })
+  })
+
+  test.sequential('key create makes live and test keys with the scopes asked for, and key list keeps the secret', async () => {
+    const live = await json<Key>('key', 'create', '--company', 'acme')
+    expect(live).toEqual({ keyId: expect.stringMatching(/^[0-9a-z]{16}$/), apiKey: expect.any(String) })
+    expect(live.apiKey).toMatch(new RegExp(`^sk_live_${live.keyId}_`))
+    const reading = await json<Key>('key', 'create', '--company', 'acme', '--test', '--scopes', 'read', '--name', 'CI')
+    expect(reading.apiKey).toMatch(new RegExp(`^sk_test_${reading.keyId}_`))
+    expect(await lines('key', 'create', '--company', 'acme', '--scopes', 'send,manage')).toMatch(/sk_live_\w+/)
+
+    const keys = await json<Key[]>('key', 'list', '--company', 'acme')
+    expect(keys).toHaveLength(4)
+    expect(keys.find(one => one.keyId === live.keyId)).toMatchObject({ scopes: ['send', 'read', 'manage'] })
+    const ci = { mode: 'test', scopes: ['read'], name: 'CI' }
+    expect(keys.find(one => one.keyId === reading.keyId)).toMatchObject(ci)
+    expect(JSON.stringify(keys)).not.toContain(live.apiKey.split('_')[3])
+    const listed = await lines('key', 'list')
+    expect(listed.trim().split('\n')).toHaveLength(beside ? 7 : 6)
+    expect(listed).toMatch(new RegExp(`${live.keyId}.* company acme \\(`))
+    if (beside) expect(await sendOverHttp(reading.apiKey)).toMatchObject({ status: 403 })
+  })
+
+  test.sequential('key revoke ends a key, which the running gateway refuses within a second', async () => {
+    const busy = await json<Key>('key', 'create', '--company', 'acme')
+    const pasted = await json<Key>('key', 'create', '--company', 'acme')
+    if (beside) expect((await sendOverHttp(busy.apiKey)).status).toBe(202)
+    expect(await json('key', 'revoke', busy.keyId)).toEqual({ keyId: busy.keyId, revoked: true })
+    if (beside) {
+      const refused = await until(
+        () => sendOverHttp(busy.apiKey),
+        ({ status }) => status !== 202,
+        1_000,
+      )
+      expect(refused.body).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' })
+    }
+    expect(await lines('key', 'revoke', pasted.apiKey)).toContain(pasted.keyId)
+    const keys = await json<Key[]>('key', 'list', '--company', 'acme')
+    const revoked = keys.filter(one => one.revokedAt !== null).map(one => one.keyId)
+    expect(revoked.sort()).toEqual([busy.keyId, pasted.keyId].sort())
+  })
+
+  test.sequential('send queues an e-mail of the company demo unless another is named', async () => {
+    if (!beside) {
+      const { code, stderr } = await runGateway(['send', ...HELLO], { env })
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('demo') })
+      return
+    }
+    const told = await lines('send', ...HELLO)
+    await untilSent(/[0-9a-f-]{36}/.exec(told)![0], gateway.apiKey)
+  })
+
+  test.sequential('company pause holds mail, which email show and explain tell about, cancel ends, and resume lets go', async () => {
+    const paused = await json('company', 'pause', 'acme', '--reason', 'unpaid bill')
+    expect(paused).toMatchObject({ pausedAt: expect.stringMatching(ISO_TIME), pauseReason: 'unpaid bill' })
+    expect(await lines('company', 'pause', 'acme')).toContain('PAUSED')
+
+    const first = await json<Email>('send', '--company', 'acme', ...HELLO)
+    expect(first).toEqual({ outboxId: expect.stringMatching(UUID), status: 'QUEUED' })
+    const second = await json<Email>('send', '--company', 'acme', ...HELLO)
+    const { apiKey } = await json<Key>('key', 'create', '--company', 'acme')
+    await tellsAbout(second.outboxId, apiKey)
+
+    expect(await json('email', 'cancel', first.outboxId)).toEqual({ outboxId: first.outboxId, status: 'CANCELLED' })
+    expect(await json('company', 'resume', 'acme')).toMatchObject({ pausedAt: null, pauseReason: null })
+    if (!beside) {
+      // The gateway that starts next sends what was queued.
+      gateway = await spawnGateway({ env })
+      await untilSent(second.outboxId, apiKey)
+      gateway.signal('SIGTERM')
+      await gateway.exited
+    } else {
+      await untilSent(second.outboxId, apiKey)
+    }
+    const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000).toISOString()
+    const third = await json<Email>('send', '--company', 'acme', '--scheduledAt', tomorrow, ...HELLO)
+    expect(await lines('email', 'cancel', third.outboxId)).toContain(third.outboxId)
+    expect(await lines('company', 'resume', 'acme')).not.toContain('PAUSED')
+  })
+
+  async function tellsAbout(outboxId: string, apiKey: string): Promise<void> {
+    const shown = await json('email', 'show', outboxId)
+    const event = { type: 'QUEUED', createdAt: expect.stringMatching(ISO_TIME) }
+    expect(shown).toMatchObject({ outboxId, status: 'PENDING', to: ['maria@example.com'], events: [event] })
+    expect(await lines('email', 'show', outboxId)).toMatch(
+      /PENDING[\s\S]*company acme \([\s\S]*maria@example\.com[\s\S]*QUEUED/,
+    )
+    const explained = await json('email', 'explain', outboxId)
+    expect(explained).toMatchObject({ outboxId, summary: expect.stringMatching(/paus/i) })
+    expect(await lines('email', 'explain', outboxId)).toContain(explained.summary)
+    if (!beside) return
+    const { companyName, ...rest } = shown
+    expect(companyName).toBe('acme')
+    expect((await call(gateway.url, { apiKey }, 'GET', `/v1/email/${outboxId}`)).body).toEqual(rest)
+    expect((await call(gateway.url, { apiKey }, 'GET', `/v1/email/${outboxId}/explain`)).body).toEqual(explained)
+  }
+
+  test.sequential('admin add makes an administrator, again a new password, and remove ends it', async () => {
+    const ana = await json<{ name: string; password: string }>('admin', 'add', 'ana')
+    expect(ana).toEqual({ name: 'ana', password: expect.stringMatching(/^\S{16,}$/) })
+    const told = await lines('admin', 'add', 'bia')
+    await lines('admin', 'add', 'ana')
+    if (beside) {
+      expect(await inboxStatus('ana', ana.password)).toBe(401)
+      expect(await inboxStatus('bia', /Password (\S+)/.exec(told)![1]!)).toBe(200)
+    }
+    const names = (await json<{ name: string }[]>('admin', 'list')).map(one => one.name)
+    expect(names.filter(name => name !== 'admin')).toEqual(['ana', 'bia'])
+    expect(await lines('admin', 'list')).toContain('ana')
+    expect(await json('admin', 'remove', 'ana')).toEqual({ name: 'ana', removed: true })
+    expect(await lines('admin', 'remove', 'bia')).toContain('bia')
+  })
+
+  test.sequential('migrate says that the database is up to date', async () => {
+    expect(await json('migrate')).toMatchObject({ migrated: true })
+    expect(await lines('migrate')).toMatch(/up to date/i)
+  })
+
+  test.sequential('db url gives a connection string', async () => {
+    const { url, ...rest } = await json<{ url: string }>('db', 'url')
+    expect(rest).toEqual({})
+    expect(url).toMatch(/^postgres:\/\//)
+    expect(await lines('db', 'url')).toBe(`${url}\n`)
+    if (!beside) return
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const { rows } = await client.query('select count(*)::int as companies from companies').finally(() => client.end())
+    expect(rows).toEqual([{ companies: (await json<Company[]>('company', 'list')).length }])
+  })
+
+  const sendOverHttp = (apiKey: string) =>
+    call(gateway.url, { apiKey }, 'POST', '/v1/email/send', { to: 'maria@example.com', subject: 'Hello', text: 'Hi' })
+
+  async function untilSent(outboxId: string, apiKey: string): Promise<void> {
+    await until(
+      () => call(gateway.url, { apiKey }, 'GET', `/v1/email/${outboxId}`),
+      ({ body }) => body.status === 'SENT',
+    )
+  }
+
+  async function inboxStatus(name: string, password: string): Promise<number> {
+    const authorization = `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
+    return (await call(gateway.url, null, 'GET', '/admin/inbox', undefined, { authorization })).status
+  }
+})
+
+describe.concurrent('what cannot be done is told in one sentence, and exits 1', () => {
+  const NOBODYS = '01890000-0000-7000-8000-000000000000'
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    const cli = await testCli()
+    env = cli.env
+    await cli.lines('company', 'create', 'acme')
+  })
+
+  test.each([
+    [['company', 'create', 'acme'], /acme/],
+    [['company', 'update', 'nobody', '--weight', '2'], /nobody/],
+    [['key', 'create', '--company', 'nobody'], /nobody/],
+    [['key', 'revoke', '0123456789abcdef'], /0123456789abcdef/],
+    [['admin', 'remove', 'nobody'], /nobody/],
+    [['email', 'show', NOBODYS], new RegExp(NOBODYS)],
+    [['email', 'explain', NOBODYS], new RegExp(NOBODYS)],
+    [['email', 'cancel', NOBODYS], new RegExp(NOBODYS)],
+    [['send', '--company', 'nobody', ...HELLO], /nobody/],
+    [['send', '--company', 'acme', ...HELLO, '--html', '<script>alert(1)</script>'], /script/i],
+  ])('%j', async (args, pattern) => {
+    const { code, stdout, stderr } = await runGateway(args, { env })
+    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n$/) })
+    expect(stderr).toMatch(pattern)
+    const told = await runGateway([...args, '--json'], { env })
+    const error = { code: expect.stringMatching(/^[A-Z_]+$/), message: stderr.trimEnd() }
+    expect({ ...told, stdout: JSON.parse(told.stdout) }).toMatchObject({ code: 1, stdout: { error }, stderr: '' })
+  })
+})
+
+describe.concurrent('called wrongly, a command shows its usage and exits 2', () => {
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    const cli = await testCli()
+    env = cli.env
+    await cli.lines('company', 'create', 'acme')
+  })
+
+  test.each([
+    ['nonsense'],
+    ['company'],
+    ['company create'],
+    ['company create two words'],
+    ['company create b --weight heavy'],
+    ['company create b --from-domains nonsense'],
+    ['company create b --link-schemes javascript'],
+    ['company update acme --link-schemes myapp,ms-word'],
+    ['company update acme --link-schemes my_app'],
+    ['company create b --colour blue'],
+    ['key create'],
+    ['key create --company acme --scopes everything'],
+    ['admin add a:b'],
+    ['send'],
+    ['send --company acme --to maria@example.com'],
+    ['send --company acme --to nonsense --subject Hello --text Hello'],
+    ['email show nonsense'],
+    ['db'],
+    ['start --role boss'],
+  ])('%s', async line => expectUsage(line.split(' ')))
+
+  test('company create with a name that is longer than the 100 characters allowed', () =>
+    expectUsage(['company', 'create', 'x'.repeat(101)]))
+
+  async function expectUsage(args: string[]): Promise<void> {
+    const { code, stdout, stderr } = await runGateway(args, { env })
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n\n/) })
+    expect(stderr).toContain(args[0] === 'nonsense' ? 'Usage:' : `\nemail-gateway ${args[0]}`)
+    expect(stderr).not.toMatch(/\n\s+at /)
+    const told = await runGateway([...args, '--json'], { env })
+    const error = { code: 'USAGE', message: stderr.split('\n')[0] }
+    expect({ ...told, stdout: JSON.parse(told.stdout) }).toMatchObject({ code: 2, stdout: { error }, stderr: '' })
+  }
+})

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { insertCompany } from '../../src/db/companies/companies.ts'
+import { findDeadLetter } from '../../src/db/outbox/dead-letters.ts'
+import { findEmail } from '../../src/db/outbox/emails.ts'
+import { type Database, openDatabase } from '../../src/db/pool.ts'
+import { type TestCli, testCli } from '../support/cli.ts'
+import { makeDead } from '../support/dead.ts'
+import { accept, draft, type Story, storyOf, workOff } from '../support/line.ts'
+import { atCleanUp, cleanUp } from '../support/process.ts'
+
+afterAll(cleanUp)
+
+const eventOf = ({ events }: Story, type: string) => events.find(event => event.type === type)!
+
+describe('an error', () => {
+  let cli: TestCli
+  let db: Database
+  let companyId: string
+
+  beforeAll(async () => {
+    cli = await testCli()
+    await cli.lines('migrate')
+    db = openDatabase(cli.url, () => {})
+    atCleanUp(() => db.close())
+    companyId = uuidv7()
+    await insertCompany(db.pool, { companyId, name: 'acme' })
+  })
+
+  test("is told by the gateway's code, with the provider's word beside it, in the API, the events and the dead letter", async () => {
+    const [outboxId] = await accept(db.pool, [draft(companyId, { to: 'reject@simulator.test' })])
+    await workOff(db.hot)
+    const both = { errorCode: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }
+    const story = await storyOf(db.pool, outboxId!)
+    expect(eventOf(story, 'REJECTED').metadata).toMatchObject(both)
+    expect(eventOf(story, 'DLQ_MOVED').metadata).toMatchObject({
+      ...{ lastErrorCode: 'SES_MESSAGE_REJECTED', lastProviderCode: 'MessageRejected' },
+    })
+    expect((await findEmail(db.pool, outboxId!, null))!.lastError).toEqual({
+      ...{ code: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected', category: 'PERMANENT_ERROR' },
+      message: 'Email address is not verified.',
+    })
+    expect(await findDeadLetter(db.pool, outboxId!)).toMatchObject({
+      ...{ lastFailureCode: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' },
+      retryHistory: [{ error: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }],
+    })
+    for (const code of ['SES_MESSAGE_REJECTED', 'MessageRejected'])
+      expect(await cli.lines('dlq', 'list', '--code', code)).toMatch(
+        new RegExp(`${outboxId}.* SES_MESSAGE_REJECTED \\(MessageRejected\\) `),
+      )
+  })
+
+  test('code that does not exist is said to be unknown, with those that are near and those that there are', async () => {
+    await makeDead(db.pool, companyId, 2, { code: 'SMTP_MAILBOX_NOT_FOUND' })
+    const said = await cli.fails(1, 'dlq', 'replay', '--code', 'SMTP_MAILBOX_NOTFOUND')
+    expect(said).toMatch(/^There is no error code "SMTP_MAILBOX_NOTFOUND"; did you mean SMTP_MAILBOX_NOT_FOUND/)
+    expect(said).toContain('The dead letters have: SMTP_MAILBOX_NOT_FOUND')
+    expect(await cli.fails(1, 'dlq', 'purge', '--code', 'nonsense', '--yes')).toMatch(
+      /^There is no error code "nonsense"\./,
+    )
+  })
+})

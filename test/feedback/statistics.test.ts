@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { rollUpStatistics } from '../../src/db/companies/statistics.ts'
+import type { Database } from '../../src/db/pool.ts'
+import { cleanLine } from '../support/clean-line.ts'
+import { accept, draft, workOff } from '../support/line.ts'
+
+let db: Database
+let companyId: string
+cleanLine(line => {
+  db = line.gateway.db
+  companyId = line.companyId
+})
+
+const statistics = async () =>
+  (
+    await db.pool.query(
+      `select sum(accepted)::int as accepted, sum(sent)::int as sent from company_statistics where company_id = $1`,
+      [companyId],
+    )
+  ).rows[0]
+
+test('the hourly statistics count each event of live e-mails once, a minute late', async () => {
+  await accept(db.hot, [draft(companyId), draft(companyId), draft(companyId, { test: true })])
+  await workOff(db.hot)
+  await db.pool.query(`update statistics_cursor set counted_until = now() - interval '5 minutes'`)
+  await rollUpStatistics(db.pool)
+  expect(await statistics(), 'younger than a minute').toEqual({ accepted: null, sent: null })
+  await db.pool.query(`update email_events set created_at = created_at - interval '2 minutes';
+    update statistics_cursor set counted_until = now() - interval '5 minutes'`)
+  await Promise.all([rollUpStatistics(db.pool), rollUpStatistics(db.pool)])
+  await rollUpStatistics(db.pool)
+  expect(await statistics()).toEqual({ accepted: 2, sent: 2 })
+})

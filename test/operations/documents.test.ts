@@ -1,0 +1,359 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { readSettings } from '../../src/config.ts'
+import { migrate, requireMigrated } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/pool.ts'
+import { settingsSchema } from '../../src/settings.ts'
+import { startFakeSmtp } from '../support/fake-smtp.ts'
+import { call, until } from '../support/gateway.ts'
+import { createTestDatabase } from '../support/postgres.ts'
+import {
+  atCleanUp,
+  BIN,
+  cleanUp,
+  launchShell,
+  makeDataDir,
+  makeDataDirWithCluster,
+  ROOT,
+  readFirstStart,
+  runGateway,
+  runShell,
+  type SpawnedGateway,
+  spawnGateway,
+} from '../support/process.ts'
+import { startRedis } from '../support/redis-server.ts'
+
+afterAll(cleanUp)
+
+describe('.env.example', () => {
+  const lines = readFileSync(join(ROOT, '.env.example'), 'utf8').split('\n')
+  const entries = lines.flatMap((line, index) => {
+    const match = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(line)
+    return match ? [{ name: match[1]!, value: match[2]!, comment: lines[index - 1] ?? '' }] : []
+  })
+
+  test('lists exactly the settings there are, each once', () => {
+    expect(entries.map(entry => entry.name).sort()).toEqual(Object.keys(settingsSchema.shape).sort())
+  })
+
+  test('says of each in one line above it what it is', () => {
+    for (const { name, comment } of entries) expect(`${name}: ${comment}`).toMatch(/: # \S.{10,}\.$/)
+  })
+
+  test('shows the defaults, and can be loaded as it is', () => {
+    const defaults = readSettings({})
+    for (const { name, value } of entries) {
+      expect(`${name}=${value}`).toBe(`${name}=${defaults[name as keyof typeof defaults] ?? ''}`)
+    }
+    expect(readSettings(Object.fromEntries(entries.map(({ name, value }) => [name, value])))).toEqual(defaults)
+  })
+})
+
+describe('links', () => {
+  const documents = ['README.md', ...readdirSync(join(ROOT, 'docs')).map(name => `docs/${name}`)]
+
+  test.each(documents.filter(name => name.endsWith('.md')))('of %s lead to what is there', async name => {
+    const text = await readFile(join(ROOT, name), 'utf8')
+    const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(match => match[1]!)
+    const relative = targets.filter(target => !/^[a-z]+:|^#/i.test(target)).map(target => target.split('#')[0]!)
+    const broken = relative.filter(target => !existsSync(resolve(ROOT, dirname(name), target)))
+    expect(broken).toEqual([])
+  })
+})
+
+describe('the commands of the README', { timeout: 120_000 }, () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  let gateway: SpawnedGateway
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    const DATA_DIR = await makeDataDirWithCluster()
+    gateway = await spawnGateway({ env: { DATA_DIR, PORT: '0' } })
+    env = { DATA_DIR, API_KEY: gateway.apiKey }
+  })
+
+  /** What npx finds, without the second that it takes; that it finds it is tried where gateways are started by it below. */
+  const NPX = `npx() { test "$1" = email-gateway && shift && node '${BIN}' "$@"; }`
+
+  function shellBlocks(heading: string): string[] {
+    const section = readme.split(/^## /m).find(part => part.startsWith(`${heading}\n`))!
+    return [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(match => match[1]!)
+  }
+
+  async function run(block: string, more: Record<string, string> = {}): Promise<string> {
+    const script = block.replaceAll('http://127.0.0.1:3000', gateway.url)
+    const { code, stdout, stderr } = await runShell(`set -e\n${NPX}\n${script}`, {
+      env: { ...env, ...more },
+      patienceMs: 100_000,
+    })
+    expect({ code, stderr: stderr.replaceAll(/^npm warn.*\n/gm, '') }).toEqual({ code: 0, stderr: '' })
+    return stdout
+  }
+
+  const LETTER = { to: 'maria@example.com', subject: 'Hello', text: 'It works.' }
+
+  async function isSent(url: string, apiKey: string, body: Record<string, string> = LETTER): Promise<string> {
+    const accepted = await call(url, { apiKey }, 'POST', '/v1/email/send', body)
+    expect(accepted).toMatchObject({ status: 202 })
+    const { outboxId } = accepted.body
+    await until(
+      () => call(url, { apiKey }, 'GET', `/v1/email/${outboxId}`),
+      answer => answer.body.status === 'SENT',
+    )
+    return outboxId
+  }
+
+  test('under "Quick start" send one and tell where it is', async () => {
+    const [sending, asking, ...rest] = shellBlocks('Quick start')
+    expect(rest).toEqual([])
+    const accepted = JSON.parse(await run(sending!))
+    expect(accepted).toMatchObject({ status: 'QUEUED', jobId: accepted.outboxId })
+    const { outboxId } = accepted
+    await until(
+      () => call(gateway.url, gateway, 'GET', `/v1/email/${outboxId}`),
+      ({ body }) => body.status === 'SENT',
+    )
+    const answer = await run(asking!, { OUTBOX_ID: outboxId })
+    const shown = JSON.parse(answer.slice(0, answer.lastIndexOf('}') + 1))
+    expect(shown).toMatchObject({ outboxId, status: 'SENT', to: ['maria@example.com'] })
+    expect(answer.slice(answer.lastIndexOf('}') + 1)).toMatch(/^Accepted by capture/)
+  })
+
+  test('under "Command line" help, make a company and a key, and send', async () => {
+    const blocks = shellBlocks('Command line')
+    expect(blocks).toHaveLength(1)
+    const told = await run(blocks[0]!)
+    expect(told).toMatch(/Usage: [\s\S]*Company acme[\s\S]*sk_live_\w+[\s\S]*sk_test_\w+[\s\S]*Queued [0-9a-f-]{36}/)
+  })
+
+  test('under "Dead letters" list, show, replay, export and purge them', async () => {
+    const [block, ...rest] = shellBlocks('Dead letters')
+    expect(rest).toEqual([])
+    const body = { to: 'reject@simulator.test', subject: 'Hello', text: 'It works.' }
+    const { outboxId } = (await call(gateway.url, gateway, 'POST', '/v1/email/send', body)).body
+    await until(
+      () => call(gateway.url, gateway, 'GET', `/v1/email/${outboxId}`),
+      answer => answer.body.status === 'REJECTED',
+    )
+    const file = join(await makeDataDir(), 'dead-letters.jsonl')
+    const told = await run(block!.replace('dead-letters.jsonl', file), { OUTBOX_ID: outboxId })
+    expect(told).toMatch(
+      /demo {2}REJECTED {2}SES_MESSAGE_REJECTED \(MessageRejected\)[\s\S]*Replay it with:[\s\S]*Would replay 1 entry\n.*\nReplayed 1 entry\nExported 0 entries to .*\nPurged 0 entries\n$/,
+    )
+  })
+
+  test('under "Suppression" check an address, import a list, and take one off', async () => {
+    const [block, ...rest] = shellBlocks('Suppression')
+    expect(rest).toEqual([])
+    const file = join(await makeDataDir(), 'old-system.csv')
+    await writeFile(file, 'email,reason\nmaria@example.com,HARD_BOUNCE\nana@example.com,COMPLAINT\n')
+    const told = await run(block!.replace('old-system.csv', file))
+    expect(told).toMatch(
+      /is not suppressed\.\n2 lines: 2 added, 0 raised, 0 unchanged, 0 refused\n\{"removed":true,"emailHash":"sha256:[0-9a-f]{64}"\}$/,
+    )
+  })
+
+  test('under "Webhooks" make an endpoint', async () => {
+    const [block, ...rest] = shellBlocks('Webhooks')
+    expect(rest).toEqual([])
+    expect(JSON.parse(await run(block!))).toMatchObject({ url: 'https://example.com/hooks' })
+  })
+
+  test('under "Providers" send through a relay', async () => {
+    const [block, ...rest] = shellBlocks('Providers')
+    expect(rest).toEqual([])
+    const relay = await startFakeSmtp()
+    atCleanUp(() => relay.close())
+    const script = block!.replace('127.0.0.1:1025', `127.0.0.1:${relay.port}`)
+    const DATA_DIR = await makeDataDirWithCluster()
+    const started = launchShell(script, { env: { DATA_DIR, PORT: '0' } })
+    await started.printed(/API at http/)
+    const { apiKey } = await readFirstStart(DATA_DIR)
+    await isSent(/API at (http:[^\s,]+)/.exec(started.output())![1]!, apiKey)
+    expect(relay.deliveries.map(one => one.to)).toEqual([['maria@example.com']])
+    started.signal('SIGTERM', 'group')
+    await started.exited
+    expect(started.output()).toContain('"message":"Stopped"')
+  })
+
+  test('under "Scaling" start an API and a worker on a Postgres and a Redis', async () => {
+    const [setUp, roles, ...rest] = shellBlocks('Scaling')
+    expect(rest).toEqual([])
+    const [database, redis] = await Promise.all([createTestDatabase(), startRedis()])
+    atCleanUp(() => database.drop())
+    atCleanUp(() => redis.close())
+    const own = setUp!
+      .replace('postgres://gateway:secret@127.0.0.1:5432/gateway', database.url)
+      .replace('redis://127.0.0.1:6379', redis.url)
+    const script = `set -e\n${own}${roles!.replaceAll('\n', ' &\n')}wait`
+    const started = launchShell(script, { env: { DATA_DIR: await makeDataDir(), PORT: '0' } })
+    for (const pattern of [/Company acme/, /API at /, /role: worker/]) await started.printed(pattern)
+    const told = started.output()
+    const url = /API at (http:[^\s,]+)/.exec(told)![1]!
+    const apiKey = /sk_live_\w+/.exec(told)![0]
+    await isSent(url, apiKey, { ...LETTER, from: 'hello@acme.example' })
+    expect(told).toMatch(/lane: bullmq; role: worker/)
+    expect(started.output()).not.toMatch(/"level":"(warn|error)"/)
+    started.signal('SIGTERM', 'group')
+    await started.exited
+    expect(started.output().match(/"message":"Stopped"/g)).toHaveLength(2)
+  })
+
+  test('under "Operations" tell how the gateway and an e-mail are', async () => {
+    const [block, ...rest] = shellBlocks('Operations')
+    expect(rest).toEqual([])
+    const OUTBOX_ID = await isSent(gateway.url, gateway.apiKey)
+    const told = await run(block!, { OUTBOX_ID })
+    expect(told).toMatch(/^ok +settings .*\n(ok .*\n)+Accepted by capture .*\nNext: .*\nSENT {2}Hello\n[\s\S]*QUEUED/)
+    expect(told).toMatch(/^unknown_sends_open 0$/m)
+  })
+
+  test('are all in a section that is tried here', () => {
+    const sections = readme.split(/^## /m).filter(part => part.includes('```sh'))
+    expect(sections.map(part => part.split('\n')[0])).toEqual([
+      ...['Install', 'Quick start', 'Command line', 'Providers', 'Scaling', 'Operations', 'Dead letters'],
+      ...['Suppression', 'Webhooks', 'Development'],
+    ])
+  })
+
+  test('under "Install" and "Development" are scripts of the package', () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    expect(shellBlocks('Install')).toEqual(['npm install && npm start\n'])
+    expect(shellBlocks('Development')).toEqual(['npm test\n'])
+    const named = [...readme.matchAll(/`npm (?:run )?(\w+)`/g)].map(match => match[1]!)
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['start', 'test', ...named]))
+  })
+})
+
+describe.each([
+  ['sending', 3],
+  ['suppression', 1],
+])('docs/%s.md', (name, statements) => {
+  const text = readFileSync(join(ROOT, `docs/${name}.md`), 'utf8')
+
+  test('has only statements that run on the schema as it is', async () => {
+    const database = await createTestDatabase()
+    atCleanUp(() => database.drop())
+    const blocks = [...text.matchAll(/^```sql\n([\s\S]*?)^```$/gm)].map(match => match[1]!)
+    expect(blocks.length).toBeGreaterThan(statements)
+    for (const block of blocks) await execute(database.url, block)
+  })
+
+  test('names metrics that there are', () => {
+    const metrics = readFileSync(join(ROOT, 'src/telemetry/metrics.ts'), 'utf8')
+    const named = [...text.matchAll(/`(\w+(?:_seconds|_open|_size|_parked|_total))\b/g)].map(match => match[1]!)
+    expect(named.length).toBeGreaterThan(3)
+    for (const one of named) expect(metrics).toContain(one.replace(/_total$/, ''))
+  })
+})
+
+describe("import from 'email-gateway/contracts'", () => {
+  const VALUES = [
+    ...['EMAIL_JOB_CONFIG', 'EMAIL_JOB_RETRY_CONFIG', 'EMAIL_JOB_FAIRNESS_CONFIG', 'emailSendJobDataSchema'],
+    ...['validateEmailJobData', 'calculateBackoffDelay', 'isRetryableError', 'RETRYABLE_ERRORS', 'PERMANENT_ERRORS'],
+    ...['validateDLQEntry', 'calculateRoundRobinPriority', 'VALID_TRANSITIONS', 'validateTransition'],
+    ...['calculateExpiration', 'hashEmail', 'maskEmail'],
+  ]
+  const TYPES = ['EmailSendJobData', 'EmailSendJobOptions', 'EmailSendJobResult', 'TenantFairnessMetrics']
+
+  test('works inside the repository', async () => {
+    const script = `import { ${VALUES} } from 'email-gateway/contracts'; console.log(typeof hashEmail)`
+    expect(await runShell(`node --input-type=module -e "${script}"`)).toMatchObject({ code: 0, stdout: 'function\n' })
+  })
+
+  test('works for a package that depends on it, with its types', async () => {
+    const folder = await makeDataDir()
+    await mkdir(join(folder, 'node_modules'))
+    await symlink(ROOT, join(folder, 'node_modules/email-gateway'))
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+    const types = TYPES.map(name => `type ${name}`)
+    await writeFile(
+      join(folder, 'consumer.ts'),
+      `import { ${[...VALUES, ...types].join(', ')} } from 'email-gateway/contracts'
+       export const names = { ${VALUES} }
+       export type All = [${TYPES}]
+       export const sentBefore: EmailSendJobResult['status'] = 'ALREADY_SENT'
+       console.log(Object.values(names).filter(value => value === undefined).length, hashEmail(' Ana@Example.com '))`,
+    )
+    const tsc = `${join(ROOT, 'node_modules/.bin/tsc')} --strict --module nodenext --target es2023 --outDir out consumer.ts`
+    expect(await runShell(tsc, { cwd: folder })).toMatchObject({ stdout: '', code: 0 })
+    const { code, stdout } = await runShell('node out/consumer.js', { cwd: folder })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^0 sha256:[0-9a-f]{64}\n$/) })
+  })
+})
+
+describe('migrations', () => {
+  const files = readdirSync(join(ROOT, 'migrations'))
+    .filter(file => file.endsWith('.sql') && file !== 'schema.sql')
+    .sort()
+  const functions = readdirSync(join(ROOT, 'migrations/functions')).sort()
+
+  test('are numbered, each number once', () => {
+    expect(files[0]).toMatch(/^0001_/)
+    for (const file of files) expect(file).toMatch(/^\d{4}_[a-z0-9_]+\.sql$/)
+    expect(new Set(files.map(file => file.slice(0, 4))).size).toBe(files.length)
+  })
+
+  test('on a database that is up to date apply nothing', async () => {
+    const database = await createTestDatabase()
+    atCleanUp(() => database.drop())
+    expect(await migrate(database.url)).toEqual([])
+    expect(await migrate(database.url)).toEqual([])
+  })
+
+  test('that two processes start at once on an empty database are applied once', async () => {
+    const url = await createEmptyDatabase()
+    const applied = await Promise.all([migrate(url), migrate(url)])
+    expect(applied.flat()).toEqual([...files, ...functions.map(file => `functions/${file}`)])
+    expect(await migrate(url)).toEqual([])
+  })
+
+  test('functions are applied again when their text changes, and commands say so until then', async () => {
+    const database = await createTestDatabase()
+    atCleanUp(() => database.drop())
+    const db = openDatabase(database.url, () => {})
+    atCleanUp(() => db.close())
+    await requireMigrated(db.pool)
+    await execute(
+      database.url,
+      `update schema_functions set digest = 'another' where name = 'functions/uuid_v7.sql';
+       drop function uuid_v7_now()`,
+    )
+    await expect(requireMigrated(db.pool)).rejects.toThrow('The functions in the database are those of another version')
+    expect(await migrate(database.url)).toEqual(['functions/uuid_v7.sql'])
+    await requireMigrated(db.pool)
+    await execute(database.url, 'select uuid_v7_now()')
+  })
+
+  test('of a newer version keep an older gateway from starting', async () => {
+    const database = await createTestDatabase()
+    atCleanUp(() => database.drop())
+    await execute(database.url, `insert into schema_migrations (version, name) values (9999, '9999_future.sql')`)
+    const sentence = `The database is at schema version 9999, this program knows ${Number(files.at(-1)!.slice(0, 4))}. Start a newer version of the gateway.`
+    await expect(migrate(database.url)).rejects.toThrow(sentence)
+    const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
+    const env = { PORT: '0', DATA_DIR: await makeDataDir(), DATABASE_URL: database.url, ...secrets }
+    for (const command of ['start', 'migrate']) {
+      expect(await runGateway([command], { env })).toMatchObject({ code: 1, stdout: '', stderr: `${sentence}\n` })
+    }
+  })
+
+  async function createEmptyDatabase(): Promise<string> {
+    const admin = inject('postgresUrl')
+    const name = `empty_${process.pid}`
+    await execute(admin, `create database ${name}`)
+    atCleanUp(() => execute(admin, `drop database ${name} with (force)`))
+    const url = new URL(admin)
+    url.pathname = `/${name}`
+    return url.href
+  }
+})
+
+async function execute(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
+}

@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { DEFAULT_SUPPRESSION_POLICY } from '../../src/contracts/suppression/rules.ts'
+import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
+import { listEvents } from '../../src/db/outbox/emails.ts'
+import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
+import { loadEmailsToSend } from '../../src/db/outbox/load.ts'
+import { readyDueEmails } from '../../src/db/outbox/schedule.ts'
+import { type Settlement, settleAttempts } from '../../src/db/outbox/settle.ts'
+import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
+import type { Database, Queryable } from '../../src/db/pool.ts'
+import type { SettledOutcome } from '../../src/sending/outcome.ts'
+import { replayNamed } from '../../src/sending/replay-dead-letters.ts'
+import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
+import { toSettlement } from '../../src/sending/settlement.ts'
+import { cleanLine } from '../support/clean-line.ts'
+import { workOffReports } from '../support/feedback.ts'
+import { accept, claim, draft, expireLeases, makeDue, startOf } from '../support/line.ts'
+import { rowsRead } from '../support/rows-read.ts'
+import { type SesKind, sesEvent } from '../support/ses-events.ts'
+import { graceOver } from '../support/unknown.ts'
+
+let db: Database
+let companyId: string
+cleanLine(line => {
+  db = line.gateway.db
+  companyId = line.companyId
+})
+
+const FAILURE = { code: 'TIMEOUT', category: 'TIMEOUT_ERROR', message: 'no answer' }
+const TO = 'maria@example.com'
+const ATTACHMENT = { filename: 'a.txt', contentType: 'text/plain', contentId: null, base64: 'AAAA' }
+const SUPPRESSES_NOBODY = { ...DEFAULT_SUPPRESSION_POLICY, automatic: { HARD_BOUNCE: false, COMPLAINT: false } }
+
+async function begin(change: Partial<AttemptStart> = {}): Promise<AttemptStart> {
+  const { leaseId, claimed } = await claim(db.hot, 1)
+  const start = startOf(leaseId, claimed[0]!.outboxId, { provider: 'ses', ...change })
+  expect(await startAttempts(db.hot, [start])).toEqual([true])
+  return start
+}
+
+const SENT = { kind: 'sent', messageId: 'm-1' } as const
+
+function endOf(outcome: SettledOutcome, { leaseId, ...start }: AttemptStart, more = {}): Settlement {
+  return toSettlement(outcome, {
+    ...start,
+    guard: { leaseId },
+    requestId: 'r-1',
+    maxAttempts: 5,
+    durationMs: 7,
+    ...more,
+  })
+}
+
+const answered =
+  (outcome: SettledOutcome, more = {}) =>
+  async (start: AttemptStart) =>
+    expect(await settleAttempts(db.hot, [endOf(outcome, start, more)])).toEqual([true])
+
+const sent = answered(SENT)
+
+const reported =
+  (kind: SesKind) =>
+  async ({ outboxId, attemptId }: AttemptStart) => {
+    const payload = JSON.stringify(sesEvent(kind, { outboxId, attemptId, messageId: 'm-1', to: [TO] }))
+    await storeProviderEvents(db.hot, [{ provider: 'ses', externalId: randomUUID(), payload }])
+    await workOffReports(db.pool, { suppression: SUPPRESSES_NOBODY })
+  }
+
+async function isLost(): Promise<void> {
+  await expireLeases(db.hot)
+  expect(await returnExpiredLeases(db.hot, { all: false, recognising: [], graceSeconds: 1 })).toMatchObject({
+    unknown: 1,
+  })
+}
+
+async function isDue({ outboxId }: AttemptStart): Promise<void> {
+  await makeDue(db.hot, [outboxId])
+  expect(await readyDueEmails(db.hot)).toBe(1)
+}
+
+const isResolved = (recognising: string[]) => async () => {
+  await graceOver(db.hot)
+  expect(await resolveUnknownSends(db.hot, recognising)).toBe(1)
+}
+
+async function isReplayed({ outboxId }: AttemptStart): Promise<void> {
+  expect((await replayNamed(db.pool, [outboxId], 'test')).map(one => one.outcome)).toEqual(['replayed'])
+}
+
+type Told = { event_id: string; type: string; metadata: object }
+
+/** Ids, times and facts of what is told of an e-mail, in order. */
+async function toldOf(outboxId: string, types: string[]): Promise<Told[]> {
+  const { rows } = await db.pool.query(
+    `select event_id, type, created_at::text, metadata from email_events where outbox_id = $1 and type = any($2)
+     order by email_events.created_at, event_id`,
+    [outboxId, types],
+  )
+  return rows
+}
+
+const startsOf = (outboxId: string) => toldOf(outboxId, ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT'])
+const sentOf = (outboxId: string) => toldOf(outboxId, ['SENT'])
+
+type Step = (start: AttemptStart) => Promise<void>
+
+/** How an attempt ends, and, where it can start again, by what. */
+const ENDS: [string, Step[], Partial<AttemptStart>?][] = [
+  ['plainly sent', [sent]],
+  ['sent without one of its recipients', [answered(SENT, { leftOut: [{ ordinal: 1, hash: 'h' }] })]],
+  ['sent and delivered', [sent, reported('Delivery')]],
+  ['sent, bounced and complained about', [sent, reported('Bounce'), reported('Complaint')]],
+  ['reported as sent before the answer', [reported('Send')]],
+  ['delivered before the answer', [reported('Delivery'), reported('Complaint')]],
+  ['refused by a report before the answer, and replayed', [reported('Reject'), isReplayed], {}],
+  ['sent, refused by a report, and replayed', [sent, reported('Reject'), isReplayed], {}],
+  ['retried', [answered({ kind: 'retry', failure: FAILURE, delayMs: 60_000 }), isDue], { attempt: 2, before: 1 }],
+  ['parked', [answered({ kind: 'parked', failure: FAILURE })], {}],
+  ['dead and replayed', [answered({ kind: 'dead', status: 'DLQ', failure: FAILURE }), isReplayed], {}],
+  [
+    'unknown and sent again',
+    [answered({ kind: 'unknown', failure: FAILURE, graceSeconds: 1 }), isResolved([])],
+    { attempt: 2, before: 1 },
+  ],
+  ['unknown and delivered', [answered({ kind: 'unknown', failure: FAILURE, graceSeconds: 1 }), reported('Delivery')]],
+  ['lost with its worker and sent again', [isLost, isResolved([])], { attempt: 2, before: 1 }],
+  ['lost with its worker and delivered', [isLost, reported('Delivery')]],
+  ['lost with its worker and asked about', [isLost, isResolved(['ses'])], { attempt: 1, before: 1 }],
+]
+
+test.each(ENDS)(
+  'the start of an e-mail that is %s, and that it was sent, are told once, and the same at every moment',
+  async (_, steps, again) => {
+    const [outboxId] = await accept(db.hot, [draft(companyId, { to: TO, cc: ['ana@example.com'] })])
+    const first = await begin()
+    const told = await startsOf(outboxId!)
+    const { attemptId } = first
+    expect(told).toEqual([
+      expect.objectContaining({ type: 'RECEIVED', metadata: { attempt: 1, requestId: 'r-1' } }),
+      expect.objectContaining({
+        type: 'VALIDATED',
+        metadata: { attempt: 1, validations: ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] },
+      }),
+      expect.objectContaining({ type: 'SENT_ATTEMPT', metadata: { attempt: 1, provider: 'ses', attemptId } }),
+    ])
+    let away: Told[] = []
+    for (const step of steps) {
+      await step(first)
+      expect(await startsOf(outboxId!)).toEqual(told)
+      const now = await sentOf(outboxId!)
+      expect(now).toEqual(away.length > 0 ? away : now.slice(0, 1))
+      away = now
+    }
+    if (!again) return
+    // Asked about, it goes on under the same id.
+    const second = await begin({ ...again, ...(again.attempt === again.before && { attemptId }) })
+    const both = await startsOf(outboxId!)
+    expect(both).toEqual([...told, ...both.slice(3)])
+    expect(both.slice(3).map(({ type }) => type)).toEqual(['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT'])
+    expect(both[5]!.metadata).toMatchObject({ attempt: second.attempt, attemptId: second.attemptId })
+    await sent(second)
+    expect(await startsOf(outboxId!)).toEqual(both)
+    expect(await sentOf(outboxId!)).toEqual([...away, expect.objectContaining({ type: 'SENT' })])
+    expect(new Set(both.map(one => one.event_id)).size).toBe(6)
+  },
+)
+
+test('SENT is recorded alike with and without an endpoint that asked for it', async () => {
+  const ids: string[] = []
+  for (const listens of [false, true]) {
+    if (listens)
+      await db.pool.query(
+        `with endpoint as (
+           insert into webhook_endpoints (endpoint_id, company_id, url, event_types, secret_cipher)
+           values ($1, $2, 'https://example.com', '{email.sent}', 'x') returning endpoint_id)
+         insert into webhook_state (endpoint_id) select endpoint_id from endpoint`,
+        [randomUUID(), companyId],
+      )
+    const [outboxId] = await accept(db.hot, [draft(companyId)])
+    await sent(await begin())
+    ids.push(outboxId!)
+  }
+  const [alone, heard] = [await sentOf(ids[0]!), await sentOf(ids[1]!)]
+  const metadata = {
+    messageId: 'm-1',
+    sesMessageId: 'm-1',
+    attempt: 1,
+    attempts: 1,
+    durationMs: 7,
+    processingTimeMs: 7,
+  }
+  expect([alone, heard]).toEqual([[expect.objectContaining({ metadata })], [expect.objectContaining({ metadata })]])
+  const deliveries = await db.pool.query('select outbox_id, event_id from webhook_deliveries')
+  expect(deliveries.rows).toEqual([{ outbox_id: ids[1], event_id: heard[0]!.event_id }])
+  await db.pool.query('delete from webhook_deliveries; delete from webhook_endpoints')
+})
+
+test('starts and answers of a crowd find their e-mails, whatever their order, and those of one e-mail come one by one', async () => {
+  const ids = await accept(
+    db.hot,
+    Array.from({ length: 300 }, () => draft(companyId)),
+  )
+  const { leaseId } = await claim(db.hot, 300)
+  const shuffled = ids.map((id, place) => ids[(place * 7) % ids.length] ?? id)
+  const starts = shuffled.map((id, place) => startOf(leaseId, id, { provider: `p${place % 3}` }))
+  const orphan = startOf(leaseId, randomUUID())
+  const again = startOf(leaseId, shuffled[5]!)
+  expect(await startAttempts(db.hot, [orphan, ...starts, again])).toEqual([false, ...starts.map(() => true), false])
+  const ends = starts.map((start, place) => endOf({ kind: 'sent', messageId: `m-${place}` }, start))
+  const lost = endOf(SENT, { ...starts[9]!, leaseId: randomUUID() })
+  const answers = await settleAttempts(db.hot, [lost, ...ends, ends[0]!])
+  expect(answers).toEqual([false, ...ends.map(() => true), false])
+  const { rows } = await db.pool.query<{ outbox_id: string; provider: string; attempt_id: string; message_id: string }>(
+    'select outbox_id, provider, attempt_id, message_id from email_outbox',
+  )
+  const kept = new Map(rows.map(({ outbox_id, ...facts }) => [outbox_id, facts]))
+  expect(shuffled.map(id => kept.get(id))).toEqual(
+    starts.map(({ provider, attemptId }, place) => ({ provider, attempt_id: attemptId, message_id: `m-${place}` })),
+  )
+})
+
+test('an old and a new e-mail start and end together, and their events are found, without what lies between them', async () => {
+  const ids = await accept(
+    db.hot,
+    Array.from({ length: 1000 }, () => draft(companyId, { attachments: [ATTACHMENT] })),
+  )
+  const { leaseId } = await claim(db.hot, 1000)
+  await db.pool.query('analyze email_outbox, email_events, email_recipients, email_attachments')
+  const read = (act: Parameters<typeof rowsRead>[2]) => rowsRead(db.hot, '^email_', act)
+  const ends = [ids[0]!, ids.at(-1)!]
+  expect(await read(async client => expect((await loadEmailsToSend(client, ends)).size).toBe(2))).toBeLessThan(20)
+  const starts = ends.map(id => startOf(leaseId, id))
+  const begin = async (client: Queryable) => expect(await startAttempts(client, starts)).toEqual([true, true])
+  expect(await read(begin)).toBeLessThan(10)
+  await begin(db.hot)
+  for (const outcome of [{ kind: 'retry', failure: FAILURE, delayMs: 60_000 }, SENT] satisfies SettledOutcome[]) {
+    const settlements = starts.map(start => endOf(outcome, start))
+    const end = async (client: Queryable) => expect(await settleAttempts(client, settlements)).toEqual([true, true])
+    expect(await read(end)).toBeLessThan(20)
+  }
+  const list = async (client: Queryable) => expect(await listEvents(client, ids[0]!)).toHaveLength(4)
+  expect(await read(list)).toBeLessThan(10)
+  await db.pool.query('delete from email_outbox')
+})

@@ -1,0 +1,52 @@
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
+import { type Settlement, settleAttempts } from '../../src/db/outbox/settle.ts'
+import type { Queryable } from '../../src/db/pool.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { accept, CLEAN_LINE, claim, draft, expireLeases, start, storyOf, typesOf } from '../support/line.ts'
+import { sleep } from '../support/mail.ts'
+
+let gateway: TestGateway
+let db: Queryable
+let companyId: string
+let late: pg.Client
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ role: 'api' })
+  db = gateway.db.hot
+  companyId = (await gateway.company()).companyId
+  late = new pg.Client({ connectionString: gateway.databaseUrl })
+  await late.connect()
+})
+afterAll(async () => {
+  await late?.end()
+  await gateway?.stop()
+})
+beforeEach(async () => {
+  await db.query(CLEAN_LINE)
+})
+
+test('an e-mail that its worker parks at the very moment its lease is returned is in line once, with its attempt given back', async () => {
+  const [outboxId] = await accept(db, [draft(companyId)])
+  const lease = await claim(db, 1)
+  await start(db, lease)
+  await expireLeases(db)
+  const parked: Settlement = {
+    outboxId: outboxId!,
+    guard: { leaseId: lease.leaseId },
+    status: 'PENDING',
+    attempts: 0,
+    events: [{ type: 'RETRY_SCHEDULED', metadata: { parked: true } }],
+  }
+  await late.query('begin')
+  expect(await settleAttempts(late as unknown as Queryable, [parked])).toEqual([true])
+  const returning = returnExpiredLeases(db, { all: false, recognising: [], graceSeconds: 120 })
+  await sleep(100)
+  await late.query('commit')
+  expect(await returning).toEqual({ unstarted: 0, unknown: 0, undelivered: 0 })
+  const told = await storyOf(db, outboxId!)
+  expect(told.email).toMatchObject({ status: 'PENDING', attempts: 0 })
+  expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'RETRY_SCHEDULED'])
+  expect((await claim(db, 10)).claimed).toHaveLength(1)
+})

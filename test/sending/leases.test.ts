@@ -1,0 +1,345 @@
+import { pino } from 'pino'
+import { describe, expect, test } from 'vitest'
+import { openStorage } from '../../src/compose/storage.ts'
+import { loadConfig } from '../../src/config.ts'
+import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { returnUndelivered } from '../../src/db/outbox/dispatch.ts'
+import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
+import type { EmailToSend } from '../../src/db/outbox/load.ts'
+import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbox/schedule.ts'
+import type { Queryable } from '../../src/db/pool.ts'
+import { startGateway } from '../../src/main.ts'
+import type { ClaimedEmail } from '../../src/pipeline/attempt.ts'
+import { claimFairly } from '../../src/pipeline/claim.ts'
+import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
+import { DirectLane } from '../../src/sending/direct-lane.ts'
+import { HeldLeases } from '../../src/sending/held-leases.ts'
+import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
+import { cleanLine } from '../support/clean-line.ts'
+import { type TestGateway, until } from '../support/gateway.ts'
+import {
+  accept,
+  claim,
+  type DraftChange,
+  draft,
+  expireLeases,
+  makeDue,
+  receive,
+  start,
+  storyOf,
+  typesOf,
+  worker,
+  workOff,
+} from '../support/line.ts'
+import { SHARED_SECRETS } from '../support/secrets.ts'
+
+const silent = pino({ level: 'silent' })
+const died = () => Promise.reject(new Error('the worker was killed'))
+/** Capture recognises an attempt: what may have left is asked about at once. */
+const OPTIONS = { all: false, recognising: ['capture'], graceSeconds: 120 }
+const NOTHING = { unstarted: 0, unknown: 0, undelivered: 0 }
+
+let gateway: TestGateway
+let db: Queryable
+let companyId: string
+cleanLine(line => {
+  ;({ gateway, db, companyId } = line)
+})
+
+const acceptOne = async (change: DraftChange = {}) => (await accept(db, [draft(companyId, change)]))[0]!
+const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
+
+async function takeBack() {
+  await expireLeases(db)
+  return returnExpiredLeases(db, OPTIONS)
+}
+
+/** The provider is asked again about what may have left. */
+async function askAgain(): Promise<void> {
+  expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
+  await workOff(db)
+}
+
+describe('a worker that dies before SENT_ATTEMPT', () => {
+  test('gives its e-mail back when its lease runs out, and the next one makes a fresh attempt', async () => {
+    const outboxId = await acceptOne()
+    await claim(db, 1)
+    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
+    const told = await storyOf(db, outboxId)
+    expect(told.email).toMatchObject({ status: 'RETRY_SCHEDULED', lease_id: null, started_at: null, attempts: 1 })
+    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
+    expect(told.events[2]!.metadata).toMatchObject({ errorCode: 'WORKER_LOST', attempt: 1, nextAttemptNumber: 2 })
+    const [next] = await receive(db, await claim(db, 1))
+    expect(next!.content).toMatchObject({ outboxId, attempts: 1, resumed: null })
+    await worker(db)(next!)
+    expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'SENT', attempts: 2 })
+  })
+
+  test('gives back all of its batch, and nothing twice', async () => {
+    const ids = await accept(
+      db,
+      Array.from({ length: 20 }, () => draft(companyId)),
+    )
+    await claim(db, 20)
+    await expireLeases(db)
+    const returned = await Promise.all(Array.from({ length: 4 }, () => returnExpiredLeases(db, OPTIONS)))
+    expect(returned.reduce((sum, { unstarted }) => sum + unstarted, 0)).toBe(20)
+    const { claimed } = await claim(db, 100)
+    expect(claimed.map(one => one.outboxId).toSorted()).toEqual(ids.toSorted())
+  })
+
+  test('keeps its e-mail as long as the lease runs', async () => {
+    const outboxId = await acceptOne()
+    await claim(db, 1)
+    expect(await returnExpiredLeases(db, OPTIONS)).toEqual(NOTHING)
+    expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+    expect((await claim(db, 10)).claimed).toEqual([])
+  })
+
+  test('gives back only what it had not finished', async () => {
+    const [done, open] = await accept(db, [draft(companyId), draft(companyId)])
+    const received = await receive(db, await claim(db, 2))
+    await worker(db)(received.find(one => one.outboxId === done)!)
+    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
+    expect([await statusOf(done!), await statusOf(open!)]).toEqual(['SENT', 'RETRY_SCHEDULED'])
+  })
+
+  test('gives back nothing that was cancelled or postponed meanwhile', async () => {
+    const [cancelled, postponed] = await accept(db, [draft(companyId), draft(companyId)])
+    await claim(db, 2)
+    await cancelEmail(db, cancelled!, companyId, 'test')
+    await rescheduleEmail(db, postponed!, companyId, new Date(Date.now() + 600_000).toISOString())
+    expect(await takeBack()).toEqual(NOTHING)
+    expect([await statusOf(cancelled!), await statusOf(postponed!)]).toEqual(['CANCELLED', 'PENDING'])
+    expect((await claim(db, 10)).claimed).toEqual([])
+  })
+})
+
+describe('a worker that dies after SENT_ATTEMPT', () => {
+  /** The message is in the inbox, the worker never got to say so. */
+  async function sentButNotSettled(): Promise<string> {
+    const outboxId = await acceptOne()
+    const [received] = await receive(db, await claim(db, 1))
+    await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
+    expect(await takeBack()).toEqual({ ...NOTHING, unknown: 1 })
+    return outboxId
+  }
+
+  test('leaves its attempt to the next one, and the inbox has the message once', async () => {
+    const outboxId = await sentButNotSettled()
+    expect(await statusOf(outboxId)).toBe('UNKNOWN')
+    await askAgain()
+    const story = await storyOf(db, outboxId)
+    expect(story.email).toMatchObject({ status: 'SENT', attempts: 1 })
+    expect(story.inbox).toHaveLength(1)
+    expect(story.email.message_id).toBe(story.inbox[0]!.message_id)
+    const attempts = story.events.filter(event => event.type === 'SENT_ATTEMPT')
+    expect(attempts).toHaveLength(2)
+    expect(new Set(attempts.map(event => event.metadata.attemptId))).toEqual(new Set([story.inbox[0]!.attempt_id]))
+  })
+
+  test('before the message left: it leaves once, under the same attempt id', async () => {
+    const outboxId = await acceptOne()
+    const [received] = await receive(db, await claim(db, 1))
+    const dying = { name: 'capture', recognisesAttempts: true, send: died, close: async () => {} }
+    await expect(worker(db, { route: () => dying })(received!)).rejects.toThrow('killed')
+    await takeBack()
+    await askAgain()
+    const { events, inbox, email } = await storyOf(db, outboxId)
+    const attempts = events.filter(event => event.type === 'SENT_ATTEMPT')
+    expect(email.status).toBe('SENT')
+    expect(inbox.map(row => row.attempt_id)).toEqual([attempts[0]!.metadata.attemptId])
+  })
+
+  test('cannot have its e-mail cancelled meanwhile, neither in doubt nor in line again: it may have left', async () => {
+    const outboxId = await sentButNotSettled()
+    expect(await cancelEmail(db, outboxId, companyId, 'test')).toBe('too-late')
+    await resolveUnknownSends(db, OPTIONS.recognising)
+    expect(await cancelEmail(db, outboxId, companyId, 'test')).toBe('too-late')
+    await workOff(db)
+    expect(await statusOf(outboxId)).toBe('SENT')
+  })
+
+  test('a retry that follows a failed attempt is a new attempt with a new id', async () => {
+    const [outboxId] = await accept(db, [draft(companyId, { to: 'unavailable@simulator.test' })])
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await workOff(db)
+      await makeDue(db, [outboxId!])
+      await readyDueEmails(db)
+    }
+    const { events } = await storyOf(db, outboxId!)
+    const ids = events.filter(event => event.type === 'SENT_ATTEMPT').map(event => event.metadata.attemptId)
+    expect(new Set(ids).size).toBe(2)
+    const [next] = await receive(db, await claim(db, 1))
+    expect(next!.content).toMatchObject({ attempts: 2, resumed: null })
+  })
+})
+
+test.each(['first', 'second'])(
+  'two workers that had the same e-mails in hand and die together leave in doubt what the %s had started',
+  async which => {
+    const ids = await accept(
+      db,
+      Array.from({ length: 9 }, () => draft(companyId)),
+    )
+    // A job that was delivered again, since its worker did not answer any more.
+    const first = await claim(db, 9)
+    const second = { ...first, leaseId: uuidv7() }
+    await db.query(
+      `insert into leases (lease_id, kind, holder, outbox_ids, expires_at)
+     select $1, kind, 'another', outbox_ids, expires_at from leases where lease_id = $2`,
+      [second.leaseId, first.leaseId],
+    )
+    expect((await start(db, which === 'first' ? first : second)).toSorted()).toEqual(ids)
+    expect(await takeBack()).toEqual({ ...NOTHING, unknown: 9 })
+    for (const id of ids) expect(await statusOf(id)).toBe('UNKNOWN')
+  },
+)
+
+describe('an e-mail that ends its worker every time', () => {
+  test('five times before SENT_ATTEMPT: it ends in the DLQ with a reason, unsent, with its five attempts', async () => {
+    const outboxId = await acceptOne()
+    for (let kills = 0; kills < 5; kills++) {
+      await receive(db, await claim(db, 1))
+      expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
+    }
+    await workOff(db)
+    const { email, dead, inbox, events } = await storyOf(db, outboxId)
+    expect(email.status).toBe('DLQ')
+    expect(inbox).toEqual([])
+    expect(dead!.last_failure_reason).toMatch(/\S/)
+    expect(typesOf({ events }).slice(-2)).toEqual(['FAILED', 'DLQ_MOVED'])
+    expect({ failed: dead!.failed_attempts, attempts: email.attempts }).toEqual({ failed: 5, attempts: 5 })
+  })
+
+  test('in the middle of its fifth attempt, after a harmless four: what was sent is not called dead', async () => {
+    const outboxId = await acceptOne()
+    await db.query('update email_outbox set attempts = 4')
+    const [received] = await receive(db, await claim(db, 1))
+    await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
+    await takeBack()
+    await askAgain()
+    const { email, inbox } = await storyOf(db, outboxId)
+    expect(inbox).toHaveLength(1)
+    expect(email.status).toBe('SENT')
+  })
+})
+
+describe('an attempt that breaks off while its worker lives on', () => {
+  test('(the database went away for a moment) is taken up again, and the e-mail is sent once', async () => {
+    const [bad, good] = await accept(db, [draft(companyId), draft(companyId)])
+    let broken = 0
+    const healthy = worker(db)
+    const failing = worker(db, { write: died })
+    const work = (hand: ClaimedEmail) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
+    const leases = new HeldLeases({ renew: died, end: async () => {}, renewEveryMs: 60_000, log: silent })
+    const lane = new DirectLane<EmailToSend>({
+      claim: limits =>
+        claimFairly({ claims: db, emails: db }, limits, {
+          perTurn: 3,
+          holder: 'test',
+          leaseSeconds: 60,
+          onClaimed: () => {},
+        }),
+      work,
+      leases,
+      concurrency: 2,
+      mayClaim: () => 100,
+      ready: new WakeableSleep(),
+      idleMs: 20,
+      log: silent,
+    })
+    lane.start()
+    try {
+      await until(
+        () => statusOf(good!),
+        status => status === 'SENT',
+      )
+      await until(
+        async () => {
+          await takeBack()
+          await resolveUnknownSends(db, OPTIONS.recognising)
+          return statusOf(bad!)
+        },
+        status => status === 'SENT',
+        3000,
+      )
+    } finally {
+      await lane.stop()
+    }
+    expect((await storyOf(db, bad!)).inbox).toHaveLength(1)
+  })
+})
+
+describe('jobs that are gone', () => {
+  test('of two dispatches that name the same e-mail put it into the line once', async () => {
+    const outboxId = await acceptOne()
+    await claim(db, 1, 3, { kind: 'dispatch' })
+    // Brought forward while its job waits: it is in line again, and dispatched again.
+    await rescheduleEmail(db, outboxId, companyId, new Date().toISOString())
+    expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
+    expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
+    expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
+  })
+
+  test('are not those of an e-mail whose retry has just become due: it was delivered, and joins the line once', async () => {
+    const outboxId = await acceptOne()
+    await claim(db, 1, 3, { kind: 'dispatch' })
+    await db.query(
+      `with o as (update email_outbox set status = 'RETRY_SCHEDULED', attempts = 1, next_attempt_at = now() where outbox_id = $1 returning *)
+       insert into email_scheduled (due_at, outbox_id, company_id, priority) select next_attempt_at, outbox_id, company_id, priority from o`,
+      [outboxId],
+    )
+    expect(await returnUndelivered(db, [], 0)).toEqual([])
+    expect(await readyDueEmails(db)).toBe(1)
+    expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
+  })
+})
+
+test('an e-mail that is scheduled twice joins the line once, and does not keep all others from joining it', async () => {
+  const ids = [await acceptOne({ delayMs: 3_600_000 }), await acceptOne({ delayMs: 3_600_000 })]
+  await makeDue(db, ids)
+  await db.query(
+    `insert into email_scheduled (due_at, outbox_id, company_id, priority)
+     select due_at - interval '1 millisecond', outbox_id, company_id, priority from email_scheduled where outbox_id = $1`,
+    [ids[0]],
+  )
+  expect(await readyDueEmails(db)).toBe(3)
+  expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual(ids.toSorted())
+})
+
+describe('the only gateway, when it starts', () => {
+  test('takes back every lease at once, also those that have not run out, and sends the e-mails', async () => {
+    const ids = await accept(
+      db,
+      Array.from({ length: 5 }, () => draft(companyId)),
+    )
+    await claim(db, 3)
+    await claim(db, 2)
+    const config = loadConfig({
+      DATABASE_URL: gateway.databaseUrl,
+      PORT: '0',
+      ...SHARED_SECRETS,
+    })
+    const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log: silent })
+    const started = await startGateway(config, { ...storage, alone: true }, 'worker', silent)
+    try {
+      for (const id of ids)
+        await until(
+          () => statusOf(id),
+          status => status === 'SENT',
+        )
+    } finally {
+      await started.stop()
+      await storage.close()
+    }
+  })
+
+  test('leaves the leases of others alone when it is not the only one', async () => {
+    const outboxId = await acceptOne()
+    await claim(db, 1)
+    expect(await returnExpiredLeases(db, OPTIONS)).toEqual(NOTHING)
+    expect(typesOf(await storyOf(db, outboxId))).toEqual(['QUEUED'])
+    expect((await claim(db, 10)).claimed).toEqual([])
+  })
+})

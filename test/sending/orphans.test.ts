@@ -1,0 +1,192 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { uuidv7Floor } from '../../src/contracts/uuid.ts'
+import { listCounters } from '../../src/db/counters.ts'
+import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
+import { recoverOrphans } from '../../src/db/outbox/orphans.ts'
+import type { Queryable } from '../../src/db/pool.ts'
+import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
+import { cleanLine } from '../support/clean-line.ts'
+import {
+  accept,
+  claim,
+  type DraftChange,
+  draft,
+  expireLeases,
+  start,
+  storyOf,
+  typesOf,
+  workOff,
+} from '../support/line.ts'
+
+/** Capture recognises an attempt: what may have left is asked about at once. */
+const OPTIONS = { all: false, recognising: ['capture'], graceSeconds: 0 }
+const NONE = { processing: 0, waiting: 0, unknown: 0 }
+
+let db: Queryable
+let companyId: string
+cleanLine(line => {
+  ;({ db, companyId } = line)
+})
+beforeEach(async () => {
+  await db.query(`delete from counters where name = 'orphaned_emails'`)
+  await allDue()
+})
+
+const acceptOne = async (change: DraftChange = {}) => (await accept(db, [draft(companyId, change)]))[0]!
+const allDue = () => db.query('delete from orphan_checks')
+/** How many of each kind. */
+async function takenUp(): Promise<typeof NONE> {
+  const counts = { ...NONE }
+  await allDue()
+  for (const { status } of await recoverOrphans(db, 0))
+    counts[status === 'PROCESSING' ? 'processing' : status === 'UNKNOWN' ? 'unknown' : 'waiting']++
+  return counts
+}
+const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
+const counted = async () => (await listCounters(db)).filter(one => one.name === 'orphaned_emails')
+
+test('an e-mail at work under a lease that is gone is in doubt, as if its worker had died, and ends', async () => {
+  const outboxId = await acceptOne()
+  await start(db, await claim(db, 1))
+  await db.query('delete from leases')
+  expect(await recoverOrphans(db, 0)).toEqual([{ outboxId, status: 'PROCESSING' }])
+  expect(await takenUp()).toEqual(NONE)
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
+  expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
+  await workOff(db)
+  expect(await statusOf(outboxId)).toBe('SENT')
+  expect(await counted()).toEqual([{ name: 'orphaned_emails', label: 'PROCESSING', value: 1 }])
+})
+
+test('an e-mail that is due and in no line goes back into it, without an attempt', async () => {
+  const [fresh, again] = [await acceptOne(), await acceptOne()]
+  await claim(db, 1)
+  await expireLeases(db)
+  await returnExpiredLeases(db, OPTIONS)
+  await db.query('delete from email_ready')
+  expect(await takenUp()).toEqual({ ...NONE, waiting: 2 })
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 2 })
+  expect(await takenUp()).toEqual(NONE)
+  await workOff(db)
+  expect([await statusOf(fresh), await statusOf(again)]).toEqual(['SENT', 'SENT'])
+  expect((await storyOf(db, fresh)).email.attempts + (await storyOf(db, again)).email.attempts).toBe(3)
+})
+
+test('an e-mail in doubt for which nobody waits is resolved', async () => {
+  const outboxId = await acceptOne()
+  await start(db, await claim(db, 1))
+  await expireLeases(db)
+  await returnExpiredLeases(db, OPTIONS)
+  await db.query('delete from unknown_sends')
+  expect(await takenUp()).toEqual({ ...NONE, unknown: 1 })
+  expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
+  await workOff(db)
+  expect(typesOf(await storyOf(db, outboxId)).at(-1)).toBe('SENT')
+})
+
+test('whatever is where it belongs is left alone', async () => {
+  await acceptOne()
+  await workOff(db)
+  await accept(db, [draft(companyId), draft(companyId)])
+  await start(db, await claim(db, 1))
+  await expireLeases(db)
+  await returnExpiredLeases(db, { ...OPTIONS, recognising: [], graceSeconds: 600 })
+  await start(db, await claim(db, 1))
+  await accept(db, [draft(companyId), draft(companyId), draft(companyId), draft(companyId, { delayMs: 60_000 })])
+  await claim(db, 1)
+  await claim(db, 1, 3, { kind: 'dispatch' })
+  const { rows } = await db.query(
+    'select status, count(*)::int as count from email_outbox group by status order by status',
+  )
+  expect(rows).toEqual([
+    { status: 'PENDING', count: 4 },
+    { status: 'PROCESSING', count: 1 },
+    { status: 'SENT', count: 1 },
+    { status: 'UNKNOWN', count: 1 },
+  ])
+  expect(await takenUp()).toEqual(NONE)
+  expect(await counted()).toEqual([])
+})
+
+test('a row that says nothing of an attempt harms nobody but itself', async () => {
+  const [broken, inDoubt, orphan] = [await acceptOne(), await acceptOne(), await acceptOne()]
+  await start(db, await claim(db, 3))
+  await db.query('delete from leases')
+  await db.query('update email_outbox set attempt_id = null where outbox_id = $1', [broken])
+  await db.query(
+    `update email_outbox set attempt_id = null, status = 'UNKNOWN', lease_id = null where outbox_id = $1`,
+    [inDoubt],
+  )
+  expect(await takenUp()).toEqual({ ...NONE, processing: 1 })
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
+  expect(await statusOf(orphan)).toBe('UNKNOWN')
+  await db.query('delete from email_outbox where outbox_id = any($1)', [[broken, inDoubt]])
+})
+
+test('several who look at once take each up, and none fails', async () => {
+  await accept(
+    db,
+    Array.from({ length: 60 }, () => draft(companyId)),
+  )
+  await start(db, await claim(db, 20))
+  await start(db, await claim(db, 20))
+  await db.query('delete from leases')
+  await db.query('delete from email_ready')
+  await Promise.all(Array.from({ length: 4 }, () => recoverOrphans(db, 0)))
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 40, undelivered: 20 })
+})
+
+describe('mail of any age is searched', () => {
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
+  const checks = async () => (await db.query('select day from orphan_checks')).rowCount
+  const olderCheck = (hours: number) =>
+    db.query(`update orphan_checks set checked_at = now() - $1 * interval '1 hour'`, [hours])
+
+  async function acceptOf(days: number): Promise<string> {
+    await db.query('select ensure_email_partitions($1)', [daysAgo(days).toISOString().slice(0, 10)])
+    return acceptOne({ outboxId: uuidv7Floor(daysAgo(days)) })
+  }
+
+  test('also that which was accepted weeks ago, for today', async () => {
+    const ids = [await acceptOf(0), await acceptOf(0.5), await acceptOf(12), await acceptOf(45)]
+    await db.query('delete from email_ready')
+    expect(await takenUp()).toEqual({ ...NONE, waiting: 4 })
+    expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 4 })
+    await workOff(db)
+    expect(await Promise.all(ids.map(statusOf))).toEqual(ids.map(() => 'SENT'))
+  })
+
+  test('once an hour; an old day of which everything has ended once a day', async () => {
+    await acceptOf(45)
+    await acceptOf(30)
+    await workOff(db)
+    const waiting = await acceptOf(12)
+    await recoverOrphans(db, 0)
+    expect(await checks()).toBeGreaterThanOrEqual(4)
+    await db.query('delete from email_ready')
+    await olderCheck(0.9)
+    expect(await recoverOrphans(db, 0), 'not yet').toEqual([])
+    await olderCheck(1.1)
+    expect(await recoverOrphans(db, 0)).toEqual([{ outboxId: waiting, status: 'PENDING' }])
+    const { rows } = await db.query<{ old: boolean; again: boolean }>(
+      `select day < current_date - 20 as old, checked_at > now() - interval '1 hour' as again from orphan_checks`,
+    )
+    expect(rows.every(row => row.again !== row.old)).toBe(true)
+    await olderCheck(24.1)
+    await recoverOrphans(db, 0)
+    const left = await db.query(`select from orphan_checks where checked_at < now() - interval '1 hour'`)
+    expect(left.rowCount).toBe(0)
+    await returnExpiredLeases(db, OPTIONS)
+  })
+
+  test('by one process at a time, and by another one when that was lost in the middle', async () => {
+    const outboxId = await acceptOf(12)
+    await db.query('delete from email_ready')
+    const found = await Promise.all(Array.from({ length: 4 }, () => recoverOrphans(db, 0)))
+    expect(found.flat()).toEqual([{ outboxId, status: 'PENDING' }])
+    await db.query(`delete from leases`)
+    await db.query(`update orphan_checks set unfinished = null, checked_at = now() - interval '61 minutes'`)
+    expect(await recoverOrphans(db, 0)).toHaveLength(1)
+    await returnExpiredLeases(db, OPTIONS)
+  })
+})

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import { listCounters } from '../../src/db/counters.ts'
+import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
+import type { Queryable } from '../../src/db/pool.ts'
+import { commitStarts } from '../../src/sending/commit-starts.ts'
+import { cleanLine } from '../support/clean-line.ts'
+import {
+  accept,
+  claim,
+  type DraftChange,
+  draft,
+  expireLeases,
+  receive,
+  storyOf,
+  typesOf,
+  worker,
+  workOff,
+} from '../support/line.ts'
+
+let db: Queryable
+let companyId: string
+cleanLine(line => {
+  ;({ db, companyId } = line)
+})
+
+const SENT_ONCE = ['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT']
+
+/** The connection is lost with the first start: before the statement arrives, or after its commit. */
+function losing(when: 'before' | 'after', then: () => Promise<unknown> = async () => {}): Queryable {
+  let lost = false
+  async function query(...args: Parameters<Queryable['query']>) {
+    const [{ name }] = args as unknown as [{ name?: string }]
+    if (!name?.startsWith('start') || lost) return db.query(...args)
+    lost = true
+    if (when === 'after') await db.query(...args)
+    await then()
+    throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+  }
+  return { query } as Queryable
+}
+
+async function sendThrough(connection: Queryable, change: DraftChange = {}) {
+  const [outboxId] = await accept(db, [draft(companyId, { onUnknown: 'hold', ...change })])
+  const [hand] = await receive(db, await claim(db, 1))
+  const add = worker(db, {
+    commitStart: async start => (await commitStarts(connection, [start], 10_000))[0] as boolean,
+  })
+  await add(hand!)
+  return outboxId!
+}
+
+const collect = async () => {
+  await expireLeases(db)
+  await returnExpiredLeases(db, { all: false, recognising: [], graceSeconds: 120 })
+}
+
+describe('a start whose commit was not confirmed', () => {
+  test('and which was committed goes on to the call', async () => {
+    const story = await storyOf(db, await sendThrough(losing('after')))
+    expect(typesOf(story)).toEqual(SENT_ONCE)
+    expect(story.inbox).toHaveLength(1)
+  })
+
+  test('and which was not committed is made again', async () => {
+    const story = await storyOf(db, await sendThrough(losing('before')))
+    expect(typesOf(story)).toEqual(SENT_ONCE)
+    expect([story.inbox.length, story.email.attempts]).toEqual([1, 1])
+  })
+
+  test('and which was committed, but counts as unknown by now, returns to ready and spends no attempt', async () => {
+    const outboxId = await sendThrough(losing('after', collect))
+    const waiting = await storyOf(db, outboxId)
+    expect(typesOf(waiting)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'UNKNOWN', 'RESOLVED'])
+    expect(waiting.events.at(-1)!.metadata).toMatchObject({ by: 'not-called', attempt: 1 })
+    expect(waiting.email).toMatchObject({ status: 'PENDING', attempts: 0, started_at: null, lease_id: null })
+    expect(waiting.inbox, 'its lease was gone: nobody was called').toEqual([])
+    expect((await db.query('select from unknown_sends')).rowCount).toBe(0)
+    expect(await listCounters(db)).toContainEqual(expect.objectContaining({ label: 'not-called', value: 1 }))
+    await workOff(db)
+    const sent = await storyOf(db, outboxId)
+    expect(sent.email).toMatchObject({ status: 'SENT', attempts: 1 })
+    expect(sent.inbox).toHaveLength(1)
+  })
+
+  test('and which was not committed before its lease was given up is left to whoever has it', async () => {
+    const outboxId = await sendThrough(losing('before', collect))
+    const { email, inbox } = await storyOf(db, outboxId)
+    expect([email.status, inbox]).toEqual(['RETRY_SCHEDULED', []])
+    await workOff(db)
+    expect((await storyOf(db, outboxId)).inbox).toHaveLength(1)
+  })
+
+  test('of an e-mail that was cancelled meanwhile calls nobody', async () => {
+    const cancel = () => db.query(`update email_outbox set status = 'CANCELLED'`)
+    const { email, inbox } = await storyOf(db, await sendThrough(losing('before', cancel)))
+    expect([email.status, inbox]).toEqual(['CANCELLED', []])
+  })
+
+  test('that was to ask the provider again stays unknown: an earlier call may have left', async () => {
+    const [outboxId] = await accept(db, [draft(companyId)])
+    const lease = await claim(db, 1)
+    const [hand] = await receive(db, lease)
+    const attemptId = hand!.outboxId
+    await db.query(`update email_outbox set attempts = 1, started_at = now(), attempt_id = $1, provider = 'capture'`, [
+      attemptId,
+    ])
+    const start = { outboxId: outboxId!, leaseId: lease.leaseId, attemptId, provider: 'capture', attempt: 1, before: 1 }
+    expect(await commitStarts(losing('after', collect), [start], 10_000)).toEqual([false])
+    expect((await storyOf(db, outboxId!)).email).toMatchObject({ status: 'UNKNOWN', attempt_id: attemptId })
+  })
+})

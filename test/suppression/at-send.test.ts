@@ -1,0 +1,189 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { hashEmail } from '../../src/contracts/hashing.ts'
+import { readyDueEmails } from '../../src/db/outbox/schedule.ts'
+import type { Queryable } from '../../src/db/pool.ts'
+import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
+import { CLEAN_LINE, claim, forgotten, makeDue, receive, storyOf, typesOf, worker, workOff } from '../support/line.ts'
+import { read, send, sendOk } from '../support/mail.ts'
+
+const SENT = ['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT']
+
+let gateway: TestGateway
+let company: TestCompany
+let db: Queryable
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ role: 'api' })
+  db = gateway.db.hot
+  company = await gateway.company()
+})
+afterAll(() => gateway?.stop())
+beforeEach(async () => {
+  await db.query(`${CLEAN_LINE}; delete from suppression_list`)
+})
+afterEach(async () => {
+  expect(await forgotten(db)).toEqual([])
+})
+
+const accepted = (change: Record<string, unknown> = {}) => sendOk(gateway, company, change)
+const story = (outboxId: string) => storyOf(db, outboxId)
+
+async function suppress(address: string, { companyId = null as string | null, until = 'infinity' } = {}) {
+  await db.query(
+    `insert into suppression_list (email_hash, reason, company_id, expires_at) values ($1, 'HARD_BOUNCE', $2, $3)`,
+    [hashEmail(address), companyId, until === 'infinity' ? null : until],
+  )
+}
+
+describe('suppressed after it was accepted and before it is sent', () => {
+  test('its to: REJECTED, nothing leaves, and it is no dead letter', async () => {
+    const outboxId = await accepted({ cc: ['bob@example.com'] })
+    await suppress('maria@example.com')
+    await workOff(db)
+    const told = await story(outboxId)
+    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'REJECTED'])
+    expect(told.events[2]!.metadata).toMatchObject({
+      errorCode: 'RECIPIENT_SUPPRESSED',
+      recipient: hashEmail('maria@example.com'),
+      suppressed: [hashEmail('maria@example.com')],
+      willRetry: false,
+    })
+    expect(told.email).toMatchObject({
+      status: 'REJECTED',
+      error_code: 'RECIPIENT_SUPPRESSED',
+      failed_at: expect.any(Date),
+      started_at: null,
+      provider: null,
+    })
+    expect([told.dead, told.inbox]).toEqual([undefined, []])
+    expect(told.recipients.map(row => row.status)).toEqual(['REJECTED', 'REJECTED'])
+  })
+
+  test('the company reads why, and never the address of the event', async () => {
+    const outboxId = await accepted()
+    await suppress('maria@example.com')
+    await workOff(db)
+    const email = await read(gateway, company, outboxId)
+    expect(email).toMatchObject({ status: 'REJECTED', lastError: { code: 'RECIPIENT_SUPPRESSED' } })
+    expect(JSON.stringify(email.events)).not.toContain('maria@')
+  })
+
+  test('its cc and bcc: left out, named by hash in SENT, and the others get it', async () => {
+    const outboxId = await accepted({
+      cc: ['bob@example.com', 'carol@example.com'],
+      bcc: ['dave@example.com', 'erin@example.com'],
+    })
+    await suppress('bob@example.com')
+    await suppress('erin@example.com')
+    await workOff(db)
+    const told = await story(outboxId)
+    expect(typesOf(told)).toEqual(SENT)
+    expect(told.events.at(-1)!.metadata.suppressed).toEqual([
+      hashEmail('bob@example.com'),
+      hashEmail('erin@example.com'),
+    ])
+    expect(told.inbox).toHaveLength(1)
+    expect(told.inbox[0]!.message).toMatchObject({
+      to: ['maria@example.com'],
+      cc: ['carol@example.com'],
+      bcc: ['dave@example.com'],
+    })
+    expect(told.recipients.map(row => [row.kind, row.status, row.suppressed])).toEqual([
+      ['to', 'SENT', false],
+      ['cc', 'REJECTED', true],
+      ['cc', 'SENT', false],
+      ['bcc', 'SENT', false],
+      ['bcc', 'REJECTED', true],
+    ])
+    expect(told.email.status).toBe('SENT')
+  })
+
+  test('between two attempts: the retry does not leave', async () => {
+    const outboxId = await accepted({ to: 'unavailable@simulator.test' })
+    await workOff(db)
+    expect((await story(outboxId)).email.status).toBe('RETRY_SCHEDULED')
+    await suppress('unavailable@simulator.test')
+    await makeDue(db, [outboxId])
+    await readyDueEmails(db)
+    await workOff(db)
+    const told = await story(outboxId)
+    expect(told.email).toMatchObject({ status: 'REJECTED', attempts: 2, next_attempt_at: null })
+    expect(told.dead).toBeUndefined()
+  })
+
+  test('the spelling of the address does not matter', async () => {
+    const outboxId = await accepted({ to: 'Maria@Example.COM' })
+    await suppress('maria@example.com')
+    await workOff(db)
+    expect((await story(outboxId)).email.status).toBe('REJECTED')
+  })
+
+  test('its neighbours in the batch are sent', async () => {
+    const ids = await Promise.all([
+      accepted(),
+      accepted({ to: 'bob@example.com' }),
+      accepted({ to: 'carol@example.com' }),
+    ])
+    await suppress('bob@example.com')
+    await workOff(db)
+    expect(await Promise.all(ids.map(async id => (await story(id)).email.status))).toEqual(['SENT', 'REJECTED', 'SENT'])
+  })
+})
+
+describe('an entry that does not count', () => {
+  test('because it has expired lets the mail through, to and cc', async () => {
+    const outboxId = await accepted({ cc: ['bob@example.com'] })
+    const past = new Date(Date.now() - 1000).toISOString()
+    await suppress('maria@example.com', { until: past })
+    await suppress('bob@example.com', { until: past })
+    await workOff(db)
+    const told = await story(outboxId)
+    expect(typesOf(told)).toEqual(SENT)
+    expect(told.inbox[0]!.message.cc).toEqual(['bob@example.com'])
+    expect(told.events.at(-1)!.metadata).not.toHaveProperty('suppressed')
+  })
+
+  test('an entry with a time ahead still counts', async () => {
+    const outboxId = await accepted()
+    await suppress('maria@example.com', { until: new Date(Date.now() + 60_000).toISOString() })
+    await workOff(db)
+    expect((await story(outboxId)).email.status).toBe('REJECTED')
+  })
+
+  test('because it is another company’s lets the mail through; one’s own does not', async () => {
+    const other = await gateway.company()
+    const [own, theirs] = [await accepted(), await sendOk(gateway, other)]
+    await suppress('maria@example.com', { companyId: other.companyId })
+    await workOff(db)
+    expect([(await story(own)).email.status, (await story(theirs)).email.status]).toEqual(['SENT', 'REJECTED'])
+  })
+})
+
+test('what the door refuses is not accepted in the first place, and what it left out stays out', async () => {
+  await suppress('bob@example.com')
+  expect((await send(gateway, company, { to: 'bob@example.com', subject: 'Hello', text: 'Hi' })).status).toBe(403)
+  const outboxId = await accepted({ cc: ['bob@example.com'] })
+  await db.query('delete from suppression_list')
+  await workOff(db)
+  const told = await story(outboxId)
+  expect(told.inbox[0]!.message.cc, 'its outcome was answered at the door').toEqual([])
+  expect(told.email.status).toBe('SENT')
+})
+
+test('who was suppressed while the e-mail waited for its turn at the provider gets nothing', async () => {
+  const outboxId = await accepted()
+  let ms = 0
+  const waiting = {
+    waitForRate: async () => {
+      ms += 60_000
+      await suppress('maria@example.com')
+      return true
+    },
+    nowMs: () => ms,
+  }
+  for (const hand of await receive(db, await claim(db, 10))) await worker(db, waiting)(hand)
+  expect((await story(outboxId)).email.status, 'it is back in line').toBe('PENDING')
+  await workOff(db)
+  const told = await story(outboxId)
+  expect([told.email.status, told.email.error_code, told.inbox.length]).toEqual(['REJECTED', 'RECIPIENT_SUPPRESSED', 0])
+})
