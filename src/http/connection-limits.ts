@@ -61,7 +61,9 @@ export function bodyWithin(ms: number): preParsingAsyncHookHandler {
     const timed = new PassThrough()
     const timer = setTimeout(() => timed.destroy(new Problem('REQUEST_TIMEOUT')), ms)
     timed.on('close', () => clearTimeout(timer))
-    pipeline(payload, timed, () => {})
+    // Fastify does not read the body of a request that it refuses: an error that nobody listens for would end the process.
+    timed.on('error', () => {})
+    pipeline(payload, timed, () => clearTimeout(timer))
     return timed
   }
 }

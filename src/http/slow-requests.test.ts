@@ -143,3 +143,26 @@ test('connections above the limit are closed at once, and a new one is accepted 
     }, POLL)
     .toBe('HTTP/1.1 404')
 })
+
+test.each([
+  ['has no body', 'Content-Type: application/json\r\nContent-Length: 0\r\n\r\n'],
+  ['has an unknown content type', 'Content-Type: text/x-unknown\r\nContent-Length: 4\r\n\r\nbody'],
+  ['is too large', 'Content-Type: application/json\r\nContent-Length: 99000000\r\n\r\n{'],
+])('a provider event that %s and is never read does not end the process when its time is over', async (_, rest) => {
+  const uncaught: unknown[] = []
+  const note = (error: unknown) => void uncaught.push(error)
+  const before = process.listeners('uncaughtException')
+  process.removeAllListeners('uncaughtException')
+  process.on('uncaughtException', note)
+  undo.push(() => {
+    process.off('uncaughtException', note)
+    for (const one of before) process.on('uncaughtException', one)
+  })
+  const { open } = await server({ eventBodyMs: 50, events: SET_UP })
+  const { socket } = await open()
+  const answered = once(socket, 'data')
+  socket.write(`POST /webhooks/resend HTTP/1.1\r\nHost: gateway\r\n${rest}`)
+  expect(String((await answered)[0])).toMatch(/^HTTP\/1\.1 4\d\d /)
+  await new Promise(resolve => setTimeout(resolve, 200))
+  expect(uncaught).toEqual([])
+})
