@@ -39,7 +39,7 @@ const isWaiting = async () =>
 /** Of this process and of the dispatcher's connections. */
 async function cpuMs(): Promise<number> {
   const { rows } = await db.pool.query<{ pid: number }>(
-    `select pid from pg_stat_activity where datname = current_database() and application_name = 'email-gateway-dispatcher'`,
+    `select pid from pg_stat_activity where datname = current_database() and application_name = 'email-gateway-webhooks'`,
   )
   return [process.pid, ...rows.map(({ pid }) => pid)].reduce((sum, pid) => sum + cpuMicros(pid) / 1000, 0)
 }

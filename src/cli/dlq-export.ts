@@ -4,7 +4,7 @@ import {
   type DeadLetterFilter,
   listDeadLetters,
 } from '../db/outbox/dead-letters.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 import { asJson, counting, writeToFile } from './stream-out.ts'
 
 const PAGE = 500

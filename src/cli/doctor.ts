@@ -82,9 +82,9 @@ function database({ version }: Health, where: string): Check {
 }
 
 /** Whether the session settings arrive: with JIT on, as by default, Postgres would compile every statement. */
-async function sessions({ pool, hot, dispatcher }: Reading['db']): Promise<Check> {
+async function sessions({ pool, hot, webhooks }: Reading['db']): Promise<Check> {
   const name = 'sessions'
-  const found = await Promise.all([pool, hot, dispatcher].map(readSession))
+  const found = await Promise.all([pool, hot, webhooks].map(readSession))
   if (found.every(({ jit, limitSeconds }) => jit === 'off' && limitSeconds > 0)) {
     const [reads, sends] = found.map(({ limitSeconds }) => limitSeconds)
     return { name, state: 'ok', detail: `JIT off; statements end after ${sends} s, reads after ${reads} s` }

@@ -1,7 +1,7 @@
 import { CannotConnect, connectSentence } from '../db/connect-errors.ts'
 import { EmbeddedPostgresError } from '../db/embedded/index.ts'
+import { DatabaseUnavailable, isLostConnection } from '../db/errors.ts'
 import { DatabaseIsNewerError, DatabaseNotMigrated } from '../db/migrate.ts'
-import { DatabaseUnavailable, isLostConnection } from '../db/pool.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 
 /** Their messages are written for the operator. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
-import type { Queryable } from '../db/pool.ts'
 import { listProcesses, type RunningProcess, readProviders } from '../db/processes.ts'
+import type { Queryable } from '../db/query.ts'
 import { type RecordedSettings, recordedSettings } from '../recorded-settings.ts'
 import type { Settings } from '../settings.ts'
 

@@ -1,5 +1,5 @@
 import type { SuppressionRow } from '../contracts/suppression/view.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 import { listSuppressions, type SuppressionCursor, type SuppressionFilter } from '../db/suppression/reads.ts'
 
 const PAGE = 5_000

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { addCounts } from '../db/counters.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 

@@ -6,7 +6,8 @@ import { returnToReady } from '../db/outbox/claim.ts'
 import { isSuppressedMeanwhile, loadAttachments } from '../db/outbox/load.ts'
 import { type Settlement, settleAttempts } from '../db/outbox/settle.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
-import { type Database, retryWhileUnavailable, writeBatchOrSingly } from '../db/pool.ts'
+import type { Database } from '../db/pool.ts'
+import { retryWhileUnavailable, writeBatchOrSingly } from '../db/retries.ts'
 import type { AttemptDeps } from '../pipeline/attempt.ts'
 import type { SettleDeps } from '../pipeline/settle.ts'
 import { Batcher } from '../runtime/batcher.ts'
@@ -55,7 +56,7 @@ export function composeAttempt(parts: AttemptParts, started: Semaphore): Attempt
   const linkSchemesOf = (companyId: string) => listLinkSchemes(db.pool, companyId)
   const starts = new Batcher({
     ...START_BATCH,
-    flush: (batch: AttemptStart[]) => commitStarts(db.line.starts, batch, patienceMs(started)),
+    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, patienceMs(started)),
   })
   return {
     providers,
@@ -89,7 +90,7 @@ export function composeSettle(parts: AttemptParts, started: Semaphore): SettleDe
     gather: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
     flush: (some: Settlement[]) =>
       retryWhileUnavailable(
-        () => writeBatchOrSingly(some, few => settleAttempts(db.line.settlements, few)),
+        () => writeBatchOrSingly(some, few => settleAttempts(db.sending.settlements, few)),
         patienceMs(started),
       ),
   })

@@ -100,7 +100,7 @@ async function leaseJobs(
 ): Promise<LeasedJob<EmailToSend>[]> {
   const ended = leases.takeEnded()
   try {
-    const jobs = await receiveJobs(db.line.emails, outboxIds, ended, claim)
+    const jobs = await receiveJobs(db.sending.emails, outboxIds, ended, claim)
     const taken = jobs.filter(job => job.kind === 'taken')
     if (taken[0]) leases.hold(taken[0].leaseId, taken.length)
     return jobs
@@ -125,7 +125,7 @@ function makeFeeder(
     }),
     totalConcurrency: () => totalConcurrency(db.hot, 'bullmq'),
     ownConcurrency: config.WORKER_CONCURRENCY,
-    claim: limits => dispatchFairly({ claims: db.line.claims, facts: db.hot }, limits, claim),
+    claim: limits => dispatchFairly({ claims: db.sending.claims, facts: db.hot }, limits, claim),
     takeBack: ({ leaseId, claimed }) =>
       takeBack(
         db.hot,

@@ -1,6 +1,7 @@
 import { silenceAwsSdkWarning } from '../config.ts'
 import { type CaptureItem, countThrottled, putCaptured } from '../db/capture-inbox.ts'
-import { type Database, writeBatchOrSingly } from '../db/pool.ts'
+import type { Database } from '../db/pool.ts'
+import { writeBatchOrSingly } from '../db/retries.ts'
 import { captureProvider } from '../providers/capture.ts'
 import type { Provider } from '../providers/provider.ts'
 import { Batcher } from '../runtime/batcher.ts'

@@ -1,7 +1,7 @@
 import { type Config, ConfigError } from '../config.ts'
 import { keyRing } from '../contracts/encryption.ts'
 import { compareSecrets, fingerprintOf, type SecretsCompared } from '../contracts/fingerprints.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 import { needsOtherKeys, readFingerprints, recordFingerprints } from '../db/secret-fingerprints.ts'
 
 type Given = Pick<Config, 'hashPepper' | 'encryptionKeys' | 'DATABASE_URL' | 'dataDir'>

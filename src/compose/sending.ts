@@ -109,7 +109,7 @@ function directLane(
   send: SendClaimed,
 ): Lane {
   return new DirectLane<EmailToSend>({
-    claim: limits => claimFairly(db.line, limits, claim),
+    claim: limits => claimFairly(db.sending, limits, claim),
     work: send,
     leases,
     concurrency: config.WORKER_CONCURRENCY,

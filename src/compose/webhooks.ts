@@ -23,7 +23,7 @@ export function composeWebhooks(config: Config, db: Database, ready: WakeableSle
     now: () => db.clock.now(),
   }
   const dispatcher = new WebhookDispatcher({
-    db: db.dispatcher,
+    db: db.webhooks,
     ready,
     holdSeconds: Math.min(HOLD_SECONDS, config.LEASE_SECONDS),
     vacuum: new ReadyVacuum(db.pool, 'webhook_ready', ['webhook_state']),

@@ -1,4 +1,4 @@
-import { type Queryable, run } from './pool.ts'
+import { type Queryable, run } from './query.ts'
 
 export type CapturedMessage = {
   from: string

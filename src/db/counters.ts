@@ -1,4 +1,4 @@
-import { type Queryable, run } from './pool.ts'
+import { type Queryable, run } from './query.ts'
 
 export async function countOne(db: Queryable, name: string, label: string): Promise<void> {
   await run(

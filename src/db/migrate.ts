@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { driverUrl } from './connection-url.ts'
-import type { Queryable } from './pool.ts'
+import type { Queryable } from './query.ts'
 import { applySettings, UNLIMITED } from './session-settings.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations')

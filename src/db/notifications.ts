@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { driverUrl } from './connection-url.ts'
-import type { Queryable } from './pool.ts'
+import type { Queryable } from './query.ts'
 import { applySettings, limitedTo } from './session-settings.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000

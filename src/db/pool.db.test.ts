@@ -3,8 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createTestDatabase } from '../../test/support/postgres.ts'
+import { DatabaseUnavailable } from './errors.ts'
 import { listenForNotifications } from './notifications.ts'
-import { type Database, DatabaseUnavailable, inTransaction, openDatabase, type Queryable, run } from './pool.ts'
+import { type Database, openDatabase } from './pool.ts'
+import { inTransaction, type Queryable, run } from './query.ts'
 import { applySettings } from './session-settings.ts'
 
 let database: { url: string; drop(): Promise<void> }
@@ -46,7 +48,7 @@ test('a transaction that fails has done nothing, and one that does not leaves it
 })
 
 test('the pools open as many connections at most as docs/sending.md says', () => {
-  const pools = [db.pool, db.hot, db.dispatcher, ...Object.values(db.line)]
+  const pools = [db.pool, db.hot, db.webhooks, ...Object.values(db.sending)]
   const most = pools.reduce((sum, pool) => sum + pool.options.max, 0)
   const said = readFileSync(new URL('../../docs/sending.md', import.meta.url), 'utf8')
   expect(said).toContain(`(${most} in its pools and one that listens)`)
@@ -58,8 +60,8 @@ test('every connection of the pools is without JIT, and the server ends a statem
   const of = async (pool: pg.Pool) => (await pool.query(settings)).rows[0]
   expect(await of(db.pool)).toEqual({ jit: 'off', plans: 'auto', scans: 'on', hashes: 'on', seconds: 54 })
   const forced = { jit: 'off', plans: 'force_generic_plan', scans: 'off', seconds: 27 }
-  for (const pool of [db.hot, ...Object.values(db.line)]) expect(await of(pool)).toEqual({ ...forced, hashes: 'on' })
-  expect(await of(db.dispatcher)).toEqual({ ...forced, hashes: 'off' })
+  for (const pool of [db.hot, ...Object.values(db.sending)]) expect(await of(pool)).toEqual({ ...forced, hashes: 'on' })
+  expect(await of(db.webhooks)).toEqual({ ...forced, hashes: 'off' })
 })
 
 test('the connection that listens is without JIT and limited, too', async () => {
@@ -101,7 +103,7 @@ test('a statement that takes too long is ended on the server, and the database c
 })
 
 test('no connection needs start-up options, which connection poolers refuse', () => {
-  for (const pool of [db.pool, db.hot, db.dispatcher, ...Object.values(db.line)])
+  for (const pool of [db.pool, db.hot, db.webhooks, ...Object.values(db.sending)])
     expect(pool.options.options).toBeUndefined()
 })
 

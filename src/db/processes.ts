@@ -1,6 +1,6 @@
 import type { ProvidersInUse } from '../contracts/admission.ts'
 import { type DestinationSettings, destinationsOf, providerNames } from '../contracts/destinations.ts'
-import { type Queryable, run } from './pool.ts'
+import { type Queryable, run } from './query.ts'
 
 export type ProcessRole = 'all' | 'api' | 'worker'
 

@@ -1,5 +1,5 @@
 import type { Fingerprint } from '../contracts/fingerprints.ts'
-import { type Queryable, run } from './pool.ts'
+import { type Queryable, run } from './query.ts'
 
 /** False before the first migration. */
 export async function hasFingerprints(db: Queryable): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { Queryable } from './pool.ts'
+import type { Queryable } from './query.ts'
 
 /**
  * Every claim has to skip the dead index entries of earlier claims: with ten companies that costs 0.1 µs per e-mail for every

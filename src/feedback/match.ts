@@ -2,7 +2,7 @@ import type { ProviderReport } from '../contracts/provider-events/event.ts'
 import type { readReport } from '../contracts/provider-events/read.ts'
 import type { WaitingEvent } from '../db/feedback/provider-events.ts'
 import { findByMessage } from '../db/feedback/write.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 
 /** A stored event, and what its payload says. */
 export type ReadEvent = { event: WaitingEvent } & ReturnType<typeof readReport>

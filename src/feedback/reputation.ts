@@ -11,7 +11,7 @@ import {
   resetReputation,
   warnCompany,
 } from '../db/companies/reputation.ts'
-import { inTransaction, type Queryable } from '../db/pool.ts'
+import { inTransaction, type Queryable } from '../db/query.ts'
 import { putCompanyNotice } from '../db/webhooks/enqueue.ts'
 
 /** Recorded as the one who acted when the gateway itself warns or pauses. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import { hashPassword } from '../contracts/password.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 import { requireAdministrator } from './admin-auth.ts'
 
 const requestOf = (ip: string, password: string) =>

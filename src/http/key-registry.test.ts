@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 import { KeyRegistry } from './key-registry.ts'
 
 test('the time of last use is written by one statement at a time, however slow the database is', async () => {

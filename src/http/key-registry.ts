@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { findKeys, type KnownKey, touchKeys } from '../db/companies/api-keys.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { type FieldProblem, RECIPIENT_SUPPRESSED_MESSAGE, type Refusal } from '../contracts/refusal.ts'
-import { DatabaseUnavailable } from '../db/pool.ts'
+import { DatabaseUnavailable } from '../db/errors.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,7 +1,9 @@
+import { DatabaseUnavailable } from '../db/errors.ts'
 import { settleAttempts } from '../db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../db/outbox/start.ts'
 import { findStarts } from '../db/outbox/uncertain-starts.ts'
-import { DatabaseUnavailable, type Queryable, retryWhileUnavailable, writeBatchOrSingly } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
+import { retryWhileUnavailable, writeBatchOrSingly } from '../db/retries.ts'
 
 /**
  * Commits SENT_ATTEMPT for a batch and returns which attempts may call the provider. When the connection is lost, the commit may

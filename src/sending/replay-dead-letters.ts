@@ -6,7 +6,7 @@ import {
   replayByIds,
   replayDeadLetters,
 } from '../db/outbox/dead-letters-replay.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 
 /** One commit each: 10 000 entries take seconds, and nobody waits for a lock longer than a bite takes. */
 const BITE = 500

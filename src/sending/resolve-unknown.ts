@@ -6,7 +6,7 @@ import {
   listDueUnknownSends,
   type UnknownSend,
 } from '../db/outbox/unknown-sends.ts'
-import type { Queryable } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
 
 const NOBODY_KNOWS = {
   code: 'SEND_OUTCOME_UNKNOWN',

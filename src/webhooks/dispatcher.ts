@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { type Queryable, retryWhileUnavailable, writeBatchOrSingly } from '../db/pool.ts'
+import type { Queryable } from '../db/query.ts'
+import { retryWhileUnavailable, writeBatchOrSingly } from '../db/retries.ts'
 import {
   type ClaimedDelivery,
   claimDeliveries,

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { DatabaseUnavailable } from '../../src/db/errors.ts'
 import { listenForNotifications, notifyProcesses } from '../../src/db/notifications.ts'
-import { type Database, DatabaseUnavailable, openDatabase, run } from '../../src/db/pool.ts'
+import { type Database, openDatabase } from '../../src/db/pool.ts'
+import { run } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -44,23 +46,23 @@ describe('a Postgres that vanishes without closing its connections', () => {
   })
 
   test('costs one wait, not one for each connection of each pool', async () => {
-    const pools = [db.hot, db.pool, db.dispatcher, ...Object.values(db.line)]
+    const pools = [db.hot, db.pool, db.webhooks, ...Object.values(db.sending)]
     const busy = (pool: pg.Pool) => Array.from({ length: pool.options.max }, () => pool.query('select pg_sleep(0.1)'))
     await Promise.all(pools.flatMap(busy))
     const open = pools.reduce((sum, pool) => sum + pool.idleCount, 0)
     expect(network.halfOpen()).toBe(open)
     expect(open).toBeGreaterThan(20)
-    expect(await failureOf(ask(db.line.claims))).toBeInstanceOf(DatabaseUnavailable)
+    expect(await failureOf(ask(db.sending.claims))).toBeInstanceOf(DatabaseUnavailable)
     for (const pool of pools) {
       for (let times = 0; times < 3; times++) expect(await ask(pool)).toEqual([{ one: 1 }])
     }
   })
 
   test('is known in a moment to who asks whether it answers, and half-open connections are dropped then', async () => {
-    await Promise.all([ask(db.hot), ask(db.pool), ask(db.line.starts)])
+    await Promise.all([ask(db.hot), ask(db.pool), ask(db.sending.starts)])
     network.halfOpen()
     expect(await db.isAnswering()).toBe(true)
-    expect(await Promise.all([ask(db.hot), ask(db.pool), ask(db.line.starts)])).toHaveLength(3)
+    expect(await Promise.all([ask(db.hot), ask(db.pool), ask(db.sending.starts)])).toHaveLength(3)
     network.blackHole(true)
     expect(await db.isAnswering()).toBe(false)
     expect(db.pool.totalCount - db.pool.idleCount).toBeLessThan(2)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { accept, claim, draft, receive, storyOf, worker } from '../support/line.ts'
 import { failed, scripted } from '../support/unknown.ts'

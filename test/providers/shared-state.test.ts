@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Queryable } from '../../src/db/pool.ts'
 import {
   closeProvider,
   listProviders,
@@ -10,6 +9,7 @@ import {
   slowSending,
   takeProbe,
 } from '../../src/db/providers.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 let gateway: TestGateway

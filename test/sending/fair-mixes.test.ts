@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { pauseCompany, resumeCompany, updateCompany } from '../../src/db/companies/companies.ts'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { claim, numberLeases } from '../support/line.ts'
 import { randomFrom } from '../support/random.ts'

@@ -3,7 +3,7 @@ import { uuidv7Floor } from '../../src/contracts/uuid.ts'
 import { listCounters } from '../../src/db/counters.ts'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
 import { recoverOrphans } from '../../src/db/outbox/orphans.ts'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import { cleanLine } from '../support/clean-line.ts'
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbox/schedule.ts'
-import { inTransaction, type Queryable } from '../../src/db/pool.ts'
+import { inTransaction, type Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { accept, CLEAN_LINE, claim, draft, forgotten, makeDue, start, storyOf, typesOf } from '../support/line.ts'
 import { unaccounted, watchStatuses } from '../support/moves.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { listCounters } from '../../src/db/counters.ts'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import { commitStarts } from '../../src/sending/commit-starts.ts'
 import { cleanLine } from '../support/clean-line.ts'
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import type { Provider } from '../../src/providers/provider.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import { cleanLine } from '../support/clean-line.ts'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from './gateway.ts'
 import { CLEAN_LINE, forgotten } from './line.ts'
 

@@ -1,6 +1,6 @@
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import type { DeadStatus } from '../../src/db/outbox/dead-letters.ts'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 
 export type DeadChange = {
   status?: DeadStatus | 'EXPIRED'

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import type { SesAcceptance } from './fake-ses.ts'
 import { until } from './gateway.ts'
 import { forgotten } from './line.ts'

@@ -11,7 +11,7 @@ import { type Claim, type Claimed, claimFairBatch, returnToReady } from '../../s
 import { type EmailToSend, isSuppressedMeanwhile, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
 import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import { type AttemptDeps, attemptEmail, type ClaimedEmail } from '../../src/pipeline/attempt.ts'
 import { type SettleDeps, settleEmail } from '../../src/pipeline/settle.ts'
 import { captureProvider } from '../../src/providers/capture.ts'

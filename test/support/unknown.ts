@@ -1,6 +1,6 @@
 import { classifyProviderError, type ProviderError } from '../../src/contracts/provider-errors/classify.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'
 
 export type Scripted = Provider & { calls: OutgoingMessage[] }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { readyDueEmails } from '../../src/db/outbox/schedule.ts'
-import type { Queryable } from '../../src/db/pool.ts'
+import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { CLEAN_LINE, claim, forgotten, makeDue, receive, storyOf, typesOf, worker, workOff } from '../support/line.ts'
 import { read, send, sendOk } from '../support/mail.ts'

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => gateway.stop())
 
 const rowsRead = (tables: string, act: (db: pg.PoolClient) => Promise<unknown>) =>
-  rowsReadBy(gateway.db.dispatcher, tables, act)
+  rowsReadBy(gateway.db.webhooks, tables, act)
 
 const claim = (db: pg.PoolClient, steps: number, healthy = steps, companies: Record<string, number> = {}) =>
   claimDeliveries(db, {
@@ -68,7 +68,7 @@ test('a claim looks at no more deliveries than it has places for, however many w
 
 test('a company that has its share gets no more, and others are served meanwhile', async () => {
   const other = await gateway.company()
-  const client = await gateway.db.dispatcher.connect()
+  const client = await gateway.db.webhooks.connect()
   try {
     await client.query('begin')
     expect((await claim(client, 50, 40, { [company.companyId]: 0 })).deliveries).toHaveLength(0)

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 
 export async function findAdministrator(db: Queryable, name: string): Promise<{ passwordHash: string } | null> {
   const [row] = await run<{ passwordHash: string }>(

@@ -1,6 +1,6 @@
 import type { Scope } from '../../contracts/api-key.ts'
 import type { RetryPolicyName } from '../../contracts/retry.ts'
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 
 /** The key and the settings of its company that a request needs, in one row. */
 export type KnownKey = {

@@ -1,5 +1,5 @@
 import type { RetryPolicyName } from '../../contracts/retry.ts'
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 
 export type Company = {
   companyId: string

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Draw, drawTokens } from '../../contracts/token-bucket.ts'
-import { inTransaction } from '../pool.ts'
+import { inTransaction } from '../query.ts'
 
 export type TokenRequest = { companyId: string; ratePerSecond: number; amount: number }
 

@@ -1,5 +1,6 @@
 import { hashSecret, type KeyMode, makeApiKey, SCOPES, type Scope } from '../../contracts/api-key.ts'
-import { type Database, inTransaction, type Queryable } from '../pool.ts'
+import type { Database } from '../pool.ts'
+import { inTransaction, type Queryable } from '../query.ts'
 import { insertKey } from './api-keys.ts'
 import { type Company, type CompanyChange, insertCompany } from './companies.ts'
 

@@ -1,5 +1,5 @@
 import { REPUTATION_LIMITS } from '../../contracts/reputation.ts'
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 export type ReputationCount = { companyId: string; sent?: number; bounced?: number; complained?: number }
 

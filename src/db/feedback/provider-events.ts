@@ -1,6 +1,6 @@
 import type { ReportingProvider } from '../../contracts/provider-events/read.ts'
 import { uuidOf } from '../../contracts/uuid.ts'
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 export type IncomingEvent = { provider: ReportingProvider; externalId: string; payload: string }
 

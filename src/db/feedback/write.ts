@@ -1,6 +1,7 @@
 import type { EmailBefore, FeedbackDecision } from '../../contracts/provider-events/decide.ts'
 import { originalData } from '../outbox/dead-letters.ts'
-import { idRange, type Queryable, run } from '../pool.ts'
+import { idRange } from '../outbox/sql.ts'
+import { type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 
 export type FeedbackEmail = EmailBefore & {

@@ -1,6 +1,8 @@
 import type { BatchError } from '../../contracts/refusal.ts'
 import type { DatabaseClock } from '../clock.ts'
-import { isMissingPartition, type Queryable, run, writeBatchOrSingly } from '../pool.ts'
+import { isMissingPartition } from '../errors.ts'
+import { type Queryable, run } from '../query.ts'
+import { writeBatchOrSingly } from '../retries.ts'
 import { acceptStatement } from './accept-statement.ts'
 import { ensurePartitions } from './partitions.ts'
 

@@ -1,5 +1,5 @@
 import { EMAIL_JOB_RETRY_CONFIG } from '../../contracts/retry.ts'
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 import { type DeadLetterFilter, filterValues, MATCHES } from './dead-letters.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { EmailStatus } from '../../contracts/states.ts'
-import { type Queryable, READY_AGAIN, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 import {
   type DeadLetterCursor,
   type DeadLetterFilter,
@@ -10,6 +10,7 @@ import {
   MATCHES,
   MEANT_FOR_REPLAY,
 } from './dead-letters.ts'
+import { READY_AGAIN } from './sql.ts'
 
 /**
  * From the locked e-mails to PENDING, all or nothing. The e-mail's row is locked first, as everywhere. Who deletes the entry

@@ -2,7 +2,7 @@ import type { DLQEntry } from '../../contracts/dlq.ts'
 import type { GatewayErrorCode } from '../../contracts/provider-errors/contract-errors.ts'
 import { EMAIL_JOB_RETRY_CONFIG } from '../../contracts/retry.ts'
 import type { EmailStatus } from '../../contracts/states.ts'
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 
 /** What every entry of the queue has by its own settlement. An expired e-mail has none, and is replayed by its id. */
 export const DEAD_STATUSES = ['REJECTED', 'FAILED', 'DLQ'] as const satisfies readonly EmailStatus[]

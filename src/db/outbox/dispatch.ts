@@ -1,6 +1,7 @@
 import type { SlimJobData } from '../../contracts/job.ts'
-import { iso, type Queryable, READY_AGAIN, run, WAITING_AND_DUE } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 import { ofBatch } from './batch-arrays.ts'
+import { READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
 
 /**
  * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A

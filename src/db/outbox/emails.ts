@@ -1,6 +1,6 @@
 import type { Owner } from '../../contracts/api-key.ts'
 import type { EmailEventView, EmailSummary } from '../../contracts/email-view.ts'
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 const people = (kind: string) => `coalesce((select json_agg(coalesce(r.address, '(erased)') order by r.ordinal)
   from email_recipients r where r.outbox_id = o.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 
 /** In small bites, so that it never holds the table. */
 export async function deleteExpiredKeys(db: Queryable): Promise<void> {

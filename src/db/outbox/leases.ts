@@ -1,4 +1,5 @@
-import { type Queryable, READY_AGAIN, run, WAITING_AND_DUE } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
+import { READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
 
 export async function renewLeases(db: Queryable, leaseIds: string[], leaseSeconds: number): Promise<void> {
   await run(

@@ -1,7 +1,8 @@
 import type { RetryPolicyName } from '../../contracts/retry.ts'
-import { type Queryable, run, WAITING_AND_DUE } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 import { blocks } from '../suppression/list.ts'
 import { ofBatch, ofEmail } from './batch-arrays.ts'
+import { WAITING_AND_DUE } from './sql.ts'
 
 export type RecipientToSend = {
   ordinal: number

@@ -1,5 +1,5 @@
 import type { EmailLocation } from '../../contracts/explain.ts'
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 /**
  * What the e-mail's own row does not tell: its place in line, whose hands it is in, what it waits for. Counting stops at a

@@ -1,4 +1,5 @@
-import { type Queryable, run, WAITING_AND_DUE } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
+import { WAITING_AND_DUE } from './sql.ts'
 
 export type Orphan = { outboxId: string; status: string }
 

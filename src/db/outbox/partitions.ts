@@ -1,4 +1,4 @@
-import type { Queryable } from '../pool.ts'
+import type { Queryable } from '../query.ts'
 
 /** Today and the days ahead. Idempotent and cheap when they exist. */
 export async function ensurePartitions(db: Queryable, daysAhead = 3): Promise<void> {

@@ -1,6 +1,7 @@
-import { type Queryable, run, WAITING_AND_DUE } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 import { ofBatch } from './batch-arrays.ts'
 import { EMAIL_TO_SEND, type EmailToSend, WITH_CONTENT } from './load.ts'
+import { WAITING_AND_DUE } from './sql.ts'
 
 /**
  * What jobs brought: those that wait, are due and are not ready themselves are leased to this process from now on. null: not ours to

@@ -1,4 +1,5 @@
-import { type Queryable, READY_AGAIN, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
+import { READY_AGAIN } from './sql.ts'
 
 /**
  * Scheduled and retrying mail whose time has come becomes ready. Answers how many; with none, nothing is written.

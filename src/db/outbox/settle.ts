@@ -1,8 +1,9 @@
 import type { EmailEventType, EmailStatus } from '../../contracts/states.ts'
-import { idRange, type Queryable, READY_AGAIN, run, WAITING_AND_DUE } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 import { indexInBatch, ofBatch, writeBatch } from './batch-arrays.ts'
 import { originalData } from './dead-letters.ts'
+import { idRange, READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
 
 export type Settlement = {
   outboxId: string

@@ -1,5 +1,6 @@
-import { type Queryable, run, WAITING_AND_DUE } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 import { indexInBatch, ofBatch, writeBatch } from './batch-arrays.ts'
+import { WAITING_AND_DUE } from './sql.ts'
 
 /** What is checked before an e-mail is sent, in this order. */
 export const VALIDATIONS = ['INTEGRITY', 'OUTBOX', 'RECIPIENT', 'TEMPLATE'] as const

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 import type { AttemptStart } from './start.ts'
 
 /** started: SENT_ATTEMPT of this attempt stands under its lease. unknown: it was taken for that of a lost worker. */

@@ -1,6 +1,6 @@
 import { maskDeep, maskSensitive } from '../../contracts/masking.ts'
 import { mayRemoveSuppression, SUPPRESSION_REASONS } from '../../contracts/suppression/rules.ts'
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 import { END, isActive, TODAY } from './list.ts'
 
 export type SuppressionRemoval = {

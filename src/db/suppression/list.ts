@@ -1,7 +1,7 @@
 import { maskDeep, maskSensitive } from '../../contracts/masking.ts'
 import { SUPPRESSION_REASONS, type SuppressionReason, WORTH_PROLONGING_MS } from '../../contracts/suppression/rules.ts'
 import { uuidv7 } from '../../contracts/uuid.ts'
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 export type SuppressionEntry = {
   /** Null: the global list. */

@@ -1,7 +1,7 @@
 import type { SuppressionReason } from '../../contracts/suppression/rules.ts'
 import type { SuppressionAuditEntry, SuppressionRow } from '../../contracts/suppression/view.ts'
 import { exactly } from '../outbox/dead-letters.ts'
-import { iso, type Queryable, run, runUnprepared } from '../pool.ts'
+import { iso, type Queryable, run, runUnprepared } from '../query.ts'
 import { END, isActive, severity } from './list.ts'
 
 const COLUMNS = `s.id, s.company_id as "companyId", s.email_hash as "emailHash", s.reason, ${iso('s.added_at')} as "addedAt",

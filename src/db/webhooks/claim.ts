@@ -1,5 +1,6 @@
 import type { EmailFacts, WebhookFacts } from '../../contracts/webhooks/body.ts'
-import { idRange, iso, type Queryable, run } from '../pool.ts'
+import { idRange } from '../outbox/sql.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 export type WebhookClaim = {
   /** This process, for as long as it lives. */

@@ -1,5 +1,5 @@
 import type { AnyWebhookType } from '../../contracts/webhooks/events.ts'
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 export type WebhookDelivery = {
   id: string

@@ -1,6 +1,6 @@
 import type { Owner } from '../../contracts/api-key.ts'
 import type { WebhookEventType } from '../../contracts/webhooks/events.ts'
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 export type DisabledReason = 'MANUAL' | 'GONE' | 'FAILING'
 

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 
 /**
  * CTEs for the statement that writes an e-mail's event: one delivery for each endpoint that asked for its type, in the same

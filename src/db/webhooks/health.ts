@@ -1,4 +1,4 @@
-import { iso, type Queryable, run } from '../pool.ts'
+import { iso, type Queryable, run } from '../query.ts'
 
 export type CompanyWebhooks = {
   enabled: number

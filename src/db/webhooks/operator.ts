@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../pool.ts'
+import { type Queryable, run } from '../query.ts'
 import type { WebhookDelivery } from './deliveries.ts'
 import { ENDPOINT_COLUMNS, NOT_DELETED, type WebhookEndpoint } from './endpoints.ts'
 

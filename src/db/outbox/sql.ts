@@ -1,0 +1,19 @@
+/** Lowest and highest id: lets the executor drop all other partitions before it starts. */
+export function idRange(items: { outboxId: string }[]): [string, string] {
+  let [low, high] = [items[0]!.outboxId, items[0]!.outboxId]
+  for (const { outboxId } of items) {
+    if (outboxId < low) low = outboxId
+    if (outboxId > high) high = outboxId
+  }
+  return [low, high]
+}
+
+/**
+ * For every insert into email_ready: a ready row that is there already is locked, not passed over. The claim that deletes it
+ * waits for this commit, and then sees the e-mail as it made it; passed over, it could be taken by one who still saw the
+ * e-mail as not due, and then nobody would come back to it.
+ */
+export const READY_AGAIN = 'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'
+
+/** Of `email_outbox o`: nothing of it has left, and its time has come. What the claim hands out and what may start mean the same. */
+export const WAITING_AND_DUE = `o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`
