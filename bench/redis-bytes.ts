@@ -30,7 +30,7 @@ export async function benchRedisBytes(): Promise<void> {
       '| figure | target | measured |',
       '|---|---|---|',
       `| ours, above the same lane drained | ≤ 1 MB | ${show(waiting - drained)} |`,
-      `| the same backlog as seed 001's jobs | about 450 MB | ${show(seed)} |`,
+      `| the same backlog as whole jobs in BullMQ | about 450 MB | ${show(seed)} |`,
     ])
   } finally {
     await redis.stop()

@@ -54,7 +54,7 @@ export async function startServer(file: string, env: Record<string, string> = {}
   return { url: /http:\S+/.exec(output)![0], pid: child.pid!, output, stop: () => ended(child) }
 }
 
-/** The settings of seed 002: AOF every second, no eviction. */
+/** The settings that the docs demand: AOF every second, no eviction. */
 export async function startRedis(): Promise<Running> {
   const folder = temporaryFolder()
   const port = await freePort()

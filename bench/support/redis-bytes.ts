@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { connectRedis, fillQueue, openQueue } from './bullmq.ts'
 import { makeSeedEmails, seedJob } from './seed-job.ts'
 
-/** What a backlog of seed 001's whole payloads adds to Redis' used_memory: the backlog lives there in the seeds' design. */
+/** What a backlog of whole payloads adds to Redis' used_memory, where a BullMQ design keeps it. */
 export async function seedRedisBytes(redisUrl: string, jobs: number): Promise<number> {
   const redis = connectRedis(redisUrl)
   const queue = openQueue(redis)

@@ -8,7 +8,7 @@ import type { SeedEmail } from './seed-tables.ts'
 const COMPANIES = 100
 export const SEED_SUBJECT = 'Seu boleto está disponível'
 
-/** The whole payload of seed 001's first example, under the options of seeds 001 and 002. */
+/** A whole payload, with the job options of the design that the gateway is compared with. */
 export function seedJob({ outboxId, companyId, recipientId, to }: SeedEmail): BulkJob {
   const data: EmailSendJobData = {
     outboxId,

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 
 /**
- * The tables of seed 000, with what the seeds show and no more: primary keys, the two foreign keys, the index that lists
- * an e-mail's events and the one that lists a company's e-mails. Every further index would slow the reference down.
+ * The tables of the design that the seed-style benchmarks measure: primary keys, the two foreign keys, the index that lists an e-mail's
+ * events and the one that lists a company's e-mails. Every further index would slow the reference down.
  */
 const TABLES = `
 drop schema if exists seed cascade;

@@ -251,7 +251,7 @@ describe('failure', () => {
   })
 })
 
-test('a crowd of ten thousand gets its own answers, in few flushes', async () => {
+test('ten thousand at once get their own answers, in few flushes', async () => {
   let flushes = 0
   const batcher = new Batcher<number, string>({
     maxItems: 128,

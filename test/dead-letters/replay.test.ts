@@ -49,7 +49,7 @@ const own = (companyId: string) => ({ ...EVERY_DEAD_LETTER, companyId })
 /** Each once: the event, the place in line, and no entry left. */
 const eachOnce = (count: number) => ({ pending: count, events: count, ready: count, dead: 0, twice: 0 })
 
-/** What a worker gets that claims all there is: doorbells, the e-mails among them that wait, and those it could start on. */
+/** What a worker gets that claims everything: ready rows, the e-mails among them that wait, and those it could start. */
 async function claimAll() {
   const { leaseId, claimed } = await claim(db.pool, 20_000)
   const emails = await loadEmailsToSend(

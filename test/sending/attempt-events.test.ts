@@ -197,7 +197,7 @@ test('SENT is recorded alike with and without an endpoint that asked for it', as
   await db.pool.query('delete from webhook_deliveries; delete from webhook_endpoints')
 })
 
-test('starts and answers of a crowd find their e-mails, whatever their order, and those of one e-mail come one by one', async () => {
+test('starts and settlements of a batch find their e-mails, whatever their order, and those of one e-mail come one by one', async () => {
   const ids = await accept(
     db.hot,
     Array.from({ length: 300 }, () => draft(companyId)),

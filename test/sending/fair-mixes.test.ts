@@ -66,7 +66,7 @@ async function setUp(company: number, weight: number, paused: boolean): Promise<
   else await resumeCompany(db, companyIds[company]!)
 }
 
-/** The claim sees nothing of an e-mail but its doorbell. */
+/** The claim sees only the ready row of an e-mail. */
 async function arrive(random: Random, companies: number, most: number): Promise<Mail[]> {
   const mails = many(companies, company =>
     many(random(3) === 0 ? 0 : random(most), () => ({ company, priority: random(2) === 0 ? 5 : 1 + random(10) })),

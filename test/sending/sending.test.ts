@@ -115,7 +115,7 @@ describe('magic recipients', () => {
   })
 })
 
-/** The dead letter as seed 002 wants it, checked by the contract. */
+/** The dead letter, checked by the contract. */
 function entryOf({ dead }: Story) {
   const iso = (date: Date) => date.toISOString()
   return validateDLQEntry({

@@ -37,7 +37,7 @@ begin
   if p_size < 1 or not exists (select from email_ready) then
     return;
   end if;
-  -- Promises nothing to anybody: lost with Postgres, the doorbells are back and the lease is not, without which nothing starts. The
+  -- Promises nothing to anybody: lost with Postgres, the ready rows are back and the lease is not, without which nothing starts. The
   -- commit of a start waits for the disk, and everything before it is there then, too.
   perform set_config('synchronous_commit', 'off', true);
   select c.company_id, c.run into here, served from fair_cursor c for update;

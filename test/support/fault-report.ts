@@ -23,10 +23,11 @@ export function recordFault(context: TestContext, row: FaultRow): void {
 }
 
 const FILE = join(import.meta.dirname, '../../docs/faults.md')
-const HEAD = `# Faults that were tried
+const HEAD = `# Fault tests
 
-Written by \`npm run faults\`: real processes, and a provider of its own process whose log of accepted messages, on the disk
-before each answer, is the truth that everything is compared with. A row is replaced when its fault is tried again.
+This is a reference: what was done to running gateways, and what was checked. \`npm run faults\` writes it. The tests use real processes. The provider is a process
+of its own, which writes each accepted message to disk before it answers; that log is what everything is compared with. A row is replaced when its fault is
+tested again.
 
 | fault | what was done | what was checked | figures | date |
 |---|---|---|---|---|

@@ -197,7 +197,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
   return new Set(written.map(row => row.event_id))
 }
 
-/** Refused after all: a dead letter, as when the provider says so at once (decision 8). */
+/** A provider that rejects a message after it accepted it: a dead letter, as when it refuses at once. */
 async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
   const ids = decided
     .filter(({ decision }) => decision.moved && decision.status === 'REJECTED')

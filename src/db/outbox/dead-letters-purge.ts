@@ -22,7 +22,7 @@ export async function purgeDeadLetters(db: Queryable, filter: DeadLetterFilter, 
   return row!.count
 }
 
-/** Payloads are kept for seven days, what is known about the failure for ever (decision 10). Answers how many were removed. */
+/** Payloads are kept for seven days, what is known about the failure for ever. Answers how many were removed. */
 export async function purgeOldPayloads(db: Queryable, biteSize = 500): Promise<number> {
   let purged = 0
   for (;;) {
