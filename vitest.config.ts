@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 
 const fullFaults = process.env.FAULTS === 'full'
 
-/** The default leaves one core to others, which of two is half. Two files on each core make tests fail that count time. */
-const maxWorkers = Math.max(2, availableParallelism() - 1)
+/** Tests of processes and databases wait for most of their time: one file more than there are cores. */
+const maxWorkers = availableParallelism() + 1
 
 const wholeOnStock = process.env.STOCK === 'full'
 
@@ -82,7 +82,7 @@ export default defineConfig({
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           globalSetup: ['./test/support/postgres.ts'],
-          maxWorkers: fullFaults ? 1 : 3,
+          maxWorkers: fullFaults ? 1 : 4,
           maxConcurrency: fullFaults ? 1 : 3,
           isolate: fullFaults,
           hookTimeout: 120_000,
