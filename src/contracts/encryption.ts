@@ -34,23 +34,14 @@ export function encrypt(
   return Buffer.concat([ring.active.id, iv, cipher.getAuthTag(), ciphertext])
 }
 
-/** Values from before associated data was added have none; the GCM tag makes sure that a value with it never decrypts without it. */
 export function decrypt(box: Buffer, ring: KeyRing, context: CipherContext): string {
   const id = box.subarray(0, KEY_ID_BYTES).toString('hex')
-  const key = ring.all.get(id)
-  if (!key) throw new Error(`ENCRYPTION_KEY: no key with id ${id}; add the old key to the list`)
-  try {
-    return decryptWith(box, key, associatedDataOf(context))
-  } catch {
-    return decryptWith(box, key, null)
-  }
-}
-
-function decryptWith(box: Buffer, { key }: EncryptionKey, associatedData: Buffer | null): string {
+  const found = ring.all.get(id)
+  if (!found) throw new Error(`ENCRYPTION_KEY: no key with id ${id}; add the old key to the list`)
   const iv = box.subarray(KEY_ID_BYTES, KEY_ID_BYTES + IV_BYTES)
   const tag = box.subarray(KEY_ID_BYTES + IV_BYTES, KEY_ID_BYTES + IV_BYTES + TAG_BYTES)
-  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES })
-  if (associatedData) decipher.setAAD(associatedData)
-  decipher.setAuthTag(tag)
+  const decipher = createDecipheriv('aes-256-gcm', found.key, iv, { authTagLength: TAG_BYTES })
+    .setAAD(associatedDataOf(context))
+    .setAuthTag(tag)
   return decipher.update(box.subarray(KEY_ID_BYTES + IV_BYTES + TAG_BYTES)).toString('utf8') + decipher.final('utf8')
 }
