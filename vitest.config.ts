@@ -52,6 +52,7 @@ export default defineConfig({
         // each file: that is a sixth of all the time. No test replaces a module.
         test: {
           name: 'database',
+          setupFiles: ['./test/support/fast-check.ts'],
           ...databaseTests,
           maxWorkers,
           isolate: false,
@@ -65,6 +66,7 @@ export default defineConfig({
         // project above there, except for what is about the embedded server.
         test: {
           name: 'stock',
+          setupFiles: ['./test/support/fast-check.ts'],
           ...(wholeOnStock
             ? { ...databaseTests, exclude: ['test/faults/**', 'src/db/embedded/**'] }
             : { include: ['src/db/pool.db.test.ts', ...STOCK_FILES] }),

@@ -23,12 +23,12 @@ import {
   type SpawnedGateway,
   spawnGateway,
 } from '../support/process.ts'
+import { SEED } from '../support/seed.ts'
 
 afterAll(cleanUp)
 
 /** The full edition of the acceptance list: KILLS=20. A failing run is repeated with its SEED. */
 const KILLS = Number(process.env.KILLS ?? 3)
-const SEED = Number(process.env.SEED ?? randomInt(2 ** 31))
 const CLIENTS = 32
 
 const SECRETS = { ENCRYPTION_KEY: randomBytes(32).toString('hex'), HASH_PEPPER: randomBytes(32).toString('hex') }

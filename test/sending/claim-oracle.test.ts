@@ -5,11 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { randomFrom } from '../support/random.ts'
+import { SEED } from '../support/seed.ts'
 
 const MIXES = 200
 const CLAIMS_PER_MIX = 3
-/** Another seed finds other mixes; the one of a failing run is in its message. */
-const SEED = Number(process.env.FAIR_SEED ?? (process.env.CI ? 1 : Date.now() % 2 ** 31))
 
 let gateway: TestGateway
 let db: pg.Client

@@ -5,12 +5,11 @@ import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { claim, numberLeases } from '../support/line.ts'
 import { randomFrom } from '../support/random.ts'
+import { SEED } from '../support/seed.ts'
 
 const PER_TURN = 3
 const MIXES = 200
 const ROUNDS_WITH_ARRIVALS = 4
-/** Another seed finds other mixes; the one of a failing run is in its message. */
-const SEED = Number(process.env.FAIR_SEED ?? Date.now() % 2 ** 31)
 
 let gateway: TestGateway
 let db: Queryable

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 import type { TestContext } from 'vitest'
 import { recordFault } from './fault-report.ts'
+import { SEED } from './seed.ts'
 
 /** `npm test` runs the short edition of every fault, `npm run faults` the full one. A failing run is repeated with its SEED. */
 export const FULL = process.env.FAULTS === 'full'
@@ -17,7 +18,8 @@ export type Fault = {
 }
 
 export function fault(context: TestContext, name: string): Fault {
-  const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
+  // The full edition tries other moments each time.
+  const seed = edition(SEED, Number(process.env.SEED ?? randomInt(2 ** 31)))
   const random = seeded(seed)
   context.onTestFailed(() =>
     console.log(`To repeat "${context.task.name}": SEED=${seed} FAULTS=${edition('short', 'full')}`),
