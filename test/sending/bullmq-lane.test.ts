@@ -492,7 +492,8 @@ test('a stop while Redis is away finishes what is in flight and does not wait fo
   await untilLength(held.started, 1)
   await ownQueue.close()
   client.disconnect()
-  const noticed = once(lane.connection, 'reconnecting')
+  // Not events.once, which rejects when an error event comes first.
+  const noticed = new Promise(resolve => lane.connection.once('reconnecting', resolve))
   await own.kill()
   await noticed
   const stopping = lane.stop()
