@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
