@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { listLinkSchemes } from '../db/companies/companies.ts'
 import { storeProviderEvents } from '../db/feedback/provider-events.ts'
 import { returnToReady } from '../db/outbox/claim.ts'
-import { isSuppressedMeanwhile, loadAttachments } from '../db/outbox/load.ts'
+import { isNewlySuppressed, loadAttachments } from '../db/outbox/load.ts'
 import { type Settlement, settleAttempts } from '../db/outbox/settle.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
 import type { Database } from '../db/pool.ts'
@@ -72,7 +72,7 @@ export function composeAttempt(parts: AttemptParts, started: Semaphore): Attempt
       memory: makeAttachmentMemory(),
     },
     commitStart: start => starts.add(start),
-    suppressedMeanwhile: email => isSuppressedMeanwhile(db.hot, email),
+    isNewlySuppressed: email => isNewlySuppressed(db.hot, email),
     settings: {
       graceSeconds: config.UNKNOWN_GRACE_SECONDS,
       retryPolicy: config.RETRY_POLICY,

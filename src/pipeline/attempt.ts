@@ -52,7 +52,7 @@ export type AttemptDeps = {
   /** Commits SENT_ATTEMPT. false: the lease is lost. */
   commitStart: (start: AttemptStart) => Promise<boolean>
   /** Whether a recipient was put on the suppression list since the e-mail was read. */
-  suppressedMeanwhile: (email: EmailToSend) => Promise<boolean>
+  isNewlySuppressed: (email: EmailToSend) => Promise<boolean>
   settings: OutcomeSettings & { timeoutMs: number }
   clock: { nowMs: () => number; random: () => number }
 }
@@ -95,7 +95,7 @@ const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
 /** What ends the e-mail without a call. */
 async function findUnsendable(email: EmailToSend, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
   // Its message may have left already: the provider must be asked, even if the e-mail has expired or become invalid.
-  if (email.resumed) return null
+  if (email.unresolvedAttempt) return null
   if (email.expired) return { kind: 'expired' }
   if (email.attempts >= email.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: ATTEMPTS_EXHAUSTED }
   const to = email.recipients.filter(one => one.kind === 'to')
@@ -112,8 +112,8 @@ const ATTEMPTS_EXHAUSTED = {
 }
 
 /** An unknown send can be resolved by its own provider only. */
-function withoutProvider({ resumed }: EmailToSend): Outcome {
-  return resumed ? { kind: 'unasked', provider: resumed.provider } : { kind: 'back-to-ready' }
+function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
+  return unresolvedAttempt ? { kind: 'cannot-ask', provider: unresolvedAttempt.provider } : { kind: 'back-to-ready' }
 }
 
 /** Everything that takes time or can fail comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
@@ -121,7 +121,7 @@ async function prepareMessage(email: EmailToSend, provider: Provider, deps: Atte
   const text = await deps.content.textOf(email)
   const attachments = email.files > 0 ? await deps.attachments.load(email.outboxId) : []
   // A resumed attempt is recognised by its body, too: it must be the same.
-  const leftOut = email.resumed ? [] : email.recipients.filter(one => one.suppressed)
+  const leftOut = email.unresolvedAttempt ? [] : email.recipients.filter(one => one.suppressed)
   return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
 }
 
@@ -153,14 +153,14 @@ async function commitSentAttempt(
   deps: AttemptDeps,
 ): Promise<Ended | null> {
   const { email, provider, message } = prepared
-  if (!(await waitForTurn(prepared, deps))) return withoutCall({ kind: 'back-to-ready' })
+  if (!(await waitForRateAndRecheck(prepared, deps))) return withoutCall({ kind: 'back-to-ready' })
   const isOurs = await deps.commitStart({
     outboxId,
     leaseId,
     attemptId: message.attemptId,
     provider: provider.name,
     attempt: attemptNumber(email),
-    before: email.attempts,
+    attemptsBefore: email.attempts,
   })
   return isOurs ? null : withoutCall({ kind: 'not-ours' })
 }
@@ -169,7 +169,7 @@ async function commitSentAttempt(
 const LOOK_AGAIN_MS = 1_000
 
 /** At a low rate the turn may be minutes away. false: it did not come, the process stops, or a recipient was suppressed. */
-async function waitForTurn({ email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
+async function waitForRateAndRecheck({ email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
   const { started } = deps.slots
   if (started.closed) return false
   const sinceMs = deps.clock.nowMs()
@@ -177,7 +177,7 @@ async function waitForTurn({ email, provider, message }: Prepared, deps: Attempt
   const hasRoom = await deps.providers.waitForRate(provider, amount, started.sleep)
   if (!hasRoom || started.closed) return false
   const waitedLong = deps.clock.nowMs() - sinceMs > LOOK_AGAIN_MS
-  return !waitedLong || email.resumed !== null || !(await deps.suppressedMeanwhile(email))
+  return !waitedLong || email.unresolvedAttempt !== null || !(await deps.isNewlySuppressed(email))
 }
 
 async function callProvider({ email, provider, message, leftOut }: Prepared, deps: AttemptDeps): Promise<Ended> {

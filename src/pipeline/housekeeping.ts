@@ -18,7 +18,7 @@ import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 
 export type HousekeepingOptions = {
   /** Names of the providers that recognise an attempt when asked again. */
-  recognising: string[]
+  idempotentProviders: string[]
   graceSeconds: number
   retentionDays: { providerEvents: number }
   emailsReady: { wake(): void }
@@ -75,13 +75,13 @@ export function waitingAfterFailure(db: Queryable, run: () => Promise<unknown>):
   }
 }
 
-async function returnLeases(db: Queryable, { recognising, graceSeconds, emailsReady }: HousekeepingOptions) {
-  const returned = await returnExpiredLeases(db, { all: false, recognising, graceSeconds })
+async function returnLeases(db: Queryable, { idempotentProviders, graceSeconds, emailsReady }: HousekeepingOptions) {
+  const returned = await returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds })
   if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
 }
 
-async function resolveUnknown(db: Queryable, { recognising, emailsReady }: HousekeepingOptions): Promise<void> {
-  if ((await resolveUnknownSends(db, recognising)) > 0) emailsReady.wake()
+async function resolveUnknown(db: Queryable, { idempotentProviders, emailsReady }: HousekeepingOptions): Promise<void> {
+  if ((await resolveUnknownSends(db, idempotentProviders)) > 0) emailsReady.wake()
 }
 
 /** In the log; `email explain` says more about each. */

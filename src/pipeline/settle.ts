@@ -47,14 +47,14 @@ function factsOf(
   outcome: SettledOutcome,
   { call, durationMs }: Attempt,
 ): AttemptFacts {
-  const { requestId, attempts: before, maxAttempts } = email
-  const facts = { outboxId, requestId, before, maxAttempts, durationMs }
+  const { requestId, attempts: attemptsBefore, maxAttempts } = email
+  const facts = { outboxId, requestId, attemptsBefore, maxAttempts, durationMs }
   if (!call)
     return {
       ...facts,
       guard: { leaseId, waiting: true },
       // An e-mail that expires spends no attempt.
-      attempt: outcome.kind === 'expired' ? before : Math.min(before + 1, maxAttempts),
+      attempt: outcome.kind === 'expired' ? attemptsBefore : Math.min(attemptsBefore + 1, maxAttempts),
     }
   const { attemptId, provider } = call
   return {
@@ -63,7 +63,7 @@ function factsOf(
     attempt: attemptNumber(email),
     attemptId,
     provider,
-    resumed: email.resumed !== null,
+    resumed: email.unresolvedAttempt !== null,
     leftOut: call.leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
   }
 }

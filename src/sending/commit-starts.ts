@@ -40,17 +40,17 @@ async function startOrFind(db: Queryable, starts: AttemptStart[]): Promise<(bool
 }
 
 /** A resumed attempt called the provider before: whether it took the message is still unknown. */
-const isResumed = (start: AttemptStart) => start.attempt === start.before
+const isResumed = (start: AttemptStart) => start.attempt === start.attemptsBefore
 
 async function returnUncalled(db: Queryable, starts: AttemptStart[]): Promise<void> {
   if (starts.length === 0) return
   await settleAttempts(
     db,
-    starts.map(({ outboxId, attemptId, attempt, before }) => ({
+    starts.map(({ outboxId, attemptId, attempt, attemptsBefore }) => ({
       outboxId,
       guard: { unknownAttemptId: attemptId },
       status: 'PENDING',
-      attempts: before,
+      attempts: attemptsBefore,
       events: [{ type: 'RESOLVED', metadata: { by: 'not-called', attemptId, attempt } }],
       count: ['unknown_resolved', 'not-called'],
     })),

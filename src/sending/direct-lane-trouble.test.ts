@@ -24,7 +24,7 @@ describe('leases', () => {
     ready.push(5)
     for (const job of running.slice(0, 4)) job.finish()
     await soon()
-    expect(asked.flatMap(one => one.ended)).toEqual(['of 1 2 3 4'])
+    expect(asked.flatMap(one => one.endedLeases)).toEqual(['of 1 2 3 4'])
   })
 
   test('a claim that fails forgets no ended lease', async () => {
@@ -35,7 +35,7 @@ describe('leases', () => {
         tries++
         if (tries === 1) return batchOf([1])
         if (tries < 5) throw new Error('no connection')
-        ended.push(...limits.ended)
+        ended.push(...limits.endedLeases)
         return null
       },
     })

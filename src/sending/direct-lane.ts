@@ -15,10 +15,10 @@ export type Batch<Content> = {
 export type ClaimLimits = {
   size: number
   /** Leases to end with this claim. */
-  ended: string[]
-  /** How many more of each company may be claimed; of any other: `most`. */
-  left: Map<string, number>
-  most: number
+  endedLeases: string[]
+  /** How many more of each company may be claimed; of any other: `defaultAllowance`. */
+  allowances: Map<string, number>
+  defaultAllowance: number
 }
 
 export type DirectLaneOptions<Content> = {
@@ -55,7 +55,7 @@ const MAX_UNSETTLED_TIMES = 8
 export class DirectLane<Content> implements Lane {
   readonly #options: DirectLaneOptions<Content>
   /** Claimed and not yet answered by the provider, by company. */
-  readonly #own = new Map<string, number>()
+  readonly #inFlightByCompany = new Map<string, number>()
   #inFlight = 0
   #unsettled = 0
   #stopping = false
@@ -102,19 +102,19 @@ export class DirectLane<Content> implements Lane {
     const free = concurrency + ahead - this.#inFlight
     const size = Math.min(free, MAX_UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inFlight)
     if (size < 1 || (free < ahead * WORTH_A_CLAIM && this.#inFlight > 0)) return 'nothing'
-    const ended = leases.takeEnded()
+    const endedLeases = leases.takeEnded()
     try {
-      const { left, most } = this.#allowances(free)
-      const batch = await this.#options.claim({ size, ended, left, most })
+      const { allowances, defaultAllowance } = this.#allowances(free)
+      const batch = await this.#options.claim({ size, endedLeases, allowances, defaultAllowance })
       if (batch) {
         void this.#runBatch(batch)
         return batch.items.length < size ? 'short' : 'full'
       }
-      const isCapped = [...left.values()].some(room => room < 1)
+      const isCapped = [...allowances.values()].some(room => room < 1)
       this.#isReadyEmpty = !ready.woken && !isCapped
       return 'nothing'
     } catch (error) {
-      leases.restoreEnded(ended)
+      leases.restoreEnded(endedLeases)
       this.#options.log.error({ err: error }, 'Could not claim e-mails; trying again')
       return 'nothing'
     }
@@ -129,21 +129,22 @@ export class DirectLane<Content> implements Lane {
     )
   }
 
-  /** Only companies that have e-mails in flight are named: any other has room for `most`. */
-  #allowances(free: number): { left: Map<string, number>; most: number } {
-    const most = inFlightAllowance({ own: 0, free })
-    const left = new Map<string, number>()
-    for (const [companyId, own] of this.#own) left.set(companyId, inFlightAllowance({ own, free }))
-    return { left, most }
+  /** Only companies that have e-mails in flight are named: any other has `defaultAllowance`. */
+  #allowances(free: number): { allowances: Map<string, number>; defaultAllowance: number } {
+    const defaultAllowance = inFlightAllowance({ own: 0, free })
+    const allowances = new Map<string, number>()
+    for (const [companyId, own] of this.#inFlightByCompany) allowances.set(companyId, inFlightAllowance({ own, free }))
+    return { allowances, defaultAllowance }
   }
 
   async #runBatch({ leaseId, items, contents }: Batch<Content>): Promise<void> {
     const { leases, log } = this.#options
-    leases.hold(leaseId, items.length)
+    leases.track(leaseId, items.length)
     if (this.#inFlight === 0) this.#throughput.begin()
     this.#inFlight += items.length
     this.#unsettled += items.length
-    for (const { companyId } of items) this.#own.set(companyId, (this.#own.get(companyId) ?? 0) + 1)
+    for (const { companyId } of items)
+      this.#inFlightByCompany.set(companyId, (this.#inFlightByCompany.get(companyId) ?? 0) + 1)
     const found = await contents().catch(error => {
       log.error({ err: error, leaseId }, 'Could not read claimed e-mails; their lease will return them')
       return null
@@ -193,9 +194,9 @@ export class DirectLane<Content> implements Lane {
       held = false
       this.#inFlight--
       this.#throughput.count()
-      const own = this.#own.get(companyId)! - 1
-      if (own === 0) this.#own.delete(companyId)
-      else this.#own.set(companyId, own)
+      const own = this.#inFlightByCompany.get(companyId)! - 1
+      if (own === 0) this.#inFlightByCompany.delete(companyId)
+      else this.#inFlightByCompany.set(companyId, own)
       this.#slotIsFree()
     }
   }

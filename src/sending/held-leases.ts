@@ -32,7 +32,7 @@ export class HeldLeases {
     )
   }
 
-  hold(leaseId: string, items: number): void {
+  track(leaseId: string, items: number): void {
     this.#open.set(leaseId, { items, unsettled: false })
   }
 

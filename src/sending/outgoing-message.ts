@@ -15,7 +15,7 @@ export function toMessage(
   const only = (kind: RecipientToSend['kind']) => recipients.filter(one => one.kind === kind).map(formatRecipient)
   return {
     outboxId: email.outboxId,
-    attemptId: email.resumed?.attemptId ?? uuidv7(),
+    attemptId: email.unresolvedAttempt?.attemptId ?? uuidv7(),
     companyId: email.companyId,
     from: email.from,
     to: only('to'),

@@ -10,7 +10,7 @@ const facts: AttemptFacts = {
   guard,
   requestId: 'r-1',
   attempt: 3,
-  before: 2,
+  attemptsBefore: 2,
   maxAttempts: 5,
   durationMs: 42,
   attemptId: 'a-1',

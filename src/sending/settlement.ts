@@ -8,7 +8,7 @@ export type AttemptFacts = {
   requestId: string
   attempt: number
   /** Attempts spent before this one. */
-  before: number
+  attemptsBefore: number
   maxAttempts: number
   durationMs: number
   /** Set once the attempt has started. */
@@ -21,15 +21,15 @@ export type AttemptFacts = {
 }
 
 /** How soon an unknown send is looked at again when the provider that could answer is parked or gone. */
-const UNASKED_SECONDS = 30
+const CANNOT_ASK_SECONDS = 30
 
 type Event = Settlement['events'][number]
-type Draft = Omit<Settlement, 'outboxId' | 'guard' | 'attempts'> & { attempts?: number }
+type PartialSettlement = Omit<Settlement, 'outboxId' | 'guard' | 'attempts'> & { attempts?: number }
 
 /** What is written for each outcome: the state, its events in order, and where the e-mail goes next. */
 export function toSettlement(outcome: SettledOutcome, facts: AttemptFacts): Settlement {
   const { outboxId, guard, leftOut = [] } = facts
-  const { attempts = facts.attempt, events, ...draft } = draftOf(outcome, facts)
+  const { attempts = facts.attempt, events, ...draft } = partialSettlementOf(outcome, facts)
   const resolved = resolvedNow(outcome, facts)
   return {
     outboxId,
@@ -44,7 +44,7 @@ export function toSettlement(outcome: SettledOutcome, facts: AttemptFacts): Sett
 
 /** RECEIVED is written with the start; an e-mail that ends without one has none yet. */
 function receivedNow({ kind }: SettledOutcome, { guard, attempt, requestId }: AttemptFacts): Event[] {
-  return 'waiting' in guard && kind !== 'unasked' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
+  return 'waiting' in guard && kind !== 'cannot-ask' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
 }
 
 function resolvedNow({ kind }: SettledOutcome, { resumed, attemptId }: AttemptFacts): Event[] {
@@ -52,7 +52,7 @@ function resolvedNow({ kind }: SettledOutcome, { resumed, attemptId }: AttemptFa
   return [{ type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId } }]
 }
 
-function draftOf(outcome: SettledOutcome, facts: AttemptFacts): Draft {
+function partialSettlementOf(outcome: SettledOutcome, facts: AttemptFacts): PartialSettlement {
   switch (outcome.kind) {
     case 'sent':
       return sent(outcome.messageId, facts)
@@ -66,8 +66,8 @@ function draftOf(outcome: SettledOutcome, facts: AttemptFacts): Draft {
       return parked(outcome.failure, facts)
     case 'postponed':
       return postponed(outcome, facts)
-    case 'unasked':
-      return unasked(facts)
+    case 'cannot-ask':
+      return cannotAsk(facts)
     case 'suppressed':
       return suppressed(outcome.hashes, facts)
     case 'expired':
@@ -75,7 +75,7 @@ function draftOf(outcome: SettledOutcome, facts: AttemptFacts): Draft {
   }
 }
 
-function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptFacts): Draft {
+function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptFacts): PartialSettlement {
   // Both spellings of each fact are documented.
   const metadata = {
     messageId,
@@ -92,7 +92,7 @@ function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptF
 function retry(
   { failure, delayMs, maxAttempts }: SettledOutcome & { kind: 'retry' },
   { attempt, durationMs }: AttemptFacts,
-): Draft {
+): PartialSettlement {
   const metadata = {
     ...errorFields(failure),
     willRetry: true,
@@ -113,7 +113,7 @@ function retry(
 function dead(
   { status, failure, validation }: SettledOutcome & { kind: 'dead' },
   { attempt, durationMs }: AttemptFacts,
-): Draft {
+): PartialSettlement {
   const events: Event[] = []
   if (validation) events.push({ type: 'VALIDATION_FAILED', metadata: { validation, ...errorFields(failure), attempt } })
   const own = status === 'REJECTED' ? 'REJECTED' : 'FAILED'
@@ -154,7 +154,7 @@ function unknown(
   failure: FailureFacts & { ambiguous?: boolean },
   graceSeconds: number,
   { attempt, durationMs, attemptId, provider }: AttemptFacts,
-): Draft {
+): PartialSettlement {
   const reason =
     failure.ambiguous === false ? 'NO_ANSWER' : failure.category === 'TIMEOUT_ERROR' ? 'TIMEOUT' : 'CONNECTION_LOST'
   const metadata = { reason, ...errorFields(failure), attempt, attemptId, provider, durationMs, graceSeconds }
@@ -169,7 +169,7 @@ function unknown(
 }
 
 /** Not a failure of the e-mail: it returns to ready and the attempt is not counted. */
-function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider }: AttemptFacts): Draft {
+function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider }: AttemptFacts): PartialSettlement {
   const attempts = resumed ? attempt : attempt - 1
   const metadata = {
     ...errorFields(failure),
@@ -192,8 +192,8 @@ function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider 
 /** Not a failure of the e-mail either: the attempt is not counted, and it is tried again until it expires. */
 function postponed(
   { because, failure, delayMs }: SettledOutcome & { kind: 'postponed' },
-  { attempt, before, durationMs, provider }: AttemptFacts,
-): Draft {
+  { attempt, attemptsBefore, durationMs, provider }: AttemptFacts,
+): PartialSettlement {
   const metadata = {
     ...errorFields(failure),
     willRetry: true,
@@ -206,7 +206,7 @@ function postponed(
   }
   return {
     status: 'RETRY_SCHEDULED',
-    attempts: before,
+    attempts: attemptsBefore,
     retryDelayMs: delayMs,
     error: failure,
     events: [{ type: 'RETRY_SCHEDULED', metadata }],
@@ -214,13 +214,13 @@ function postponed(
 }
 
 /** The provider that could answer is parked or gone: still unknown, at the latest until the e-mail expires. No attempt was made. */
-function unasked({ before }: AttemptFacts): Draft {
-  const unknown = { reason: 'PROVIDER_UNAVAILABLE', graceSeconds: UNASKED_SECONDS }
-  return { status: 'UNKNOWN', attempts: before, unknown, events: [] }
+function cannotAsk({ attemptsBefore }: AttemptFacts): PartialSettlement {
+  const unknown = { reason: 'PROVIDER_UNAVAILABLE', graceSeconds: CANNOT_ASK_SECONDS }
+  return { status: 'UNKNOWN', attempts: attemptsBefore, unknown, events: [] }
 }
 
 /** Rejected, without a dead letter. */
-function suppressed(hashes: string[], { attempt }: AttemptFacts): Draft {
+function suppressed(hashes: string[], { attempt }: AttemptFacts): PartialSettlement {
   const failure = {
     code: 'RECIPIENT_SUPPRESSED',
     category: 'PERMANENT_ERROR',
@@ -237,13 +237,13 @@ function suppressed(hashes: string[], { attempt }: AttemptFacts): Draft {
   return { status: 'REJECTED', error: failure, events: [{ type: 'REJECTED', metadata }] }
 }
 
-function expired({ before }: AttemptFacts): Draft {
+function expired({ attemptsBefore }: AttemptFacts): PartialSettlement {
   const failure = { code: 'EXPIRED', category: 'TIMEOUT_ERROR', message: 'Not sent within 24 hours of its due time' }
   return {
     status: 'EXPIRED',
-    attempts: before,
+    attempts: attemptsBefore,
     error: failure,
-    events: [{ type: 'EXPIRED', metadata: { attempts: before } }],
+    events: [{ type: 'EXPIRED', metadata: { attempts: attemptsBefore } }],
   }
 }
 

@@ -30,7 +30,7 @@ cleanLine(line => {
 })
 
 const acceptOne = async () => (await accept(db, [draft(companyId)]))[0]!
-const giveUp = () => returnExpiredLeases(db, { all: false, recognising: ['capture'], graceSeconds: 120 })
+const giveUp = () => returnExpiredLeases(db, { all: false, idempotentProviders: ['capture'], graceSeconds: 120 })
 async function takeBack(): Promise<void> {
   await expireLeases(db)
   await giveUp()
@@ -45,7 +45,7 @@ function endOf({ leaseId, claimed }: Lease, outcome: SettledOutcome, waiting = f
     guard: waiting ? { leaseId, waiting } : { leaseId },
     requestId: 'r-1',
     attempt: 1,
-    before: 0,
+    attemptsBefore: 0,
     maxAttempts: 5,
     durationMs: 1,
     attemptId: uuidv7(),

@@ -39,7 +39,8 @@ cleanLine(line => {
 })
 
 const story = (outboxId: string) => storyOf(db, outboxId)
-const giveUp = (recognising: string[] = []) => returnExpiredLeases(db, { all: false, recognising, graceSeconds: 120 })
+const giveUp = (idempotentProviders: string[] = []) =>
+  returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds: 120 })
 
 async function workWith(provider: Provider): Promise<void> {
   for (const hand of await receive(db, await claim(db, 100))) await worker(db, { route: () => provider })(hand)

@@ -39,7 +39,7 @@ export function laneOver(
   const lane = new DirectLane<number>({
     claim: async limits => {
       asked.push(limits)
-      ended.push(...limits.ended)
+      ended.push(...limits.endedLeases)
       const names = takeWithin(limits, ready, companyOf)
       return names.length > 0 ? batchOf(names) : null
     },
@@ -59,12 +59,16 @@ export function laneOver(
 }
 
 /** As the claim does: the next of the line, no more of a company than it has room for. */
-function takeWithin({ size, left, most }: ClaimLimits, ready: number[], companyOf: (name: number) => string): number[] {
+function takeWithin(
+  { size, allowances, defaultAllowance }: ClaimLimits,
+  ready: number[],
+  companyOf: (name: number) => string,
+): number[] {
   const taken: number[] = []
-  const room = new Map(left)
+  const room = new Map(allowances)
   for (const name of [...ready]) {
     const company = companyOf(name)
-    const more = room.get(company) ?? most
+    const more = room.get(company) ?? defaultAllowance
     if (taken.length === size || more < 1) continue
     room.set(company, more - 1)
     taken.push(name)

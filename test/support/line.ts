@@ -6,9 +6,10 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { countThrottled, putCaptured } from '../../src/db/capture-inbox.ts'
 import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
-import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/outbox/accept.ts'
+import { acceptRequests } from '../../src/db/outbox/accept.ts'
 import { type Claim, type Claimed, claimFairBatch, returnToReady } from '../../src/db/outbox/claim.ts'
-import { type EmailToSend, isSuppressedMeanwhile, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
+import type { Draft, DraftRecipientRecord, RequestToStore } from '../../src/db/outbox/draft.ts'
+import { type EmailToSend, isNewlySuppressed, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
 import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
@@ -58,14 +59,14 @@ export function draft(companyId: string, { to = 'maria@example.com', cc = [], ..
     headers: null,
     variables: null,
     addresses: [address('to', to), ...cc.map(one => address('cc', one))],
-    person: null,
+    recipientRecord: null,
     attachments: [],
     ...change,
   }
 }
 
 /** One request with these e-mails; a key stands for its own text as body. */
-export function unit(drafts: Draft | Draft[], key: string | null = null, body = key ?? ''): AcceptUnit {
+export function unit(drafts: Draft | Draft[], key: string | null = null, body = key ?? ''): RequestToStore {
   const fingerprint = createHash('sha256').update(body).digest('hex')
   return {
     drafts: [drafts].flat(),
@@ -75,7 +76,7 @@ export function unit(drafts: Draft | Draft[], key: string | null = null, body = 
   }
 }
 
-export function person(identity: string, change: Partial<DraftPerson> = {}): DraftPerson {
+export function recipientRecord(identity: string, change: Partial<DraftRecipientRecord> = {}): DraftRecipientRecord {
   return {
     recipientId: uuidv7(),
     mustExist: false,
@@ -93,13 +94,13 @@ export function person(identity: string, change: Partial<DraftPerson> = {}): Dra
 /** Accepts what must be acceptable and answers the ids. */
 export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> {
   if (drafts.length === 0) return []
-  const outcomes = await acceptUnits(
+  const outcomes = await acceptRequests(
     db,
     drafts.map(one => unit(one)),
   )
   for (const outcome of outcomes) {
     if (outcome instanceof Error) throw outcome
-    if (outcome.kind !== 'answered' || outcome.answer.verdicts[0]!.verdict !== 'ACCEPTED')
+    if (outcome.kind !== 'answered' || outcome.answer.results[0]!.status !== 'ACCEPTED')
       throw new Error(`not accepted: ${JSON.stringify(outcome)}`)
   }
   return drafts.map(one => one.outboxId)
@@ -123,9 +124,9 @@ export async function claim(db: Queryable, size: number, perTurn = 3, change: Pa
     leaseSeconds: 60,
     size,
     perTurn,
-    ended: [],
-    left: new Map(),
-    most: 1_000_000,
+    endedLeases: [],
+    allowances: new Map(),
+    defaultAllowance: 1_000_000,
     ...change,
   })
   return { leaseId, claimed }
@@ -158,7 +159,7 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
     attemptId: uuidv7(),
     provider: 'capture',
     attempt: 1,
-    before: 0,
+    attemptsBefore: 0,
     ...change,
   }
 }
@@ -167,7 +168,7 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
 export async function start(db: Queryable, lease: Lease): Promise<string[]> {
   const received = await receive(db, lease)
   const starts = received.flatMap(({ outboxId, leaseId, content }) =>
-    content ? startOf(leaseId, outboxId, { before: content.attempts, attempt: content.attempts + 1 }) : [],
+    content ? startOf(leaseId, outboxId, { attemptsBefore: content.attempts, attempt: content.attempts + 1 }) : [],
   )
   if (starts.length === 0) return []
   const held = await startAttempts(db, starts)
@@ -209,7 +210,7 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
       memory: change.memory ?? makeAttachmentMemory(),
     },
     commitStart: change.commitStart ?? (async start => (await startAttempts(db, [start]))[0]!),
-    suppressedMeanwhile: email => isSuppressedMeanwhile(db, email),
+    isNewlySuppressed: email => isNewlySuppressed(db, email),
     settings: { graceSeconds: 120, retryPolicy: 'steps', timeoutMs: 30_000 },
     clock: { nowMs, random: Math.random },
   }

@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
+import { LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 export async function renewLeases(db: Queryable, leaseIds: string[], leaseSeconds: number): Promise<void> {
   await run(
@@ -24,7 +24,7 @@ export type Returned = { unstarted: number; unknown: number; undelivered: number
  */
 export async function returnExpiredLeases(
   db: Queryable,
-  options: { all: boolean; recognising: string[]; graceSeconds: number },
+  options: { all: boolean; idempotentProviders: string[]; graceSeconds: number },
 ): Promise<Returned> {
   const [row] = await run<Returned>(
     db,
@@ -65,7 +65,7 @@ export async function returnExpiredLeases(
          since = now(), resolve_at = excluded.resolve_at
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)
-       select company_id, priority, outbox_id from open where not started ${READY_AGAIN}
+       select company_id, priority, outbox_id from open where not started ${LOCK_EXISTING_READY_ROW}
      ), put_events as (
        insert into email_events (outbox_id, company_id, type, created_at, metadata)
        select outbox_id, company_id, 'UNKNOWN', now(), jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
@@ -86,7 +86,7 @@ export async function returnExpiredLeases(
      )
      select count(*) filter (where not started and kind = 'work')::int as unstarted, count(*) filter (where started)::int as unknown,
        count(*) filter (where not started and kind = 'dispatch')::int as undelivered from open`,
-    [options.all, options.recognising, options.graceSeconds],
+    [options.all, options.idempotentProviders, options.graceSeconds],
   )
   return row!
 }

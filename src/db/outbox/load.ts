@@ -30,7 +30,7 @@ export type EmailToSend = {
   onUnknown: 'resend' | 'hold'
   expired: boolean
   /** An attempt whose outcome is unknown at a provider that recognises it: it goes on there. askedSeconds: since it was last asked. */
-  resumed: { attemptId: string; provider: string; askedSeconds: number } | null
+  unresolvedAttempt: { attemptId: string; provider: string; askedSeconds: number } | null
   html: string | null
   /** That it was checked when it was accepted. */
   htmlProof: string | null
@@ -39,7 +39,7 @@ export type EmailToSend = {
   headers: Record<string, string> | null
   recipients: RecipientToSend[]
   /** The recipient record it was accepted for; null when it had none, or when that is gone. */
-  person: {
+  recipientRecord: {
     externalId: string | null
     cpfCnpjHash: string | null
     email: string | null
@@ -64,7 +64,7 @@ export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "compan
   o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.tags, o.attempts, o.max_attempts as "maxAttempts",
   o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
   case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
-    'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as resumed,
+    'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as "unresolvedAttempt",
   c.html, c.html_proof as "htmlProof", c.text, c.reply_to as "replyTo", c.headers,
   (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
       -- Not "exists", of which the planner may make a join with the whole list.
@@ -75,7 +75,7 @@ export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "compan
   case when o.recipient_id is not null then (
     select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
       'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email, 'nome', p.nome, 'razaoSocial', p.razao_social) end
-    from recipients p where p.recipient_id = o.recipient_id) end as person,
+    from recipients p where p.recipient_id = o.recipient_id) end as "recipientRecord",
   -- Their sizes are known without reading them.
   (select count(*)::int from email_attachments a where ${ofEmail('a', 'o')}) as files,
   (select coalesce(sum(octet_length(a.content)), 0)::float8 from email_attachments a where ${ofEmail('a', 'o')}) as "fileBytes"`
@@ -86,14 +86,14 @@ export const WITH_CONTENT = `left join lateral (select * from email_content c wh
 const LOAD = `select ${EMAIL_TO_SEND} from email_outbox o ${WITH_CONTENT} where ${ofBatch('o')} and ${WAITING_AND_DUE}`
 
 /** Of the recipients that were not suppressed when the e-mail was read. */
-export async function isSuppressedMeanwhile(
+export async function isNewlySuppressed(
   db: Queryable,
   { outboxId, companyId, recipients, test }: EmailToSend,
 ): Promise<boolean> {
   if (test) return false
   const rows = await run(
     db,
-    'suppressed-meanwhile',
+    'is-newly-suppressed',
     `select from email_recipients r join suppression_list s on s.hash_key = r.address_key
        and ${blocks('s', '$2')}
      where r.outbox_id = $1 and r.ordinal = any($3) limit 1`,

@@ -3,7 +3,7 @@ import { type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 import { indexInBatch, ofBatch, writeBatch } from './batch-arrays.ts'
 import { originalData } from './dead-letters.ts'
-import { idRange, READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
+import { idRange, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 export type Settlement = {
   outboxId: string
@@ -177,7 +177,7 @@ with input as materialized (
   returning outbox_id, event_id, type
 ), ${enqueueWebhooks(WEBHOOKS)}, put_ready as (
   insert into email_ready (company_id, priority, outbox_id)
-  select company_id, priority, outbox_id from settled where status = 'PENDING' ${READY_AGAIN}
+  select company_id, priority, outbox_id from settled where status = 'PENDING' ${LOCK_EXISTING_READY_ROW}
 ), put_scheduled as (
   insert into email_scheduled (due_at, outbox_id, company_id, priority)
   select next_attempt_at, outbox_id, company_id, priority from settled where status = 'RETRY_SCHEDULED'

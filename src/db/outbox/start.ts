@@ -12,7 +12,7 @@ export type AttemptStart = {
   provider: string
   attempt: number
   /** Attempts as they were read: another worker's attempt in between makes this start void. */
-  before: number
+  attemptsBefore: number
 }
 
 /**
@@ -28,7 +28,7 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
       sorted.map(start => start.leaseId),
       sorted.map(start => start.provider),
       sorted.map(start => start.attempt),
-      sorted.map(start => start.before),
+      sorted.map(start => start.attemptsBefore),
     ])
     return new Set(rows.map(row => row.outbox_id))
   })
