@@ -3,6 +3,7 @@ import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load
 import type { AttemptStart } from '../db/outbox/start.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
 import type { Semaphore } from '../runtime/semaphore.ts'
+import { sleepUnlessAborted } from '../runtime/sleep-unless-aborted.ts'
 import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
 import type { UnderLease } from '../sending/lane.ts'
 import { attemptNumber, decideOutcome, type Outcome, type OutcomeSettings } from '../sending/outcome.ts'
@@ -34,29 +35,34 @@ export type AttemptDeps = {
     waitForRate: (provider: Provider, amount: number, sleep: (ms: number) => Promise<void>) => Promise<boolean>
   }
   slots: {
-    /** Bounds the attempts that have started and have no answer yet. Closed when the process stops. */
-    started: Pick<Semaphore, 'enter' | 'leave' | 'closed' | 'sleep'>
-    /** Bounds the calls to providers. */
-    calls: Pick<Semaphore, 'enter' | 'leave'>
+    /** Bounds the attempts that have started and have no answer yet. Closed when the process stops, and then refuses. */
+    starts: Slots
+    /** Bounds the calls to providers. Never closed: what has started is called. */
+    calls: Slots
   }
+  /** Aborted when the process stops: what has not started returns to ready. */
+  stopping: AbortSignal
   content: {
     validate: (email: EmailToSend, companyId: string) => Promise<Invalid | null>
-    /** The text part of an e-mail that has HTML only; null: it is made when the message is. */
-    textOf: (email: EmailToSend) => Promise<string | null>
+    /** The text part: the e-mail's own, or made from its HTML. */
+    textOf: (email: EmailToSend) => Promise<string>
   }
   attachments: {
     load: (outboxId: string) => Promise<Attachment[]>
     /** Bounds the bytes of attachments that are in memory at once. */
     memory: Pick<WeightedSemaphore, 'spend'>
   }
-  /** Commits SENT_ATTEMPT. false: the lease is lost. */
-  commitStart: (start: AttemptStart) => Promise<boolean>
-  /** Whether a recipient was put on the suppression list since the e-mail was read. */
-  isNewlySuppressed: (email: EmailToSend) => Promise<boolean>
+  outbox: {
+    /** Commits SENT_ATTEMPT. false: the lease is lost. */
+    commitStart: (start: AttemptStart) => Promise<boolean>
+    /** Whether a recipient was put on the suppression list since the e-mail was read. */
+    isNewlySuppressed: (email: EmailToSend) => Promise<boolean>
+  }
   settings: OutcomeSettings & { timeoutMs: number }
   clock: { nowMs: () => number; random: () => number }
 }
 
+type Slots = Pick<Semaphore, 'enter' | 'leave'>
 type Ended = Omit<Attempt, 'durationMs'>
 type Prepared = { email: EmailToSend; provider: Provider; message: OutgoingMessage; leftOut: RecipientToSend[] }
 
@@ -76,21 +82,21 @@ async function validateAndSend(claimed: ClaimedEmail, deps: AttemptDeps): Promis
 }
 
 async function send(claimed: ClaimedEmail, email: EmailToSend, deps: AttemptDeps): Promise<Ended> {
-  const { started } = deps.slots
-  if (started.closed) return withoutCall({ kind: 'back-to-ready' })
+  if (deps.stopping.aborted) return BACK_TO_READY
   const provider = await deps.providers.route(email)
   if (!provider) return withoutCall(withoutProvider(email))
   const prepared = await prepareMessage(email, provider, deps)
-  if (!(await started.enter())) return withoutCall({ kind: 'back-to-ready' })
+  const { starts } = deps.slots
+  if (!(await starts.enter())) return BACK_TO_READY
   try {
     return await startAndCall(claimed, prepared, deps)
   } finally {
-    started.leave()
-    claimed.release()
+    starts.leave()
   }
 }
 
 const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
+const BACK_TO_READY = withoutCall({ kind: 'back-to-ready' })
 
 /** What ends the e-mail without a call. */
 async function findUnsendable(email: EmailToSend, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
@@ -108,7 +114,7 @@ async function findUnsendable(email: EmailToSend, companyId: string, deps: Attem
 const ATTEMPTS_EXHAUSTED = {
   code: 'ATTEMPTS_EXHAUSTED',
   category: 'PERMANENT_ERROR',
-  message: 'Every attempt ended with the worker: it was stopped or crashed while working on this e-mail',
+  message: 'No attempts are left; the last one ended when its worker was stopped or crashed',
 }
 
 /** An unknown send can be resolved by its own provider only. */
@@ -120,7 +126,7 @@ function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
 async function prepareMessage(email: EmailToSend, provider: Provider, deps: AttemptDeps): Promise<Prepared> {
   const text = await deps.content.textOf(email)
   const attachments = email.files > 0 ? await deps.attachments.load(email.outboxId) : []
-  // A resumed attempt is recognised by its body, too: it must be the same.
+  // The provider recognises an unresolved attempt by its body, too: it must be the same.
   const leftOut = email.unresolvedAttempt ? [] : email.recipients.filter(one => one.suppressed)
   return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
 }
@@ -131,13 +137,17 @@ async function prepareMessage(email: EmailToSend, provider: Provider, deps: Atte
  */
 async function startAndCall(claimed: ClaimedEmail, prepared: Prepared, deps: AttemptDeps): Promise<Ended> {
   const { calls } = deps.slots
-  const start = () => commitSentAttempt(claimed, prepared, deps)
   const call = () => callProvider(prepared, deps)
-  if (prepared.email.onUnknown === 'hold') return inSlot(calls, async () => (await start()) ?? call())
-  return (await start()) ?? inSlot(calls, call)
+  if (prepared.email.onUnknown === 'hold') return inSlot(calls, () => startThen(call))
+  return startThen(() => inSlot(calls, call))
+
+  async function startThen(next: () => Promise<Ended>): Promise<Ended> {
+    const start = await commitSentAttempt(claimed, prepared, deps)
+    return start === 'committed' ? next() : withoutCall({ kind: start })
+  }
 }
 
-async function inSlot<T>(slots: AttemptDeps['slots']['calls'], work: () => Promise<T>): Promise<T> {
+async function inSlot(slots: Slots, work: () => Promise<Ended>): Promise<Ended> {
   await slots.enter()
   try {
     return await work()
@@ -146,15 +156,15 @@ async function inSlot<T>(slots: AttemptDeps['slots']['calls'], work: () => Promi
   }
 }
 
-/** null: committed, the provider may be called. */
+/** The provider may be called only after `committed`. */
 async function commitSentAttempt(
   { outboxId, leaseId }: ClaimedEmail,
   prepared: Prepared,
   deps: AttemptDeps,
-): Promise<Ended | null> {
+): Promise<'committed' | 'back-to-ready' | 'not-ours'> {
   const { email, provider, message } = prepared
-  if (!(await waitForRateAndRecheck(prepared, deps))) return withoutCall({ kind: 'back-to-ready' })
-  const isOurs = await deps.commitStart({
+  if (!(await waitForRateAndRecheck(prepared, deps))) return 'back-to-ready'
+  const isOurs = await deps.outbox.commitStart({
     outboxId,
     leaseId,
     attemptId: message.attemptId,
@@ -162,22 +172,22 @@ async function commitSentAttempt(
     attempt: attemptNumber(email),
     attemptsBefore: email.attempts,
   })
-  return isOurs ? null : withoutCall({ kind: 'not-ours' })
+  return isOurs ? 'committed' : 'not-ours'
 }
 
 /** After a wait as long as this, a recipient may have been suppressed. */
 const LOOK_AGAIN_MS = 1_000
 
-/** At a low rate the turn may be minutes away. false: it did not come, the process stops, or a recipient was suppressed. */
+/** At a low rate the wait may take minutes. false: the rate has no room, the process stops, or a recipient was suppressed. */
 async function waitForRateAndRecheck({ email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
-  const { started } = deps.slots
-  if (started.closed) return false
+  const { stopping } = deps
+  if (stopping.aborted) return false
   const sinceMs = deps.clock.nowMs()
   const amount = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
-  const hasRoom = await deps.providers.waitForRate(provider, amount, started.sleep)
-  if (!hasRoom || started.closed) return false
+  const hasRoom = await deps.providers.waitForRate(provider, amount, ms => sleepUnlessAborted(ms, stopping))
+  if (!hasRoom || stopping.aborted) return false
   const waitedLong = deps.clock.nowMs() - sinceMs > LOOK_AGAIN_MS
-  return !waitedLong || email.unresolvedAttempt !== null || !(await deps.isNewlySuppressed(email))
+  return !waitedLong || email.unresolvedAttempt !== null || !(await deps.outbox.isNewlySuppressed(email))
 }
 
 async function callProvider({ email, provider, message, leftOut }: Prepared, deps: AttemptDeps): Promise<Ended> {

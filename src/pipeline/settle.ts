@@ -5,7 +5,7 @@ import type { AttemptLog } from '../sending/attempt-log.ts'
 import { attemptNumber, type SettledOutcome } from '../sending/outcome.ts'
 import { type AttemptFacts, toSettlement } from '../sending/settlement.ts'
 import type { SynchronousEvents } from '../sending/synchronous-events.ts'
-import type { Attempt, ClaimedEmail, ProviderCall } from './attempt.ts'
+import { type Attempt, type AttemptDeps, attemptEmail, type ClaimedEmail, type ProviderCall } from './attempt.ts'
 
 export type SettleDeps = {
   /** Writes state, events and what follows in one commit. false: the guard did not hold, and nothing was written. */
@@ -19,6 +19,17 @@ export type SettleDeps = {
   /** A settled e-mail may have enqueued webhooks. */
   wakeWebhooks: () => void
   log: AttemptLog
+}
+
+/** Steps 3 and 4. Both lanes call this with every e-mail they bring. If it throws, the lane releases the e-mail. */
+export async function sendClaimed(
+  claimed: ClaimedEmail,
+  deps: { attempt: AttemptDeps; settle: SettleDeps },
+): Promise<void> {
+  const attempt = await attemptEmail(claimed, deps.attempt)
+  // The provider has answered: the lane may bring the next e-mail while this outcome is written.
+  claimed.release()
+  await settleEmail(claimed, attempt, deps.settle)
 }
 
 /** Step 4: write the outcome: sent | retry at | dead | unknown | back to ready. */
@@ -63,7 +74,7 @@ function factsOf(
     attempt: attemptNumber(email),
     attemptId,
     provider,
-    resumed: email.unresolvedAttempt !== null,
+    isUnresolved: email.unresolvedAttempt !== null,
     leftOut: call.leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
   }
 }

@@ -1,14 +1,13 @@
 import { mayBeInline } from '../contracts/attachment-types.ts'
-import { textFromHtml } from '../contracts/html/to-text.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load.ts'
 import type { OutgoingMessage } from '../providers/provider.ts'
 
-/** What goes to the provider. `text` null: it is made from the HTML when the provider reads it. */
+/** What goes to the provider. */
 export function toMessage(
   email: EmailToSend,
   leftOut: RecipientToSend[],
-  text: string | null,
+  text: string,
   attachments: Attachment[],
 ): OutgoingMessage {
   const recipients = email.recipients.filter(one => !leftOut.includes(one))
@@ -24,9 +23,7 @@ export function toMessage(
     replyTo: email.replyTo ?? [],
     subject: email.subject!,
     html: email.html,
-    get text() {
-      return text ?? textFromHtml(email.html!)
-    },
+    text,
     headers: email.headers ?? {},
     tags: email.tags,
     attachments: attachments.map(withoutUnusableContentId),

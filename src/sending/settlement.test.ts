@@ -208,21 +208,21 @@ describe('attempts', () => {
   })
 
   test('one that only asks again what became of it has none to give back', () => {
-    const parked = toSettlement({ kind: 'parked', failure }, { ...facts, resumed: true })
+    const parked = toSettlement({ kind: 'parked', failure }, { ...facts, isUnresolved: true })
     expect(parked).toMatchObject({ attempts: 3, sameAttempt: true })
     expect(toSettlement({ kind: 'parked', failure }, facts).sameAttempt).toBeUndefined()
   })
 })
 
 describe('an attempt whose outcome was unknown, asked again', () => {
-  const resumed: AttemptFacts = { ...facts, resumed: true }
+  const unresolved: AttemptFacts = { ...facts, isUnresolved: true }
   const RESOLVED = { type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId: 'a-1' } }
 
   test.each<[string, SettledOutcome]>([
     ['taken', { kind: 'sent', messageId: 'm-1' }],
     ['refused for good', dead('REJECTED')],
   ])('and %s: RESOLVED comes before its end, and is counted', (_, outcome) => {
-    const settlement = toSettlement(outcome, resumed)
+    const settlement = toSettlement(outcome, unresolved)
     expect(settlement.events[0]).toMatchObject(RESOLVED)
     expect(settlement.count).toEqual(['unknown_resolved', 'idempotency-key'])
   })
@@ -231,7 +231,7 @@ describe('an attempt whose outcome was unknown, asked again', () => {
     ['unanswered once more', { kind: 'unknown', failure, graceSeconds: 5 }, ['unknown_sends', 'CONNECTION_LOST']],
     ['parked', { kind: 'parked', failure }, undefined],
   ])('and %s: nothing is resolved', (_, outcome, count) => {
-    const settlement = toSettlement(outcome, resumed)
+    const settlement = toSettlement(outcome, unresolved)
     expect(settlement.events.map(event => event.type)).not.toContain('RESOLVED')
     expect(settlement.count).toEqual(count)
   })

@@ -15,7 +15,7 @@ export type AttemptFacts = {
   attemptId?: string
   provider?: string
   /** The provider was asked what became of an attempt whose outcome was unknown. */
-  resumed?: boolean
+  isUnresolved?: boolean
   /** Suppressed since the e-mail was accepted. */
   leftOut?: { ordinal: number; hash: string }[]
 }
@@ -47,8 +47,8 @@ function receivedNow({ kind }: SettledOutcome, { guard, attempt, requestId }: At
   return 'waiting' in guard && kind !== 'cannot-ask' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
 }
 
-function resolvedNow({ kind }: SettledOutcome, { resumed, attemptId }: AttemptFacts): Event[] {
-  if (!resumed || kind === 'unknown' || kind === 'parked') return []
+function resolvedNow({ kind }: SettledOutcome, { isUnresolved, attemptId }: AttemptFacts): Event[] {
+  if (!isUnresolved || kind === 'unknown' || kind === 'parked') return []
   return [{ type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId } }]
 }
 
@@ -169,8 +169,11 @@ function unknown(
 }
 
 /** Not a failure of the e-mail: it returns to ready and the attempt is not counted. */
-function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider }: AttemptFacts): PartialSettlement {
-  const attempts = resumed ? attempt : attempt - 1
+function parked(
+  failure: FailureFacts,
+  { attempt, durationMs, isUnresolved, provider }: AttemptFacts,
+): PartialSettlement {
+  const attempts = isUnresolved ? attempt : attempt - 1
   const metadata = {
     ...errorFields(failure),
     willRetry: true,
@@ -184,7 +187,7 @@ function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider 
     status: 'PENDING',
     attempts,
     error: failure,
-    ...(resumed && { sameAttempt: true }),
+    ...(isUnresolved && { sameAttempt: true }),
     events: [{ type: 'RETRY_SCHEDULED', metadata }],
   }
 }

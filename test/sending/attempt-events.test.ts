@@ -77,7 +77,7 @@ async function isLost(): Promise<void> {
 
 async function isDue({ outboxId }: AttemptStart): Promise<void> {
   await makeDue(db.hot, [outboxId])
-  expect(await readyDueEmails(db.hot)).toBe(1)
+  expect(await readyDueEmails(db.hot, 1000)).toBe(1)
 }
 
 const isResolved = (idempotentProviders: string[]) => async () => {

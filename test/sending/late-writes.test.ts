@@ -189,7 +189,7 @@ test.each(['hold', 'resend'] as const)(
   'with %s, a start that the database does not take leaves its slot free for others',
   async onUnknown => {
     await accept(db, [draft(companyId, { onUnknown }), draft(companyId, { onUnknown })])
-    const slots = { started: new Semaphore(1), calls: new Semaphore(1) }
+    const slots = { starts: new Semaphore(1), calls: new Semaphore(1) }
     const broken = worker(db, {
       slots,
       commitStart: () => Promise.reject(new Error('the database is away')),

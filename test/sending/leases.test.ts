@@ -165,7 +165,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     for (let attempt = 0; attempt < 2; attempt++) {
       await workOff(db)
       await makeDue(db, [outboxId!])
-      await readyDueEmails(db)
+      await readyDueEmails(db, 1000)
     }
     const { events } = await storyOf(db, outboxId!)
     const ids = events.filter(event => event.type === 'SENT_ATTEMPT').map(event => event.metadata.attemptId)
@@ -291,7 +291,7 @@ describe('jobs that are gone', () => {
       [outboxId],
     )
     expect(await returnUndelivered(db, [], 0)).toEqual([])
-    expect(await readyDueEmails(db)).toBe(1)
+    expect(await readyDueEmails(db, 1000)).toBe(1)
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 })
@@ -304,7 +304,7 @@ test('an e-mail that is scheduled twice joins the line once, and does not keep a
      select due_at - interval '1 millisecond', outbox_id, company_id, priority from email_scheduled where outbox_id = $1`,
     [ids[0]],
   )
-  expect(await readyDueEmails(db)).toBe(3)
+  expect(await readyDueEmails(db, 1000)).toBe(3)
   expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual(ids.toSorted())
 })
 

@@ -13,8 +13,8 @@ import { type EmailToSend, isNewlySuppressed, loadAttachments, loadEmailsToSend 
 import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
-import { type AttemptDeps, attemptEmail, type ClaimedEmail } from '../../src/pipeline/attempt.ts'
-import { type SettleDeps, settleEmail } from '../../src/pipeline/settle.ts'
+import type { AttemptDeps, ClaimedEmail } from '../../src/pipeline/attempt.ts'
+import { type SettleDeps, sendClaimed } from '../../src/pipeline/settle.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
 import type { Provider } from '../../src/providers/provider.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
@@ -180,15 +180,16 @@ type WorkerChange = {
   waitForRate?: AttemptDeps['providers']['waitForRate']
   slots?: AttemptDeps['slots']
   memory?: AttemptDeps['attachments']['memory']
-  commitStart?: AttemptDeps['commitStart']
+  commitStart?: AttemptDeps['outbox']['commitStart']
   nowMs?: () => number
   write?: SettleDeps['write']
+  countSent?: SettleDeps['countSent']
 }
 
 /** A worker without a lane: everything real, one e-mail at a time. */
 export function worker(db: Queryable, change: WorkerChange = {}): (claimed: ClaimedEmail) => Promise<void> {
-  const [attemptDeps, settleDeps] = [attemptDepsOf(db, change), settleDepsOf(db, change)]
-  return async claimed => settleEmail(claimed, await attemptEmail(claimed, attemptDeps), settleDeps)
+  const steps = { attempt: attemptDepsOf(db, change), settle: settleDepsOf(db, change) }
+  return claimed => sendClaimed(claimed, steps)
 }
 
 function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
@@ -200,17 +201,20 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
   const { route = () => capture, waitForRate = async () => true, nowMs = () => performance.now() } = change
   return {
     providers: { route: async email => route(email), report: () => {}, waitForRate },
-    slots: change.slots ?? { started: new Semaphore(1000), calls: new Semaphore(1000) },
+    slots: change.slots ?? { starts: new Semaphore(1000), calls: new Semaphore(1000) },
+    stopping: new AbortController().signal,
     content: {
       validate: (email, companyId) => validateEmail(email, companyId, html, async () => []),
-      textOf: async email => email.text,
+      textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
     },
     attachments: {
       load: outboxId => loadAttachments(db, outboxId),
       memory: change.memory ?? makeAttachmentMemory(),
     },
-    commitStart: change.commitStart ?? (async start => (await startAttempts(db, [start]))[0]!),
-    isNewlySuppressed: email => isNewlySuppressed(db, email),
+    outbox: {
+      commitStart: change.commitStart ?? (async start => (await startAttempts(db, [start]))[0]!),
+      isNewlySuppressed: email => isNewlySuppressed(db, email),
+    },
     settings: { graceSeconds: 120, retryPolicy: 'steps', timeoutMs: 30_000 },
     clock: { nowMs, random: Math.random },
   }
@@ -221,7 +225,7 @@ function settleDepsOf(db: Queryable, change: WorkerChange): SettleDeps {
     write: change.write ?? (async settlement => (await settleAttempts(db, [settlement]))[0]!),
     returnToReady: outboxId => returnToReady(db, [outboxId]),
     storeEvents: sent => storeProviderEvents(db, toIncomingEvents(sent)),
-    countSent: () => {},
+    countSent: change.countSent ?? (() => {}),
     eventsReceived: { wake: () => {} },
     wakeWebhooks: () => {},
     log: attemptLog(silent),

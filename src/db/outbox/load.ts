@@ -2,7 +2,7 @@ import type { RetryPolicyName } from '../../contracts/retry.ts'
 import { type Queryable, run } from '../query.ts'
 import { blocks } from '../suppression/list.ts'
 import { ofBatch, ofEmail } from './batch-arrays.ts'
-import { WAITING_AND_DUE } from './sql.ts'
+import { HAS_UNRESOLVED_ATTEMPT, WAITING_AND_DUE } from './sql.ts'
 
 export type RecipientToSend = {
   ordinal: number
@@ -29,10 +29,10 @@ export type EmailToSend = {
   retryPolicy: RetryPolicyName | null
   onUnknown: 'resend' | 'hold'
   expired: boolean
-  /** An attempt whose outcome is unknown at a provider that recognises it: it goes on there. askedSeconds: since it was last asked. */
+  /** Its outcome is unknown, and its provider recognises it: the attempt goes on there. askedSeconds: since the provider was last asked. */
   unresolvedAttempt: { attemptId: string; provider: string; askedSeconds: number } | null
   html: string | null
-  /** That it was checked when it was accepted. */
+  /** Keyed hash: shows that this HTML passed the rules when it was accepted. */
   htmlProof: string | null
   text: string | null
   replyTo: string[] | null
@@ -51,7 +51,7 @@ export type EmailToSend = {
   fileBytes: number
 }
 
-/** Those of the e-mails that wait and are due; any other is somebody else's by now. */
+/** Reads those of the e-mails that wait and are due; any other has ended, or another worker has it. */
 export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Promise<Map<string, EmailToSend>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = outboxIds.toSorted()
@@ -63,7 +63,7 @@ export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Prom
 export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
   o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.tags, o.attempts, o.max_attempts as "maxAttempts",
   o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
-  case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
+  case when ${HAS_UNRESOLVED_ATTEMPT} then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
     'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as "unresolvedAttempt",
   c.html, c.html_proof as "htmlProof", c.text, c.reply_to as "replyTo", c.headers,
   (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
@@ -85,7 +85,7 @@ export const WITH_CONTENT = `left join lateral (select * from email_content c wh
 
 const LOAD = `select ${EMAIL_TO_SEND} from email_outbox o ${WITH_CONTENT} where ${ofBatch('o')} and ${WAITING_AND_DUE}`
 
-/** Of the recipients that were not suppressed when the e-mail was read. */
+/** Whether a recipient that was not suppressed when the e-mail was read is on the list now. */
 export async function isNewlySuppressed(
   db: Queryable,
   { outboxId, companyId, recipients, test }: EmailToSend,
@@ -104,7 +104,7 @@ export async function isNewlySuppressed(
 
 export type Attachment = { filename: string; contentType: string; contentId: string | null; base64: string }
 
-/** Apart from the email: ten megabytes are held only while they are being sent. */
+/** Apart from the e-mail: ten megabytes are held only while they are being sent. */
 export async function loadAttachments(db: Queryable, outboxId: string): Promise<Attachment[]> {
   return run<Attachment>(
     db,

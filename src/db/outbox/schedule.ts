@@ -6,7 +6,7 @@ import { LOCK_EXISTING_READY_ROW } from './sql.ts'
  * From here on it is due by its row and not by the clock: were the clock set back (or Postgres moved to a machine that is a
  * moment behind), a claim would take its ready row away, find it not due, and nobody would come back to it.
  */
-export async function readyDueEmails(db: Queryable, limit = 1000): Promise<number> {
+export async function readyDueEmails(db: Queryable, limit: number): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
     'ready-due-emails',

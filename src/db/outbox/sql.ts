@@ -16,5 +16,11 @@ export function idRange(items: { outboxId: string }[]): [string, string] {
 export const LOCK_EXISTING_READY_ROW =
   'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'
 
+/**
+ * Of `email_outbox o` that waits: its last attempt goes on, at the provider that recognises it. Settling keeps started_at for such an
+ * attempt (`sameAttempt`) and for an unknown send, and clears it otherwise.
+ */
+export const HAS_UNRESOLVED_ATTEMPT = 'o.started_at is not null'
+
 /** Of `email_outbox o`: nothing of it has left, and its time has come. What the claim hands out and what may start mean the same. */
 export const WAITING_AND_DUE = `o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`
