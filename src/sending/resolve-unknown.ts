@@ -46,7 +46,7 @@ function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement 
     case 'ask-again':
       // RESOLVED is written when the provider has answered.
       return { ...base, status: 'PENDING', sameAttempt: true, events: [] }
-    case 'resend':
+    case 'send-again':
       return {
         ...base,
         status: 'PENDING',
