@@ -2,7 +2,7 @@ import { hashEmail } from '../contracts/hashing.ts'
 import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
-import type { Semaphore } from '../runtime/semaphore.ts'
+import { inSlot, type Slots } from '../runtime/semaphore.ts'
 import { sleepUnlessAborted } from '../runtime/sleep-unless-aborted.ts'
 import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
 import type { UnderLease } from '../sending/lane.ts'
@@ -62,7 +62,6 @@ export type AttemptDeps = {
   clock: { nowMs: () => number; random: () => number }
 }
 
-type Slots = Pick<Semaphore, 'enter' | 'leave'>
 type Ended = Omit<Attempt, 'durationMs'>
 type Prepared = { email: EmailToSend; provider: Provider; message: OutgoingMessage; leftOut: RecipientToSend[] }
 
@@ -144,15 +143,6 @@ async function startAndCall(claimed: ClaimedEmail, prepared: Prepared, deps: Att
   async function startThen(next: () => Promise<Ended>): Promise<Ended> {
     const start = await commitSentAttempt(claimed, prepared, deps)
     return start === 'committed' ? next() : withoutCall({ kind: start })
-  }
-}
-
-async function inSlot(slots: Slots, work: () => Promise<Ended>): Promise<Ended> {
-  await slots.enter()
-  try {
-    return await work()
-  } finally {
-    slots.leave()
   }
 }
 

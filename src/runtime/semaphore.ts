@@ -49,3 +49,15 @@ export class Semaphore {
     for (const refuse of this.#waiting.splice(0)) refuse(false)
   }
 }
+
+export type Slots = Pick<Semaphore, 'enter' | 'leave'>
+
+/** For a semaphore that is never closed: works in one of its slots. */
+export async function inSlot<T>(slots: Slots, work: () => Promise<T>): Promise<T> {
+  await slots.enter()
+  try {
+    return await work()
+  } finally {
+    slots.leave()
+  }
+}

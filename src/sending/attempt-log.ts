@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { EmailStatus } from '../contracts/states.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { FailureFacts, SettledOutcome } from './outcome.ts'
-import type { AttemptFacts } from './settlement.ts'
+import type { AttemptFacts } from './partial-settlements.ts'
 
 type Named = { outboxId: string; companyId: string }
 

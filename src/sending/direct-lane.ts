@@ -59,8 +59,8 @@ export class DirectLane<Content> implements Lane {
   #inFlight = 0
   #unsettled = 0
   #stopping = false
-  /** The last claim emptied the ready table: a free slot is no reason to claim again. */
-  #isReadyEmpty = false
+  /** The last claim emptied the ready table: until the lane is woken, a free slot is no reason to claim again. */
+  #ignoresFreeSlots = false
   #loop: Promise<void> | null = null
   #whenSettled: (() => void) | null = null
   readonly #throughput = new ThroughputMeter()
@@ -73,13 +73,9 @@ export class DirectLane<Content> implements Lane {
     this.#loop ??= this.#run()
   }
 
-  wake(): void {
-    this.#options.ready.wake()
-  }
-
   async stop(): Promise<void> {
     this.#stopping = true
-    this.wake()
+    this.#options.ready.wake()
     await this.#loop
     await this.#allSettled()
     await this.#options.leases.stop()
@@ -111,7 +107,7 @@ export class DirectLane<Content> implements Lane {
         return batch.items.length < size ? 'short' : 'full'
       }
       const isCapped = [...allowances.values()].some(room => room < 1)
-      this.#isReadyEmpty = !ready.woken && !isCapped
+      this.#ignoresFreeSlots = !ready.woken && !isCapped
       return 'nothing'
     } catch (error) {
       leases.restoreEnded(endedLeases)
@@ -143,8 +139,7 @@ export class DirectLane<Content> implements Lane {
     if (this.#inFlight === 0) this.#throughput.begin()
     this.#inFlight += items.length
     this.#unsettled += items.length
-    for (const { companyId } of items)
-      this.#inFlightByCompany.set(companyId, (this.#inFlightByCompany.get(companyId) ?? 0) + 1)
+    for (const { companyId } of items) this.#countInFlight(companyId, 1)
     const found = await contents().catch(error => {
       log.error({ err: error, leaseId }, 'Could not read claimed e-mails; their lease will return them')
       return null
@@ -194,19 +189,23 @@ export class DirectLane<Content> implements Lane {
       held = false
       this.#inFlight--
       this.#throughput.count()
-      const own = this.#inFlightByCompany.get(companyId)! - 1
-      if (own === 0) this.#inFlightByCompany.delete(companyId)
-      else this.#inFlightByCompany.set(companyId, own)
+      this.#countInFlight(companyId, -1)
       this.#slotIsFree()
     }
   }
 
+  #countInFlight(companyId: string, change: 1 | -1): void {
+    const count = (this.#inFlightByCompany.get(companyId) ?? 0) + change
+    if (count === 0) this.#inFlightByCompany.delete(companyId)
+    else this.#inFlightByCompany.set(companyId, count)
+  }
+
   #slotIsFree(): void {
-    if (!this.#isReadyEmpty) this.#options.ready.interrupt()
+    if (!this.#ignoresFreeSlots) this.#options.ready.interrupt()
   }
 
   async #sleepUntilReady(ms: number): Promise<void> {
-    this.#isReadyEmpty = true
+    this.#ignoresFreeSlots = true
     await this.#sleep(ms)
   }
 
@@ -214,6 +213,6 @@ export class DirectLane<Content> implements Lane {
     // No claim will come soon that could end them.
     if (this.#unsettled === 0) await this.#options.leases.endNow()
     if (!this.#stopping) await this.#options.ready.sleep(ms)
-    this.#isReadyEmpty = false
+    this.#ignoresFreeSlots = false
   }
 }

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { EMAIL_EVENT_TYPES, type EmailStatus, mayMove } from '../contracts/states.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
 import type { FailureFacts, SettledOutcome } from './outcome.ts'
-import { type AttemptFacts, toSettlement } from './settlement.ts'
+import type { AttemptFacts } from './partial-settlements.ts'
+import { toSettlement } from './settlement.ts'
 
 const guard = { leaseId: 'l' }
 const facts: AttemptFacts = {

@@ -6,7 +6,8 @@ import { startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
 import type { SettledOutcome } from '../../src/sending/outcome.ts'
-import { type AttemptFacts, toSettlement } from '../../src/sending/settlement.ts'
+import type { AttemptFacts } from '../../src/sending/partial-settlements.ts'
+import { toSettlement } from '../../src/sending/settlement.ts'
 import { cleanLine } from '../support/clean-line.ts'
 import {
   accept,

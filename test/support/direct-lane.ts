@@ -36,6 +36,7 @@ export function laneOver(
     items: names.map(name => ({ outboxId: String(name), companyId: companyOf(name) })),
     contents: async () => new Map(names.map(name => [String(name), name])),
   })
+  const readySleep = change.ready ?? new WakeableSleep()
   const lane = new DirectLane<number>({
     claim: async limits => {
       asked.push(limits)
@@ -48,14 +49,15 @@ export function laneOver(
     leases,
     concurrency: 3,
     mayClaim: () => Number.POSITIVE_INFINITY,
-    ready: new WakeableSleep(),
+    ready: readySleep,
     idleMs: NEVER_MS,
     log,
     ...change,
   })
   opened.push({ lane, running })
   const names = () => running.map(job => job.name)
-  return { lane, asked, running, ended, renewed, logged, names, batchOf, sizes: () => asked.map(one => one.size) }
+  const wake = () => readySleep.wake()
+  return { lane, wake, asked, running, ended, renewed, logged, names, batchOf, sizes: () => asked.map(one => one.size) }
 }
 
 /** As the claim does: the next of the line, no more of a company than it has room for. */
