@@ -11,7 +11,7 @@ export type AcceptRequest = {
   caller: Caller
   requestId: string
   members: readonly { index: number; body: SendBody }[]
-  /** All or none, or each on its own. */
+  /** true: all members are accepted, or none. false: each on its own. */
   strict: boolean
   idempotency: IdempotencyKey | null
   /** Members of a permissive batch that the HTTP layer refused because their bodies do not match the schema. */
@@ -30,7 +30,7 @@ export type AcceptDeps = DraftDeps & {
   /** Writes outbox rows and QUEUED events of one request in one commit. */
   write: (request: RequestToStore) => Promise<StoreOutcome>
   html: HtmlChecker
-  /** By the clock of the database. */
+  /** Times and ids follow the clock of the database. */
   clock: { now: () => Date; newId: () => string }
   onAccepted: () => void
   /** E-mails that the database was asked to accept, and those of them that the suppression list stopped. */

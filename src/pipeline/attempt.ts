@@ -19,7 +19,7 @@ export type Attempt = { outcome: Outcome; call: ProviderCall | null; durationMs:
 export type ProviderCall = {
   provider: string
   attemptId: string
-  /** Suppressed since the e-mail was accepted. */
+  /** Recipients that got no copy, because they have been suppressed since the e-mail was accepted. */
   leftOut: RecipientToSend[]
   /** What the provider reported about single recipients with its answer. */
   events: ProviderEvent[]
@@ -97,7 +97,7 @@ async function send(claimed: ClaimedEmail, email: EmailToSend, deps: AttemptDeps
 const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
 const BACK_TO_READY = withoutCall({ kind: 'back-to-ready' })
 
-/** What ends the e-mail without a call. */
+/** Finds a reason to end the e-mail without calling a provider. */
 async function findUnsendable(email: EmailToSend, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
   // Its message may have left already: the provider must be asked, even if the e-mail has expired or become invalid.
   if (email.unresolvedAttempt) return null
@@ -116,7 +116,7 @@ const ATTEMPTS_EXHAUSTED = {
   message: 'No attempts are left; the last one ended when its worker was stopped or crashed',
 }
 
-/** An unknown send can be resolved by its own provider only. */
+/** Only the provider of an unresolved attempt can say what became of it. */
 function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
   return unresolvedAttempt ? { kind: 'cannot-ask', provider: unresolvedAttempt.provider } : { kind: 'back-to-ready' }
 }

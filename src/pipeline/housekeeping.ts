@@ -27,7 +27,7 @@ export type HousekeepingOptions = {
 type Task = {
   name: string
   everyMs: number
-  /** After a failure, one run is left out once the database is back. */
+  /** See pausedAfterFailure. */
   pausesAfterFailure?: boolean
   run: (db: Queryable, options: HousekeepingOptions, log: Logger) => Promise<unknown>
 }
@@ -90,7 +90,7 @@ async function resolveUnknown(db: Queryable, { idempotentProviders, emailsReady 
   if ((await resolveUnknownSends(db, idempotentProviders)) > 0) emailsReady.wake()
 }
 
-/** In the log; `email explain` says more about each. */
+/** The most orphans that one log line names; `email explain` says more about each. */
 const MAX_ORPHANS_LOGGED = 20
 
 async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {

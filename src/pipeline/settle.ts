@@ -9,15 +9,15 @@ import type { SynchronousEvents } from '../sending/synchronous-events.ts'
 import { type Attempt, type AttemptDeps, attemptEmail, type ClaimedEmail, type ProviderCall } from './attempt.ts'
 
 export type SettleDeps = {
-  /** Writes state, events and what follows in one commit. false: the guard did not hold, and nothing was written. */
+  /** Writes state, events and where the e-mail goes next in one commit. false: the guard did not hold, and nothing was written. */
   write: (settlement: Settlement) => Promise<boolean>
   returnToReady: (outboxId: string) => Promise<unknown>
   /** Keeps what the provider reported with its answer, for the feedback step. */
   storeEvents: (sent: SynchronousEvents) => Promise<unknown>
-  /** For the company's reputation. */
+  /** Counts recipients for the company's reputation. */
   countSent: (companyId: string, recipients: number) => void
   eventsReceived: { wake(): void }
-  /** A settled e-mail may have enqueued webhooks. */
+  /** Called after a write, which may have enqueued webhooks. */
   wakeWebhooks: () => void
   log: AttemptLog
 }
@@ -92,7 +92,7 @@ async function storeEvents(
   return true
 }
 
-/** Mail of test keys never leaves the gateway. */
+/** E-mails of test keys are not counted: they never leave the gateway. */
 function countReputation(email: EmailToSend, outcome: SettledOutcome, deps: SettleDeps): void {
   if (outcome.kind !== 'sent' || email.test) return
   deps.countSent(email.companyId, email.recipients.filter(one => !one.suppressed).length)

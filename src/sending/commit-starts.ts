@@ -34,13 +34,13 @@ async function startOrFind(db: Queryable, starts: AttemptStart[]): Promise<(bool
   const foundOf = new Map(refused.map((one, index) => [one, found[index]]))
   await returnUncalled(
     db,
-    refused.filter(one => foundOf.get(one) === 'unknown' && !isResumed(one)),
+    refused.filter(one => foundOf.get(one) === 'unknown' && !isUnresolved(one)),
   )
   return starts.map((one, index) => (foundOf.get(one) === 'started' ? true : answers[index]!))
 }
 
-/** A resumed attempt called the provider before: whether it took the message is still unknown. */
-const isResumed = (start: AttemptStart) => start.attempt === start.attemptsBefore
+/** An unresolved attempt called the provider before: whether the provider took the message is still unknown. */
+const isUnresolved = (start: AttemptStart) => start.attempt === start.attemptsBefore
 
 async function returnUncalled(db: Queryable, starts: AttemptStart[]): Promise<void> {
   if (starts.length === 0) return

@@ -14,7 +14,7 @@ export type Batch<Content> = {
 
 export type ClaimLimits = {
   size: number
-  /** Leases to end with this claim. */
+  /** Leases whose work is settled; the claim ends them in the same statement. */
   endedLeases: string[]
   /** How many more of each company may be claimed; of any other: `defaultAllowance`. */
   allowances: Map<string, number>
@@ -27,7 +27,7 @@ export type DirectLaneOptions<Content> = {
   /** Attempts and settles one e-mail. */
   work: (item: UnderLease<Content | null>) => Promise<void>
   leases: HeldLeases
-  /** Provider calls at once. */
+  /** How many provider calls may be under way at once. */
   concurrency: number
   /** How many may be in flight now: fewer while providers are parked. */
   mayClaim: () => number
@@ -46,15 +46,15 @@ export type DirectLaneOptions<Content> = {
 const AHEAD_MS = 14
 const MAX_AHEAD_TIMES = 4
 const WORTH_A_CLAIM = 1 / 3
-/** Between a claim that found less than it asked for and the next one, unless woken. */
+/** How long the lane sleeps after a claim that found less than it asked for, unless it is woken. */
 const AFTER_SHORT_CLAIM_MS = 4
-/** Answered by the provider, not yet written: at most so many times the concurrency. */
+/** E-mails that the provider has answered and that are not settled yet: at most so many times the concurrency. */
 const MAX_UNSETTLED_TIMES = 8
 
-/** Claimed e-mails are sent in this process. */
+/** The direct lane: the process that claims e-mails also sends them. */
 export class DirectLane<Content> implements Lane {
   readonly #options: DirectLaneOptions<Content>
-  /** Claimed and not yet answered by the provider, by company. */
+  /** How many e-mails of each company are claimed and not yet answered by the provider. */
   readonly #inFlightByCompany = new Map<string, number>()
   #inFlight = 0
   #unsettled = 0
@@ -210,7 +210,7 @@ export class DirectLane<Content> implements Lane {
   }
 
   async #sleep(ms: number): Promise<void> {
-    // No claim will come soon that could end them.
+    // No claim will come soon that could end the leases.
     if (this.#unsettled === 0) await this.#options.leases.endNow()
     if (!this.#stopping) await this.#options.ready.sleep(ms)
     this.#ignoresFreeSlots = false

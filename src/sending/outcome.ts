@@ -8,9 +8,9 @@ export type FailureFacts = {
   code: string
   category: string
   message: string
-  /** What the provider called it. */
+  /** The provider's own code for the failure. */
   originalCode?: string | null
-  /** Of the error itself, whether or not another attempt follows. */
+  /** Whether another attempt could help; says nothing about whether one follows. */
   retryable?: boolean
 }
 
@@ -19,7 +19,7 @@ export type Outcome =
   | SettledOutcome
   /** Nothing was sent and nothing is wrong with the e-mail. */
   | { kind: 'back-to-ready' }
-  /** It has ended meanwhile, or another worker has it. */
+  /** The e-mail has ended meanwhile, or another worker has it. */
   | { kind: 'not-ours' }
 
 export type SettledOutcome =

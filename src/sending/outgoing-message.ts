@@ -3,7 +3,7 @@ import { uuidv7 } from '../contracts/uuid.ts'
 import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load.ts'
 import type { OutgoingMessage } from '../providers/provider.ts'
 
-/** What goes to the provider. */
+/** The message as the provider gets it. */
 export function toMessage(
   email: EmailToSend,
   leftOut: RecipientToSend[],

@@ -11,12 +11,12 @@ export type AttemptFacts = {
   attemptsBefore: number
   maxAttempts: number
   durationMs: number
-  /** Set once the attempt has started. */
+  /** Set when a provider was called, as are the fields below. */
   attemptId?: string
   provider?: string
   /** The provider was asked what became of an attempt whose outcome was unknown. */
   isUnresolved?: boolean
-  /** Suppressed since the e-mail was accepted. */
+  /** Recipients that got no copy, because they have been suppressed since the e-mail was accepted. */
   leftOut?: { ordinal: number; hash: string }[]
 }
 
@@ -197,7 +197,7 @@ function cannotAsk({ attemptsBefore }: AttemptFacts): PartialSettlement {
   return { status: 'UNKNOWN', attempts: attemptsBefore, unknown, events: [] }
 }
 
-/** Rejected, without a dead letter. */
+/** A suppressed e-mail is rejected, and makes no dead letter. */
 function suppressed(hashes: string[], { attempt }: AttemptFacts): PartialSettlement {
   const failure = {
     code: 'RECIPIENT_SUPPRESSED',

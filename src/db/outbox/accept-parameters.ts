@@ -27,7 +27,7 @@ export function acceptParameters(requests: RequestToStore[]): AcceptParameters {
   return { full, parameters: [emails, addresses, ...(full ? rareRows : [])].map(rows => JSON.stringify(rows)) }
 }
 
-/** What every e-mail has. */
+/** The fields that every e-mail has, and those that are common. */
 function emailRow(draft: Draft, i: number, u: number, strict: boolean): object {
   return {
     i,

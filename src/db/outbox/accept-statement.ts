@@ -26,7 +26,7 @@ with clock as materialized (
     select from suppression_list s
     where s.hash_key = a.key and s.email_hash = a.hash and ${blocks('s', 'a.company')}
     limit 1) listed
-  -- The list is live data.
+  -- Test e-mails ignore the suppression list, which is live data.
   where a.test is not true
 ), all_to_suppressed as (
   select a.i from addresses a left join blocked b on b.i = a.i and b.ordinal = a.ordinal

@@ -24,7 +24,7 @@ export async function resignFeeder(db: Queryable, holder: string): Promise<void>
   ])
 }
 
-/** What the jobs of these e-mails say, in their order. */
+/** Reads the job data of these e-mails, in the same order. */
 export async function loadJobs(
   db: Queryable,
   emails: { outboxId: string; companyId: string }[],

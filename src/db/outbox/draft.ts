@@ -28,7 +28,7 @@ export type DraftAttachment = { filename: string; contentType: string; contentId
 
 /** An e-mail that passed every rule which needs no database. A new field also needs a line in accept-parameters.ts; a test checks it. */
 export type Draft = {
-  /** Its place in the request. */
+  /** The place of the e-mail in its request. */
   index: number
   outboxId: string
   eventId: string
@@ -62,7 +62,7 @@ export type Draft = {
 /** One request: its e-mails are stored, or refused, by one statement. */
 export type RequestToStore = {
   drafts: Draft[]
-  /** All or none (true), or each on its own. */
+  /** true: all e-mails are accepted, or none. false: each on its own. */
   strict: boolean
   idempotency: { key: string; fingerprint: string } | null
   /** Refusals of other members of the same batch. Stored with the idempotency key, so that a replay repeats the whole answer. */

@@ -9,7 +9,7 @@ export type RecipientToSend = {
   kind: 'to' | 'cc' | 'bcc'
   address: string
   name: string | null
-  /** On the suppression list by now. */
+  /** Whether the address is on the suppression list now. */
   suppressed: boolean
 }
 
@@ -46,7 +46,7 @@ export type EmailToSend = {
     nome: string | null
     razaoSocial: string | null
   } | null
-  /** How many; their content is read when it is needed. */
+  /** The number of attachments; their content is read when it is needed. */
   files: number
   fileBytes: number
 }
@@ -76,7 +76,7 @@ export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "compan
     select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
       'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email, 'nome', p.nome, 'razaoSocial', p.razao_social) end
     from recipients p where p.recipient_id = o.recipient_id) end as "recipientRecord",
-  -- Their sizes are known without reading them.
+  -- The sizes of attachments are known without reading their content.
   (select count(*)::int from email_attachments a where ${ofEmail('a', 'o')}) as files,
   (select coalesce(sum(octet_length(a.content)), 0)::float8 from email_attachments a where ${ofEmail('a', 'o')}) as "fileBytes"`
 

@@ -14,24 +14,24 @@ export type Settlement = {
   guard: { leaseId: string } | { leaseId: string; waiting: true } | { unknownAttemptId: string }
   status: EmailStatus
   attempts: number
-  /** In this order. */
+  /** The events to append, in this order. */
   events: { type: EmailEventType; metadata: object }[]
   messageId?: string
   durationMs?: number
   error?: { code: string; category: string; message: string; originalCode?: string | null }
-  /** RETRY_SCHEDULED: when. */
+  /** For RETRY_SCHEDULED: the time until the next attempt. */
   retryDelayMs?: number
-  /** From now on it has so many attempts. */
+  /** Replaces the number of attempts that the e-mail may use. */
   maxAttempts?: number
   /** PENDING: true keeps started_at, so that this attempt goes on at a provider that recognises it; see HAS_UNRESOLVED_ATTEMPT. */
   sameAttempt?: boolean
-  /** Why it is a dead letter. */
+  /** For a dead letter: why it is one. */
   dead?: { failedAttempts: number; reason: string; code: string; providerCode?: string | null }
-  /** UNKNOWN: why, and how long to wait for evidence. */
+  /** For UNKNOWN: why the outcome is unknown, and how long to wait for evidence. */
   unknown?: { reason: string; graceSeconds: number }
-  /** Recipients (ordinals) that were suppressed meanwhile and left out. */
+  /** Ordinals of the recipients that were left out, because they have been suppressed since the e-mail was accepted. */
   leftOut?: number[]
-  /** Counted with it: `[name, label]`. */
+  /** A counter that the same statement raises: `[name, label]`. */
   count?: [string, string]
 }
 
@@ -39,7 +39,7 @@ type Guard = 'lease' | 'waiting' | 'unknown'
 
 /**
  * The end of an attempt: state, events, and where the e-mail goes next. One commit for each e-mail; up to four statements for a
- * batch. Answers which were still ours.
+ * batch. Returns for each whether its guard held.
  */
 export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   const sent = settlements.filter(isPlainlySent)
@@ -56,7 +56,7 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
   return settlements.map(one => settled.has(one))
 }
 
-/** Nearly every settlement. */
+/** Nearly every settlement is of this kind, so it has a short statement of its own. */
 async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   return writeBatch(settlements, async (sorted, ids) => {
     const rows = await run<{ outbox_id: string }>(db, 'settle-sent', SETTLE_SENT, [
