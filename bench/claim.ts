@@ -18,7 +18,7 @@ const claimFair: Claim = {
   queue: 'email_ready',
   leases: 'leases',
   take: async (client, size) => {
-    const limits = { ended: [], left: new Map(), most: 1_000_000 }
+    const limits = { endedLeases: [], allowances: new Map(), defaultAllowance: 1_000_000 }
     const lease = { leaseId: uuidv7(), kind: 'work' as const, holder: 'bench', leaseSeconds: 60 }
     return (await claimFairBatch(client, { ...lease, ...limits, size, perTurn: 3 })).length
   },

@@ -4,7 +4,8 @@ import pg from 'pg'
 import { addressKey } from '../src/contracts/address-key.ts'
 import { hashEmail } from '../src/contracts/hashing.ts'
 import { uuidv7 } from '../src/contracts/uuid.ts'
-import { type AcceptUnit, acceptUnits, type DraftAddress } from '../src/db/outbox/accept.ts'
+import { acceptRequests } from '../src/db/outbox/accept.ts'
+import type { DraftAddress, RequestToStore } from '../src/db/outbox/draft.ts'
 import { ensurePartitions } from '../src/db/outbox/partitions.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import type { Queryable } from '../src/db/query.ts'
@@ -140,9 +141,9 @@ async function alternate(client: pg.ClientBase): Promise<Record<Variant, number>
   const times: Record<Variant, number[]> = { 'without the check': [], 'an empty list': [], 'a million entries': [] }
   for (let batch = 0; batch < BATCHES; batch++) {
     for (const name of Object.keys(VARIANTS) as Variant[]) {
-      const units = Array.from({ length: SIZE }, (_, n) => unitOf((batch * SIZE + n) % SPREAD))
+      const requests = Array.from({ length: SIZE }, (_, n) => requestOf((batch * SIZE + n) % SPREAD))
       const startedMs = performance.now()
-      await acceptUnits(rewriting(client, name), units)
+      await acceptRequests(rewriting(client, name), requests)
       times[name].push((performance.now() - startedMs) * (1000 / SIZE))
     }
   }
@@ -180,13 +181,13 @@ function recipientsOf(n: number): { to: string; cc?: string[] } {
   return n % HIT_EVERY === 0 ? { to, cc: [`listed${n + 1}@example.com`] } : { to }
 }
 
-function unitOf(n: number): AcceptUnit {
+function requestOf(n: number): RequestToStore {
   const { to, cc = [] } = recipientsOf(n)
   const address = (kind: DraftAddress['kind'], text: string): DraftAddress => {
     const hash = hashEmail(text)
     return { kind, address: text, name: null, hash, key: addressKey(hash) }
   }
-  const draft: AcceptUnit['drafts'][number] = {
+  const draft: RequestToStore['drafts'][number] = {
     index: 0,
     outboxId: uuidv7(),
     eventId: uuidv7(),
@@ -211,7 +212,7 @@ function unitOf(n: number): AcceptUnit {
     headers: null,
     variables: null,
     addresses: [address('to', to), ...cc.map(one => address('cc', one))],
-    person: null,
+    recipientRecord: null,
     attachments: [],
   }
   return { drafts: [draft], strict: true, idempotency: null, refusedBefore: [] }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseAddress } from './contracts/addresses.ts'
 import { PROVIDER_NAMES } from './contracts/provider-errors/classify.ts'
-import { RETRY_POLICY_NAMES } from './contracts/retry.ts'
+import { DEFAULT_RETRY_POLICY, RETRY_POLICY_NAMES } from './contracts/retry.ts'
 import { SUPPRESSION_SCOPES } from './contracts/suppression/rules.ts'
 
 const wholeNumber = (min: number, max: number) => {
@@ -131,7 +131,7 @@ export const settingsSchema = z.object({
   LEASE_SECONDS: wholeNumber(5, 3600).default(60),
   /** How long an unknown send waits for a provider event. SES events take seconds, rarely minutes. */
   UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
-  RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default('steps'),
+  RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default(DEFAULT_RETRY_POLICY),
   /** How long provider events are kept to recognise duplicates: longer than any provider retries. */
   RETENTION_PROVIDER_EVENTS_DAYS: wholeNumber(1, 365).default(7),
   /** Days on the suppression list; 0 is without end. */

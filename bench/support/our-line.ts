@@ -7,7 +7,8 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { htmlProof } from '../../src/contracts/html/proof.ts'
 import { maxAttempts } from '../../src/contracts/retry.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
-import { acceptUnits, type Draft } from '../../src/db/outbox/accept.ts'
+import { acceptRequests } from '../../src/db/outbox/accept.ts'
+import type { Draft } from '../../src/db/outbox/draft.ts'
 import type { EmailToSend } from '../../src/db/outbox/load.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'
@@ -66,7 +67,7 @@ export function providersOf(
     report: () => {},
     waitForRate: async () => true,
     mayClaim: () => Number.POSITIVE_INFINITY,
-    recognising: [],
+    idempotentProviders: [],
     start: async () => {},
     stop: async () => {},
   }
@@ -114,7 +115,7 @@ function draftOf(companyId: string, place: number): Draft {
     replyTo: null,
     headers: null,
     variables: null,
-    person: null,
+    recipientRecord: null,
     attachments: [],
     addresses: [{ ...TO, key: addressKey(TO.hash) }],
   }
@@ -127,7 +128,7 @@ export async function accept(db: Database, companies: string[], count: number): 
     const drafts = Array.from({ length: Math.min(500, count - from) }, (_, place) =>
       draftOf(companies[(from + place) % companies.length]!, from + place),
     )
-    await acceptUnits(
+    await acceptRequests(
       db.hot,
       drafts.map(draft => ({ drafts: [draft], strict: true, idempotency: null, refusedBefore: [] })),
     )

@@ -1,7 +1,8 @@
 -- One row at a time, each found by its key. As joins, these were planned while the queue was empty and vacuumed, when reading
 -- all of it looks cheapest, and then read all of it for every forty deliveries until the next ANALYZE.
 
--- The end of one attempt; null when somebody else's report came first.
+-- Writes the outcome of one attempt and takes the delivery out of webhook_ready. Returns the outcome, or null when another process
+-- has written an outcome of this attempt.
 create or replace function settle_webhook(
   p_endpoint uuid, p_delivery uuid, p_attempts smallint, p_outcome text, p_delay_ms float8, p_body text, p_status smallint,
   p_error text, p_answer text, p_duration_ms int)
@@ -21,7 +22,7 @@ begin
   return p_outcome;
 end $$;
 
--- Not now but then.
+-- Moves a waiting delivery to a later time: it is due then, and no longer ready.
 create or replace function postpone_webhook(p_endpoint uuid, p_delivery uuid, p_due timestamptz) returns void language plpgsql as $$
 declare
   place bigint;
@@ -31,7 +32,7 @@ begin
   delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = place;
 end $$;
 
--- Its time has come.
+-- Makes a waiting delivery ready, because it is due.
 create or replace function ready_webhook(p_endpoint uuid, p_delivery uuid) returns void language plpgsql as $$
 declare
   place bigint;
@@ -43,7 +44,7 @@ begin
   end if;
 end $$;
 
--- Its endpoint is disabled or removed.
+-- Fails a waiting delivery whose endpoint is disabled or removed.
 create or replace function fail_webhook(p_endpoint uuid, p_sequence bigint, p_delivery uuid) returns void language plpgsql as $$
 begin
   update webhook_deliveries d set status = 'failed', due_at = null, last_error = 'ENDPOINT_DISABLED'
@@ -55,7 +56,7 @@ create or replace function purge_webhook(p_endpoint uuid, p_delivery uuid) retur
   delete from webhook_deliveries d where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery
 $$;
 
--- A function, so that it is asked after the company's row was locked, with what the one before us has written.
+-- A function of its own: called after the company's row was locked, it sees what the transaction before this one has committed.
 create or replace function webhook_endpoint_count(p_company uuid, p_test boolean) returns bigint language sql volatile as $$
   select count(*) from webhook_endpoints where company_id = p_company and test = p_test and disabled_reason is distinct from 'DELETED'
 $$;

@@ -6,7 +6,7 @@ import { encrypt, type KeyRing } from '../contracts/encryption.ts'
 import { hashDocument, hashEmail } from '../contracts/hashing.ts'
 import { maxAttempts, type RetryPolicyName } from '../contracts/retry.ts'
 import type { SendBody } from '../contracts/send-body.ts'
-import type { Draft, DraftAddress, DraftPerson } from '../db/outbox/accept.ts'
+import type { Draft, DraftAddress, DraftRecipientRecord } from '../db/outbox/draft.ts'
 import type { Caller } from './caller.ts'
 import { type SenderSettings, senderOf } from './sender.ts'
 
@@ -46,7 +46,7 @@ export function draftEmail(index: number, body: SendBody, caller: Caller, reques
     headers: body.headers ?? null,
     variables: null,
     addresses: addressesOf(body),
-    person: body.recipient ? personOf(body, caller, deps) : null,
+    recipientRecord: body.recipient ? recipientRecordOf(body, caller, deps) : null,
     attachments: (body.attachments ?? []).map(file => ({
       filename: file.filename,
       contentType: file.contentType ?? guessContentType(file.filename),
@@ -76,7 +76,7 @@ function draftAddress(kind: DraftAddress['kind'], { address, displayName, normal
   return { kind, address, name: displayName, hash, key: addressKey(hash) }
 }
 
-function personOf(body: SendBody, { companyId, test }: Caller, deps: DraftDeps): DraftPerson {
+function recipientRecordOf(body: SendBody, { companyId, test }: Caller, deps: DraftDeps): DraftRecipientRecord {
   const { recipientId, externalId, cpfCnpj, cpfCnpjHash, razaoSocial, nome } = body.recipient!
   const documentHash = cpfCnpj ? hashDocument(cpfCnpj, deps.secrets.pepper) : (cpfCnpjHash ?? null)
   const email = body.to.normalised

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { canonicalJson } from '../contracts/canonical-json.ts'
-import type { AcceptUnit } from '../db/outbox/accept.ts'
+import type { RequestToStore } from '../db/outbox/draft.ts'
 import type { Caller } from './caller.ts'
 
 /** A caller's key, with the body as the caller wrote it, which is what the key stands for. */
@@ -10,7 +10,7 @@ export function storedIdempotency(
   given: IdempotencyKey | null,
   caller: Caller,
   pepper: string,
-): AcceptUnit['idempotency'] {
+): RequestToStore['idempotency'] {
   if (!given) return null
   const fingerprint = createHmac('sha256', pepper).update(canonicalJson(given.writtenBody)).digest('hex')
   return { key: storedKey(given.key, caller, pepper), fingerprint }

@@ -51,8 +51,8 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
     deps,
   )
   if (outcome.kind === 'refused') throw new CommandFailed(batchError(0, outcome.refusals.get(0)!).message)
-  const result = outcome.kind === 'answered' ? outcome.answer.verdicts[0] : undefined
-  if (result?.verdict !== 'ACCEPTED') throw new CommandFailed('Refused: the recipient is on the suppression list.')
+  const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
+  if (result?.status !== 'ACCEPTED') throw new CommandFailed('Refused: the recipient is on the suppression list.')
   const { outboxId } = result
   return {
     json: { outboxId, status: 'QUEUED' },

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts'
 import { type MailAddress, parseAddress } from '../contracts/addresses.ts'
 import { keyRing } from '../contracts/encryption.ts'
-import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from '../db/outbox/accept.ts'
+import { acceptRequests } from '../db/outbox/accept.ts'
+import type { Draft, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
 import type { Database } from '../db/pool.ts'
 import type { AcceptDeps } from '../pipeline/accept.ts'
 import { Batcher } from '../runtime/batcher.ts'
@@ -21,15 +22,15 @@ export function makeAccept(
   db: Database,
   html: HtmlChecker,
   onAccepted: () => void,
-  onCounted: AcceptDeps['onCounted'] = () => {},
+  countRequests: AcceptDeps['countRequests'] = () => {},
 ): AcceptDeps {
-  const units = new Batcher<AcceptUnit, UnitOutcome>({
+  const requests = new Batcher<RequestToStore, StoreOutcome>({
     ...ACCEPT_BATCH,
-    flush: batch => acceptUnits(db.hot, batch, db.clock),
-    weigh: unit => unit.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
+    flush: batch => acceptRequests(db.hot, batch, db.clock),
+    weigh: request => request.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
   return {
-    write: unit => units.add(unit),
+    write: request => requests.add(request),
     html,
     secrets: { keys: keyRing(config.encryptionKeys), pepper: config.hashPepper },
     sender: {
@@ -39,7 +40,7 @@ export function makeAccept(
     defaultRetryPolicy: config.RETRY_POLICY,
     clock: { now: () => db.clock.now(), newId: () => db.clock.newId() },
     onAccepted,
-    onCounted,
+    countRequests,
   }
 }
 

@@ -3,17 +3,18 @@ import type { Config } from '../config.ts'
 import { listLinkSchemes } from '../db/companies/companies.ts'
 import { storeProviderEvents } from '../db/feedback/provider-events.ts'
 import { returnToReady } from '../db/outbox/claim.ts'
-import { isSuppressedMeanwhile, loadAttachments } from '../db/outbox/load.ts'
-import { type Settlement, settleAttempts } from '../db/outbox/settle.ts'
+import { isNewlySuppressed, loadAttachments } from '../db/outbox/load.ts'
+import type { Settlement } from '../db/outbox/settle.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
 import type { Database } from '../db/pool.ts'
-import { retryWhileUnavailable, writeBatchOrSingly } from '../db/retries.ts'
+import { retryWhileUnavailable } from '../db/retries.ts'
 import type { AttemptDeps } from '../pipeline/attempt.ts'
 import type { SettleDeps } from '../pipeline/settle.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { Semaphore } from '../runtime/semaphore.ts'
 import { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
 import { attemptLog } from '../sending/attempt-log.ts'
+import { commitSettlements } from '../sending/commit-settlements.ts'
 import { commitStarts } from '../sending/commit-starts.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
@@ -51,28 +52,30 @@ export type AttemptParts = {
   log: Logger
 }
 
-export function composeAttempt(parts: AttemptParts, started: Semaphore): AttemptDeps {
+export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
   const { config, db, providers, html } = parts
   const linkSchemesOf = (companyId: string) => listLinkSchemes(db.pool, companyId)
-  const starts = new Batcher({
+  const attemptStarts = new Batcher({
     ...START_BATCH,
-    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, patienceMs(started)),
+    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, patienceMs(stopping)),
   })
   return {
     providers,
-    slots: { started, calls: new Semaphore(config.WORKER_CONCURRENCY) },
+    slots: { starts, calls: new Semaphore(config.WORKER_CONCURRENCY) },
+    stopping,
     content: {
       validate: (email, companyId) => validateEmail(email, companyId, html, linkSchemesOf),
-      textOf: async ({ text, html: source, companyId }) =>
-        text === null && html.takesTime(source!) ? html.textOf(source!, companyId) : text,
+      textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
     },
     attachments: {
       // Not over the connections of the batches: megabytes would delay the renewal of leases and the settlements.
       load: outboxId => loadAttachments(db.pool, outboxId),
       memory: makeAttachmentMemory(),
     },
-    commitStart: start => starts.add(start),
-    suppressedMeanwhile: email => isSuppressedMeanwhile(db.hot, email),
+    outbox: {
+      commitStart: start => attemptStarts.add(start),
+      isNewlySuppressed: email => isNewlySuppressed(db.hot, email),
+    },
     settings: {
       graceSeconds: config.UNKNOWN_GRACE_SECONDS,
       retryPolicy: config.RETRY_POLICY,
@@ -82,17 +85,13 @@ export function composeAttempt(parts: AttemptParts, started: Semaphore): Attempt
   }
 }
 
-export function composeSettle(parts: AttemptParts, started: Semaphore): SettleDeps {
+export function composeSettle(parts: AttemptParts, stopping: AbortSignal): SettleDeps {
   const { config, db, eventsReceived, wakeWebhooks, countSent, log } = parts
   const { gatherMs, gathered, ...batch } = SETTLE_BATCH
   const settlements = new Batcher({
     ...batch,
     gather: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
-    flush: (some: Settlement[]) =>
-      retryWhileUnavailable(
-        () => writeBatchOrSingly(some, few => settleAttempts(db.sending.settlements, few)),
-        patienceMs(started),
-      ),
+    flush: (some: Settlement[]) => commitSettlements(db.sending.settlements, some, patienceMs(stopping)),
   })
   const returns = new Batcher({
     ...RETURN_BATCH,
@@ -105,7 +104,7 @@ export function composeSettle(parts: AttemptParts, started: Semaphore): SettleDe
     write: settlement => settlements.add(settlement),
     returnToReady: outboxId => returns.add(outboxId),
     storeEvents: sent =>
-      retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), patienceMs(started)),
+      retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), patienceMs(stopping)),
     countSent,
     eventsReceived,
     wakeWebhooks,
@@ -113,7 +112,7 @@ export function composeSettle(parts: AttemptParts, started: Semaphore): SettleDe
   }
 }
 
-const patienceMs = (started: Semaphore) => () => (started.closed ? STOPPING_PATIENCE_MS : OUTAGE_PATIENCE_MS)
+const patienceMs = (stopping: AbortSignal) => () => (stopping.aborted ? STOPPING_PATIENCE_MS : OUTAGE_PATIENCE_MS)
 
 export function makeAttachmentMemory(): AttemptDeps['attachments']['memory'] {
   const small = new WeightedSemaphore(ATTACHMENT_MEMORY.small)

@@ -98,14 +98,14 @@ async function leaseJobs(
   claim: ClaimOptions,
   leases: HeldLeases,
 ): Promise<LeasedJob<EmailToSend>[]> {
-  const ended = leases.takeEnded()
+  const endedLeases = leases.takeEnded()
   try {
-    const jobs = await receiveJobs(db.sending.emails, outboxIds, ended, claim)
+    const jobs = await receiveJobs(db.sending.emails, outboxIds, endedLeases, claim)
     const taken = jobs.filter(job => job.kind === 'taken')
-    if (taken[0]) leases.hold(taken[0].leaseId, taken.length)
+    if (taken[0]) leases.track(taken[0].leaseId, taken.length)
     return jobs
   } catch (error) {
-    leases.restoreEnded(ended)
+    leases.restoreEnded(endedLeases)
     throw error
   }
 }

@@ -11,23 +11,30 @@ const CAPTURE_BATCH = { maxItems: 256, concurrency: 2 }
 
 /** config.ts has checked each provider's settings. Imported when used: loading the AWS SDK takes a third of a second. */
 export async function makeProvider(entry: string, config: Settings): Promise<Provider> {
-  if (entry === 'resend') {
-    const { resendProvider } = await import('../providers/resend.ts')
-    const { RESEND_API_KEY, RESEND_BASE_URL } = config
-    return resendProvider({ apiKey: RESEND_API_KEY!, ...(RESEND_BASE_URL && { baseUrl: RESEND_BASE_URL }) })
+  const [name, region] = entry.split(':')
+  switch (name) {
+    case 'resend': {
+      const { resendProvider } = await import('../providers/resend.ts')
+      const { RESEND_API_KEY, RESEND_BASE_URL } = config
+      return resendProvider({ apiKey: RESEND_API_KEY!, ...(RESEND_BASE_URL && { baseUrl: RESEND_BASE_URL }) })
+    }
+    case 'smtp': {
+      const { smtpProvider } = await import('../providers/smtp.ts')
+      return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
+    }
+    case 'ses': {
+      silenceAwsSdkWarning()
+      const { sesProvider } = await import('../providers/ses.ts')
+      return sesProvider({
+        name: entry,
+        region: region ?? config.AWS_REGION!,
+        configurationSet: config.SES_CONFIGURATION_SET ?? null,
+        ...(config.AWS_ENDPOINT_URL_SESV2 && { endpoint: config.AWS_ENDPOINT_URL_SESV2 }),
+      })
+    }
+    default:
+      throw new Error(`There is no client for the provider ${entry}`)
   }
-  if (entry === 'smtp') {
-    const { smtpProvider } = await import('../providers/smtp.ts')
-    return smtpProvider({ url: config.SMTP_URL!, maxConnections: config.WORKER_CONCURRENCY })
-  }
-  silenceAwsSdkWarning()
-  const { sesProvider } = await import('../providers/ses.ts')
-  return sesProvider({
-    name: entry,
-    region: entry.split(':')[1] ?? config.AWS_REGION!,
-    configurationSet: config.SES_CONFIGURATION_SET ?? null,
-    ...(config.AWS_ENDPOINT_URL_SESV2 && { endpoint: config.AWS_ENDPOINT_URL_SESV2 }),
-  })
 }
 
 export function makeCapture(db: Database): Provider {

@@ -37,7 +37,7 @@ export type Providers = AttemptDeps['providers'] & {
   /** How many e-mails may be in flight. */
   mayClaim: () => number
   /** Names of the providers with idempotency keys, which can be asked again about an attempt. */
-  recognising: string[]
+  idempotentProviders: string[]
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -71,7 +71,8 @@ export async function makeProviders(
 
   return {
     // Mail of test keys never leaves the gateway. An unknown send is asked about at the provider of that attempt.
-    route: async email => (email.test ? capture : email.resumed ? resume(email, breakers, capture) : breakers.route()),
+    route: async email =>
+      email.test ? capture : email.unresolvedAttempt ? resume(email, breakers, capture) : breakers.route(),
     // Failures of capture are simulated, so they must not open its breaker.
     report(provider, result, callMs) {
       if (provider === capture) return breakers.report(provider, null)
@@ -84,7 +85,7 @@ export async function makeProviders(
       reserve: (name, recipients, rate) => reserve(db, rates, { name, recipients, rate }),
     }),
     mayClaim: () => Math.min(breakers.mayClaim(), maxInFlight(breakers, rates)),
-    recognising: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
+    idempotentProviders: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
     async start() {
       await registerProviders(db.pool, names)
       await refresh()
@@ -102,7 +103,7 @@ export async function makeProviders(
 }
 
 function resume(email: EmailToSend, breakers: Breakers, capture: Provider): Provider | Promise<Provider | null> {
-  const name = email.resumed!.provider
+  const name = email.unresolvedAttempt!.provider
   return name === capture.name ? capture : breakers.named(name)
 }
 

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { endLeases, renewLeases } from '../db/outbox/leases.ts'
@@ -6,9 +7,9 @@ import { readyDueEmails } from '../db/outbox/schedule.ts'
 import type { Database } from '../db/pool.ts'
 import { ReadyVacuum } from '../db/vacuum.ts'
 import { recordHeartbeat, unregisterWorker } from '../db/workers.ts'
-import { attemptEmail, type ClaimedEmail } from '../pipeline/attempt.ts'
+import type { ClaimedEmail } from '../pipeline/attempt.ts'
 import { type ClaimOptions, claimFairly } from '../pipeline/claim.ts'
-import { settleEmail } from '../pipeline/settle.ts'
+import { sendClaimed } from '../pipeline/settle.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 import { Semaphore } from '../runtime/semaphore.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
@@ -23,7 +24,7 @@ const STARTED_AHEAD_MS = 14
 /** How often a lane looks for ready e-mails when nobody wakes it, and for e-mails that have become due. */
 export const IDLE_MS = 250
 const ALIVE_EVERY_MS = 5_000
-/** As many e-mails become ready in one statement. */
+/** Scheduled e-mails that one statement makes ready. */
 const DUE_BATCH = 1_000
 
 export type LaneParts = AttemptParts & {
@@ -45,12 +46,15 @@ export type Sending = {
 /** What sends e-mails in this process: a lane that brings claimed e-mails, and the attempt and settle steps. */
 export async function composeSending(parts: LaneParts): Promise<Sending> {
   const { config, db, emailsReady, log } = parts
-  const started = new Semaphore(config.WORKER_CONCURRENCY, STARTED_AHEAD_MS)
-  const [attemptDeps, settleDeps] = [composeAttempt(parts, started), composeSettle(parts, started)]
-  const send: SendClaimed = async claimed => {
-    const attempt = await attemptEmail(claimed, attemptDeps)
-    await settleEmail(claimed, attempt, settleDeps)
+  const startSlots = new Semaphore(config.WORKER_CONCURRENCY, STARTED_AHEAD_MS)
+  const stopping = new AbortController()
+  // Every e-mail that waits for the rate limit listens to it.
+  setMaxListeners(0, stopping.signal)
+  const steps = {
+    attempt: composeAttempt(parts, startSlots, stopping.signal),
+    settle: composeSettle(parts, stopping.signal),
   }
+  const send: SendClaimed = claimed => sendClaimed(claimed, steps)
   const vacuum = new ReadyVacuum(db.pool)
   const claim: ClaimOptions = {
     perTurn: config.MAX_JOBS_PER_TENANT_BATCH,
@@ -77,23 +81,24 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
   }
   const every = (ms: number, task: () => Promise<unknown>) =>
     periodically(ms, task, error => log.warn({ err: error }, 'A periodic task of the worker failed; trying again'))
-  let moving: (() => Promise<void>)[] = []
-  let reporting: (() => Promise<void>)[] = []
+  let queueTasks: (() => Promise<void>)[] = []
+  let heartbeatTasks: (() => Promise<void>)[] = []
   return {
     prepare: () => recordHeartbeat(db.pool, worker),
     start() {
-      reporting = [every(ALIVE_EVERY_MS, () => recordHeartbeat(db.pool, worker))]
-      moving = [every(IDLE_MS, () => readyAllDue(db, emailsReady)), every(IDLE_MS, () => vacuum.clean())]
+      heartbeatTasks = [every(ALIVE_EVERY_MS, () => recordHeartbeat(db.pool, worker))]
+      queueTasks = [every(IDLE_MS, () => readyAllDue(db, emailsReady)), every(IDLE_MS, () => vacuum.clean())]
       lane.start()
     },
     async stop() {
-      const stopped = stopAll(moving)
+      const stopped = stopAll(queueTasks)
       // E-mails that wait for their turn to start return to ready; those that have started are finished.
-      started.close()
+      stopping.abort()
+      startSlots.close()
       await lane.stop()
       await stopped
-      // A report under way would put the row of this worker back.
-      await stopAll(reporting)
+      // A heartbeat under way would put the row of this worker back.
+      await stopAll(heartbeatTasks)
       await unregisterWorker(db.pool, worker.workerId).catch(() => {})
       await close()
     },
@@ -124,7 +129,7 @@ function directLane(
 async function readyAllDue(db: Database, emailsReady: WakeableSleep): Promise<void> {
   let moved: number
   do {
-    moved = await readyDueEmails(db.hot)
+    moved = await readyDueEmails(db.hot, DUE_BATCH)
     if (moved > 0) emailsReady.wake()
   } while (moved === DUE_BATCH)
 }

@@ -49,7 +49,7 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
     countSent: feedback.countSent,
     log,
   })
-  const { recognising } = providers
+  const { idempotentProviders } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
   const retentionDays = { providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS }
   const wake = { email_ready: () => emailsReady.wake(), webhook_ready: () => webhooksReady.wake() }
@@ -57,11 +57,11 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
   return {
     async prepare() {
       await providers.start()
-      if (alone) await returnExpiredLeases(db.hot, { all: true, recognising, graceSeconds })
+      if (alone) await returnExpiredLeases(db.hot, { all: true, idempotentProviders, graceSeconds })
       await sending.prepare()
     },
     start() {
-      stops.push(startHousekeeping(db.hot, { recognising, graceSeconds, retentionDays, emailsReady }, log))
+      stops.push(startHousekeeping(db.hot, { idempotentProviders, graceSeconds, retentionDays, emailsReady }, log))
       stops.push(
         listenForNotifications(url, senderId, wake, error =>
           log.debug({ err: error }, 'The connection for notifications was lost'),

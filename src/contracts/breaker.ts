@@ -1,5 +1,5 @@
 import type { ProviderFailure } from './provider-errors/classify.ts'
-import { RETRY_POLICIES, withJitter } from './retry.ts'
+import { withJitter } from './retry.ts'
 
 /** After so many failures in a row, of any e-mails, the provider is considered broken and is parked. */
 export const FAILURES_IN_A_ROW = 10
@@ -7,10 +7,12 @@ export const FAILURES_IN_A_ROW = 10
 /** After so many calls in a row without a connection the provider is parked, even if all were for one e-mail. */
 export const UNCONNECTED_IN_A_ROW = 3
 
-/** A parked provider is probed after the delays of the retry policy `steps`: 1, 5, 30, 120 and then every 600 seconds. */
+/** When a parked provider is probed: after the first failure, the second, … The last delay is used for all further probes. */
+const PROBE_DELAYS_SECONDS = [1, 5, 30, 120, 600] as const
+
 export function probeDelayMs(failedProbes: number, random: () => number = Math.random): number {
-  const { delaysSeconds } = RETRY_POLICIES.steps
-  return withJitter(delaysSeconds[Math.min(failedProbes, delaysSeconds.length - 1)]! * 1000, random)
+  const last = PROBE_DELAYS_SECONDS.length - 1
+  return withJitter(PROBE_DELAYS_SECONDS[Math.min(failedProbes, last)]! * 1000, random)
 }
 
 /** What an answer shows about the provider itself. */

@@ -31,3 +31,7 @@ test.each<[string, DestinationSettings, DestinationSettings]>([
 ])('%s is the setting that differs', (setting, own, other) => {
   expect(differingSetting(destinationsOf(own), destinationsOf(other))).toBe(setting)
 })
+
+test('a provider that nobody knows is a bug, not SES', () => {
+  expect(() => destinationsOf({ EMAIL_PROVIDER: ['pigeon'] })).toThrow('pigeon')
+})

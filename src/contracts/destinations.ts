@@ -29,11 +29,24 @@ export function differingSetting(own: readonly string[], other: readonly string[
 }
 
 function endpointOf(entry: string, settings: DestinationSettings): string {
-  if (entry === 'capture') return ''
-  if (entry === 'smtp') return settings.SMTP_URL ? relayOf(settings.SMTP_URL) : ''
-  if (entry === 'resend') return hostOf(settings.RESEND_BASE_URL)
-  // An entry such as ses:eu-west-1 contains its region.
-  const region = entry.includes(':') ? '' : (settings.AWS_REGION ?? '')
+  const [name, region] = entry.split(':')
+  switch (name) {
+    case 'capture':
+      return ''
+    case 'smtp':
+      return settings.SMTP_URL ? relayOf(settings.SMTP_URL) : ''
+    case 'resend':
+      return hostOf(settings.RESEND_BASE_URL)
+    case 'ses':
+      return sesEndpoint(region, settings)
+    default:
+      throw new Error(`Unknown provider ${entry}`)
+  }
+}
+
+/** An entry such as ses:eu-west-1 contains its region. */
+function sesEndpoint(named: string | undefined, settings: DestinationSettings): string {
+  const region = named ? '' : (settings.AWS_REGION ?? '')
   const host = hostOf(settings.AWS_ENDPOINT_URL_SESV2)
   return host ? `${region}/${host}` : region
 }

@@ -24,7 +24,7 @@ describe('an unknown send that no provider event has resolved in time', () => {
     ['a provider that recognises the attempt is asked again', { recognised: true }, { kind: 'ask-again' }],
     ['also for mail that wants to be held', { recognised: true, onUnknown: 'hold' }, { kind: 'ask-again' }],
     ['also after the last attempt, since asking is none', { recognised: true, attempts: 5 }, { kind: 'ask-again' }],
-    ['resend sends it again while attempts are left', { attempts: 4 }, { kind: 'resend' }],
+    ['resend sends it again while attempts are left', { attempts: 4 }, { kind: 'send-again' }],
     ['resend without an attempt left is a dead letter', { attempts: 5 }, { kind: 'give-up', status: 'DLQ' }],
     ['hold waits for evidence', { onUnknown: 'hold' }, { kind: 'hold' }],
     ['hold waits also when no attempt is left', { onUnknown: 'hold', attempts: 5 }, { kind: 'hold' }],
@@ -36,11 +36,13 @@ describe('an unknown send that no provider event has resolved in time', () => {
   })
 
   test('with onUnknown hold nothing is ever sent again', () => {
-    fc.assert(fc.property(anyOutcome, one => one.onUnknown !== 'hold' || decideUnknown(one).kind !== 'resend'))
+    fc.assert(fc.property(anyOutcome, one => one.onUnknown !== 'hold' || decideUnknown(one).kind !== 'send-again'))
   })
 
   test('nothing is sent again beyond its attempts', () => {
-    fc.assert(fc.property(anyOutcome, one => decideUnknown(one).kind !== 'resend' || one.attempts < one.maxAttempts))
+    fc.assert(
+      fc.property(anyOutcome, one => decideUnknown(one).kind !== 'send-again' || one.attempts < one.maxAttempts),
+    )
   })
 
   test('everything that has expired ends, so UNKNOWN does not last for ever', () => {

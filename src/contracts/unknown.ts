@@ -10,7 +10,7 @@ export interface UnknownOutcome {
 
 export type UnknownDecision =
   | { kind: 'ask-again' }
-  | { kind: 'resend' }
+  | { kind: 'send-again' }
   | { kind: 'hold' }
   | { kind: 'give-up'; status: 'FAILED' | 'DLQ' }
 
@@ -19,5 +19,5 @@ export function decideUnknown(outcome: UnknownOutcome): UnknownDecision {
   if (outcome.expired) return { kind: 'give-up', status: 'FAILED' }
   if (outcome.recognised) return { kind: 'ask-again' }
   if (outcome.onUnknown === 'hold') return { kind: 'hold' }
-  return outcome.attempts < outcome.maxAttempts ? { kind: 'resend' } : { kind: 'give-up', status: 'DLQ' }
+  return outcome.attempts < outcome.maxAttempts ? { kind: 'send-again' } : { kind: 'give-up', status: 'DLQ' }
 }

@@ -4,7 +4,7 @@ import type { EventEnd, WaitingEvent } from '../db/feedback/provider-events.ts'
 import type { DecidedEmail, Locked } from '../db/feedback/write.ts'
 import type { MatchedEmails, ReadableReport, ReadEvent } from './match.ts'
 
-/** Another transaction is writing the e-mail. */
+/** How soon an event is tried again whose e-mail another transaction is writing. */
 const BUSY_SECONDS = 1
 /** An e-mail that is not found yet: looked for after 5 s, then after twice as long, at most every 10 minutes, for a day. */
 const NOT_FOUND = { firstSeconds: 5, maxSeconds: 600, giveUpSeconds: 24 * 60 * 60 }

@@ -49,7 +49,7 @@ export function suppressionsOf(effects: Effect[], policy: SuppressionPolicy) {
   })
 }
 
-/** For /metrics. */
+/** The counters that /metrics shows. */
 export function countsOf(read: ReadEvent[], ends: EventEnd[], decided: DecidedEmail[]): Counter[] {
   const counts = read.flatMap((one, index): Counter[] => {
     const { state } = ends[index]!

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 
-/** full: there may be more. reputationChanged: a company may have passed a limit. */
-export type Recorded = { taken: number; full: boolean; reputationChanged: boolean }
+/** again: there may be more events to record now. reputationChanged: a company may have passed a limit. */
+export type Recorded = { taken: number; again: boolean; reputationChanged: boolean }
 
 export type FeedbackLoopOptions = {
   record: () => Promise<Recorded>
@@ -40,9 +40,9 @@ export function feedbackLoop({ record, checkReputations, received, log }: Feedba
   async function processAll(): Promise<number> {
     try {
       for (let more = true; more && !stopped; ) {
-        const { full, reputationChanged } = await record()
+        const { again, reputationChanged } = await record()
         if (reputationChanged) await checkReputations()
-        more = full
+        more = again
       }
       return IDLE_MS
     } catch (error) {

@@ -1,14 +1,14 @@
 import type { FastifyReply } from 'fastify'
 import { type BatchError, batchError, type FieldProblem, type Refusal } from '../contracts/refusal.ts'
-import type { UnitAnswer, Verdict } from '../db/outbox/accept.ts'
+import type { MemberResult, RequestAnswer } from '../db/outbox/draft.ts'
 import type { AcceptResult } from '../pipeline/accept.ts'
 import { Problem, refusalProblem } from './problem.ts'
 
 /** The body of the 202 for one e-mail. */
 export function sendAnswer(outcome: AcceptResult, reply: FastifyReply) {
   const answer = answerOrThrow(outcome, reply, refusals => refusalProblem([...refusals.values()][0]!))
-  const [result] = answer.verdicts
-  if (result!.verdict !== 'ACCEPTED') throw refusalProblem(refusalOf(result!))
+  const [result] = answer.results
+  if (result!.status !== 'ACCEPTED') throw refusalProblem(refusalOf(result!))
   return accepted(result!, answer)
 }
 
@@ -21,10 +21,10 @@ export function batchAnswer(
   if (outcome.kind === 'refused' && !strict)
     return { data: [], errors: sortByIndex([...errors, ...batchErrors(outcome.refusals)]) }
   const answer = answerOrThrow(outcome, reply, batchProblem)
-  const notAccepted = answer.verdicts.filter(one => one.verdict !== 'ACCEPTED')
+  const notAccepted = answer.results.filter(one => one.status !== 'ACCEPTED')
   const refusals = new Map(notAccepted.map(one => [one.index, refusalOf(one)]))
   if (strict && refusals.size > 0) throw batchProblem(refusals)
-  const data = answer.verdicts.filter(one => one.verdict === 'ACCEPTED').map(one => accepted(one, answer))
+  const data = answer.results.filter(one => one.status === 'ACCEPTED').map(one => accepted(one, answer))
   const allErrors = sortByIndex([...answer.refusedBefore, ...batchErrors(refusals)])
   return allErrors.length > 0 ? { data, errors: allErrors } : { data }
 }
@@ -39,7 +39,7 @@ function answerOrThrow(
   outcome: AcceptResult,
   reply: FastifyReply,
   problemOf: (refusals: Map<number, Refusal>) => Problem,
-): UnitAnswer {
+): RequestAnswer {
   if (outcome.kind === 'key-used-for-another-body') throw new Problem('IDEMPOTENCY_KEY_REUSED')
   if (outcome.kind === 'key-still-running')
     throw new Problem('IDEMPOTENCY_IN_PROGRESS', { headers: { 'retry-after': '1' } })
@@ -49,13 +49,13 @@ function answerOrThrow(
   return outcome.answer
 }
 
-function accepted({ outboxId, suppressed }: Verdict, { requestId, queuedAt }: UnitAnswer) {
+function accepted({ outboxId, suppressed }: MemberResult, { requestId, queuedAt }: RequestAnswer) {
   const answer = { outboxId, jobId: outboxId, requestId, status: 'QUEUED' as const, queuedAt }
   return suppressed.length > 0 ? { ...answer, suppressed } : answer
 }
 
-function refusalOf(result: Verdict): Refusal {
-  if (result.verdict === 'SUPPRESSED') return { code: 'RECIPIENT_SUPPRESSED', recipient: result.suppressed[0]! }
+function refusalOf(result: MemberResult): Refusal {
+  if (result.status === 'SUPPRESSED') return { code: 'RECIPIENT_SUPPRESSED', recipient: result.suppressed[0]! }
   const message = 'there is no such recipient in this company, or it has another address'
   return {
     code: 'RECIPIENT_NOT_FOUND',

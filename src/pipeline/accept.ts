@@ -4,22 +4,22 @@ import { type IdempotencyKey, storedIdempotency } from '../accepting/idempotency
 import { refuseBody } from '../accepting/refuse.ts'
 import { type BatchError, batchError, type Refusal } from '../contracts/refusal.ts'
 import type { SendBody } from '../contracts/send-body.ts'
-import type { AcceptUnit, Draft, UnitAnswer, UnitOutcome } from '../db/outbox/accept.ts'
+import type { Draft, RequestAnswer, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 
 export type AcceptRequest = {
   caller: Caller
   requestId: string
   members: readonly { index: number; body: SendBody }[]
-  /** All or none, or each on its own. */
+  /** true: all members are accepted, or none. false: each on its own. */
   strict: boolean
   idempotency: IdempotencyKey | null
-  /** Members of a permissive batch that did not get this far. */
+  /** Members of a permissive batch that the HTTP layer refused because their bodies do not match the schema. */
   refusedBefore: BatchError[]
 }
 
 export type AcceptResult =
-  | { kind: 'answered'; replayed: boolean; answer: UnitAnswer }
+  | { kind: 'answered'; replayed: boolean; answer: RequestAnswer }
   | { kind: 'refused'; refusals: Map<number, Refusal> }
   | { kind: 'key-used-for-another-body' }
   | { kind: 'key-still-running' }
@@ -28,13 +28,13 @@ export type AcceptResult =
 
 export type AcceptDeps = DraftDeps & {
   /** Writes outbox rows and QUEUED events of one request in one commit. */
-  write: (unit: AcceptUnit) => Promise<UnitOutcome>
+  write: (request: RequestToStore) => Promise<StoreOutcome>
   html: HtmlChecker
-  /** By the clock of the database. */
+  /** Times and ids follow the clock of the database. */
   clock: { now: () => Date; newId: () => string }
   onAccepted: () => void
   /** E-mails that the database was asked to accept, and those of them that the suppression list stopped. */
-  onCounted: (companyId: string, requests: number, suppressed: number) => void
+  countRequests: (companyId: string, requests: number, suppressed: number) => void
 }
 
 /** Step 1: check, suppress, write outbox row and QUEUED event. Once this has answered, the e-mail is kept, whatever dies. */
@@ -42,10 +42,10 @@ export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Pr
   if (isBusy(request, deps)) return { kind: 'busy' }
   const { drafts, refusals } = await draftAll(request, deps)
   if (drafts.length === 0 || (request.strict && refusals.size > 0)) return { kind: 'refused', refusals }
-  const outcome = await deps.write(toUnit(request, drafts, refusals, deps))
+  const outcome = await deps.write(toStore(request, drafts, refusals, deps))
   if (outcome.kind !== 'answered') return outcome
   deps.onAccepted()
-  if (!outcome.replayed) countRequests(request.caller.companyId, outcome.answer, deps)
+  if (!outcome.replayed) count(request.caller.companyId, outcome.answer, deps)
   return outcome
 }
 
@@ -69,7 +69,12 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
   return { drafts, refusals }
 }
 
-function toUnit(request: AcceptRequest, drafts: Draft[], refusals: Map<number, Refusal>, deps: AcceptDeps): AcceptUnit {
+function toStore(
+  request: AcceptRequest,
+  drafts: Draft[],
+  refusals: Map<number, Refusal>,
+  deps: AcceptDeps,
+): RequestToStore {
   const { strict, caller } = request
   const refusedNow = [...refusals].map(([index, refusal]) => batchError(index, refusal))
   return {
@@ -80,7 +85,7 @@ function toUnit(request: AcceptRequest, drafts: Draft[], refusals: Map<number, R
   }
 }
 
-function countRequests(companyId: string, { verdicts }: UnitAnswer, deps: AcceptDeps): void {
-  const suppressed = verdicts.filter(({ verdict }) => verdict === 'SUPPRESSED').length
-  deps.onCounted(companyId, verdicts.length, suppressed)
+function count(companyId: string, { results }: RequestAnswer, deps: AcceptDeps): void {
+  const suppressed = results.filter(({ status }) => status === 'SUPPRESSED').length
+  deps.countRequests(companyId, results.length, suppressed)
 }

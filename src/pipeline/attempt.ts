@@ -2,7 +2,8 @@ import { hashEmail } from '../contracts/hashing.ts'
 import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
-import type { Semaphore } from '../runtime/semaphore.ts'
+import { inSlot, type Slots } from '../runtime/semaphore.ts'
+import { sleepUnlessAborted } from '../runtime/sleep-unless-aborted.ts'
 import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
 import type { UnderLease } from '../sending/lane.ts'
 import { attemptNumber, decideOutcome, type Outcome, type OutcomeSettings } from '../sending/outcome.ts'
@@ -18,7 +19,7 @@ export type Attempt = { outcome: Outcome; call: ProviderCall | null; durationMs:
 export type ProviderCall = {
   provider: string
   attemptId: string
-  /** Suppressed since the e-mail was accepted. */
+  /** Recipients that got no copy, because they have been suppressed since the e-mail was accepted. */
   leftOut: RecipientToSend[]
   /** What the provider reported about single recipients with its answer. */
   events: ProviderEvent[]
@@ -34,25 +35,29 @@ export type AttemptDeps = {
     waitForRate: (provider: Provider, amount: number, sleep: (ms: number) => Promise<void>) => Promise<boolean>
   }
   slots: {
-    /** Bounds the attempts that have started and have no answer yet. Closed when the process stops. */
-    started: Pick<Semaphore, 'enter' | 'leave' | 'closed' | 'sleep'>
-    /** Bounds the calls to providers. */
-    calls: Pick<Semaphore, 'enter' | 'leave'>
+    /** Bounds the attempts that have started and have no answer yet. Closed when the process stops, and then refuses. */
+    starts: Slots
+    /** Bounds the calls to providers. Never closed: what has started is called. */
+    calls: Slots
   }
+  /** Aborted when the process stops: what has not started returns to ready. */
+  stopping: AbortSignal
   content: {
     validate: (email: EmailToSend, companyId: string) => Promise<Invalid | null>
-    /** The text part of an e-mail that has HTML only; null: it is made when the message is. */
-    textOf: (email: EmailToSend) => Promise<string | null>
+    /** The text part: the e-mail's own, or made from its HTML. */
+    textOf: (email: EmailToSend) => Promise<string>
   }
   attachments: {
     load: (outboxId: string) => Promise<Attachment[]>
     /** Bounds the bytes of attachments that are in memory at once. */
     memory: Pick<WeightedSemaphore, 'spend'>
   }
-  /** Commits SENT_ATTEMPT. false: the lease is lost. */
-  commitStart: (start: AttemptStart) => Promise<boolean>
-  /** Whether a recipient was put on the suppression list since the e-mail was read. */
-  suppressedMeanwhile: (email: EmailToSend) => Promise<boolean>
+  outbox: {
+    /** Commits SENT_ATTEMPT. false: the lease is lost. */
+    commitStart: (start: AttemptStart) => Promise<boolean>
+    /** Whether a recipient was put on the suppression list since the e-mail was read. */
+    isNewlySuppressed: (email: EmailToSend) => Promise<boolean>
+  }
   settings: OutcomeSettings & { timeoutMs: number }
   clock: { nowMs: () => number; random: () => number }
 }
@@ -76,26 +81,26 @@ async function validateAndSend(claimed: ClaimedEmail, deps: AttemptDeps): Promis
 }
 
 async function send(claimed: ClaimedEmail, email: EmailToSend, deps: AttemptDeps): Promise<Ended> {
-  const { started } = deps.slots
-  if (started.closed) return withoutCall({ kind: 'back-to-ready' })
+  if (deps.stopping.aborted) return BACK_TO_READY
   const provider = await deps.providers.route(email)
   if (!provider) return withoutCall(withoutProvider(email))
   const prepared = await prepareMessage(email, provider, deps)
-  if (!(await started.enter())) return withoutCall({ kind: 'back-to-ready' })
+  const { starts } = deps.slots
+  if (!(await starts.enter())) return BACK_TO_READY
   try {
     return await startAndCall(claimed, prepared, deps)
   } finally {
-    started.leave()
-    claimed.release()
+    starts.leave()
   }
 }
 
 const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
+const BACK_TO_READY = withoutCall({ kind: 'back-to-ready' })
 
-/** What ends the e-mail without a call. */
+/** Finds a reason to end the e-mail without calling a provider. */
 async function findUnsendable(email: EmailToSend, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
   // Its message may have left already: the provider must be asked, even if the e-mail has expired or become invalid.
-  if (email.resumed) return null
+  if (email.unresolvedAttempt) return null
   if (email.expired) return { kind: 'expired' }
   if (email.attempts >= email.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: ATTEMPTS_EXHAUSTED }
   const to = email.recipients.filter(one => one.kind === 'to')
@@ -108,20 +113,20 @@ async function findUnsendable(email: EmailToSend, companyId: string, deps: Attem
 const ATTEMPTS_EXHAUSTED = {
   code: 'ATTEMPTS_EXHAUSTED',
   category: 'PERMANENT_ERROR',
-  message: 'Every attempt ended with the worker: it was stopped or crashed while working on this e-mail',
+  message: 'No attempts are left; the last one ended when its worker was stopped or crashed',
 }
 
-/** An unknown send can be resolved by its own provider only. */
-function withoutProvider({ resumed }: EmailToSend): Outcome {
-  return resumed ? { kind: 'unasked', provider: resumed.provider } : { kind: 'back-to-ready' }
+/** Only the provider of an unresolved attempt can say what became of it. */
+function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
+  return unresolvedAttempt ? { kind: 'cannot-ask', provider: unresolvedAttempt.provider } : { kind: 'back-to-ready' }
 }
 
 /** Everything that takes time or can fail comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
 async function prepareMessage(email: EmailToSend, provider: Provider, deps: AttemptDeps): Promise<Prepared> {
   const text = await deps.content.textOf(email)
   const attachments = email.files > 0 ? await deps.attachments.load(email.outboxId) : []
-  // A resumed attempt is recognised by its body, too: it must be the same.
-  const leftOut = email.resumed ? [] : email.recipients.filter(one => one.suppressed)
+  // The provider recognises an unresolved attempt by its body, too: it must be the same.
+  const leftOut = email.unresolvedAttempt ? [] : email.recipients.filter(one => one.suppressed)
   return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
 }
 
@@ -131,53 +136,48 @@ async function prepareMessage(email: EmailToSend, provider: Provider, deps: Atte
  */
 async function startAndCall(claimed: ClaimedEmail, prepared: Prepared, deps: AttemptDeps): Promise<Ended> {
   const { calls } = deps.slots
-  const start = () => commitSentAttempt(claimed, prepared, deps)
   const call = () => callProvider(prepared, deps)
-  if (prepared.email.onUnknown === 'hold') return inSlot(calls, async () => (await start()) ?? call())
-  return (await start()) ?? inSlot(calls, call)
-}
+  if (prepared.email.onUnknown === 'hold') return inSlot(calls, () => startThen(call))
+  return startThen(() => inSlot(calls, call))
 
-async function inSlot<T>(slots: AttemptDeps['slots']['calls'], work: () => Promise<T>): Promise<T> {
-  await slots.enter()
-  try {
-    return await work()
-  } finally {
-    slots.leave()
+  async function startThen(next: () => Promise<Ended>): Promise<Ended> {
+    const start = await commitSentAttempt(claimed, prepared, deps)
+    return start === 'committed' ? next() : withoutCall({ kind: start })
   }
 }
 
-/** null: committed, the provider may be called. */
+/** The provider may be called only after `committed`. */
 async function commitSentAttempt(
   { outboxId, leaseId }: ClaimedEmail,
   prepared: Prepared,
   deps: AttemptDeps,
-): Promise<Ended | null> {
+): Promise<'committed' | 'back-to-ready' | 'not-ours'> {
   const { email, provider, message } = prepared
-  if (!(await waitForTurn(prepared, deps))) return withoutCall({ kind: 'back-to-ready' })
-  const isOurs = await deps.commitStart({
+  if (!(await waitForRateAndRecheck(prepared, deps))) return 'back-to-ready'
+  const isOurs = await deps.outbox.commitStart({
     outboxId,
     leaseId,
     attemptId: message.attemptId,
     provider: provider.name,
     attempt: attemptNumber(email),
-    before: email.attempts,
+    attemptsBefore: email.attempts,
   })
-  return isOurs ? null : withoutCall({ kind: 'not-ours' })
+  return isOurs ? 'committed' : 'not-ours'
 }
 
 /** After a wait as long as this, a recipient may have been suppressed. */
 const LOOK_AGAIN_MS = 1_000
 
-/** At a low rate the turn may be minutes away. false: it did not come, the process stops, or a recipient was suppressed. */
-async function waitForTurn({ email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
-  const { started } = deps.slots
-  if (started.closed) return false
+/** At a low rate the wait may take minutes. false: the rate has no room, the process stops, or a recipient was suppressed. */
+async function waitForRateAndRecheck({ email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
+  const { stopping } = deps
+  if (stopping.aborted) return false
   const sinceMs = deps.clock.nowMs()
   const amount = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
-  const hasRoom = await deps.providers.waitForRate(provider, amount, started.sleep)
-  if (!hasRoom || started.closed) return false
+  const hasRoom = await deps.providers.waitForRate(provider, amount, ms => sleepUnlessAborted(ms, stopping))
+  if (!hasRoom || stopping.aborted) return false
   const waitedLong = deps.clock.nowMs() - sinceMs > LOOK_AGAIN_MS
-  return !waitedLong || email.resumed !== null || !(await deps.suppressedMeanwhile(email))
+  return !waitedLong || email.unresolvedAttempt !== null || !(await deps.outbox.isNewlySuppressed(email))
 }
 
 async function callProvider({ email, provider, message, leftOut }: Prepared, deps: AttemptDeps): Promise<Ended> {

@@ -70,14 +70,14 @@ export async function takeBack(db: Queryable, leaseId: string, outboxIds: string
 export async function receiveJobs(
   db: Queryable,
   outboxIds: string[],
-  ended: string[],
+  endedLeases: string[],
   options: ClaimOptions,
 ): Promise<LeasedJob<EmailToSend>[]> {
   const leaseId = uuidv7()
   const { holder, leaseSeconds } = options
   // Postgres accepts an id in upper case, but our own jobs are never written so.
   const ids = new Set(outboxIds.filter(id => id === id.toLowerCase()))
-  const found = await leaseDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: [...ids], ended })
+  const found = await leaseDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: [...ids], endedLeases })
   return outboxIds.map(outboxId => {
     const content = found.get(outboxId)
     if (content) return { kind: 'taken', leaseId, content }

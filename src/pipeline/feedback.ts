@@ -6,7 +6,7 @@ import type { SuppressionPolicy } from '../contracts/suppression/rules.ts'
 import { addToReputation } from '../db/companies/reputation.ts'
 import { addCounts } from '../db/counters.ts'
 import { DatabaseUnavailable, isPassingConflict } from '../db/errors.ts'
-import { finishProviderEvents, takeProviderEvents } from '../db/feedback/provider-events.ts'
+import { finishProviderEvents, takeProviderEvents, type WaitingEvent } from '../db/feedback/provider-events.ts'
 import { lockEmails, putFeedback } from '../db/feedback/write.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
@@ -18,17 +18,23 @@ import { matchEmails } from '../feedback/match.ts'
 export type FeedbackDeps = { pool: pg.Pool; suppression: SuppressionPolicy; log: Logger; batch?: number }
 
 const BATCH = 200
+
 /**
  * Step 5: provider events → recipient status, suppression, reputation. A batch of stored events, everything that follows from
  * them, and their end, in one transaction: when the process dies, nothing of it has happened.
  */
 export async function recordFeedback(deps: FeedbackDeps): Promise<Recorded> {
-  const ids: string[] = []
+  // The ids outlive a transaction that fails.
+  let ids: string[] = []
   try {
-    return await inTransaction(deps.pool, tx => recordSome(tx, null, deps, ids))
+    return await inTransaction(deps.pool, async tx => {
+      const events = await takeProviderEvents(tx, deps.batch ?? BATCH, null)
+      ids = events.map(event => event.eventId)
+      return recordEvents(tx, events, deps)
+    })
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error
-    if (isPassingConflict(error)) return { taken: ids.length, full: true, reputationChanged: false }
+    if (isPassingConflict(error)) return { taken: ids.length, again: true, reputationChanged: false }
     return recordOneByOne(ids, deps)
   }
 }
@@ -38,7 +44,7 @@ async function recordOneByOne(ids: string[], deps: FeedbackDeps): Promise<Record
   let reputationChanged = false
   for (const eventId of ids) {
     try {
-      const one = await inTransaction(deps.pool, tx => recordSome(tx, eventId, deps, []))
+      const one = await inTransaction(deps.pool, tx => recordEvent(tx, eventId, deps))
       reputationChanged ||= one.reputationChanged
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
@@ -46,19 +52,19 @@ async function recordOneByOne(ids: string[], deps: FeedbackDeps): Promise<Record
       await postpone(eventId, error as Error, deps)
     }
   }
-  return { taken: ids.length, full: true, reputationChanged }
+  return { taken: ids.length, again: true, reputationChanged }
 }
 
-/** Records a batch, or the one event that is named. The ids of what it took are added to `ids`, for the case that it fails. */
-export async function recordSome(
+export async function recordEvent(tx: Queryable, eventId: string, deps: FeedbackDeps): Promise<Recorded> {
+  return recordEvents(tx, await takeProviderEvents(tx, 1, eventId), deps)
+}
+
+async function recordEvents(
   tx: Queryable,
-  only: string | null,
+  events: WaitingEvent[],
   { suppression, batch = BATCH }: FeedbackDeps,
-  ids: string[],
 ): Promise<Recorded> {
-  const events = await takeProviderEvents(tx, batch, only)
-  if (events.length === 0) return { taken: 0, full: false, reputationChanged: false }
-  ids.push(...events.map(event => event.eventId))
+  if (events.length === 0) return { taken: 0, again: false, reputationChanged: false }
   const read = events.map(event => ({
     event,
     ...readReport(event.provider, event.payload, Date.parse(event.receivedAt)),
@@ -77,7 +83,7 @@ export async function recordSome(
   await addCounts(tx, countsOf(read, ends, decided))
   // Last: it locks rows that all processes share, and two transactions must not wait for each other in a circle.
   await addSuppressions(tx, suppressionsOf(effects, suppression))
-  return { taken: events.length, full: events.length === batch, reputationChanged: effects.length > 0 }
+  return { taken: events.length, again: events.length === batch, reputationChanged: effects.length > 0 }
 }
 
 async function postpone(eventId: string, error: Error, { pool }: FeedbackDeps): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { waitingAfterFailure } from './housekeeping.ts'
+import { pausedAfterFailure } from './housekeeping.ts'
 
 test('after a failure one round is left out once the database is back, however long it was away', async () => {
   let away = false
@@ -10,7 +10,7 @@ test('after a failure one round is left out once the database is back, however l
     return { rows: [] }
   }
   // biome-ignore lint/suspicious/noExplicitAny: of the database only that it answers is needed
-  const round = waitingAfterFailure({ query: act('looked') } as any, act('returned leases'))
+  const round = pausedAfterFailure({ query: act('looked') } as any, act('returned leases'))
   await round()
   away = true
   for (let failed = 0; failed < 3; failed++) await expect(round()).rejects.toThrow('away')

@@ -17,8 +17,8 @@ import { periodically } from '../runtime/periodic-task.ts'
 import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 
 export type HousekeepingOptions = {
-  /** Names of the providers that recognise an attempt when asked again. */
-  recognising: string[]
+  /** Names of the providers that recognise an attempt id: the same request again cannot send twice. */
+  idempotentProviders: string[]
   graceSeconds: number
   retentionDays: { providerEvents: number }
   emailsReady: { wake(): void }
@@ -27,15 +27,15 @@ export type HousekeepingOptions = {
 type Task = {
   name: string
   everyMs: number
-  /** After a failure, one run is left out once the database is back. */
-  waitsAfterFailure?: boolean
+  /** See pausedAfterFailure. */
+  pausesAfterFailure?: boolean
   run: (db: Queryable, options: HousekeepingOptions, log: Logger) => Promise<unknown>
 }
 
 /** Each task is safe to run in several processes at once, and runs once at a time in each. */
 const TASKS: Task[] = [
   // While the database was away, living workers could not renew their leases either: they do so first.
-  { name: 'return-expired-leases', everyMs: 5_000, waitsAfterFailure: true, run: returnLeases },
+  { name: 'return-expired-leases', everyMs: 5_000, pausesAfterFailure: true, run: returnLeases },
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
   // Each day is searched once an hour, by whichever process comes first.
   { name: 'recover-orphans', everyMs: 60_000, run: requeueOrphans },
@@ -54,9 +54,9 @@ const TASKS: Task[] = [
 
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => Promise<void> {
-  const stops = TASKS.map(({ name, everyMs, waitsAfterFailure, run }) => {
+  const stops = TASKS.map(({ name, everyMs, pausesAfterFailure, run }) => {
     const task = () => run(db, options, log)
-    return periodically(everyMs, waitsAfterFailure ? waitingAfterFailure(db, task) : task, error =>
+    return periodically(everyMs, pausesAfterFailure ? pausedAfterFailure(db, task) : task, error =>
       log.warn({ err: error, task: name }, 'Housekeeping failed; trying again'),
     )
   })
@@ -65,26 +65,32 @@ export function startHousekeeping(db: Queryable, options: HousekeepingOptions, l
   }
 }
 
-export function waitingAfterFailure(db: Queryable, run: () => Promise<unknown>): () => Promise<unknown> {
-  let failed = false
+/** After a failure, leaves out one run once the database is back. */
+export function pausedAfterFailure(db: Queryable, run: () => Promise<unknown>): () => Promise<unknown> {
+  let lastFailed = false
   return async () => {
-    const wait = failed
-    failed = true
-    await (wait ? ping(db) : run())
-    failed = false
+    try {
+      // A round that only asks whether the database is back. The next one runs.
+      if (lastFailed) await ping(db)
+      else await run()
+      lastFailed = false
+    } catch (error) {
+      lastFailed = true
+      throw error
+    }
   }
 }
 
-async function returnLeases(db: Queryable, { recognising, graceSeconds, emailsReady }: HousekeepingOptions) {
-  const returned = await returnExpiredLeases(db, { all: false, recognising, graceSeconds })
+async function returnLeases(db: Queryable, { idempotentProviders, graceSeconds, emailsReady }: HousekeepingOptions) {
+  const returned = await returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds })
   if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
 }
 
-async function resolveUnknown(db: Queryable, { recognising, emailsReady }: HousekeepingOptions): Promise<void> {
-  if ((await resolveUnknownSends(db, recognising)) > 0) emailsReady.wake()
+async function resolveUnknown(db: Queryable, { idempotentProviders, emailsReady }: HousekeepingOptions): Promise<void> {
+  if ((await resolveUnknownSends(db, idempotentProviders)) > 0) emailsReady.wake()
 }
 
-/** In the log; `email explain` says more about each. */
+/** The most orphans that one log line names; `email explain` says more about each. */
 const MAX_ORPHANS_LOGGED = 20
 
 async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
@@ -100,5 +106,7 @@ async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptio
 const PURGE_BATCH = 5_000
 
 async function purgeEvents(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<void> {
-  while ((await purgeProviderEvents(db, retentionDays.providerEvents, PURGE_BATCH)) === PURGE_BATCH);
+  let purged: number
+  do purged = await purgeProviderEvents(db, retentionDays.providerEvents, PURGE_BATCH)
+  while (purged === PURGE_BATCH)
 }

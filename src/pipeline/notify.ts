@@ -9,7 +9,7 @@ import type { Post, Posted } from '../webhooks/request.ts'
 
 export type NotifyDeps = { post: Post; readSecret: ReadSecret; random: () => number; now: () => Date }
 
-/** The secret that signs, of what is stored. Throws when the key that it was encrypted with is gone. */
+/** Decrypts a stored signing secret. Throws when the key that it was encrypted with is no longer in ENCRYPTION_KEY. */
 export type ReadSecret = (cipher: Buffer, companyId: string) => string
 
 const CACHED_SECRETS = 5_000
@@ -29,7 +29,7 @@ export async function notifyCompany(
   return { delivery, posted, decision: decideAfterWebhook(posted, delivery.attempts + 1, random), body }
 }
 
-/** null: the key that they were encrypted with is gone from ENCRYPTION_KEY. It may come back, as a receiver may. */
+/** null: they cannot be decrypted, because their key is no longer in ENCRYPTION_KEY. The delivery is retried: the key may be put back. */
 function readSecrets({ secretCipher, previousCipher, companyId }: ClaimedDelivery, read: ReadSecret): string[] | null {
   try {
     const ciphers = previousCipher ? [secretCipher, previousCipher] : [secretCipher]
@@ -39,7 +39,7 @@ function readSecrets({ secretCipher, previousCipher, companyId }: ClaimedDeliver
   }
 }
 
-/** An endpoint signs with one secret for months. */
+/** Caches decrypted secrets, since an endpoint keeps its secret for months. */
 export function secretReader(keys: KeyRing): ReadSecret {
   const read = memoize(CACHED_SECRETS, (key: string) => {
     const [companyId, box] = [key.slice(0, UUID_CHARS), Buffer.from(key.slice(UUID_CHARS), 'latin1')]
@@ -55,10 +55,10 @@ function headersOf({ deliveryId }: ClaimedDelivery, body: string, secrets: strin
   return { ...signed, 'content-type': 'application/json', 'user-agent': USER_AGENT }
 }
 
-/** The e-mail and its events were dropped by retention. */
+/** Retention has deleted the e-mail and its events, so no body can be made. */
 function nothingToSend(delivery: ClaimedDelivery): Notified {
   const posted = { status: null, error: 'EVENT_GONE', retryAfterMs: null, answer: '', durationMs: 0 }
-  return { delivery, posted, decision: { kind: 'failed', ours: true, pauseMs: 0 }, body: '' }
+  return { delivery, posted, decision: { kind: 'failed', ourFault: true, pauseMs: 0 }, body: '' }
 }
 
 function makeBody({ type, sequence, companyId, data, timestamp }: ClaimedDelivery, facts: EventFacts | null): string {

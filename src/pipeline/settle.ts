@@ -3,22 +3,34 @@ import type { EmailToSend } from '../db/outbox/load.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
 import type { AttemptLog } from '../sending/attempt-log.ts'
 import { attemptNumber, type SettledOutcome } from '../sending/outcome.ts'
-import { type AttemptFacts, toSettlement } from '../sending/settlement.ts'
+import type { AttemptFacts } from '../sending/partial-settlements.ts'
+import { toSettlement } from '../sending/settlement.ts'
 import type { SynchronousEvents } from '../sending/synchronous-events.ts'
-import type { Attempt, ClaimedEmail, ProviderCall } from './attempt.ts'
+import { type Attempt, type AttemptDeps, attemptEmail, type ClaimedEmail, type ProviderCall } from './attempt.ts'
 
 export type SettleDeps = {
-  /** Writes state, events and what follows in one commit. false: the guard did not hold, and nothing was written. */
+  /** Writes state, events and where the e-mail goes next in one commit. false: the guard did not hold, and nothing was written. */
   write: (settlement: Settlement) => Promise<boolean>
   returnToReady: (outboxId: string) => Promise<unknown>
   /** Keeps what the provider reported with its answer, for the feedback step. */
   storeEvents: (sent: SynchronousEvents) => Promise<unknown>
-  /** For the company's reputation. */
+  /** Counts recipients for the company's reputation. */
   countSent: (companyId: string, recipients: number) => void
   eventsReceived: { wake(): void }
-  /** A settled e-mail may have enqueued webhooks. */
+  /** Called after a write, which may have enqueued webhooks. */
   wakeWebhooks: () => void
   log: AttemptLog
+}
+
+/** Steps 3 and 4. Both lanes call this with every e-mail they bring. If it throws, the lane releases the e-mail. */
+export async function sendClaimed(
+  claimed: ClaimedEmail,
+  deps: { attempt: AttemptDeps; settle: SettleDeps },
+): Promise<void> {
+  const attempt = await attemptEmail(claimed, deps.attempt)
+  // The provider has answered: the lane may bring the next e-mail while this outcome is written.
+  claimed.release()
+  await settleEmail(claimed, attempt, deps.settle)
 }
 
 /** Step 4: write the outcome: sent | retry at | dead | unknown | back to ready. */
@@ -47,14 +59,14 @@ function factsOf(
   outcome: SettledOutcome,
   { call, durationMs }: Attempt,
 ): AttemptFacts {
-  const { requestId, attempts: before, maxAttempts } = email
-  const facts = { outboxId, requestId, before, maxAttempts, durationMs }
+  const { requestId, attempts: attemptsBefore, maxAttempts } = email
+  const facts = { outboxId, requestId, attemptsBefore, maxAttempts, durationMs }
   if (!call)
     return {
       ...facts,
       guard: { leaseId, waiting: true },
       // An e-mail that expires spends no attempt.
-      attempt: outcome.kind === 'expired' ? before : Math.min(before + 1, maxAttempts),
+      attempt: outcome.kind === 'expired' ? attemptsBefore : Math.min(attemptsBefore + 1, maxAttempts),
     }
   const { attemptId, provider } = call
   return {
@@ -63,7 +75,7 @@ function factsOf(
     attempt: attemptNumber(email),
     attemptId,
     provider,
-    resumed: email.resumed !== null,
+    isUnresolved: email.unresolvedAttempt !== null,
     leftOut: call.leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
   }
 }
@@ -80,7 +92,7 @@ async function storeEvents(
   return true
 }
 
-/** Mail of test keys never leaves the gateway. */
+/** E-mails of test keys are not counted: they never leave the gateway. */
 function countReputation(email: EmailToSend, outcome: SettledOutcome, deps: SettleDeps): void {
   if (outcome.kind !== 'sent' || email.test) return
   deps.countSent(email.companyId, email.recipients.filter(one => !one.suppressed).length)

@@ -24,7 +24,7 @@ type Waiting<In, Out> = {
 
 /**
  * Lets concurrent small writes share a commit. Items that are added while a flush is under way go with the next one, so a single
- * write is not delayed, and many at once share one fsync. There is no timer to tune.
+ * write is not delayed, and many at once share one fsync.
  */
 export class Batcher<In, Out> {
   readonly #options: BatcherOptions<In, Out>

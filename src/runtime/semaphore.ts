@@ -8,16 +8,11 @@ export class Semaphore {
   #inside = 0
   #closed = false
   readonly #waiting: ((entered: boolean) => void)[] = []
-  readonly #sleepers = new Set<() => void>()
 
   /** aheadMs: beyond `slots`, as many as leave in this time, at most three times `slots`. */
   constructor(slots: number, aheadMs = 0) {
     this.#slots = slots
     this.#aheadMs = aheadMs
-  }
-
-  get closed(): boolean {
-    return this.#closed
   }
 
   /** Enters if there is room at once. */
@@ -49,23 +44,20 @@ export class Semaphore {
     return this.#slots + Math.min(3 * this.#slots, Math.floor(this.#throughput.perMs() * this.#aheadMs))
   }
 
-  /** Resolves after so long, or when it is closed. */
-  readonly sleep = (ms: number): Promise<void> => {
-    if (this.#closed) return Promise.resolve()
-    return new Promise(resolve => {
-      const wake = () => {
-        clearTimeout(timer)
-        this.#sleepers.delete(wake)
-        resolve()
-      }
-      const timer = setTimeout(wake, ms)
-      this.#sleepers.add(wake)
-    })
-  }
-
   close(): void {
     this.#closed = true
-    for (const wake of this.#sleepers) wake()
     for (const refuse of this.#waiting.splice(0)) refuse(false)
+  }
+}
+
+export type Slots = Pick<Semaphore, 'enter' | 'leave'>
+
+/** For a semaphore that is never closed: works in one of its slots. */
+export async function inSlot<T>(slots: Slots, work: () => Promise<T>): Promise<T> {
+  await slots.enter()
+  try {
+    return await work()
+  } finally {
+    slots.leave()
   }
 }

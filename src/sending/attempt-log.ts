@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { EmailStatus } from '../contracts/states.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { FailureFacts, SettledOutcome } from './outcome.ts'
-import type { AttemptFacts } from './settlement.ts'
+import type { AttemptFacts } from './partial-settlements.ts'
 
 type Named = { outboxId: string; companyId: string }
 
@@ -38,7 +38,7 @@ const LEVELS = {
   unknown: 'warn',
   parked: 'warn',
   postponed: 'warn',
-  unasked: 'warn',
+  'cannot-ask': 'warn',
   suppressed: 'warn',
   expired: 'warn',
 } as const satisfies Record<SettledOutcome['kind'], string>
@@ -75,7 +75,7 @@ function logLine(outcome: SettledOutcome): LogLine {
           : 'No connection to the provider; the e-mail waits and spends no attempt'
       return { message, state: 'RETRY_SCHEDULED', ...error }
     }
-    case 'unasked':
+    case 'cannot-ask':
       return { message: 'Unknown send: the provider that could resolve it is parked or gone', state: 'UNKNOWN' }
     case 'suppressed':
       return { message: 'Recipient suppressed before the e-mail was sent', state: 'REJECTED' }

@@ -34,23 +34,23 @@ async function startOrFind(db: Queryable, starts: AttemptStart[]): Promise<(bool
   const foundOf = new Map(refused.map((one, index) => [one, found[index]]))
   await returnUncalled(
     db,
-    refused.filter(one => foundOf.get(one) === 'unknown' && !isResumed(one)),
+    refused.filter(one => foundOf.get(one) === 'unknown' && !isUnresolved(one)),
   )
   return starts.map((one, index) => (foundOf.get(one) === 'started' ? true : answers[index]!))
 }
 
-/** A resumed attempt called the provider before: whether it took the message is still unknown. */
-const isResumed = (start: AttemptStart) => start.attempt === start.before
+/** An unresolved attempt called the provider before: whether the provider took the message is still unknown. */
+const isUnresolved = (start: AttemptStart) => start.attempt === start.attemptsBefore
 
 async function returnUncalled(db: Queryable, starts: AttemptStart[]): Promise<void> {
   if (starts.length === 0) return
   await settleAttempts(
     db,
-    starts.map(({ outboxId, attemptId, attempt, before }) => ({
+    starts.map(({ outboxId, attemptId, attempt, attemptsBefore }) => ({
       outboxId,
       guard: { unknownAttemptId: attemptId },
       status: 'PENDING',
-      attempts: before,
+      attempts: attemptsBefore,
       events: [{ type: 'RESOLVED', metadata: { by: 'not-called', attemptId, attempt } }],
       count: ['unknown_resolved', 'not-called'],
     })),

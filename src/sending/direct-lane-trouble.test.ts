@@ -3,15 +3,15 @@ import { laneOver, soon } from '../../test/support/direct-lane.ts'
 
 describe('leases', () => {
   test('a lease ends when the last of its batch is done', async () => {
-    const { lane, running, ended } = laneOver([1, 2])
+    const { lane, wake, running, ended } = laneOver([1, 2])
     lane.start()
     await soon()
     running[0]!.finish()
-    lane.wake()
+    wake()
     await soon()
     expect(ended).toEqual([])
     running[1]!.finish()
-    lane.wake()
+    wake()
     await soon()
     expect(ended).toEqual(['of 1 2'])
   })
@@ -24,7 +24,7 @@ describe('leases', () => {
     ready.push(5)
     for (const job of running.slice(0, 4)) job.finish()
     await soon()
-    expect(asked.flatMap(one => one.ended)).toEqual(['of 1 2 3 4'])
+    expect(asked.flatMap(one => one.endedLeases)).toEqual(['of 1 2 3 4'])
   })
 
   test('a claim that fails forgets no ended lease', async () => {
@@ -35,7 +35,7 @@ describe('leases', () => {
         tries++
         if (tries === 1) return batchOf([1])
         if (tries < 5) throw new Error('no connection')
-        ended.push(...limits.ended)
+        ended.push(...limits.endedLeases)
         return null
       },
     })
@@ -95,7 +95,7 @@ describe('trouble', () => {
 
   test('e-mails that cannot be read after their claim are not worked on, keep their lease, and free their hands', async () => {
     let claims = 0
-    const { lane, names, ended, batchOf } = laneOver([], {
+    const { lane, wake, names, ended, batchOf } = laneOver([], {
       claim: async () => {
         if (++claims === 1) return { ...batchOf([1, 2, 3, 4]), contents: () => Promise.reject(new Error('gone')) }
         return claims === 2 ? batchOf([5]) : null
@@ -103,7 +103,7 @@ describe('trouble', () => {
     })
     lane.start()
     await soon()
-    lane.wake()
+    wake()
     await soon()
     expect(names()).toEqual([5])
     expect(ended).toEqual([])
@@ -152,13 +152,13 @@ describe('trouble', () => {
 
   test('a lease that cannot be ended is no reason to stop', async () => {
     const ready = [1]
-    const { lane, running, names } = laneOver(ready, { end: () => Promise.reject(new Error('no connection')) })
+    const { lane, wake, running, names } = laneOver(ready, { end: () => Promise.reject(new Error('no connection')) })
     lane.start()
     await soon()
     running[0]!.finish()
     await soon()
     ready.push(2)
-    lane.wake()
+    wake()
     await soon()
     expect(names()).toEqual([1, 2])
   })

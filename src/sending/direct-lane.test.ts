@@ -58,14 +58,14 @@ describe('concurrency', () => {
 
   test('while the providers are parked nothing is claimed; a probe is one', async () => {
     let allowed = 0
-    const { lane, names, running } = laneOver([1, 2, 3], { mayClaim: () => allowed })
+    const { lane, wake, names, running } = laneOver([1, 2, 3], { mayClaim: () => allowed })
     lane.start()
     await soon()
     expect(names()).toEqual([])
     allowed = 1
-    lane.wake()
+    wake()
     await soon()
-    lane.wake()
+    wake()
     await soon()
     expect(names()).toEqual([1])
     running[0]!.finish()
@@ -88,12 +88,12 @@ describe('a company whose recipients hang', () => {
 
   test('does not fill the hands, and mail of another goes out the moment it comes', async () => {
     const ready = [...slow]
-    const { lane, names } = laneOver(ready, { concurrency: 10, companyOf })
+    const { lane, wake, names } = laneOver(ready, { concurrency: 10, companyOf })
     lane.start()
     await soon()
     expect(names()).toHaveLength(8)
     ready.push(100)
-    lane.wake()
+    wake()
     await soon()
     expect(names()).toContain(100)
   })
@@ -112,13 +112,13 @@ describe('a company whose recipients hang', () => {
 describe('waking up', () => {
   test('a nudge wakes it, long before it would look by itself', async () => {
     const ready: number[] = []
-    const { lane, names } = laneOver(ready)
+    const { lane, wake, names } = laneOver(ready)
     lane.start()
     await soon()
     ready.push(1)
     await soon()
     expect(names()).toEqual([])
-    lane.wake()
+    wake()
     await soon()
     expect(names()).toEqual([1])
   })
@@ -126,12 +126,12 @@ describe('waking up', () => {
   test('a nudge that comes while it looks is not lost', async () => {
     const ready: number[] = []
     let looks = 0
-    const { lane, names, batchOf } = laneOver([], {
+    const { lane, wake, names, batchOf } = laneOver([], {
       claim: async () => {
         const found = ready.splice(0)
         if (++looks === 1) {
           ready.push(1)
-          lane.wake()
+          wake()
         }
         await soon()
         return found.length > 0 ? batchOf(found) : null
@@ -155,11 +155,11 @@ describe('waking up', () => {
   })
 
   test('nudges while all hands are full do not make it spin', async () => {
-    const { lane, sizes } = laneOver([1, 2, 3, 4, 5])
+    const { lane, wake, sizes } = laneOver([1, 2, 3, 4, 5])
     lane.start()
     await soon()
     for (let times = 0; times < 100; times++) {
-      lane.wake()
+      wake()
       await Promise.resolve()
     }
     await soon()

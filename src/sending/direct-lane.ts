@@ -14,11 +14,11 @@ export type Batch<Content> = {
 
 export type ClaimLimits = {
   size: number
-  /** Leases to end with this claim. */
-  ended: string[]
-  /** How many more of each company may be claimed; of any other: `most`. */
-  left: Map<string, number>
-  most: number
+  /** Leases whose work is settled; the claim ends them in the same statement. */
+  endedLeases: string[]
+  /** How many more of each company may be claimed; of any other: `defaultAllowance`. */
+  allowances: Map<string, number>
+  defaultAllowance: number
 }
 
 export type DirectLaneOptions<Content> = {
@@ -27,7 +27,7 @@ export type DirectLaneOptions<Content> = {
   /** Attempts and settles one e-mail. */
   work: (item: UnderLease<Content | null>) => Promise<void>
   leases: HeldLeases
-  /** Provider calls at once. */
+  /** How many provider calls may be under way at once. */
   concurrency: number
   /** How many may be in flight now: fewer while providers are parked. */
   mayClaim: () => number
@@ -46,21 +46,21 @@ export type DirectLaneOptions<Content> = {
 const AHEAD_MS = 14
 const MAX_AHEAD_TIMES = 4
 const WORTH_A_CLAIM = 1 / 3
-/** Between a claim that found less than it asked for and the next one, unless woken. */
+/** How long the lane sleeps after a claim that found less than it asked for, unless it is woken. */
 const AFTER_SHORT_CLAIM_MS = 4
-/** Answered by the provider, not yet written: at most so many times the concurrency. */
+/** E-mails that the provider has answered and that are not settled yet: at most so many times the concurrency. */
 const MAX_UNSETTLED_TIMES = 8
 
-/** Claimed e-mails are sent in this process. */
+/** The direct lane: the process that claims e-mails also sends them. */
 export class DirectLane<Content> implements Lane {
   readonly #options: DirectLaneOptions<Content>
-  /** Claimed and not yet answered by the provider, by company. */
-  readonly #own = new Map<string, number>()
+  /** How many e-mails of each company are claimed and not yet answered by the provider. */
+  readonly #inFlightByCompany = new Map<string, number>()
   #inFlight = 0
   #unsettled = 0
   #stopping = false
-  /** The last claim emptied the ready table: a free slot is no reason to claim again. */
-  #isReadyEmpty = false
+  /** The last claim emptied the ready table: until the lane is woken, a free slot is no reason to claim again. */
+  #ignoresFreeSlots = false
   #loop: Promise<void> | null = null
   #whenSettled: (() => void) | null = null
   readonly #throughput = new ThroughputMeter()
@@ -73,13 +73,9 @@ export class DirectLane<Content> implements Lane {
     this.#loop ??= this.#run()
   }
 
-  wake(): void {
-    this.#options.ready.wake()
-  }
-
   async stop(): Promise<void> {
     this.#stopping = true
-    this.wake()
+    this.#options.ready.wake()
     await this.#loop
     await this.#allSettled()
     await this.#options.leases.stop()
@@ -102,19 +98,19 @@ export class DirectLane<Content> implements Lane {
     const free = concurrency + ahead - this.#inFlight
     const size = Math.min(free, MAX_UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inFlight)
     if (size < 1 || (free < ahead * WORTH_A_CLAIM && this.#inFlight > 0)) return 'nothing'
-    const ended = leases.takeEnded()
+    const endedLeases = leases.takeEnded()
     try {
-      const { left, most } = this.#allowances(free)
-      const batch = await this.#options.claim({ size, ended, left, most })
+      const { allowances, defaultAllowance } = this.#allowances(free)
+      const batch = await this.#options.claim({ size, endedLeases, allowances, defaultAllowance })
       if (batch) {
         void this.#runBatch(batch)
         return batch.items.length < size ? 'short' : 'full'
       }
-      const isCapped = [...left.values()].some(room => room < 1)
-      this.#isReadyEmpty = !ready.woken && !isCapped
+      const isCapped = [...allowances.values()].some(room => room < 1)
+      this.#ignoresFreeSlots = !ready.woken && !isCapped
       return 'nothing'
     } catch (error) {
-      leases.restoreEnded(ended)
+      leases.restoreEnded(endedLeases)
       this.#options.log.error({ err: error }, 'Could not claim e-mails; trying again')
       return 'nothing'
     }
@@ -129,21 +125,21 @@ export class DirectLane<Content> implements Lane {
     )
   }
 
-  /** Only companies that have e-mails in flight are named: any other has room for `most`. */
-  #allowances(free: number): { left: Map<string, number>; most: number } {
-    const most = inFlightAllowance({ own: 0, free })
-    const left = new Map<string, number>()
-    for (const [companyId, own] of this.#own) left.set(companyId, inFlightAllowance({ own, free }))
-    return { left, most }
+  /** Only companies that have e-mails in flight are named: any other has `defaultAllowance`. */
+  #allowances(free: number): { allowances: Map<string, number>; defaultAllowance: number } {
+    const defaultAllowance = inFlightAllowance({ own: 0, free })
+    const allowances = new Map<string, number>()
+    for (const [companyId, own] of this.#inFlightByCompany) allowances.set(companyId, inFlightAllowance({ own, free }))
+    return { allowances, defaultAllowance }
   }
 
   async #runBatch({ leaseId, items, contents }: Batch<Content>): Promise<void> {
     const { leases, log } = this.#options
-    leases.hold(leaseId, items.length)
+    leases.track(leaseId, items.length)
     if (this.#inFlight === 0) this.#throughput.begin()
     this.#inFlight += items.length
     this.#unsettled += items.length
-    for (const { companyId } of items) this.#own.set(companyId, (this.#own.get(companyId) ?? 0) + 1)
+    for (const { companyId } of items) this.#countInFlight(companyId, 1)
     const found = await contents().catch(error => {
       log.error({ err: error, leaseId }, 'Could not read claimed e-mails; their lease will return them')
       return null
@@ -193,26 +189,30 @@ export class DirectLane<Content> implements Lane {
       held = false
       this.#inFlight--
       this.#throughput.count()
-      const own = this.#own.get(companyId)! - 1
-      if (own === 0) this.#own.delete(companyId)
-      else this.#own.set(companyId, own)
+      this.#countInFlight(companyId, -1)
       this.#slotIsFree()
     }
   }
 
+  #countInFlight(companyId: string, change: 1 | -1): void {
+    const count = (this.#inFlightByCompany.get(companyId) ?? 0) + change
+    if (count === 0) this.#inFlightByCompany.delete(companyId)
+    else this.#inFlightByCompany.set(companyId, count)
+  }
+
   #slotIsFree(): void {
-    if (!this.#isReadyEmpty) this.#options.ready.interrupt()
+    if (!this.#ignoresFreeSlots) this.#options.ready.interrupt()
   }
 
   async #sleepUntilReady(ms: number): Promise<void> {
-    this.#isReadyEmpty = true
+    this.#ignoresFreeSlots = true
     await this.#sleep(ms)
   }
 
   async #sleep(ms: number): Promise<void> {
-    // No claim will come soon that could end them.
+    // No claim will come soon that could end the leases.
     if (this.#unsettled === 0) await this.#options.leases.endNow()
     if (!this.#stopping) await this.#options.ready.sleep(ms)
-    this.#isReadyEmpty = false
+    this.#ignoresFreeSlots = false
   }
 }

@@ -181,14 +181,14 @@ export class Feeder {
   /** Answers how long to sleep. */
   async #fill(size: number): Promise<number> {
     const { claim, idleMs } = this.#options
-    const { left, most } = this.#window.allowances(this.#inProgress())
-    const ended = this.#window.takeDelivered()
-    const dispatch = await claim({ size, ended, left, most })
+    const { allowances, defaultAllowance } = this.#window.allowances(this.#inProgress())
+    const endedLeases = this.#window.takeDelivered()
+    const dispatch = await claim({ size, endedLeases, allowances, defaultAllowance })
     if (dispatch.claimed.length > 0) {
       await this.#add(dispatch)
       return 0
     }
-    if ([...left.values()].every(room => room > 0)) return idleMs
+    if ([...allowances.values()].every(room => room > 0)) return idleMs
     if (!this.#options.ready.woken) this.#cappedUntilMs = performance.now() + idleMs
     return FULL_MS
   }

@@ -32,8 +32,8 @@ const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
 describe('held', () => {
   test('leases are renewed together, again and again, while there is work under them', async () => {
-    leases.hold('a', 2)
-    leases.hold('b', 1)
+    leases.track('a', 2)
+    leases.track('b', 1)
     await pass(RENEW_MS)
     leases.done('b', true)
     await pass(RENEW_MS)
@@ -51,7 +51,7 @@ describe('held', () => {
   })
 
   test('a renewal that fails is tried again', async () => {
-    leases.hold('a', 1)
+    leases.track('a', 1)
     refuse = new Error('no connection')
     await pass(RENEW_MS)
     refuse = null
@@ -63,7 +63,7 @@ describe('held', () => {
 
 describe('done', () => {
   test('a lease ends with the last of its items, and not before', () => {
-    leases.hold('a', 2)
+    leases.track('a', 2)
     leases.done('a', true)
     expect(leases.takeEnded()).toEqual([])
     leases.done('a', true)
@@ -72,7 +72,7 @@ describe('done', () => {
   })
 
   test('one item that did not settle keeps the lease from ending: running out is what brings it back', async () => {
-    leases.hold('a', 3)
+    leases.track('a', 3)
     leases.done('a', true)
     leases.done('a', false)
     await pass(RENEW_MS)
@@ -93,7 +93,7 @@ describe('done', () => {
 describe('ended', () => {
   const end = (...ids: string[]) => {
     for (const id of ids) {
-      leases.hold(id, 1)
+      leases.track(id, 1)
       leases.done(id, true)
     }
   }
@@ -123,7 +123,7 @@ describe('ended', () => {
 
   test('stopping ends what is left and renews no more', async () => {
     end('a')
-    leases.hold('b', 1)
+    leases.track('b', 1)
     await leases.stop()
     await pass(5 * RENEW_MS)
     expect([ended, renewed]).toEqual([[['a']], []])

@@ -32,7 +32,8 @@ export class HeldLeases {
     )
   }
 
-  hold(leaseId: string, items: number): void {
+  /** Renews the lease until so many e-mails under it are done. */
+  track(leaseId: string, items: number): void {
     this.#open.set(leaseId, { items, unsettled: false })
   }
 
@@ -48,7 +49,7 @@ export class HeldLeases {
     else this.#end(leaseId)
   }
 
-  /** Left for the next claim, which ends it in the same statement. */
+  /** Leaves the lease for the next claim, which ends it in the same statement. */
   #end(leaseId: string): void {
     this.#ended.push(leaseId)
     this.#endTimer ??= setTimeout(() => {

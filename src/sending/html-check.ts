@@ -41,12 +41,12 @@ export class HtmlChecker {
     this.#startThread = startThread
   }
 
-  /** For HTML that was checked and is clean. */
+  /** A keyed hash of HTML that has passed the rules. */
   prove(html: string): string {
     return htmlProof(html, this.#proofKey)
   }
 
-  /** It was checked by these rules when it was accepted, and has not changed since. */
+  /** Whether this HTML passed these rules when it was accepted, and has not changed since. */
   isProven(html: string, proof: string | null): boolean {
     return proof !== null && proof === this.prove(html)
   }
@@ -56,7 +56,7 @@ export class HtmlChecker {
     return (await this.#ask('problems', html, companyId, allowances)).problems!
   }
 
-  /** Too large to be parsed on the event loop. */
+  /** Whether the HTML is too large to be parsed on the event loop. */
   takesTime(html: string): boolean {
     return html.length > INLINE_CHARS
   }

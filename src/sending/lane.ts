@@ -11,8 +11,6 @@ export type UnderLease<Content> = {
 /** Brings claimed e-mails to the worker. Decides nothing about order, retries or state. */
 export type Lane = {
   start(): void
-  /** Something may be ready. */
-  wake(): void
-  /** Claims nothing more, and waits for what is in flight. */
+  /** Stops claiming, and waits for what is in flight. */
   stop(): Promise<void>
 }

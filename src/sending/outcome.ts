@@ -8,9 +8,9 @@ export type FailureFacts = {
   code: string
   category: string
   message: string
-  /** What the provider called it. */
+  /** The provider's own code for the failure. */
   originalCode?: string | null
-  /** Of the error itself, whether or not another attempt follows. */
+  /** Whether another attempt could help; says nothing about whether one follows. */
   retryable?: boolean
 }
 
@@ -19,7 +19,7 @@ export type Outcome =
   | SettledOutcome
   /** Nothing was sent and nothing is wrong with the e-mail. */
   | { kind: 'back-to-ready' }
-  /** It has ended meanwhile, or another worker has it. */
+  /** The e-mail has ended meanwhile, or another worker has it. */
   | { kind: 'not-ours' }
 
 export type SettledOutcome =
@@ -30,7 +30,7 @@ export type SettledOutcome =
   | { kind: 'parked'; failure: FailureFacts }
   | { kind: 'postponed'; because: Postponed; failure: FailureFacts; delayMs: number }
   /** The provider that could say what became of an unknown send is parked or gone. */
-  | { kind: 'unasked'; provider: string }
+  | { kind: 'cannot-ask'; provider: string }
   | { kind: 'suppressed'; hashes: string[] }
   | { kind: 'expired' }
 
@@ -43,8 +43,8 @@ const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
 /** When an e-mail that was postponed is due again; its provider's rate or breaker may make it wait longer. */
 const POSTPONED_MS = 1_000
 
-/** A resumed attempt keeps its number. */
-export const attemptNumber = (email: EmailToSend) => (email.resumed ? email.attempts : email.attempts + 1)
+/** An unresolved attempt keeps its number. */
+export const attemptNumber = (email: EmailToSend) => (email.unresolvedAttempt ? email.attempts : email.attempts + 1)
 
 export type OutcomeSettings = {
   graceSeconds: number
@@ -63,7 +63,7 @@ export function decideOutcome(
   if (result.kind === 'sent') return { kind: 'sent', messageId: result.messageId }
   const failure = { ...result.failure, message: maskSensitive(result.failure.message) }
   // Asked what became of an attempt, throttling or no connection is no answer about it: it is asked again.
-  if (failure.ambiguous || (email.resumed && failure.retryable && !failure.openBreaker))
+  if (failure.ambiguous || (email.unresolvedAttempt && failure.retryable && !failure.openBreaker))
     return {
       kind: 'unknown',
       failure,
@@ -90,7 +90,7 @@ export function decideOutcome(
   return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure }
 }
 
-function askAgainSeconds({ resumed }: EmailToSend): number {
+function askAgainSeconds({ unresolvedAttempt }: EmailToSend): number {
   const { first, most } = ASK_AGAIN_SECONDS
-  return Math.min(most, Math.max(first, 2 * (resumed?.askedSeconds ?? 0)))
+  return Math.min(most, Math.max(first, 2 * (unresolvedAttempt?.askedSeconds ?? 0)))
 }

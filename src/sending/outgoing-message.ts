@@ -1,21 +1,20 @@
 import { mayBeInline } from '../contracts/attachment-types.ts'
-import { textFromHtml } from '../contracts/html/to-text.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load.ts'
 import type { OutgoingMessage } from '../providers/provider.ts'
 
-/** What goes to the provider. `text` null: it is made from the HTML when the provider reads it. */
+/** The message as the provider gets it. */
 export function toMessage(
   email: EmailToSend,
   leftOut: RecipientToSend[],
-  text: string | null,
+  text: string,
   attachments: Attachment[],
 ): OutgoingMessage {
   const recipients = email.recipients.filter(one => !leftOut.includes(one))
   const only = (kind: RecipientToSend['kind']) => recipients.filter(one => one.kind === kind).map(formatRecipient)
   return {
     outboxId: email.outboxId,
-    attemptId: email.resumed?.attemptId ?? uuidv7(),
+    attemptId: email.unresolvedAttempt?.attemptId ?? uuidv7(),
     companyId: email.companyId,
     from: email.from,
     to: only('to'),
@@ -24,9 +23,7 @@ export function toMessage(
     replyTo: email.replyTo ?? [],
     subject: email.subject!,
     html: email.html,
-    get text() {
-      return text ?? textFromHtml(email.html!)
-    },
+    text,
     headers: email.headers ?? {},
     tags: email.tags,
     attachments: attachments.map(withoutUnusableContentId),

@@ -113,14 +113,14 @@ export class QueueWindow {
   }
 
   /** How many more e-mails may be added: of companies that have some in the window, and of any other company. */
-  allowances(concurrency: number): { left: Map<string, number>; most: number } {
+  allowances(concurrency: number): { allowances: Map<string, number>; defaultAllowance: number } {
     const { byCompany, slow } = this.#count()
-    const left = new Map<string, number>()
+    const allowances = new Map<string, number>()
     for (const [companyId, own] of byCompany) {
       const free = concurrency - slow - own.fresh
-      left.set(companyId, inFlightAllowance({ own: own.slow + own.fresh, free }))
+      allowances.set(companyId, inFlightAllowance({ own: own.slow + own.fresh, free }))
     }
-    return { left, most: inFlightAllowance({ own: 0, free: concurrency - slow }) }
+    return { allowances, defaultAllowance: inFlightAllowance({ own: 0, free: concurrency - slow }) }
   }
 
   #count() {

@@ -16,11 +16,11 @@ const NOBODY_KNOWS = {
 }
 
 /** Sends whose outcome nobody could tell in time: each is asked again, sent again, held, or given up, as its policy wants. */
-export async function resolveUnknownSends(db: Queryable, recognising: string[]): Promise<number> {
+export async function resolveUnknownSends(db: Queryable, idempotentProviders: string[]): Promise<number> {
   const due = await listDueUnknownSends(db)
   const decided = due.map(send => ({
     send,
-    decision: decideUnknown({ ...send, recognised: recognising.includes(send.provider) }),
+    decision: decideUnknown({ ...send, recognised: idempotentProviders.includes(send.provider) }),
   }))
   const held = decided.filter(one => one.decision.kind === 'hold')
   await holdUnknownSends(
@@ -46,7 +46,7 @@ function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement 
     case 'ask-again':
       // RESOLVED is written when the provider has answered.
       return { ...base, status: 'PENDING', sameAttempt: true, events: [] }
-    case 'resend':
+    case 'send-again':
       return {
         ...base,
         status: 'PENDING',

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { EMAIL_EVENT_TYPES, type EmailStatus, mayMove } from '../contracts/states.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
 import type { FailureFacts, SettledOutcome } from './outcome.ts'
-import { type AttemptFacts, toSettlement } from './settlement.ts'
+import type { AttemptFacts } from './partial-settlements.ts'
+import { toSettlement } from './settlement.ts'
 
 const guard = { leaseId: 'l' }
 const facts: AttemptFacts = {
@@ -10,7 +11,7 @@ const facts: AttemptFacts = {
   guard,
   requestId: 'r-1',
   attempt: 3,
-  before: 2,
+  attemptsBefore: 2,
   maxAttempts: 5,
   durationMs: 42,
   attemptId: 'a-1',
@@ -208,21 +209,21 @@ describe('attempts', () => {
   })
 
   test('one that only asks again what became of it has none to give back', () => {
-    const parked = toSettlement({ kind: 'parked', failure }, { ...facts, resumed: true })
+    const parked = toSettlement({ kind: 'parked', failure }, { ...facts, isUnresolved: true })
     expect(parked).toMatchObject({ attempts: 3, sameAttempt: true })
     expect(toSettlement({ kind: 'parked', failure }, facts).sameAttempt).toBeUndefined()
   })
 })
 
 describe('an attempt whose outcome was unknown, asked again', () => {
-  const resumed: AttemptFacts = { ...facts, resumed: true }
+  const unresolved: AttemptFacts = { ...facts, isUnresolved: true }
   const RESOLVED = { type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId: 'a-1' } }
 
   test.each<[string, SettledOutcome]>([
     ['taken', { kind: 'sent', messageId: 'm-1' }],
     ['refused for good', dead('REJECTED')],
   ])('and %s: RESOLVED comes before its end, and is counted', (_, outcome) => {
-    const settlement = toSettlement(outcome, resumed)
+    const settlement = toSettlement(outcome, unresolved)
     expect(settlement.events[0]).toMatchObject(RESOLVED)
     expect(settlement.count).toEqual(['unknown_resolved', 'idempotency-key'])
   })
@@ -231,7 +232,7 @@ describe('an attempt whose outcome was unknown, asked again', () => {
     ['unanswered once more', { kind: 'unknown', failure, graceSeconds: 5 }, ['unknown_sends', 'CONNECTION_LOST']],
     ['parked', { kind: 'parked', failure }, undefined],
   ])('and %s: nothing is resolved', (_, outcome, count) => {
-    const settlement = toSettlement(outcome, resumed)
+    const settlement = toSettlement(outcome, unresolved)
     expect(settlement.events.map(event => event.type)).not.toContain('RESOLVED')
     expect(settlement.count).toEqual(count)
   })

@@ -1,41 +1,17 @@
 import type { Settlement } from '../db/outbox/settle.ts'
-import type { FailureFacts, SettledOutcome } from './outcome.ts'
-
-/** What a settlement says about its attempt, beside the outcome. */
-export type AttemptFacts = {
-  outboxId: string
-  guard: Settlement['guard']
-  requestId: string
-  attempt: number
-  /** Attempts spent before this one. */
-  before: number
-  maxAttempts: number
-  durationMs: number
-  /** Set once the attempt has started. */
-  attemptId?: string
-  provider?: string
-  /** The provider was asked what became of an attempt whose outcome was unknown. */
-  resumed?: boolean
-  /** Suppressed since the e-mail was accepted. */
-  leftOut?: { ordinal: number; hash: string }[]
-}
-
-/** How soon an unknown send is looked at again when the provider that could answer is parked or gone. */
-const UNASKED_SECONDS = 30
-
-type Event = Settlement['events'][number]
-type Draft = Omit<Settlement, 'outboxId' | 'guard' | 'attempts'> & { attempts?: number }
+import type { SettledOutcome } from './outcome.ts'
+import { type AttemptFacts, partialSettlementOf, type SettlementEvent } from './partial-settlements.ts'
 
 /** What is written for each outcome: the state, its events in order, and where the e-mail goes next. */
 export function toSettlement(outcome: SettledOutcome, facts: AttemptFacts): Settlement {
   const { outboxId, guard, leftOut = [] } = facts
-  const { attempts = facts.attempt, events, ...draft } = draftOf(outcome, facts)
+  const { attempts = facts.attempt, events, ...rest } = partialSettlementOf(outcome, facts)
   const resolved = resolvedNow(outcome, facts)
   return {
     outboxId,
     guard,
     attempts,
-    ...draft,
+    ...rest,
     ...(leftOut.length > 0 && { leftOut: leftOut.map(one => one.ordinal) }),
     ...(resolved.length > 0 && { count: ['unknown_resolved', 'idempotency-key'] as [string, string] }),
     events: [...receivedNow(outcome, facts), ...resolved, ...events],
@@ -43,217 +19,11 @@ export function toSettlement(outcome: SettledOutcome, facts: AttemptFacts): Sett
 }
 
 /** RECEIVED is written with the start; an e-mail that ends without one has none yet. */
-function receivedNow({ kind }: SettledOutcome, { guard, attempt, requestId }: AttemptFacts): Event[] {
-  return 'waiting' in guard && kind !== 'unasked' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
+function receivedNow({ kind }: SettledOutcome, { guard, attempt, requestId }: AttemptFacts): SettlementEvent[] {
+  return 'waiting' in guard && kind !== 'cannot-ask' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
 }
 
-function resolvedNow({ kind }: SettledOutcome, { resumed, attemptId }: AttemptFacts): Event[] {
-  if (!resumed || kind === 'unknown' || kind === 'parked') return []
+function resolvedNow({ kind }: SettledOutcome, { isUnresolved, attemptId }: AttemptFacts): SettlementEvent[] {
+  if (!isUnresolved || kind === 'unknown' || kind === 'parked') return []
   return [{ type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId } }]
-}
-
-function draftOf(outcome: SettledOutcome, facts: AttemptFacts): Draft {
-  switch (outcome.kind) {
-    case 'sent':
-      return sent(outcome.messageId, facts)
-    case 'retry':
-      return retry(outcome, facts)
-    case 'dead':
-      return dead(outcome, facts)
-    case 'unknown':
-      return unknown(outcome.failure, outcome.graceSeconds, facts)
-    case 'parked':
-      return parked(outcome.failure, facts)
-    case 'postponed':
-      return postponed(outcome, facts)
-    case 'unasked':
-      return unasked(facts)
-    case 'suppressed':
-      return suppressed(outcome.hashes, facts)
-    case 'expired':
-      return expired(facts)
-  }
-}
-
-function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptFacts): Draft {
-  // Both spellings of each fact are documented.
-  const metadata = {
-    messageId,
-    sesMessageId: messageId,
-    attempt,
-    attempts: attempt,
-    durationMs,
-    processingTimeMs: durationMs,
-    ...(leftOut.length > 0 && { suppressed: leftOut.map(one => one.hash) }),
-  }
-  return { status: 'SENT', messageId, durationMs, events: [{ type: 'SENT', metadata }] }
-}
-
-function retry(
-  { failure, delayMs, maxAttempts }: SettledOutcome & { kind: 'retry' },
-  { attempt, durationMs }: AttemptFacts,
-): Draft {
-  const metadata = {
-    ...errorFields(failure),
-    willRetry: true,
-    attempt,
-    nextAttemptNumber: attempt + 1,
-    backoffDelay: delayMs,
-    durationMs,
-  }
-  return {
-    status: 'RETRY_SCHEDULED',
-    retryDelayMs: delayMs,
-    ...(maxAttempts !== undefined && { maxAttempts }),
-    error: failure,
-    events: [{ type: 'RETRY_SCHEDULED', metadata }],
-  }
-}
-
-function dead(
-  { status, failure, validation }: SettledOutcome & { kind: 'dead' },
-  { attempt, durationMs }: AttemptFacts,
-): Draft {
-  const events: Event[] = []
-  if (validation) events.push({ type: 'VALIDATION_FAILED', metadata: { validation, ...errorFields(failure), attempt } })
-  const own = status === 'REJECTED' ? 'REJECTED' : 'FAILED'
-  const metadata = {
-    ...errorFields(failure),
-    willRetry: false,
-    attempt,
-    durationMs,
-    reason: failure.message,
-    sesError: failure.originalCode ?? null,
-  }
-  events.push({ type: own, metadata })
-  events.push({
-    type: 'DLQ_MOVED',
-    metadata: {
-      attempts: attempt,
-      lastError: failure.message,
-      lastErrorCode: failure.code,
-      lastProviderCode: failure.originalCode ?? null,
-    },
-  })
-  return {
-    status,
-    durationMs,
-    error: failure,
-    events,
-    dead: {
-      failedAttempts: attempt,
-      reason: failure.message,
-      code: failure.code,
-      providerCode: failure.originalCode ?? null,
-    },
-  }
-}
-
-/** The request left and no answer came: evidence decides, or the e-mail's `onUnknown` when none comes in time. */
-function unknown(
-  failure: FailureFacts & { ambiguous?: boolean },
-  graceSeconds: number,
-  { attempt, durationMs, attemptId, provider }: AttemptFacts,
-): Draft {
-  const reason =
-    failure.ambiguous === false ? 'NO_ANSWER' : failure.category === 'TIMEOUT_ERROR' ? 'TIMEOUT' : 'CONNECTION_LOST'
-  const metadata = { reason, ...errorFields(failure), attempt, attemptId, provider, durationMs, graceSeconds }
-  return {
-    status: 'UNKNOWN',
-    durationMs,
-    error: failure,
-    unknown: { reason, graceSeconds },
-    count: ['unknown_sends', reason],
-    events: [{ type: 'UNKNOWN', metadata }],
-  }
-}
-
-/** Not a failure of the e-mail: it returns to ready and the attempt is not counted. */
-function parked(failure: FailureFacts, { attempt, durationMs, resumed, provider }: AttemptFacts): Draft {
-  const attempts = resumed ? attempt : attempt - 1
-  const metadata = {
-    ...errorFields(failure),
-    willRetry: true,
-    parked: true,
-    provider,
-    attempt,
-    nextAttemptNumber: attempts + 1,
-    durationMs,
-  }
-  return {
-    status: 'PENDING',
-    attempts,
-    error: failure,
-    ...(resumed && { sameAttempt: true }),
-    events: [{ type: 'RETRY_SCHEDULED', metadata }],
-  }
-}
-
-/** Not a failure of the e-mail either: the attempt is not counted, and it is tried again until it expires. */
-function postponed(
-  { because, failure, delayMs }: SettledOutcome & { kind: 'postponed' },
-  { attempt, before, durationMs, provider }: AttemptFacts,
-): Draft {
-  const metadata = {
-    ...errorFields(failure),
-    willRetry: true,
-    [because]: true,
-    provider,
-    attempt,
-    nextAttemptNumber: attempt,
-    backoffDelay: delayMs,
-    durationMs,
-  }
-  return {
-    status: 'RETRY_SCHEDULED',
-    attempts: before,
-    retryDelayMs: delayMs,
-    error: failure,
-    events: [{ type: 'RETRY_SCHEDULED', metadata }],
-  }
-}
-
-/** The provider that could answer is parked or gone: still unknown, at the latest until the e-mail expires. No attempt was made. */
-function unasked({ before }: AttemptFacts): Draft {
-  const unknown = { reason: 'PROVIDER_UNAVAILABLE', graceSeconds: UNASKED_SECONDS }
-  return { status: 'UNKNOWN', attempts: before, unknown, events: [] }
-}
-
-/** Rejected, without a dead letter. */
-function suppressed(hashes: string[], { attempt }: AttemptFacts): Draft {
-  const failure = {
-    code: 'RECIPIENT_SUPPRESSED',
-    category: 'PERMANENT_ERROR',
-    message: 'The recipient was put on the suppression list before the e-mail was sent',
-  }
-  const metadata = {
-    ...errorFields(failure),
-    reason: failure.message,
-    recipient: hashes[0],
-    suppressed: hashes,
-    attempt,
-    willRetry: false,
-  }
-  return { status: 'REJECTED', error: failure, events: [{ type: 'REJECTED', metadata }] }
-}
-
-function expired({ before }: AttemptFacts): Draft {
-  const failure = { code: 'EXPIRED', category: 'TIMEOUT_ERROR', message: 'Not sent within 24 hours of its due time' }
-  return {
-    status: 'EXPIRED',
-    attempts: before,
-    error: failure,
-    events: [{ type: 'EXPIRED', metadata: { attempts: before } }],
-  }
-}
-
-function errorFields(failure: FailureFacts) {
-  return {
-    errorCode: failure.code,
-    errorCategory: failure.category,
-    errorMessage: failure.message,
-    providerCode: failure.originalCode ?? null,
-    // The public name of the field before it became providerCode.
-    originalCode: failure.originalCode ?? null,
-  }
 }

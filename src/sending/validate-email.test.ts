@@ -19,14 +19,14 @@ const PLAIN: EmailToSend = {
   retryPolicy: 'steps',
   onUnknown: 'resend',
   expired: false,
-  resumed: null,
+  unresolvedAttempt: null,
   html: '<p>Hi</p>',
   htmlProof: null,
   text: null,
   replyTo: null,
   headers: null,
   recipients: [{ ordinal: 0, kind: 'to', address: 'maria@example.com', name: null, suppressed: false }],
-  person: null,
+  recipientRecord: null,
   files: 0,
   fileBytes: 0,
 }
@@ -44,7 +44,7 @@ const CHANGES = fc.record({
   headers: fc.constantFrom(null, { 'X-Good': 'yes' }, { 'X-Bad': 'a\r\nb' }),
   replyTo: fc.constantFrom(null, ['Ana <ana@example.com>'], ['ana'], []),
   recipientId: fc.constantFrom(null, uuidv7()),
-  person: fc.constantFrom(null, {
+  recipientRecord: fc.constantFrom(null, {
     externalId: null,
     cpfCnpjHash: 'no hash',
     email: null,

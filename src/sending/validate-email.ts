@@ -59,7 +59,7 @@ function otherReplyTo({ replyTo }: EmailToSend): Invalid | null {
 export function isPlain({
   recipients,
   recipientId,
-  person,
+  recipientRecord,
   headers,
   replyTo,
   tags,
@@ -74,7 +74,7 @@ export function isPlain({
     to!.address.length <= 254 &&
     parseBareAddress(to!.address).ok &&
     recipientId === null &&
-    person === null &&
+    recipientRecord === null &&
     headers === null &&
     replyTo === null &&
     tags.length <= 5 &&
@@ -89,7 +89,7 @@ export function isPlain({
 export function jobDataOf(email: EmailToSend): EmailSendJobData {
   const to = email.recipients.find(one => one.kind === 'to')?.address ?? ''
   const only = (kind: string) => email.recipients.filter(one => one.kind === kind).map(one => one.address)
-  const { person } = email
+  const { recipientRecord } = email
   return {
     outboxId: email.outboxId,
     companyId: email.companyId,
@@ -104,10 +104,10 @@ export function jobDataOf(email: EmailToSend): EmailSendJobData {
     tags: email.tags,
     recipient: {
       ...(email.recipientId && { recipientId: email.recipientId }),
-      externalId: person?.externalId ?? hashEmail(to),
-      ...(person?.cpfCnpjHash && { cpfCnpjHash: person.cpfCnpjHash }),
-      ...(person?.razaoSocial && { razaoSocial: person.razaoSocial }),
-      ...(person?.nome && { nome: person.nome }),
+      externalId: recipientRecord?.externalId ?? hashEmail(to),
+      ...(recipientRecord?.cpfCnpjHash && { cpfCnpjHash: recipientRecord.cpfCnpjHash }),
+      ...(recipientRecord?.razaoSocial && { razaoSocial: recipientRecord.razaoSocial }),
+      ...(recipientRecord?.nome && { nome: recipientRecord.nome }),
       email: to,
     },
     // The contract allows five attempts; an e-mail with the persistent policy has more.
@@ -128,7 +128,7 @@ function checkOutbox(email: EmailToSend, companyId: string): Invalid | null {
 }
 
 function checkRecipients(email: EmailToSend): Invalid | null {
-  if (email.recipientId && !email.person)
+  if (email.recipientId && !email.recipientRecord)
     return invalid('RECIPIENT', 'RECIPIENT_NOT_FOUND', 'The recipient no longer exists')
   const bad = email.recipients.some(one => !parseBareAddress(one.address).ok)
   return bad ? invalid('RECIPIENT', 'INVALID_EMAIL', 'A recipient address is not valid') : null

@@ -17,23 +17,25 @@ import { type EndpointReport, settleDeliveries } from '../db/webhooks/settle.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
-import { EndpointConcurrency } from './endpoint-concurrency.ts'
-import { type Notified, toWebhookSettlement } from './notified.ts'
+import { EndpointConcurrency, mergeReports } from './endpoint-concurrency.ts'
+import { logDelivery, type Notified, toWebhookSettlement } from './notified.ts'
 
-/** Between two looks when nobody wakes it. */
+/** How long the dispatcher sleeps when nothing is ready and nobody wakes it. */
 const IDLE_MS = 250
-/** Endpoints looked at in one claim: as many as there are free slots, within these. */
+/** Endpoints that one claim looks at: as many as there are free slots, within these limits. */
 const STEPS = { least: 32, most: 256 }
-/** Under load, slots that become free meanwhile are filled together; a few are not worth a claim. */
+/** The time between two claims: under load, slots that become free in this time are filled by one claim. */
 const CLAIM_EVERY_MS = { busy: 20, idle: 3 }
+/** Fewer free slots than these are not worth a claim. */
 const WORTH_A_CLAIM = 16
-/** Settled e-mails wake it only so long after the last delivery: without webhooks, a claim after each would be for nothing. */
+/** A settled e-mail wakes the dispatcher only so long after the last delivery: without webhooks, a claim after each e-mail would find nothing. */
 const ACTIVE_MS = 10_000
 const LOG_ERRORS_EVERY_MS = 5_000
-/** Without a single success. */
+/** An endpoint that has failed so long without a single success is disabled. */
 const DISABLE_AFTER = '5 days'
 const SETTLE_BATCH = { maxItems: 256, concurrency: 2 }
 const SETTLE_PATIENCE_MS = 60_000
+/** The walk over the endpoints begins after this id. */
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
 export type WebhookDispatcherOptions = {
@@ -66,7 +68,7 @@ export class WebhookDispatcher {
   #logErrorsAtMs = 0
   #stopped = false
   #running: Promise<void> = Promise.resolve()
-  #drained: () => void = () => {}
+  readonly #attempts = new Set<Promise<void>>()
 
   constructor(options: WebhookDispatcherOptions) {
     this.#options = options
@@ -87,23 +89,23 @@ export class WebhookDispatcher {
     ]
   }
 
-  /** There is something to deliver. */
+  /** Call it when there is something to deliver. */
   wake(): void {
     this.#options.ready.wake()
   }
 
-  /** An e-mail was settled: there may be something to deliver. */
+  /** Call it when an e-mail was settled: there may be something to deliver. */
   wakeIfActive(): void {
     if (performance.now() < this.#activeUntilMs) this.wake()
   }
 
-  /** What is in flight ends within its time limit; the endpoints are free for others at once. */
+  /** Waits for the deliveries in flight, which have a time limit, and then leaves the endpoints to other processes. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.wake()
     await Promise.all(this.#periodic.map(stop => stop()))
     await this.#running
-    while (this.#endpoints.inFlight.length > 0) await new Promise<void>(resolve => (this.#drained = resolve))
+    await Promise.all(this.#attempts)
     await leaveEndpoints(this.#options.db, this.#holder).catch(error => this.#logError(error))
   }
 
@@ -117,7 +119,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** One claim and its start. Answers whether the walk over the endpoints goes on. */
+  /** Claims once and starts what it claimed. Returns whether the walk over the endpoints goes on. */
   async #round(): Promise<boolean> {
     await sleep(Math.max(0, this.#claimAtMs - performance.now()))
     this.#options.ready.clear()
@@ -156,7 +158,9 @@ export class WebhookDispatcher {
       const facts = await loadEventFacts(this.#options.db, about)
       for (const delivery of deliveries) {
         const own = delivery.eventId === null ? null : (facts.get(delivery.eventId) ?? null)
-        void this.#attempt(delivery, own)
+        const attempt = this.#attempt(delivery, own)
+        this.#attempts.add(attempt)
+        void attempt.finally(() => this.#attempts.delete(attempt))
       }
     } catch (error) {
       for (const delivery of deliveries) this.#endpoints.end(delivery)
@@ -175,26 +179,22 @@ export class WebhookDispatcher {
       await this.#settlements.add({ notified, report })
       // An endpoint that failed gets no other delivery at once.
       hasMore = report === null || report.failures === 0
-      this.#logDelivery(notified)
+      logDelivery(this.#options.log, notified)
     } catch (error) {
       this.#logError(error)
-      // It is still ready and would be claimed again at once.
+      // The delivery is still ready: without a pause, it would be claimed again at once.
       await sleep(IDLE_MS)
     } finally {
       this.#endpoints.end(delivery)
-      this.#drained()
       if (hasMore) this.wake()
     }
   }
 
   async #settle(batch: Settlement[]): Promise<true[]> {
-    const reports = new Map<string, EndpointReport>()
-    for (const { report } of batch)
-      if (report) reports.set(report.endpointId, merged(reports.get(report.endpointId), report))
     const over = await settleDeliveries(
       this.#options.db,
       batch.map(one => toWebhookSettlement(one.notified)),
-      [...reports.values()],
+      mergeReports(batch.flatMap(({ report }) => report ?? [])),
       DISABLE_AFTER,
     )
     this.#options.vacuum.count(batch.length)
@@ -219,37 +219,10 @@ export class WebhookDispatcher {
     if (busy.length > 0) await keepEndpoints(this.#options.db, this.#holder, busy, this.#options.holdSeconds)
   }
 
-  /** Neither the URL nor the body: both may hold secrets. */
-  #logDelivery({ delivery, posted, decision }: Notified): void {
-    const { companyId, endpointId, deliveryId, type, outboxId, attempts } = delivery
-    this.#options.log.debug(
-      {
-        companyId,
-        webhookId: endpointId,
-        deliveryId,
-        type,
-        outboxId,
-        attempt: attempts + 1,
-        status: posted.status,
-        errorCode: posted.error,
-        durationMs: posted.durationMs,
-        outcome: decision.kind,
-      },
-      'Webhook',
-    )
-  }
-
-  /** While Postgres is away, everything here fails several times a second, and for one reason. */
+  /** One line in a while: while Postgres is away, everything here fails several times a second, for one reason. */
   #logError(error: unknown): void {
     if (performance.now() < this.#logErrorsAtMs) return
     this.#logErrorsAtMs = performance.now() + LOG_ERRORS_EVERY_MS
     this.#options.log.warn({ err: error }, 'Webhooks could not be processed; trying again')
   }
-}
-
-/** Of several reports about one endpoint: one success outweighs the failures. */
-function merged(before: EndpointReport | undefined, report: EndpointReport): EndpointReport {
-  if (!before || report.failures === 0) return report
-  if (before.failures === 0) return before
-  return { ...report, pauseMs: Math.max(before.pauseMs, report.pauseMs) }
 }

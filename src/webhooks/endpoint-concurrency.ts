@@ -57,7 +57,7 @@ export class EndpointConcurrency {
       endpoint.limit = Math.min(MAX_PER_ENDPOINT, endpoint.limit * 2)
       return recovered ? { endpointId, failures: 0, pauseMs: 0 } : null
     }
-    if (outcome.kind === 'failed' && outcome.ours) return null
+    if (outcome.kind === 'failed' && outcome.ourFault) return null
     if (startedMs >= endpoint.failedAtMs || endpoint.failures === 0) endpoint.failures++
     endpoint.failedAtMs = nowMs
     endpoint.limit = 1
@@ -117,4 +117,17 @@ function roomByCompany(used: Map<string, number>, left: number, max: number): Co
     return [companyId, Math.max(0, more)] as const
   })
   return { companies: Object.fromEntries(own), others: Math.min(max, Math.ceil(left / 2)) }
+}
+
+/** One report for each endpoint: one success outweighs the failures. */
+export function mergeReports(reports: EndpointReport[]): EndpointReport[] {
+  const merged = new Map<string, EndpointReport>()
+  for (const report of reports) merged.set(report.endpointId, mergeTwo(merged.get(report.endpointId), report))
+  return [...merged.values()]
+}
+
+function mergeTwo(before: EndpointReport | undefined, report: EndpointReport): EndpointReport {
+  if (!before || report.failures === 0) return report
+  if (before.failures === 0) return before
+  return { ...report, pauseMs: Math.max(before.pauseMs, report.pauseMs) }
 }

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { maskSensitive } from '../contracts/masking.ts'
 import type { DeliveryDecision } from '../contracts/webhooks/schedule.ts'
 import type { ClaimedDelivery } from '../db/webhooks/claim.ts'
@@ -27,4 +28,24 @@ function errorOf({ status, error }: Posted, { kind }: DeliveryDecision): string 
   if (error !== null) return error
   if (kind === 'delivered') return null
   return status !== null && status >= 300 && status < 400 ? 'REDIRECT_NOT_FOLLOWED' : `HTTP_${status}`
+}
+
+/** Logs neither the URL nor the body: both may hold secrets. */
+export function logDelivery(log: Logger, { delivery, posted, decision }: Notified): void {
+  const { companyId, endpointId, deliveryId, type, outboxId, attempts } = delivery
+  log.debug(
+    {
+      companyId,
+      webhookId: endpointId,
+      deliveryId,
+      type,
+      outboxId,
+      attempt: attempts + 1,
+      status: posted.status,
+      errorCode: posted.error,
+      durationMs: posted.durationMs,
+      outcome: decision.kind,
+    },
+    'Webhook',
+  )
 }

@@ -3,13 +3,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { addressKey } from '../../src/contracts/address-key.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { createUuidv7, uuidv7 } from '../../src/contracts/uuid.ts'
-import { type AcceptUnit, acceptUnits, type Draft, type UnitOutcome } from '../../src/db/outbox/accept.ts'
+import { acceptRequests } from '../../src/db/outbox/accept.ts'
+import type { Draft, RequestToStore, StoreOutcome } from '../../src/db/outbox/draft.ts'
 import { loadEmailsToSend } from '../../src/db/outbox/load.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { Batcher } from '../../src/runtime/batcher.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { accept, claim, type DraftChange, draft, person, unit } from '../support/line.ts'
+import { accept, claim, type DraftChange, draft, recipientRecord, unit } from '../support/line.ts'
 
 const DAY_MS = 86_400_000
 
@@ -29,7 +30,7 @@ afterEach(async () => {
 
 const many = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
 const one = (change: DraftChange = {}) => draft(companyId, change)
-const isAnswered = (outcome: UnitOutcome | Error | undefined) =>
+const isAnswered = (outcome: StoreOutcome | Error | undefined) =>
   outcome !== undefined && !(outcome instanceof Error) && outcome.kind === 'answered'
 const count = async (table: string, where = 'true', values: unknown[] = []) =>
   (await db.query(`select count(*)::int as count from ${table} where ${where}`, values)).rows[0].count as number
@@ -61,7 +62,7 @@ async function disagreements(): Promise<unknown[]> {
   return wrong
 }
 
-describe('a unit that Postgres refuses', () => {
+describe('a request that Postgres refuses', () => {
   test.each<[name: string, change: DraftChange]>([
     ['NUL in the text', { text: 'a\0b' }],
     ['NUL in a header', { headers: { 'X-A': 'a\0b' } }],
@@ -70,28 +71,28 @@ describe('a unit that Postgres refuses', () => {
     ['an id that is none', { outboxId: 'no-uuid' }],
     ['an attachment that is no base64', { attachments: [file({ base64: '!' })] }],
     ['a time that is none', { scheduledAt: 'never' }],
-    ['a document hash that is none', { person: person('x', { cpfCnpjHash: 'short' }) }],
+    ['a document hash that is none', { recipientRecord: recipientRecord('x', { cpfCnpjHash: 'short' }) }],
   ])('(%s) harms only itself in a batch of 30', async (_, change) => {
     const units = many(30, index => unit(index === 17 ? one(change) : one({ subject: `mail ${index}` })))
     const before = await count('email_outbox')
-    const outcomes = await acceptUnits(db, units)
+    const outcomes = await acceptRequests(db, units)
     expect(outcomes[17]).toBeInstanceOf(Error)
     expect(outcomes.filter((_, index) => index !== 17).every(isAnswered)).toBe(true)
     expect(await count('email_outbox')).toBe(before + 29)
   })
 
-  test('harms only itself among units with keys, people, files and times', async () => {
+  test('harms only itself among requests with keys, recipient records, files and times', async () => {
     const rich = (index: number) =>
       unit(
         one({
-          person: person(`rich ${index}`),
+          recipientRecord: recipientRecord(`rich ${index}`),
           attachments: [file()],
           delayMs: 60_000,
           ...(index === 3 && { text: '\0' }),
         }),
         `rich ${index}`,
       )
-    const outcomes = await acceptUnits(db, many(10, rich))
+    const outcomes = await acceptRequests(db, many(10, rich))
     expect(outcomes.map(isAnswered)).toEqual(many(10, index => index !== 3))
     expect(await count('idempotency_keys', `key like 'rich %'`)).toBe(9)
     expect(await count('recipients', `external_id like 'rich %'`)).toBe(9)
@@ -99,7 +100,7 @@ describe('a unit that Postgres refuses', () => {
 
   test('leaves no trace of its strict neighbours in the same request', async () => {
     const before = await count('email_outbox')
-    const [outcome] = await acceptUnits(db, [unit([one(), one({ text: '\0' }), one()], 'strict')])
+    const [outcome] = await acceptRequests(db, [unit([one(), one({ text: '\0' }), one()], 'strict')])
     expect(outcome).toBeInstanceOf(Error)
     expect(await count('email_outbox')).toBe(before)
     expect(await count('idempotency_keys', `key = 'strict'`)).toBe(0)
@@ -119,7 +120,11 @@ describe('everything of an e-mail', () => {
       headers: { 'X-Order': '1' },
       tags: ['a', 'b'],
       externalId: 'BOL-1',
-      person: person('everything', { nome: 'Maria', cpfCnpjHash: 'ab'.repeat(32), cpfCnpjCipher: 'AAEC' }),
+      recipientRecord: recipientRecord('everything', {
+        nome: 'Maria',
+        cpfCnpjHash: 'ab'.repeat(32),
+        cpfCnpjCipher: 'AAEC',
+      }),
     })
     await accept(db, [mail])
     const of = async (table: string) =>
@@ -154,7 +159,7 @@ describe('a missing partition', () => {
 
   test('is made on demand, and nothing of the batch is lost', async () => {
     await dropAll()
-    const outcomes = await acceptUnits(
+    const outcomes = await acceptRequests(
       db,
       many(20, () => unit(one())),
     )
@@ -165,9 +170,9 @@ describe('a missing partition', () => {
   test('is made once by several processes that miss it at the same moment', async () => {
     await dropAll()
     const batches = many(6, () =>
-      acceptUnits(
+      acceptRequests(
         db,
-        many(20, () => unit(one({ person: person('same') }))),
+        many(20, () => unit(one({ recipientRecord: recipientRecord('same') }))),
       ),
     )
     const outcomes = (await Promise.all(batches)).flat()
@@ -177,22 +182,22 @@ describe('a missing partition', () => {
 
   test('of a far day (a clock that is wrong) harms no neighbour of today', async () => {
     const farAway = one({ outboxId: createUuidv7()(Date.now() + 400 * DAY_MS) })
-    const outcomes = await acceptUnits(db, [unit(one()), unit(farAway), unit(one())])
+    const outcomes = await acceptRequests(db, [unit(one()), unit(farAway), unit(one())])
     expect([isAnswered(outcomes[0]), isAnswered(outcomes[2])]).toEqual([true, true])
   })
 })
 
-describe('1000 units at once from two processes, with overlapping keys and people', () => {
-  test('make one e-mail per key, one person per identity, and no deadlock', async () => {
+describe('1000 requests at once from two processes, with overlapping keys and recipient records', () => {
+  test('make one e-mail per key, one recipient record per identity, and no deadlock', async () => {
     const KEYS = 150
-    const PEOPLE = 40
+    const RECIPIENTS = 40
     const processes = many(2, () => openDatabase(gateway.databaseUrl, () => {}))
     const batchers = processes.map(
       ({ hot }) =>
-        new Batcher<AcceptUnit, UnitOutcome | Error>({
+        new Batcher<RequestToStore, StoreOutcome | Error>({
           maxItems: 64,
           concurrency: 2,
-          flush: batch => acceptUnits(hot, batch),
+          flush: batch => acceptRequests(hot, batch),
         }),
     )
     const before = await count('email_outbox')
@@ -200,12 +205,12 @@ describe('1000 units at once from two processes, with overlapping keys and peopl
     const outcomes = await Promise.all(
       shuffled.map((value, index) => {
         const key = value % 2 === 0 ? `key ${(value / 2) % KEYS}` : null
-        return batchers[index % 2]!.add(unit(one({ person: person(`person ${value % PEOPLE}`) }), key)).then(
-          outcome => ({
-            key,
-            outcome,
-          }),
-        )
+        return batchers[index % 2]!.add(
+          unit(one({ recipientRecord: recipientRecord(`recipient ${value % RECIPIENTS}`) }), key),
+        ).then(outcome => ({
+          key,
+          outcome,
+        }))
       }),
     )
     await Promise.all(processes.map(process => process.close()))
@@ -216,7 +221,7 @@ describe('1000 units at once from two processes, with overlapping keys and peopl
     for (const { key, outcome } of outcomes) {
       if (outcome instanceof Error || outcome.kind !== 'answered') continue
       if (!outcome.replayed) fresh++
-      const id = outcome.answer.verdicts[0]!.outboxId
+      const id = outcome.answer.results[0]!.outboxId
       if (key) idsOf.set(key, (idsOf.get(key) ?? new Set()).add(id))
     }
     expect(idsOf.size).toBe(KEYS)
@@ -224,7 +229,7 @@ describe('1000 units at once from two processes, with overlapping keys and peopl
     expect(fresh).toBe(500 + KEYS)
     expect(await count('email_outbox')).toBe(before + 500 + KEYS)
     expect(await count('idempotency_keys', `key like 'key %'`)).toBe(KEYS)
-    expect(await count('recipients', `external_id like 'person %'`)).toBe(PEOPLE)
+    expect(await count('recipients', `external_id like 'recipient %'`)).toBe(RECIPIENTS)
     const strangers = await count(
       'email_outbox',
       'recipient_id is not null and recipient_id not in (select recipient_id from recipients)',
@@ -239,18 +244,18 @@ describe('suppression', () => {
       `insert into suppression_list (company_id, email_hash, reason, expires_at) values ($1, $2, 'MANUAL', $3)`,
       [owner, hashEmail(address), expiresAt],
     )
-  const verdictOf = async (change: DraftChange) => {
-    const [outcome] = await acceptUnits(db, [unit(one(change))])
+  const resultOf = async (change: DraftChange) => {
+    const [outcome] = await acceptRequests(db, [unit(one(change))])
     if (outcome instanceof Error) throw outcome
-    return outcome?.kind === 'answered' ? outcome.answer.verdicts[0]! : outcome
+    return outcome?.kind === 'answered' ? outcome.answer.results[0]! : outcome
   }
 
   test('a to on the list is refused, a cc is left out and named by its hash', async () => {
     await suppress('no@example.com', null)
-    expect(await verdictOf({ to: 'no@example.com' })).toMatchObject({ verdict: 'SUPPRESSED' })
-    const verdict = await verdictOf({ cc: ['no@example.com', 'yes@example.com'] })
-    expect(verdict).toMatchObject({ verdict: 'ACCEPTED', suppressed: [hashEmail('no@example.com')] })
-    const { outboxId } = verdict as { outboxId: string }
+    expect(await resultOf({ to: 'no@example.com' })).toMatchObject({ status: 'SUPPRESSED' })
+    const result = await resultOf({ cc: ['no@example.com', 'yes@example.com'] })
+    expect(result).toMatchObject({ status: 'ACCEPTED', suppressed: [hashEmail('no@example.com')] })
+    const { outboxId } = result as { outboxId: string }
     const { rows } = await db.query(
       'select status, suppressed from email_recipients where outbox_id = $1 order by ordinal',
       [outboxId],
@@ -267,18 +272,18 @@ describe('suppression', () => {
     const other = await gateway.company()
     await suppress('theirs@example.com', other.companyId)
     await suppress('past@example.com', null, '2020-01-01T00:00:00Z')
-    expect(await verdictOf({ to: 'theirs@example.com' })).toMatchObject({ verdict: 'ACCEPTED', suppressed: [] })
-    expect(await verdictOf({ to: 'past@example.com' })).toMatchObject({ verdict: 'ACCEPTED', suppressed: [] })
+    expect(await resultOf({ to: 'theirs@example.com' })).toMatchObject({ status: 'ACCEPTED', suppressed: [] })
+    expect(await resultOf({ to: 'past@example.com' })).toMatchObject({ status: 'ACCEPTED', suppressed: [] })
   })
 
   test.each([
     ['to', 'SUPPRESSED', { to: 'both-to@example.com' }],
     ['cc', 'ACCEPTED', { cc: ['both-cc@example.com'] }],
-  ])('a %s on the list of all and on the company’s own is left out once', async (kind, verdict, change) => {
+  ])('a %s on the list of all and on the company’s own is left out once', async (kind, status, change) => {
     const address = `both-${kind}@example.com`
     await suppress(address, null)
     await suppress(address, companyId)
-    expect(await verdictOf(change)).toMatchObject({ verdict, suppressed: [hashEmail(address)] })
+    expect(await resultOf(change)).toMatchObject({ status, suppressed: [hashEmail(address)] })
   })
 })
 
@@ -287,7 +292,7 @@ describe('with 200 000 suppressed addresses, and statements that were planned wh
   let made = 0
 
   const plain = () => unit(one({ cc: ['a@example.com', 'b@example.com'] }))
-  const full = () => unit(one({ person: person(`grown ${++made}`) }), `grown ${made}`)
+  const full = () => unit(one({ recipientRecord: recipientRecord(`grown ${++made}`) }), `grown ${made}`)
 
   beforeAll(async () => {
     // No ANALYZE comes to the rescue during the test; in production it comes a minute late.
@@ -297,8 +302,8 @@ describe('with 200 000 suppressed addresses, and statements that were planned wh
     for (const { name } of rows) await db.query(`alter table ${name} set (autovacuum_enabled = false)`)
     // One connection with the settings of the hot pool: its plans are the ones that are measured.
     single = new pg.Pool({ ...gateway.db.hot.options, connectionString: gateway.databaseUrl, max: 1 })
-    await acceptUnits(single, [plain()])
-    await acceptUnits(single, [full()])
+    await acceptRequests(single, [plain()])
+    await acceptRequests(single, [full()])
     await loadEmailsToSend(single, [(await accept(single, [one()]))[0]!])
     await db.query(
       `insert into suppression_list (email_hash, reason)
@@ -335,22 +340,22 @@ describe('with 200 000 suppressed addresses, and statements that were planned wh
     return { scans: after.scans - before.scans, reads: after.reads - before.reads }
   }
 
-  const accept50 = (make: () => AcceptUnit) => async () => {
-    const outcomes = await acceptUnits(single, many(50, make))
+  const accept50 = (make: () => RequestToStore) => async () => {
+    const outcomes = await acceptRequests(single, many(50, make))
     expect(outcomes.every(isAnswered)).toBe(true)
   }
   const load50 = async () => {
-    const drafts = many(50, () => one({ person: person(`grown ${++made}`) }))
+    const drafts = many(50, () => one({ recipientRecord: recipientRecord(`grown ${++made}`) }))
     const emails = await loadEmailsToSend(single, await accept(db, drafts))
-    expect([...emails.values()].filter(email => email.person)).toHaveLength(50)
+    expect([...emails.values()].filter(email => email.recipientRecord)).toHaveLength(50)
   }
 
   test.each<[what: string, table: string, act: () => Promise<unknown>]>([
     ['the suppression look-up of plain mail', 'suppression_list', accept50(plain)],
-    ['the suppression look-up of mail with keys and people', 'suppression_list', accept50(full)],
+    ['the suppression look-up of mail with keys and recipient records', 'suppression_list', accept50(full)],
     ['the look-up of idempotency keys', 'idempotency_keys', accept50(full)],
-    ['the upsert of people', 'recipients', accept50(full)],
-    ['the look-up of people by a worker', 'recipients', load50],
+    ['the upsert of recipient records', 'recipients', accept50(full)],
+    ['the look-up of recipient records by a worker', 'recipients', load50],
   ])('%s reads by index, and only what it asks for', async (_, table, act) => {
     const { scans, reads } = await costOf(table, act)
     expect(scans, 'sequential scans').toBe(0)
@@ -361,8 +366,8 @@ describe('with 200 000 suppressed addresses, and statements that were planned wh
     const { rows } = await db.query(`select 'sha256:' || encode(sha256('777'::bytea), 'hex') as hash`)
     const mail = one()
     Object.assign(mail.addresses[0]!, { hash: rows[0].hash, key: addressKey(rows[0].hash) })
-    const [outcome] = await acceptUnits(single, [unit(mail)])
-    expect(outcome).toMatchObject({ answer: { verdicts: [{ verdict: 'SUPPRESSED' }] } })
+    const [outcome] = await acceptRequests(single, [unit(mail)])
+    expect(outcome).toMatchObject({ answer: { results: [{ status: 'SUPPRESSED' }] } })
   })
 })
 

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { acceptUnits } from '../../src/db/outbox/accept.ts'
+import { acceptRequests } from '../../src/db/outbox/accept.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { clock } from '../support/fake-time.ts'
 import { call, until } from '../support/gateway.ts'
@@ -108,11 +108,11 @@ test('ids for which there is no partition are made anew by the time of the datab
   atCleanUp(() => db.close())
   const { companyId } = (await db.pool.query('select company_id as "companyId" from companies')).rows[0]
   const longAgo = { ...draft(companyId), outboxId: '01000000-0000-7000-8000-000000000000' }
-  const [outcome] = await acceptUnits(
+  const [outcome] = await acceptRequests(
     db.hot,
     [{ drafts: [longAgo], strict: true, idempotency: null, refusedBefore: [] }],
     db.clock,
   )
-  expect(outcome).toMatchObject({ kind: 'answered', answer: { verdicts: [{ verdict: 'ACCEPTED' }] } })
+  expect(outcome).toMatchObject({ kind: 'answered', answer: { results: [{ status: 'ACCEPTED' }] } })
   await expectSent(right, longAgo.outboxId)
 })

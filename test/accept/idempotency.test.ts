@@ -356,7 +356,7 @@ describe('a crash between the commit and the answer', () => {
     const answer = await keyed(company, body)
     expect([answer.status, isReplay(answer)]).toEqual([202, true])
     expect(answer.body).toMatchObject({
-      outboxId: committed.answer.verdicts[0]!.outboxId,
+      outboxId: committed.answer.results[0]!.outboxId,
       requestId: 'the-one-that-died',
       queuedAt: committed.answer.queuedAt,
     })

@@ -57,8 +57,12 @@ async function claimAll() {
     claimed.map(one => one.outboxId),
   )
   const starts = claimed.map(({ outboxId }) => ({
-    ...{ outboxId, leaseId, attemptId: uuidv7(), provider: 'capture', attempt: 1, before: 0, validations: [] },
-    eventIds: [uuidv7(), uuidv7(), uuidv7()] as [string, string, string],
+    outboxId,
+    leaseId,
+    attemptId: uuidv7(),
+    provider: 'capture',
+    attempt: 1,
+    attemptsBefore: 0,
   }))
   const started = starts.length > 0 ? await startAttempts(db.pool, starts) : []
   return { waiting: emails.size, started: started.filter(Boolean).length }

@@ -58,7 +58,7 @@ async function sendOne({ answered = true, ...change }: DraftChange & { answered?
 }
 
 async function answer({ outboxId, leaseId, messageId }: Sent): Promise<void> {
-  const events = [{ type: 'SENT' as const, metadata: {} }]
+  const events = [{ type: 'SENT' as const, metadata: { messageId } }]
   const [held] = await settleAttempts(db.hot, [
     { outboxId, guard: { leaseId }, status: 'SENT', attempts: 1, messageId, durationMs: 1, events },
   ])
@@ -193,7 +193,7 @@ describe('an outcome that nobody knew', () => {
   ] as const)('is resolved by %s', async (kind, status, last) => {
     const sent = await sendOne({ answered: false })
     await expireLeases(db.hot)
-    await returnExpiredLeases(db.hot, { all: false, recognising: [], graceSeconds: 120 })
+    await returnExpiredLeases(db.hot, { all: false, idempotentProviders: [], graceSeconds: 120 })
     expect((await story(sent.outboxId)).email.status).toBe('UNKNOWN')
     await report(kind, sent)
     const told = await story(sent.outboxId)
@@ -268,7 +268,7 @@ describe('trouble', () => {
     await workOffReports(db.hot)
     expect((await story(outboxId!)).email.status, 'its worker might still settle it').toBe('PROCESSING')
     await expireLeases(db.hot)
-    await returnExpiredLeases(db.hot, { all: false, recognising: [], graceSeconds: 120 })
+    await returnExpiredLeases(db.hot, { all: false, idempotentProviders: [], graceSeconds: 120 })
     await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)
     await workOffReports(db.hot)
     expect((await story(outboxId!)).email).toMatchObject({ status: 'BOUNCED', lease_id: null })

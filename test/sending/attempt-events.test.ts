@@ -70,19 +70,19 @@ const reported =
 
 async function isLost(): Promise<void> {
   await expireLeases(db.hot)
-  expect(await returnExpiredLeases(db.hot, { all: false, recognising: [], graceSeconds: 1 })).toMatchObject({
+  expect(await returnExpiredLeases(db.hot, { all: false, idempotentProviders: [], graceSeconds: 1 })).toMatchObject({
     unknown: 1,
   })
 }
 
 async function isDue({ outboxId }: AttemptStart): Promise<void> {
   await makeDue(db.hot, [outboxId])
-  expect(await readyDueEmails(db.hot)).toBe(1)
+  expect(await readyDueEmails(db.hot, 1000)).toBe(1)
 }
 
-const isResolved = (recognising: string[]) => async () => {
+const isResolved = (idempotentProviders: string[]) => async () => {
   await graceOver(db.hot)
-  expect(await resolveUnknownSends(db.hot, recognising)).toBe(1)
+  expect(await resolveUnknownSends(db.hot, idempotentProviders)).toBe(1)
 }
 
 async function isReplayed({ outboxId }: AttemptStart): Promise<void> {
@@ -116,18 +116,22 @@ const ENDS: [string, Step[], Partial<AttemptStart>?][] = [
   ['delivered before the answer', [reported('Delivery'), reported('Complaint')]],
   ['refused by a report before the answer, and replayed', [reported('Reject'), isReplayed], {}],
   ['sent, refused by a report, and replayed', [sent, reported('Reject'), isReplayed], {}],
-  ['retried', [answered({ kind: 'retry', failure: FAILURE, delayMs: 60_000 }), isDue], { attempt: 2, before: 1 }],
+  [
+    'retried',
+    [answered({ kind: 'retry', failure: FAILURE, delayMs: 60_000 }), isDue],
+    { attempt: 2, attemptsBefore: 1 },
+  ],
   ['parked', [answered({ kind: 'parked', failure: FAILURE })], {}],
   ['dead and replayed', [answered({ kind: 'dead', status: 'DLQ', failure: FAILURE }), isReplayed], {}],
   [
     'unknown and sent again',
     [answered({ kind: 'unknown', failure: FAILURE, graceSeconds: 1 }), isResolved([])],
-    { attempt: 2, before: 1 },
+    { attempt: 2, attemptsBefore: 1 },
   ],
   ['unknown and delivered', [answered({ kind: 'unknown', failure: FAILURE, graceSeconds: 1 }), reported('Delivery')]],
-  ['lost with its worker and sent again', [isLost, isResolved([])], { attempt: 2, before: 1 }],
+  ['lost with its worker and sent again', [isLost, isResolved([])], { attempt: 2, attemptsBefore: 1 }],
   ['lost with its worker and delivered', [isLost, reported('Delivery')]],
-  ['lost with its worker and asked about', [isLost, isResolved(['ses'])], { attempt: 1, before: 1 }],
+  ['lost with its worker and asked about', [isLost, isResolved(['ses'])], { attempt: 1, attemptsBefore: 1 }],
 ]
 
 test.each(ENDS)(
@@ -155,7 +159,7 @@ test.each(ENDS)(
     }
     if (!again) return
     // Asked about, it goes on under the same id.
-    const second = await begin({ ...again, ...(again.attempt === again.before && { attemptId }) })
+    const second = await begin({ ...again, ...(again.attempt === again.attemptsBefore && { attemptId }) })
     const both = await startsOf(outboxId!)
     expect(both).toEqual([...told, ...both.slice(3)])
     expect(both.slice(3).map(({ type }) => type)).toEqual(['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT'])

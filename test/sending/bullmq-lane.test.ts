@@ -408,7 +408,7 @@ function bareLane(work: BullmqLaneOptions<null>['work'], url = server.url) {
       checkEveryMs: 100,
     }),
     async lease(outboxId) {
-      leases.hold(`of ${outboxId}`, 1)
+      leases.track(`of ${outboxId}`, 1)
       return { kind: 'taken', leaseId: `of ${outboxId}`, content: null }
     },
     work,

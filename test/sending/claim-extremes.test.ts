@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { updateCompany } from '../../src/db/companies/companies.ts'
 import { loadEmailsToSend } from '../../src/db/outbox/load.ts'
 import { cancelEmail } from '../../src/db/outbox/schedule.ts'
-import { READY_AGAIN } from '../../src/db/outbox/sql.ts'
+import { LOCK_EXISTING_READY_ROW } from '../../src/db/outbox/sql.ts'
 import { inTransaction, type Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { accept, CLEAN_LINE, claim, draft, forgotten, start } from '../support/line.ts'
@@ -115,10 +115,10 @@ test('a row that becomes ready again in the middle of a claim is waited for, and
     Array.from({ length: 5 }, () => draft(companyId!)),
   )
   const first = await claimDuring(tx =>
-    tx.query(`insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2) ${READY_AGAIN}`, [
-      companyId,
-      ids[2],
-    ]),
+    tx.query(
+      `insert into email_ready (company_id, priority, outbox_id) values ($1, 5, $2) ${LOCK_EXISTING_READY_ROW}`,
+      [companyId, ids[2]],
+    ),
   )
   const second = await claim(db, 100)
   const order = [...first.claimed, ...second.claimed].map(one => one.outboxId)

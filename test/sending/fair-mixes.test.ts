@@ -89,8 +89,8 @@ async function claimAtOnce(random: Random, capped: number): Promise<{ ids: strin
   const made = await Promise.all(
     wanted.map(async ({ size, caps }) => {
       const limits = capped > 0 ? caps : new Map<number, number>()
-      const left = new Map([...limits].map(([company, room]) => [companyIds[company]!, room]))
-      const { leaseId, claimed } = await claim(db, size, PER_TURN, { left })
+      const allowances = new Map([...limits].map(([company, room]) => [companyIds[company]!, room]))
+      const { leaseId, claimed } = await claim(db, size, PER_TURN, { allowances })
       return { leaseId, caps: limits, ids: claimed.map(one => one.outboxId) }
     }),
   )

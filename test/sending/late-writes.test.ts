@@ -6,7 +6,8 @@ import { startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
 import type { SettledOutcome } from '../../src/sending/outcome.ts'
-import { type AttemptFacts, toSettlement } from '../../src/sending/settlement.ts'
+import type { AttemptFacts } from '../../src/sending/partial-settlements.ts'
+import { toSettlement } from '../../src/sending/settlement.ts'
 import { cleanLine } from '../support/clean-line.ts'
 import {
   accept,
@@ -30,7 +31,7 @@ cleanLine(line => {
 })
 
 const acceptOne = async () => (await accept(db, [draft(companyId)]))[0]!
-const giveUp = () => returnExpiredLeases(db, { all: false, recognising: ['capture'], graceSeconds: 120 })
+const giveUp = () => returnExpiredLeases(db, { all: false, idempotentProviders: ['capture'], graceSeconds: 120 })
 async function takeBack(): Promise<void> {
   await expireLeases(db)
   await giveUp()
@@ -45,7 +46,7 @@ function endOf({ leaseId, claimed }: Lease, outcome: SettledOutcome, waiting = f
     guard: waiting ? { leaseId, waiting } : { leaseId },
     requestId: 'r-1',
     attempt: 1,
-    before: 0,
+    attemptsBefore: 0,
     maxAttempts: 5,
     durationMs: 1,
     attemptId: uuidv7(),
@@ -189,7 +190,7 @@ test.each(['hold', 'resend'] as const)(
   'with %s, a start that the database does not take leaves its slot free for others',
   async onUnknown => {
     await accept(db, [draft(companyId, { onUnknown }), draft(companyId, { onUnknown })])
-    const slots = { started: new Semaphore(1), calls: new Semaphore(1) }
+    const slots = { starts: new Semaphore(1), calls: new Semaphore(1) }
     const broken = worker(db, {
       slots,
       commitStart: () => Promise.reject(new Error('the database is away')),

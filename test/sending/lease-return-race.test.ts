@@ -41,7 +41,7 @@ test('an e-mail that its worker parks at the very moment its lease is returned i
   }
   await late.query('begin')
   expect(await settleAttempts(late as unknown as Queryable, [parked])).toEqual([true])
-  const returning = returnExpiredLeases(db, { all: false, recognising: [], graceSeconds: 120 })
+  const returning = returnExpiredLeases(db, { all: false, idempotentProviders: [], graceSeconds: 120 })
   await sleep(100)
   await late.query('commit')
   expect(await returning).toEqual({ unstarted: 0, unknown: 0, undelivered: 0 })

@@ -36,7 +36,7 @@ import { SHARED_SECRETS } from '../support/secrets.ts'
 const silent = pino({ level: 'silent' })
 const died = () => Promise.reject(new Error('the worker was killed'))
 /** Capture recognises an attempt: what may have left is asked about at once. */
-const OPTIONS = { all: false, recognising: ['capture'], graceSeconds: 120 }
+const OPTIONS = { all: false, idempotentProviders: ['capture'], graceSeconds: 120 }
 const NOTHING = { unstarted: 0, unknown: 0, undelivered: 0 }
 
 let gateway: TestGateway
@@ -56,7 +56,7 @@ async function takeBack() {
 
 /** The provider is asked again about what may have left. */
 async function askAgain(): Promise<void> {
-  expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
+  expect(await resolveUnknownSends(db, OPTIONS.idempotentProviders)).toBe(1)
   await workOff(db)
 }
 
@@ -70,7 +70,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
     expect(told.events[2]!.metadata).toMatchObject({ errorCode: 'WORKER_LOST', attempt: 1, nextAttemptNumber: 2 })
     const [next] = await receive(db, await claim(db, 1))
-    expect(next!.content).toMatchObject({ outboxId, attempts: 1, resumed: null })
+    expect(next!.content).toMatchObject({ outboxId, attempts: 1, unresolvedAttempt: null })
     await worker(db)(next!)
     expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'SENT', attempts: 2 })
   })
@@ -154,7 +154,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
   test('cannot have its e-mail cancelled meanwhile, neither in doubt nor in line again: it may have left', async () => {
     const outboxId = await sentButNotSettled()
     expect(await cancelEmail(db, outboxId, companyId, 'test')).toBe('too-late')
-    await resolveUnknownSends(db, OPTIONS.recognising)
+    await resolveUnknownSends(db, OPTIONS.idempotentProviders)
     expect(await cancelEmail(db, outboxId, companyId, 'test')).toBe('too-late')
     await workOff(db)
     expect(await statusOf(outboxId)).toBe('SENT')
@@ -165,13 +165,13 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     for (let attempt = 0; attempt < 2; attempt++) {
       await workOff(db)
       await makeDue(db, [outboxId!])
-      await readyDueEmails(db)
+      await readyDueEmails(db, 1000)
     }
     const { events } = await storyOf(db, outboxId!)
     const ids = events.filter(event => event.type === 'SENT_ATTEMPT').map(event => event.metadata.attemptId)
     expect(new Set(ids).size).toBe(2)
     const [next] = await receive(db, await claim(db, 1))
-    expect(next!.content).toMatchObject({ attempts: 2, resumed: null })
+    expect(next!.content).toMatchObject({ attempts: 2, unresolvedAttempt: null })
   })
 })
 
@@ -258,7 +258,7 @@ describe('an attempt that breaks off while its worker lives on', () => {
       await until(
         async () => {
           await takeBack()
-          await resolveUnknownSends(db, OPTIONS.recognising)
+          await resolveUnknownSends(db, OPTIONS.idempotentProviders)
           return statusOf(bad!)
         },
         status => status === 'SENT',
@@ -291,7 +291,7 @@ describe('jobs that are gone', () => {
       [outboxId],
     )
     expect(await returnUndelivered(db, [], 0)).toEqual([])
-    expect(await readyDueEmails(db)).toBe(1)
+    expect(await readyDueEmails(db, 1000)).toBe(1)
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 })
@@ -304,7 +304,7 @@ test('an e-mail that is scheduled twice joins the line once, and does not keep a
      select due_at - interval '1 millisecond', outbox_id, company_id, priority from email_scheduled where outbox_id = $1`,
     [ids[0]],
   )
-  expect(await readyDueEmails(db)).toBe(3)
+  expect(await readyDueEmails(db, 1000)).toBe(3)
   expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual(ids.toSorted())
 })
 

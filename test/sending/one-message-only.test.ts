@@ -39,7 +39,8 @@ cleanLine(line => {
 })
 
 const story = (outboxId: string) => storyOf(db, outboxId)
-const giveUp = (recognising: string[] = []) => returnExpiredLeases(db, { all: false, recognising, graceSeconds: 120 })
+const giveUp = (idempotentProviders: string[] = []) =>
+  returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds: 120 })
 
 async function workWith(provider: Provider): Promise<void> {
   for (const hand of await receive(db, await claim(db, 100))) await worker(db, { route: () => provider })(hand)
@@ -77,7 +78,7 @@ describe('asking again what became of an attempt', () => {
     expect(typesOf(await story(outboxId)), 'nothing is resolved').not.toContain('RESOLVED')
     expect(await counted(db)).not.toHaveProperty('unknown_resolved idempotency-key')
     await makeDue(db, [outboxId])
-    await readyDueEmails(db)
+    await readyDueEmails(db, 1000)
     await graceOver(db)
     await resolveUnknownSends(db, ['resend'])
     await workWith(resend)
@@ -122,7 +123,7 @@ describe('a lease that runs out', () => {
     const hands = await receive(db, await claim(db, 2))
     await worker(db)(hands.find(one => one.outboxId === retried)!)
     await makeDue(db, [retried!])
-    await readyDueEmails(db)
+    await readyDueEmails(db, 1000)
     // The worker dies over its second e-mail; the first one is in line again, in nobody's hands.
     await expireLeases(db)
     await giveUp()

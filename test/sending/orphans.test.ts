@@ -19,7 +19,7 @@ import {
 } from '../support/line.ts'
 
 /** Capture recognises an attempt: what may have left is asked about at once. */
-const OPTIONS = { all: false, recognising: ['capture'], graceSeconds: 0 }
+const OPTIONS = { all: false, idempotentProviders: ['capture'], graceSeconds: 0 }
 const NONE = { processing: 0, waiting: 0, unknown: 0 }
 
 let db: Queryable
@@ -52,7 +52,7 @@ test('an e-mail at work under a lease that is gone is in doubt, as if its worker
   expect(await recoverOrphans(db, 0)).toEqual([{ outboxId, status: 'PROCESSING' }])
   expect(await takenUp()).toEqual(NONE)
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
-  expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
+  expect(await resolveUnknownSends(db, OPTIONS.idempotentProviders)).toBe(1)
   await workOff(db)
   expect(await statusOf(outboxId)).toBe('SENT')
   expect(await counted()).toEqual([{ name: 'orphaned_emails', label: 'PROCESSING', value: 1 }])
@@ -79,7 +79,7 @@ test('an e-mail in doubt for which nobody waits is resolved', async () => {
   await returnExpiredLeases(db, OPTIONS)
   await db.query('delete from unknown_sends')
   expect(await takenUp()).toEqual({ ...NONE, unknown: 1 })
-  expect(await resolveUnknownSends(db, OPTIONS.recognising)).toBe(1)
+  expect(await resolveUnknownSends(db, OPTIONS.idempotentProviders)).toBe(1)
   await workOff(db)
   expect(typesOf(await storyOf(db, outboxId)).at(-1)).toBe('SENT')
 })
@@ -90,7 +90,7 @@ test('whatever is where it belongs is left alone', async () => {
   await accept(db, [draft(companyId), draft(companyId)])
   await start(db, await claim(db, 1))
   await expireLeases(db)
-  await returnExpiredLeases(db, { ...OPTIONS, recognising: [], graceSeconds: 600 })
+  await returnExpiredLeases(db, { ...OPTIONS, idempotentProviders: [], graceSeconds: 600 })
   await start(db, await claim(db, 1))
   await accept(db, [draft(companyId), draft(companyId), draft(companyId), draft(companyId, { delayMs: 60_000 })])
   await claim(db, 1)

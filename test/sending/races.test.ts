@@ -42,7 +42,7 @@ async function race<A, B>(round: number, one: () => Promise<A>, other: () => Pro
 
 /** What has fallen due joins the line, is claimed, and starts. */
 async function moveAndStart(): Promise<string[]> {
-  await readyDueEmails(db)
+  await readyDueEmails(db, 1000)
   return claimAndStart(10)
 }
 
@@ -122,7 +122,7 @@ test('cancelled in the moment in which it wakes: the channel that it could not s
   await makeDue(db, [outboxId])
   let cancelling: ReturnType<typeof cancel> | undefined
   await inTransaction(quiet.db.pool, async tx => {
-    expect(await readyDueEmails(tx)).toBe(1)
+    expect(await readyDueEmails(tx, 1000)).toBe(1)
     cancelling = cancel(outboxId)
     await vi.waitFor(async () => {
       const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`

@@ -77,7 +77,7 @@ describe('an attempt that is to be asked about', () => {
     const outboxId = await toBeAsked(resend)
     await claim(db, 1)
     await expireLeases(db)
-    await returnExpiredLeases(db, { all: false, recognising: ['resend'], graceSeconds: 120 })
+    await returnExpiredLeases(db, { all: false, idempotentProviders: ['resend'], graceSeconds: 120 })
     const told = await story(outboxId)
     expect(told.email).toMatchObject({ status: 'UNKNOWN', attempts: 1, lease_id: null })
     expect(typesOf(told)).toEqual([...IN_DOUBT, 'UNKNOWN'])

@@ -51,7 +51,7 @@ async function sendThrough(connection: Queryable, change: DraftChange = {}) {
 
 const collect = async () => {
   await expireLeases(db)
-  await returnExpiredLeases(db, { all: false, recognising: [], graceSeconds: 120 })
+  await returnExpiredLeases(db, { all: false, idempotentProviders: [], graceSeconds: 120 })
 }
 
 describe('a start whose commit was not confirmed', () => {
@@ -104,7 +104,14 @@ describe('a start whose commit was not confirmed', () => {
     await db.query(`update email_outbox set attempts = 1, started_at = now(), attempt_id = $1, provider = 'capture'`, [
       attemptId,
     ])
-    const start = { outboxId: outboxId!, leaseId: lease.leaseId, attemptId, provider: 'capture', attempt: 1, before: 1 }
+    const start = {
+      outboxId: outboxId!,
+      leaseId: lease.leaseId,
+      attemptId,
+      provider: 'capture',
+      attempt: 1,
+      attemptsBefore: 1,
+    }
     expect(await commitStarts(losing('after', collect), [start], 10_000)).toEqual([false])
     expect((await storyOf(db, outboxId!)).email).toMatchObject({ status: 'UNKNOWN', attempt_id: attemptId })
   })

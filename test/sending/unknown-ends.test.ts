@@ -123,7 +123,7 @@ describe('the late answer of a worker that lost its lease while it waited', () =
   async function answeredLate(answer: SendResult, then: () => Promise<unknown> = async () => {}): Promise<Story> {
     const slow = scripted('ses', false, async () => {
       await expireLeases(db)
-      await returnExpiredLeases(db, { all: false, recognising: [], graceSeconds: 120 })
+      await returnExpiredLeases(db, { all: false, idempotentProviders: [], graceSeconds: 120 })
       await then()
       return answer
     })

@@ -36,7 +36,8 @@ const resolve = () => resolveUnknownSends(db, RECOGNISING)
 async function workWith(...providers: [Provider, ...Provider[]]): Promise<number> {
   const hands = await receive(db, await claim(db, 100))
   const send = worker(db, {
-    route: email => (email.resumed ? providers.find(one => one.name === email.resumed!.provider)! : providers[0]),
+    route: email =>
+      email.unresolvedAttempt ? providers.find(one => one.name === email.unresolvedAttempt!.provider)! : providers[0],
   })
   for (const hand of hands) await send(hand)
   return hands.length
@@ -85,7 +86,7 @@ describe('an attempt that left and was not answered', () => {
     const dying = scripted('resend', true, () => Promise.reject(new Error('killed')))
     await expect(worker(db, { route: () => dying })(hands[0]!)).rejects.toThrow('killed')
     await expireLeases(db)
-    await returnExpiredLeases(db, { all: false, recognising: RECOGNISING, graceSeconds: 120 })
+    await returnExpiredLeases(db, { all: false, idempotentProviders: RECOGNISING, graceSeconds: 120 })
     expect(await doubts(db)).toMatchObject([{ reason: 'WORKER_LOST', seconds: 0 }])
     expect(await counted(db)).toEqual({ 'unknown_sends WORKER_LOST': 1 })
   })

@@ -36,10 +36,11 @@ export function laneOver(
     items: names.map(name => ({ outboxId: String(name), companyId: companyOf(name) })),
     contents: async () => new Map(names.map(name => [String(name), name])),
   })
+  const readySleep = change.ready ?? new WakeableSleep()
   const lane = new DirectLane<number>({
     claim: async limits => {
       asked.push(limits)
-      ended.push(...limits.ended)
+      ended.push(...limits.endedLeases)
       const names = takeWithin(limits, ready, companyOf)
       return names.length > 0 ? batchOf(names) : null
     },
@@ -48,23 +49,28 @@ export function laneOver(
     leases,
     concurrency: 3,
     mayClaim: () => Number.POSITIVE_INFINITY,
-    ready: new WakeableSleep(),
+    ready: readySleep,
     idleMs: NEVER_MS,
     log,
     ...change,
   })
   opened.push({ lane, running })
   const names = () => running.map(job => job.name)
-  return { lane, asked, running, ended, renewed, logged, names, batchOf, sizes: () => asked.map(one => one.size) }
+  const wake = () => readySleep.wake()
+  return { lane, wake, asked, running, ended, renewed, logged, names, batchOf, sizes: () => asked.map(one => one.size) }
 }
 
 /** As the claim does: the next of the line, no more of a company than it has room for. */
-function takeWithin({ size, left, most }: ClaimLimits, ready: number[], companyOf: (name: number) => string): number[] {
+function takeWithin(
+  { size, allowances, defaultAllowance }: ClaimLimits,
+  ready: number[],
+  companyOf: (name: number) => string,
+): number[] {
   const taken: number[] = []
-  const room = new Map(left)
+  const room = new Map(allowances)
   for (const name of [...ready]) {
     const company = companyOf(name)
-    const more = room.get(company) ?? most
+    const more = room.get(company) ?? defaultAllowance
     if (taken.length === size || more < 1) continue
     room.set(company, more - 1)
     taken.push(name)

@@ -5,7 +5,7 @@ import { DEFAULT_SUPPRESSION_POLICY } from '../../src/contracts/suppression/rule
 import { uuidOf } from '../../src/contracts/uuid.ts'
 import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
 import { inTransaction, type Queryable } from '../../src/db/query.ts'
-import { type FeedbackDeps, recordFeedback, recordSome } from '../../src/pipeline/feedback.ts'
+import { type FeedbackDeps, recordEvent, recordFeedback } from '../../src/pipeline/feedback.ts'
 import type { ProviderEvent } from '../../src/providers/provider.ts'
 import { sesEvent } from './ses-events.ts'
 
@@ -39,7 +39,7 @@ export async function tell(db: Queryable, outboxId: string, messageId: string, e
   await storeProviderEvents(db, [{ provider: 'ses', externalId, payload }])
   const eventId = uuidOf(`ses\n${externalId}`)
   const once = (tx: Queryable) =>
-    recordSome(tx, eventId, feedbackDeps(db as pg.Pool, { suppression: SUPPRESSES_NOBODY }), [])
+    recordEvent(tx, eventId, feedbackDeps(db as pg.Pool, { suppression: SUPPRESSES_NOBODY }))
   for (;;) {
     await (db instanceof pg.Pool ? inTransaction(db, once) : once(db))
     const { rows } = await db.query(

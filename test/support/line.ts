@@ -6,14 +6,15 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { countThrottled, putCaptured } from '../../src/db/capture-inbox.ts'
 import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
-import { type AcceptUnit, acceptUnits, type Draft, type DraftPerson } from '../../src/db/outbox/accept.ts'
+import { acceptRequests } from '../../src/db/outbox/accept.ts'
 import { type Claim, type Claimed, claimFairBatch, returnToReady } from '../../src/db/outbox/claim.ts'
-import { type EmailToSend, isSuppressedMeanwhile, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
+import type { Draft, DraftRecipientRecord, RequestToStore } from '../../src/db/outbox/draft.ts'
+import { type EmailToSend, isNewlySuppressed, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
 import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
-import { type AttemptDeps, attemptEmail, type ClaimedEmail } from '../../src/pipeline/attempt.ts'
-import { type SettleDeps, settleEmail } from '../../src/pipeline/settle.ts'
+import type { AttemptDeps, ClaimedEmail } from '../../src/pipeline/attempt.ts'
+import { type SettleDeps, sendClaimed } from '../../src/pipeline/settle.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
 import type { Provider } from '../../src/providers/provider.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
@@ -58,14 +59,14 @@ export function draft(companyId: string, { to = 'maria@example.com', cc = [], ..
     headers: null,
     variables: null,
     addresses: [address('to', to), ...cc.map(one => address('cc', one))],
-    person: null,
+    recipientRecord: null,
     attachments: [],
     ...change,
   }
 }
 
 /** One request with these e-mails; a key stands for its own text as body. */
-export function unit(drafts: Draft | Draft[], key: string | null = null, body = key ?? ''): AcceptUnit {
+export function unit(drafts: Draft | Draft[], key: string | null = null, body = key ?? ''): RequestToStore {
   const fingerprint = createHash('sha256').update(body).digest('hex')
   return {
     drafts: [drafts].flat(),
@@ -75,7 +76,7 @@ export function unit(drafts: Draft | Draft[], key: string | null = null, body = 
   }
 }
 
-export function person(identity: string, change: Partial<DraftPerson> = {}): DraftPerson {
+export function recipientRecord(identity: string, change: Partial<DraftRecipientRecord> = {}): DraftRecipientRecord {
   return {
     recipientId: uuidv7(),
     mustExist: false,
@@ -93,13 +94,13 @@ export function person(identity: string, change: Partial<DraftPerson> = {}): Dra
 /** Accepts what must be acceptable and answers the ids. */
 export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> {
   if (drafts.length === 0) return []
-  const outcomes = await acceptUnits(
+  const outcomes = await acceptRequests(
     db,
     drafts.map(one => unit(one)),
   )
   for (const outcome of outcomes) {
     if (outcome instanceof Error) throw outcome
-    if (outcome.kind !== 'answered' || outcome.answer.verdicts[0]!.verdict !== 'ACCEPTED')
+    if (outcome.kind !== 'answered' || outcome.answer.results[0]!.status !== 'ACCEPTED')
       throw new Error(`not accepted: ${JSON.stringify(outcome)}`)
   }
   return drafts.map(one => one.outboxId)
@@ -123,9 +124,9 @@ export async function claim(db: Queryable, size: number, perTurn = 3, change: Pa
     leaseSeconds: 60,
     size,
     perTurn,
-    ended: [],
-    left: new Map(),
-    most: 1_000_000,
+    endedLeases: [],
+    allowances: new Map(),
+    defaultAllowance: 1_000_000,
     ...change,
   })
   return { leaseId, claimed }
@@ -158,7 +159,7 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
     attemptId: uuidv7(),
     provider: 'capture',
     attempt: 1,
-    before: 0,
+    attemptsBefore: 0,
     ...change,
   }
 }
@@ -167,7 +168,7 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
 export async function start(db: Queryable, lease: Lease): Promise<string[]> {
   const received = await receive(db, lease)
   const starts = received.flatMap(({ outboxId, leaseId, content }) =>
-    content ? startOf(leaseId, outboxId, { before: content.attempts, attempt: content.attempts + 1 }) : [],
+    content ? startOf(leaseId, outboxId, { attemptsBefore: content.attempts, attempt: content.attempts + 1 }) : [],
   )
   if (starts.length === 0) return []
   const held = await startAttempts(db, starts)
@@ -179,15 +180,16 @@ type WorkerChange = {
   waitForRate?: AttemptDeps['providers']['waitForRate']
   slots?: AttemptDeps['slots']
   memory?: AttemptDeps['attachments']['memory']
-  commitStart?: AttemptDeps['commitStart']
+  commitStart?: AttemptDeps['outbox']['commitStart']
   nowMs?: () => number
   write?: SettleDeps['write']
+  countSent?: SettleDeps['countSent']
 }
 
 /** A worker without a lane: everything real, one e-mail at a time. */
 export function worker(db: Queryable, change: WorkerChange = {}): (claimed: ClaimedEmail) => Promise<void> {
-  const [attemptDeps, settleDeps] = [attemptDepsOf(db, change), settleDepsOf(db, change)]
-  return async claimed => settleEmail(claimed, await attemptEmail(claimed, attemptDeps), settleDeps)
+  const steps = { attempt: attemptDepsOf(db, change), settle: settleDepsOf(db, change) }
+  return claimed => sendClaimed(claimed, steps)
 }
 
 function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
@@ -199,17 +201,20 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
   const { route = () => capture, waitForRate = async () => true, nowMs = () => performance.now() } = change
   return {
     providers: { route: async email => route(email), report: () => {}, waitForRate },
-    slots: change.slots ?? { started: new Semaphore(1000), calls: new Semaphore(1000) },
+    slots: change.slots ?? { starts: new Semaphore(1000), calls: new Semaphore(1000) },
+    stopping: new AbortController().signal,
     content: {
       validate: (email, companyId) => validateEmail(email, companyId, html, async () => []),
-      textOf: async email => email.text,
+      textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
     },
     attachments: {
       load: outboxId => loadAttachments(db, outboxId),
       memory: change.memory ?? makeAttachmentMemory(),
     },
-    commitStart: change.commitStart ?? (async start => (await startAttempts(db, [start]))[0]!),
-    suppressedMeanwhile: email => isSuppressedMeanwhile(db, email),
+    outbox: {
+      commitStart: change.commitStart ?? (async start => (await startAttempts(db, [start]))[0]!),
+      isNewlySuppressed: email => isNewlySuppressed(db, email),
+    },
     settings: { graceSeconds: 120, retryPolicy: 'steps', timeoutMs: 30_000 },
     clock: { nowMs, random: Math.random },
   }
@@ -220,7 +225,7 @@ function settleDepsOf(db: Queryable, change: WorkerChange): SettleDeps {
     write: change.write ?? (async settlement => (await settleAttempts(db, [settlement]))[0]!),
     returnToReady: outboxId => returnToReady(db, [outboxId]),
     storeEvents: sent => storeProviderEvents(db, toIncomingEvents(sent)),
-    countSent: () => {},
+    countSent: change.countSent ?? (() => {}),
     eventsReceived: { wake: () => {} },
     wakeWebhooks: () => {},
     log: attemptLog(silent),

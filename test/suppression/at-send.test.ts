@@ -104,7 +104,7 @@ describe('suppressed after it was accepted and before it is sent', () => {
     expect((await story(outboxId)).email.status).toBe('RETRY_SCHEDULED')
     await suppress('unavailable@simulator.test')
     await makeDue(db, [outboxId])
-    await readyDueEmails(db)
+    await readyDueEmails(db, 1000)
     await workOff(db)
     const told = await story(outboxId)
     expect(told.email).toMatchObject({ status: 'REJECTED', attempts: 2, next_attempt_at: null })

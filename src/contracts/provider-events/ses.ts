@@ -15,7 +15,7 @@ import {
 } from './event.ts'
 
 const text = z.string().nullish()
-const people = <Shape extends z.ZodRawShape>(shape: Shape) =>
+const recipients = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.array(z.looseObject({ emailAddress: z.string().max(1000), ...shape })).max(MAX_RECIPIENTS)
 
 const mailSchema = z.looseObject({
@@ -35,7 +35,7 @@ const eventSchema = z.looseObject({
     .looseObject({
       bounceType: text,
       bounceSubType: text,
-      bouncedRecipients: people({ action: text, status: text, diagnosticCode: text }),
+      bouncedRecipients: recipients({ action: text, status: text, diagnosticCode: text }),
       timestamp: text,
       feedbackId: text,
       reportingMTA: text,
@@ -43,7 +43,7 @@ const eventSchema = z.looseObject({
     .nullish(),
   complaint: z
     .looseObject({
-      complainedRecipients: people({}),
+      complainedRecipients: recipients({}),
       timestamp: text,
       feedbackId: text,
       userAgent: text,
@@ -62,7 +62,9 @@ const eventSchema = z.looseObject({
     })
     .nullish(),
   reject: z.looseObject({ reason: text }).nullish(),
-  deliveryDelay: z.looseObject({ timestamp: text, delayType: text, delayedRecipients: people({}).nullish() }).nullish(),
+  deliveryDelay: z
+    .looseObject({ timestamp: text, delayType: text, delayedRecipients: recipients({}).nullish() })
+    .nullish(),
   failure: z.looseObject({ templateName: text, errorMessage: text }).nullish(),
 })
 

@@ -27,8 +27,8 @@ export type WebhookAnswer = { status: number | null; error: string | null; retry
 export type DeliveryDecision =
   | { kind: 'delivered' }
   | { kind: 'retry'; delayMs: number; pauseMs: number }
-  /** `gone`: status 410, the endpoint is disabled. `ours`: the body could not be made, which is not the receiver's failure. */
-  | { kind: 'failed'; gone?: true; ours?: true; pauseMs: number }
+  /** `gone`: status 410, the endpoint is disabled. `ourFault`: the body could not be made, which is not the receiver's failure. */
+  | { kind: 'failed'; gone?: true; ourFault?: true; pauseMs: number }
 
 export function decideAfterWebhook(answer: WebhookAnswer, attempts: number, random: () => number): DeliveryDecision {
   const { status } = answer

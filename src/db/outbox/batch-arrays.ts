@@ -12,8 +12,9 @@ export const ofBatch = (table: string) =>
 export const ofEmail = (table: string, email: string) =>
   `${table}.outbox_id = ${email}.outbox_id and ${table}.outbox_id between $2 and $3`
 
-/** Which element of the arrays belongs to a row. */
-export const indexInBatch = (row: string) => `width_bucket(${row}.outbox_id, $1::uuid[])`
+/** The element of an array parameter that belongs to a row. */
+export const elementFor = (row: string, parameter: string) =>
+  `(${parameter})[width_bucket(${row}.outbox_id, $1::uuid[])]`
 
 /** Writes items, each e-mail once in a statement, and answers which of them were written. */
 export async function writeBatch<Item extends { outboxId: string }>(

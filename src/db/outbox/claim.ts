@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
+import { LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 export type Claim = {
   leaseId: string
@@ -10,23 +10,34 @@ export type Claim = {
   size: number
   perTurn: number
   /** Leases whose work is done; they end with this claim. */
-  ended: string[]
-  /** How many more of a company may be taken; `most` of any company that is not named. */
-  left: Map<string, number>
-  most: number
+  endedLeases: string[]
+  /** How many more of a company may be taken; `defaultAllowance` of any company that is not named. */
+  allowances: Map<string, number>
+  defaultAllowance: number
 }
 
 export type Claimed = { outboxId: string; companyId: string }
 
 /** The next e-mails in the fair order, leased. Their rows are not touched before their attempts start. */
 export async function claimFairBatch(db: Queryable, claim: Claim): Promise<Claimed[]> {
-  const { leaseId, kind, holder, leaseSeconds, size, perTurn, ended, left, most } = claim
+  const { leaseId, kind, holder, leaseSeconds, size, perTurn, endedLeases, allowances, defaultAllowance } = claim
   return run<Claimed>(
     db,
     'claim-fair-batch',
     `select outbox_id as "outboxId", company_id as "companyId"
      from claim_fair_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    [leaseId, kind, holder, leaseSeconds, size, perTurn, ended, [...left.keys()], [...left.values()], most],
+    [
+      leaseId,
+      kind,
+      holder,
+      leaseSeconds,
+      size,
+      perTurn,
+      endedLeases,
+      [...allowances.keys()],
+      [...allowances.values()],
+      defaultAllowance,
+    ],
   )
 }
 
@@ -39,7 +50,7 @@ export async function returnToReady(db: Queryable, outboxIds: string[]): Promise
     `insert into email_ready (company_id, priority, outbox_id)
      select company_id, priority, outbox_id from email_outbox o
      where outbox_id = any($1) and ${WAITING_AND_DUE}
-     ${READY_AGAIN}`,
+     ${LOCK_EXISTING_READY_ROW}`,
     [outboxIds],
   )
 }

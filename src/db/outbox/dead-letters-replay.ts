@@ -10,7 +10,7 @@ import {
   MATCHES,
   MEANT_FOR_REPLAY,
 } from './dead-letters.ts'
-import { READY_AGAIN } from './sql.ts'
+import { LOCK_EXISTING_READY_ROW } from './sql.ts'
 
 /**
  * From the locked e-mails to PENDING, all or nothing. The e-mail's row is locked first, as everywhere. Who deletes the entry
@@ -39,7 +39,7 @@ picked as materialized (${pick}), taken as (
   from replayed
 ), put_ready as (
   insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from replayed
-  ${READY_AGAIN}
+  ${LOCK_EXISTING_READY_ROW}
 )`
 
 const PICK_BY_FILTER = `

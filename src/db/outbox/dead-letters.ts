@@ -72,13 +72,13 @@ export const IS_DEAD = `o.status in (${DEAD_STATUSES.map(status => `'${status}'`
 /** To the microsecond, which a Date would lose. */
 export const exactly = (time: string) => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 
-const people = (kind: string) => `coalesce((select jsonb_agg(coalesce(r.address, '(erased)') order by r.ordinal)
+const addressesOf = (kind: string) => `coalesce((select jsonb_agg(coalesce(r.address, '(erased)') order by r.ordinal)
   from email_recipients r where r.outbox_id = d.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
 
 const ENTRY = `d.outbox_id, d.company_id, coalesce(c.name, d.company_id::text) as company_name, d.failed_attempts, d.last_failure_reason, d.last_failure_code, d.provider_code,
   d.last_failure_at, d.retry_history, d.enqueued_at, d.moved_at, ${exactly('d.moved_at')} as moved_at_text, o.status,
-  case when d.original_data is not null then d.original_data || jsonb_build_object('from', o.from_address, 'to', ${people('to')},
-    'cc', ${people('cc')}, 'bcc', ${people('bcc')}, 'priority', o.priority) end as original_data,
+  case when d.original_data is not null then d.original_data || jsonb_build_object('from', o.from_address, 'to', ${addressesOf('to')},
+    'cc', ${addressesOf('cc')}, 'bcc', ${addressesOf('bcc')}, 'priority', o.priority) end as original_data,
   ${IS_DEAD} and ${HAS_CONTENT} as sendable`
 
 const withEmail = (entries: string) => `${entries} d left join companies c on c.company_id = d.company_id

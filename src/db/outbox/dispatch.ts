@@ -1,7 +1,7 @@
 import type { SlimJobData } from '../../contracts/job.ts'
 import { iso, type Queryable, run } from '../query.ts'
 import { ofBatch } from './batch-arrays.ts'
-import { READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
+import { LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 /**
  * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A
@@ -24,7 +24,7 @@ export async function resignFeeder(db: Queryable, holder: string): Promise<void>
   ])
 }
 
-/** What the jobs of these e-mails say, in their order. */
+/** Reads the job data of these e-mails, in the same order. */
 export async function loadJobs(
   db: Queryable,
   emails: { outboxId: string; companyId: string }[],
@@ -66,7 +66,7 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
          and not exists (select from email_scheduled s where s.due_at = o.next_attempt_at and s.outbox_id = o.outbox_id)
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)
-       select distinct company_id, priority, outbox_id from waiting where not queued ${READY_AGAIN}
+       select distinct company_id, priority, outbox_id from waiting where not queued ${LOCK_EXISTING_READY_ROW}
      ), kept as (
        update leases l set outbox_ids = still.ids, expires_at = now() + interval '30 seconds'
        from (select lease_id, array_agg(outbox_id) as ids from waiting where queued group by lease_id) still

@@ -2,12 +2,12 @@ import type { Owner } from '../../contracts/api-key.ts'
 import type { EmailEventView, EmailSummary } from '../../contracts/email-view.ts'
 import { iso, type Queryable, run } from '../query.ts'
 
-const people = (kind: string) => `coalesce((select json_agg(coalesce(r.address, '(erased)') order by r.ordinal)
+const addressesOf = (kind: string) => `coalesce((select json_agg(coalesce(r.address, '(erased)') order by r.ordinal)
   from email_recipients r where r.outbox_id = o.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
 
 const SUMMARY = `
   o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId", o.status,
-  o.from_address as "from", ${people('to')} as "to", ${people('cc')} as cc, ${people('bcc')} as bcc, o.subject,
+  o.from_address as "from", ${addressesOf('to')} as "to", ${addressesOf('cc')} as cc, ${addressesOf('bcc')} as bcc, o.subject,
   o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts", o.provider, o.message_id as "messageId",
   case when o.error_code is null then null else json_build_object(
     'code', o.error_code, 'providerCode', o.provider_code, 'category', o.error_category, 'message', coalesce(o.failure_reason, o.error_code)) end as "lastError",

@@ -1,6 +1,6 @@
 import { type Queryable, run } from '../query.ts'
 
-/** In small bites, so that it never holds the table. */
+/** Deletes in small batches, so that it never blocks others for long. */
 export async function deleteExpiredKeys(db: Queryable): Promise<void> {
   await run(
     db,

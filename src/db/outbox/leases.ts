@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
+import { LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 export async function renewLeases(db: Queryable, leaseIds: string[], leaseSeconds: number): Promise<void> {
   await run(
@@ -17,76 +17,78 @@ export async function endLeases(db: Queryable, leaseIds: string[]): Promise<void
 export type Returned = { unstarted: number; unknown: number; undelivered: number }
 
 /**
- * What dead workers had in hand. Not started: the attempt counts (content that crashes workers must end too) and it goes
- * back into the line. Started, or to be asked about: the message may have left, so its outcome is unknown (again); a provider
- * in $2 recognises the attempt, and is asked again at once. What was only dispatched goes back as it was.
+ * Returns the e-mails of workers that died. Not started: the attempt counts (content that crashes workers must end too), and the
+ * e-mail is ready again. Started, or an unresolved attempt: the message may have left, so its outcome is unknown (again); an
+ * idempotent provider recognises the attempt and is asked again at once. What was only dispatched is ready again as it was.
  * `all`: no worker can be alive (the only gateway just started).
  */
 export async function returnExpiredLeases(
   db: Queryable,
-  options: { all: boolean; recognising: string[]; graceSeconds: number },
+  options: { all: boolean; idempotentProviders: string[]; graceSeconds: number },
 ): Promise<Returned> {
   const [row] = await run<Returned>(
     db,
     'return-expired-leases',
-    `with gone as materialized (
+    `with expired as materialized (
        select lease_id, kind, outbox_ids from leases where $1 or expires_at < now() for update skip locked
      ), ended as (
-       delete from leases l using gone where l.lease_id = gone.lease_id
-     ), had as materialized (
+       delete from leases l using expired where l.lease_id = expired.lease_id
+     ), listed as materialized (
        select distinct on (outbox_id) lease_id, kind, outbox_id,
-         (select s.lease_id is null from email_outbox s where s.outbox_id = t.outbox_id) as waited from (
-         select lease_id, kind, unnest(outbox_ids) as outbox_id from gone) t order by outbox_id, kind desc
-     ), open as materialized (
-       select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, had.kind,
-         o.lease_id is not null or (o.started_at is not null and had.kind = 'work') as started
-       from had join email_outbox o on o.outbox_id = had.outbox_id
-       -- Under any of them: delivered again, an e-mail was in two workers' hands, and one of them had started it.
-       where o.lease_id in (select lease_id from gone)
-         -- In line, it is in nobody's hands: settled or handed back under this lease. One that was settled while we waited for
-         -- its lock has its place in line by a commit that we do not see; it was no waiting one when we looked.
-         or (had.waited and ${WAITING_AND_DUE}
+         (select s.lease_id is null from email_outbox s where s.outbox_id = t.outbox_id) as was_waiting from (
+         select lease_id, kind, unnest(outbox_ids) as outbox_id from expired) t order by outbox_id, kind desc
+     ), unfinished as materialized (
+       select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, listed.kind,
+         o.lease_id is not null or (o.started_at is not null and listed.kind = 'work') as started
+       from listed join email_outbox o on o.outbox_id = listed.outbox_id
+       -- Any expired lease: a job that was delivered twice is listed under two, and one of the workers had started it.
+       where o.lease_id in (select lease_id from expired)
+         -- Not started, and not returned: it waits, and is neither ready nor listed under another lease of a worker.
+         -- T1 (a late worker) settles the e-mail as PENDING and makes it ready; its commit is under way.
+         -- T2 (this statement) waits for T1's lock, then sees the e-mail waiting, but not T1's ready row.
+         -- So the e-mail must also have been waiting when T2 began (was_waiting), or it would be returned twice.
+         or (listed.was_waiting and ${WAITING_AND_DUE}
            and not exists (select from email_ready r
              where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
-           and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from gone)
-             and other.outbox_ids @> array[had.outbox_id]))
+           and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from expired)
+             and other.outbox_ids @> array[listed.outbox_id]))
        for update of o
-     ), lost as (
+     ), not_started as (
        update email_outbox o set attempts = least(o.attempts + 1, o.max_attempts), status = 'RETRY_SCHEDULED'
-       from open where o.outbox_id = open.outbox_id and not open.started and open.kind = 'work'
-     ), unsure as (
-       update email_outbox o set status = 'UNKNOWN', lease_id = null from open where o.outbox_id = open.outbox_id and open.started
+       from unfinished where o.outbox_id = unfinished.outbox_id and not unfinished.started and unfinished.kind = 'work'
+     ), started as (
+       update email_outbox o set status = 'UNKNOWN', lease_id = null from unfinished where o.outbox_id = unfinished.outbox_id and unfinished.started
      ), put_unknown as (
        insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at)
        select outbox_id, attempt_id, provider, 'WORKER_LOST',
          now() + case when provider = any($2) then interval '0' else $3 * interval '1 second' end
-       from open where started
+       from unfinished where started
        on conflict (outbox_id) do update set attempt_id = excluded.attempt_id, provider = excluded.provider, reason = excluded.reason,
          since = now(), resolve_at = excluded.resolve_at
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)
-       select company_id, priority, outbox_id from open where not started ${READY_AGAIN}
+       select company_id, priority, outbox_id from unfinished where not started ${LOCK_EXISTING_READY_ROW}
      ), put_events as (
        insert into email_events (outbox_id, company_id, type, created_at, metadata)
        select outbox_id, company_id, 'UNKNOWN', now(), jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
          'errorMessage', 'The worker was lost after the message may have left', 'attempt', attempts, 'attemptId', attempt_id, 'provider', provider)
-       from open where started
+       from unfinished where started
        union all
        select outbox_id, company_id, 'RECEIVED', now(), jsonb_build_object('attempt', attempts + 1, 'requestId', request_id)
-       from open where not started and kind = 'work'
+       from unfinished where not started and kind = 'work'
        union all
        select outbox_id, company_id, 'RETRY_SCHEDULED', now() + interval '1 microsecond', jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
          'errorMessage', 'The worker was lost before it sent anything', 'willRetry', true, 'attempt', attempts + 1,
          'nextAttemptNumber', attempts + 2, 'backoffDelay', 0)
-       from open where not started and kind = 'work'
+       from unfinished where not started and kind = 'work'
      ), put_counters as (
        insert into counters as c (name, label, value)
-       select 'unknown_sends', 'WORKER_LOST', count(*) from open where started having count(*) > 0
+       select 'unknown_sends', 'WORKER_LOST', count(*) from unfinished where started having count(*) > 0
        on conflict (name, label) do update set value = c.value + excluded.value
      )
      select count(*) filter (where not started and kind = 'work')::int as unstarted, count(*) filter (where started)::int as unknown,
-       count(*) filter (where not started and kind = 'dispatch')::int as undelivered from open`,
-    [options.all, options.recognising, options.graceSeconds],
+       count(*) filter (where not started and kind = 'dispatch')::int as undelivered from unfinished`,
+    [options.all, options.idempotentProviders, options.graceSeconds],
   )
   return row!
 }

@@ -2,14 +2,14 @@ import type { RetryPolicyName } from '../../contracts/retry.ts'
 import { type Queryable, run } from '../query.ts'
 import { blocks } from '../suppression/list.ts'
 import { ofBatch, ofEmail } from './batch-arrays.ts'
-import { WAITING_AND_DUE } from './sql.ts'
+import { HAS_UNRESOLVED_ATTEMPT, WAITING_AND_DUE } from './sql.ts'
 
 export type RecipientToSend = {
   ordinal: number
   kind: 'to' | 'cc' | 'bcc'
   address: string
   name: string | null
-  /** On the suppression list by now. */
+  /** Whether the address is on the suppression list now. */
   suppressed: boolean
 }
 
@@ -29,29 +29,29 @@ export type EmailToSend = {
   retryPolicy: RetryPolicyName | null
   onUnknown: 'resend' | 'hold'
   expired: boolean
-  /** An attempt whose outcome is unknown at a provider that recognises it: it goes on there. askedSeconds: since it was last asked. */
-  resumed: { attemptId: string; provider: string; askedSeconds: number } | null
+  /** Its outcome is unknown, and its provider recognises it: the attempt goes on there. askedSeconds: since the provider was last asked. */
+  unresolvedAttempt: { attemptId: string; provider: string; askedSeconds: number } | null
   html: string | null
-  /** That it was checked when it was accepted. */
+  /** Keyed hash: shows that this HTML passed the rules when it was accepted. */
   htmlProof: string | null
   text: string | null
   replyTo: string[] | null
   headers: Record<string, string> | null
   recipients: RecipientToSend[]
   /** The recipient record it was accepted for; null when it had none, or when that is gone. */
-  person: {
+  recipientRecord: {
     externalId: string | null
     cpfCnpjHash: string | null
     email: string | null
     nome: string | null
     razaoSocial: string | null
   } | null
-  /** How many; their content is read when it is needed. */
+  /** The number of attachments; their content is read when it is needed. */
   files: number
   fileBytes: number
 }
 
-/** Those of the e-mails that wait and are due; any other is somebody else's by now. */
+/** Reads those of the e-mails that wait and are due; any other has ended, or another worker has it. */
 export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Promise<Map<string, EmailToSend>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = outboxIds.toSorted()
@@ -63,8 +63,8 @@ export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Prom
 export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
   o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.tags, o.attempts, o.max_attempts as "maxAttempts",
   o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
-  case when o.started_at is not null then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
-    'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as resumed,
+  case when ${HAS_UNRESOLVED_ATTEMPT} then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
+    'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as "unresolvedAttempt",
   c.html, c.html_proof as "htmlProof", c.text, c.reply_to as "replyTo", c.headers,
   (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
       -- Not "exists", of which the planner may make a join with the whole list.
@@ -75,8 +75,8 @@ export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "compan
   case when o.recipient_id is not null then (
     select case when p.company_id = o.company_id and p.deleted_at is null then json_build_object('externalId', p.external_id,
       'cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email, 'nome', p.nome, 'razaoSocial', p.razao_social) end
-    from recipients p where p.recipient_id = o.recipient_id) end as person,
-  -- Their sizes are known without reading them.
+    from recipients p where p.recipient_id = o.recipient_id) end as "recipientRecord",
+  -- The sizes of attachments are known without reading their content.
   (select count(*)::int from email_attachments a where ${ofEmail('a', 'o')}) as files,
   (select coalesce(sum(octet_length(a.content)), 0)::float8 from email_attachments a where ${ofEmail('a', 'o')}) as "fileBytes"`
 
@@ -85,15 +85,15 @@ export const WITH_CONTENT = `left join lateral (select * from email_content c wh
 
 const LOAD = `select ${EMAIL_TO_SEND} from email_outbox o ${WITH_CONTENT} where ${ofBatch('o')} and ${WAITING_AND_DUE}`
 
-/** Of the recipients that were not suppressed when the e-mail was read. */
-export async function isSuppressedMeanwhile(
+/** Whether a recipient that was not suppressed when the e-mail was read is on the list now. */
+export async function isNewlySuppressed(
   db: Queryable,
   { outboxId, companyId, recipients, test }: EmailToSend,
 ): Promise<boolean> {
   if (test) return false
   const rows = await run(
     db,
-    'suppressed-meanwhile',
+    'is-newly-suppressed',
     `select from email_recipients r join suppression_list s on s.hash_key = r.address_key
        and ${blocks('s', '$2')}
      where r.outbox_id = $1 and r.ordinal = any($3) limit 1`,
@@ -104,7 +104,7 @@ export async function isSuppressedMeanwhile(
 
 export type Attachment = { filename: string; contentType: string; contentId: string | null; base64: string }
 
-/** Apart from the email: ten megabytes are held only while they are being sent. */
+/** Apart from the e-mail: ten megabytes are held only while they are being sent. */
 export async function loadAttachments(db: Queryable, outboxId: string): Promise<Attachment[]> {
   return run<Attachment>(
     db,

@@ -10,9 +10,9 @@ import { WAITING_AND_DUE } from './sql.ts'
  */
 export async function leaseDispatched(
   db: Queryable,
-  lease: { leaseId: string; holder: string; leaseSeconds: number; outboxIds: string[]; ended: string[] },
+  lease: { leaseId: string; holder: string; leaseSeconds: number; outboxIds: string[]; endedLeases: string[] },
 ): Promise<Map<string, EmailToSend | null>> {
-  const { leaseId, holder, leaseSeconds, outboxIds, ended } = lease
+  const { leaseId, holder, leaseSeconds, outboxIds, endedLeases } = lease
   const sorted = outboxIds.toSorted()
   const rows = await run<EmailToSend & { leased: boolean }>(db, 'lease-dispatched', LEASE, [
     sorted,
@@ -21,7 +21,7 @@ export async function leaseDispatched(
     leaseId,
     holder,
     leaseSeconds,
-    ended,
+    endedLeases,
   ])
   return new Map(rows.map(({ leased, ...email }) => [email.outboxId, leased ? email : null]))
 }

@@ -1,12 +1,12 @@
 import { type Queryable, run } from '../query.ts'
-import { READY_AGAIN } from './sql.ts'
+import { LOCK_EXISTING_READY_ROW } from './sql.ts'
 
 /**
  * Scheduled and retrying mail whose time has come becomes ready. Answers how many; with none, nothing is written.
  * From here on it is due by its row and not by the clock: were the clock set back (or Postgres moved to a machine that is a
  * moment behind), a claim would take its ready row away, find it not due, and nobody would come back to it.
  */
-export async function readyDueEmails(db: Queryable, limit = 1000): Promise<number> {
+export async function readyDueEmails(db: Queryable, limit: number): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
     'ready-due-emails',
@@ -25,7 +25,7 @@ export async function readyDueEmails(db: Queryable, limit = 1000): Promise<numbe
      ), put as (
        -- Once each: an e-mail that was started otherwise and is to be tried again is here twice, and would stop all of them.
        insert into email_ready (company_id, priority, outbox_id) select distinct company_id, priority, outbox_id from moved
-       ${READY_AGAIN}
+       ${LOCK_EXISTING_READY_ROW}
      )
      select count(*)::int as count from moved`,
     [limit],
@@ -94,7 +94,7 @@ export async function rescheduleEmail(
        where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1 and s.due_at <> $3
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from open
-       where waiting and $3 <= now() ${READY_AGAIN}
+       where waiting and $3 <= now() ${LOCK_EXISTING_READY_ROW}
      ), put_scheduled as (
        insert into email_scheduled (due_at, outbox_id, company_id, priority) select $3, outbox_id, company_id, priority from open
        where waiting and $3 > now() on conflict do nothing

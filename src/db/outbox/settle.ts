@@ -1,9 +1,9 @@
 import type { EmailEventType, EmailStatus } from '../../contracts/states.ts'
 import { type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
-import { indexInBatch, ofBatch, writeBatch } from './batch-arrays.ts'
+import { elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
 import { originalData } from './dead-letters.ts'
-import { idRange, READY_AGAIN, WAITING_AND_DUE } from './sql.ts'
+import { idRange, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 export type Settlement = {
   outboxId: string
@@ -14,30 +14,33 @@ export type Settlement = {
   guard: { leaseId: string } | { leaseId: string; waiting: true } | { unknownAttemptId: string }
   status: EmailStatus
   attempts: number
-  /** In this order. */
+  /** The events to append, in this order. */
   events: { type: EmailEventType; metadata: object }[]
   messageId?: string
   durationMs?: number
   error?: { code: string; category: string; message: string; originalCode?: string | null }
-  /** RETRY_SCHEDULED: when. */
+  /** For RETRY_SCHEDULED: the time until the next attempt. */
   retryDelayMs?: number
-  /** From now on it has so many attempts. */
+  /** Replaces the number of attempts that the e-mail may use. */
   maxAttempts?: number
-  /** PENDING: the same attempt goes on (a provider that recognises it), or the next one is a new one. */
+  /** PENDING: true keeps started_at, so that this attempt goes on at a provider that recognises it; see HAS_UNRESOLVED_ATTEMPT. */
   sameAttempt?: boolean
-  /** Why it is a dead letter. */
+  /** For a dead letter: why it is one. */
   dead?: { failedAttempts: number; reason: string; code: string; providerCode?: string | null }
-  /** UNKNOWN: why, and how long to wait for evidence. */
+  /** For UNKNOWN: why the outcome is unknown, and how long to wait for evidence. */
   unknown?: { reason: string; graceSeconds: number }
-  /** Recipients (ordinals) that were suppressed meanwhile and left out. */
+  /** Ordinals of the recipients that were left out, because they have been suppressed since the e-mail was accepted. */
   leftOut?: number[]
-  /** Counted with it: `[name, label]`. */
+  /** A counter that the same statement raises: `[name, label]`. */
   count?: [string, string]
 }
 
 type Guard = 'lease' | 'waiting' | 'unknown'
 
-/** The end of an attempt: state, events, and where the e-mail goes next, in one commit. Answers which were still ours. */
+/**
+ * The end of an attempt: state, events, and where the e-mail goes next. One commit for each e-mail; up to four statements for a
+ * batch. Returns for each whether its guard held.
+ */
 export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   const sent = settlements.filter(isPlainlySent)
   if (sent.length === settlements.length) return settleSent(db, sent)
@@ -53,7 +56,7 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
   return settlements.map(one => settled.has(one))
 }
 
-/** Nearly every settlement. */
+/** Nearly every settlement is of this kind, so it has a short statement of its own. */
 async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   return writeBatch(settlements, async (sorted, ids) => {
     const rows = await run<{ outbox_id: string }>(db, 'settle-sent', SETTLE_SENT, [
@@ -61,6 +64,7 @@ async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boo
       sorted.map(one => keyOf(one.guard)),
       sorted.map(one => one.messageId!.replaceAll('\0', '')),
       sorted.map(one => one.durationMs!),
+      sorted.map(one => storable(JSON.stringify(one.events[0]!.metadata))),
     ])
     return new Set(rows.map(row => row.outbox_id))
   })
@@ -92,32 +96,26 @@ function toRow({ guard, count, ...rest }: Settlement) {
 }
 
 /** A provider's words may hold what no text of Postgres can: NUL, and halves of a character (a message cut in its middle). */
-const storable = (json: string) =>
+export const storable = (json: string) =>
   /\\u(0000|d)/.test(json)
     ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u(0000|d[89a-f]..)/g, (_, before: string, code: string) =>
         code === '0000' ? before : `${before}\ufffd`,
       )
     : json
 
-/** As sending/settlement.ts writes it: both spellings of each fact are documented. */
-const sentMetadata = (message: string, attempt: string, duration: string) =>
-  `jsonb_build_object('messageId', ${message}, 'sesMessageId', ${message}, 'attempt', ${attempt}, 'attempts', ${attempt},
-    'durationMs', ${duration}, 'processingTimeMs', ${duration})`
-
-const of = (parameter: string) => `(${parameter})[${indexInBatch('o')}]`
-
+/** $4 leases, $5 message ids, $6 durations in milliseconds, $7 metadata of the SENT event. */
 const SETTLE_SENT = `
 with settled as (
-  update email_outbox o set status = 'SENT', lease_id = null, message_id = ${of('$5::text[]')}, duration_ms = ${of('$6::int[]')},
+  update email_outbox o set status = 'SENT', lease_id = null, message_id = ${elementFor('o', '$5::text[]')}, duration_ms = ${elementFor('o', '$6::int[]')},
     sent_at = now(), started_at = null, failed_at = null, error_code = null, provider_code = null, error_category = null, failure_reason = null
-  where ${ofBatch('o')} and o.lease_id = ${of('$4::uuid[]')}
-  returning o.outbox_id, o.company_id, o.test, o.attempts, o.message_id, o.duration_ms
+  where ${ofBatch('o')} and o.lease_id = ${elementFor('o', '$4::uuid[]')}
+  returning o.outbox_id, o.company_id, o.test
 ), put_recipients as (
   update email_recipients r set status = 'SENT'
   where ${ofBatch('r')} and not r.suppressed and r.outbox_id = any(array(select outbox_id from settled))
 ), put_events as (
   insert into email_events (outbox_id, company_id, type, metadata)
-  select outbox_id, company_id, 'SENT', ${sentMetadata('message_id', 'attempts', 'duration_ms')} from settled
+  select s.outbox_id, s.company_id, 'SENT', ${elementFor('s', '$7::jsonb[]')} from settled s
   returning outbox_id, company_id, event_id
 ), ${enqueueWebhooks(`select e.company_id, s.test, e.outbox_id, e.event_id, 'email.sent' as type
   from put_events e join settled s on s.outbox_id = e.outbox_id`)}
@@ -150,6 +148,7 @@ with input as materialized (
     : ''
 } settled as (
   update email_outbox o set status = i.status, lease_id = null, attempts = i.attempts,
+    -- On a waiting e-mail, started_at means that this attempt goes on (HAS_UNRESOLVED_ATTEMPT).
     started_at = case when i."sameAttempt" or i.status = 'UNKNOWN' then o.started_at end,
     message_id = coalesce(i."messageId", o.message_id), duration_ms = coalesce(i."durationMs", o.duration_ms),
     sent_at = case when i.status = 'SENT' then now() else o.sent_at end,
@@ -177,7 +176,7 @@ with input as materialized (
   returning outbox_id, event_id, type
 ), ${enqueueWebhooks(WEBHOOKS)}, put_ready as (
   insert into email_ready (company_id, priority, outbox_id)
-  select company_id, priority, outbox_id from settled where status = 'PENDING' ${READY_AGAIN}
+  select company_id, priority, outbox_id from settled where status = 'PENDING' ${LOCK_EXISTING_READY_ROW}
 ), put_scheduled as (
   insert into email_scheduled (due_at, outbox_id, company_id, priority)
   select next_attempt_at, outbox_id, company_id, priority from settled where status = 'RETRY_SCHEDULED'

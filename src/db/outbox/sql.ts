@@ -13,7 +13,14 @@ export function idRange(items: { outboxId: string }[]): [string, string] {
  * waits for this commit, and then sees the e-mail as it made it; passed over, it could be taken by one who still saw the
  * e-mail as not due, and then nobody would come back to it.
  */
-export const READY_AGAIN = 'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'
+export const LOCK_EXISTING_READY_ROW =
+  'on conflict (company_id, priority, outbox_id) do update set priority = excluded.priority'
 
-/** Of `email_outbox o`: nothing of it has left, and its time has come. What the claim hands out and what may start mean the same. */
+/**
+ * Of `email_outbox o` that waits: its last attempt goes on, at the provider that recognises it. Settling keeps started_at for such an
+ * attempt (`sameAttempt`) and for an unknown send, and clears it otherwise.
+ */
+export const HAS_UNRESOLVED_ATTEMPT = 'o.started_at is not null'
+
+/** Of `email_outbox o`: nothing of it has left, and its time has come. The claim, the load and the start all use this condition. */
 export const WAITING_AND_DUE = `o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`

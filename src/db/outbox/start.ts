@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { indexInBatch, ofBatch, writeBatch } from './batch-arrays.ts'
+import { elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
 import { WAITING_AND_DUE } from './sql.ts'
 
 /** What is checked before an e-mail is sent, in this order. */
@@ -12,7 +12,7 @@ export type AttemptStart = {
   provider: string
   attempt: number
   /** Attempts as they were read: another worker's attempt in between makes this start void. */
-  before: number
+  attemptsBefore: number
 }
 
 /**
@@ -28,21 +28,20 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
       sorted.map(start => start.leaseId),
       sorted.map(start => start.provider),
       sorted.map(start => start.attempt),
-      sorted.map(start => start.before),
+      sorted.map(start => start.attemptsBefore),
     ])
     return new Set(rows.map(row => row.outbox_id))
   })
 }
 
-const of = (parameter: string) => `(${parameter})[${indexInBatch('o')}]`
-
+/** $4 attempt ids, $5 leases, $6 providers, $7 numbers of the attempts, $8 attempts spent before. */
 const START = `
 with held as materialized (
   select lease_id, taken_at from leases where lease_id = any($5::uuid[]) for key share
 ), started as (
-  update email_outbox o set status = 'PROCESSING', lease_id = ${of('$5::uuid[]')}, attempts = ${of('$7::int[]')},
-    attempt_id = ${of('$4::uuid[]')}, provider = ${of('$6::text[]')}, started_at = now(), next_attempt_at = null
-  where ${ofBatch('o')} and ${of('$5::uuid[]')} = any(array(select lease_id from held)) and o.attempts = ${of('$8::int[]')}
+  update email_outbox o set status = 'PROCESSING', lease_id = ${elementFor('o', '$5::uuid[]')}, attempts = ${elementFor('o', '$7::int[]')},
+    attempt_id = ${elementFor('o', '$4::uuid[]')}, provider = ${elementFor('o', '$6::text[]')}, started_at = now(), next_attempt_at = null
+  where ${ofBatch('o')} and ${elementFor('o', '$5::uuid[]')} = any(array(select lease_id from held)) and o.attempts = ${elementFor('o', '$8::int[]')}
     and ${WAITING_AND_DUE}
   returning o.outbox_id, o.company_id, o.request_id, o.lease_id, o.attempts, o.attempt_id, o.provider
 ), put_events as (

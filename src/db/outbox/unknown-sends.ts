@@ -11,7 +11,7 @@ export type UnknownSend = {
   expired: boolean
 }
 
-/** Nobody could say what became of them in time. */
+/** Unknown sends for which no evidence came in time. */
 export async function listDueUnknownSends(db: Queryable, limit = 500): Promise<UnknownSend[]> {
   return run<UnknownSend>(
     db,

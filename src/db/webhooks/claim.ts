@@ -3,7 +3,7 @@ import { idRange } from '../outbox/sql.ts'
 import { iso, type Queryable, run } from '../query.ts'
 
 export type WebhookClaim = {
-  /** This process, for as long as it lives. */
+  /** The id of this process, for as long as it runs. */
   holder: string
   holdSeconds: number
   /** Where the last walk over the endpoints ended. */
@@ -12,11 +12,11 @@ export type WebhookClaim = {
   steps: number
   /** How many more deliveries each of these may have; any other may have one. */
   room: Map<string, number>
-  /** Being delivered here. */
+  /** Deliveries that this process is making now: they are not claimed again. */
   inFlight: string[]
   /** How many in all: to endpoints that answer, and to those whose last attempt failed. */
   most: { healthy: number; suspect: number }
-  /** Of them, to endpoints of one company. */
+  /** The most of them for endpoints of one company. */
   companyRoom: { healthy: CompanyRoom; suspect: CompanyRoom }
 }
 
@@ -29,12 +29,12 @@ export type ClaimedDelivery = Omit<WebhookFacts, 'email'> & {
   attempts: number
   body: string | null
   url: string
-  /** Attempts in a row that failed. */
+  /** How many attempts at this endpoint failed in a row. */
   failures: number
   secretCipher: Buffer
   /** Of the secret before the last rotation, while that signs as well. */
   previousCipher: Buffer | null
-  /** Its e-mail and the event, when it is about one. */
+  /** The e-mail and the event that the webhook reports; null when it reports something else. */
   outboxId: string | null
   eventId: string | null
 }
@@ -130,7 +130,7 @@ with recursive walk as (
 ), of_company as (
   select *, row_number() over (partition by company_id, suspect order by nth, random()) as company_nth from nearest
 ), shared as (
-  -- The first of each company, then the second of each.
+  -- In turns: the first delivery of each company, then the second of each.
   select *, row_number() over (partition by suspect order by company_nth, random()) as place from of_company where company_nth <= company_room
 ), taken as (
   select * from shared where place <= case when suspect then $8::int else $7::int end
@@ -170,7 +170,7 @@ export async function loadEventFacts(
   return new Map(rows.map(row => [row.eventId, row]))
 }
 
-/** Retries whose time has come. Answers how many. */
+/** Makes retries ready that are due. Returns how many. */
 export async function readyDueDeliveries(db: Queryable, limit = 1000): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
@@ -186,7 +186,7 @@ export async function readyDueDeliveries(db: Queryable, limit = 1000): Promise<n
   return row!.count
 }
 
-/** Endpoints with something in flight stay with us. */
+/** Renews the hold on endpoints that have deliveries in flight. */
 export async function keepEndpoints(
   db: Queryable,
   holder: string,
@@ -201,7 +201,7 @@ export async function keepEndpoints(
   )
 }
 
-/** Leaves the endpoints to others at once. */
+/** Ends the hold on all endpoints, so that other processes may take them at once. */
 export async function leaveEndpoints(db: Queryable, holder: string): Promise<void> {
   await run(
     db,

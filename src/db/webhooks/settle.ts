@@ -19,7 +19,7 @@ export type EndpointReport = {
   endpointId: string
   /** Consecutive failures; 0 after a success. */
   failures: number
-  /** No attempts for this long. */
+  /** For how long the endpoint gets no further attempts. */
   pauseMs: number
 }
 
