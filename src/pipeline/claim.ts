@@ -1,6 +1,6 @@
 import { uuidv7 } from '../contracts/uuid.ts'
 import { claimFairBatch, returnToReady } from '../db/outbox/claim.ts'
-import { loadJobs } from '../db/outbox/dispatch.ts'
+import { DISPATCH_SECONDS, loadJobs } from '../db/outbox/dispatch.ts'
 import { endLeases } from '../db/outbox/leases.ts'
 import { type EmailToSend, loadEmailsToSend } from '../db/outbox/load.ts'
 import { leaseDispatched } from '../db/outbox/receive.ts'
@@ -16,9 +16,6 @@ export type ClaimOptions = {
   /** Called after each claim, with how many it took. */
   onClaimed: (count: number) => void
 }
-
-/** How long dispatched e-mails keep their lease when no feeder renews it. */
-const DISPATCH_SECONDS = 30
 
 /** Step 2, direct lane: takes the next batch in fair order under a lease of this process. */
 export async function claimFairly(

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { openStorage } from '../../src/compose/storage.ts'
 import { loadConfig } from '../../src/config.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { returnToReady } from '../../src/db/outbox/claim.ts'
 import { returnUndelivered } from '../../src/db/outbox/dispatch.ts'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
 import type { EmailToSend } from '../../src/db/outbox/load.ts'
@@ -279,6 +280,20 @@ describe('jobs that are gone', () => {
     await rescheduleEmail(db, outboxId, companyId, new Date().toISOString())
     expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
     expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
+    expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
+  })
+
+  test('include those of an e-mail that an older lease still lists, although its worker has returned it to ready', async () => {
+    const outboxId = await acceptOne()
+    await accept(db, [draft(companyId)])
+    // Both e-mails under one lease: one returns to ready, the other is still being sent.
+    expect((await claim(db, 2)).claimed).toHaveLength(2)
+    await returnToReady(db, [outboxId])
+    expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
+    expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
+    expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
+    await db.query(`update leases set expires_at = now() - interval '1 second' where kind = 'dispatch'`)
+    expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 1 })
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 

@@ -45,30 +45,34 @@ export async function loadJobs(
   })
 }
 
+/** How long dispatched e-mails stay dispatched when no feeder looks after them. */
+export const DISPATCH_SECONDS = 30
+
 /**
- * Jobs that are gone from the queue (wiped, lost, never added) before a worker took them: their e-mails return to
- * ready. A dispatch with nothing open ends. `queued`: the jobs that are there now. Young dispatches are left alone, since
- * their jobs may be on their way. Answers which went back.
+ * E-mails whose job was lost (wiped, removed, never added) before a worker leased them return to ready. A dispatch lease with
+ * nothing open ends. `queued`: the jobs that are there now. Young dispatch leases are left alone, since their jobs may be on their
+ * way. Answers which e-mails returned.
  */
 export async function returnUndelivered(db: Queryable, queued: string[], ageSeconds: number): Promise<string[]> {
   const rows = await run<{ outbox_id: string }>(
     db,
     'return-undelivered',
     `with old as materialized (
-       select lease_id, outbox_ids from leases
+       select lease_id, outbox_ids, taken_at from leases
        where kind = 'dispatch' and taken_at < now() - $2 * interval '1 second' for update skip locked
      ), waiting as materialized (
        select old.lease_id, o.outbox_id, o.company_id, o.priority, o.outbox_id = any($1) as queued
        from old cross join unnest(old.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
        where ${WAITING_AND_DUE}
-         and not exists (select from leases w where w.kind = 'work' and w.outbox_ids @> array[i.id])
+         -- A worker has leased it since. An older lease may still list an e-mail that its worker has returned to ready.
+         and not exists (select from leases w where w.kind = 'work' and w.taken_at >= old.taken_at and w.outbox_ids @> array[i.id])
          -- A retry that is due and not ready yet was delivered.
          and not exists (select from email_scheduled s where s.due_at = o.next_attempt_at and s.outbox_id = o.outbox_id)
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)
        select distinct company_id, priority, outbox_id from waiting where not queued ${LOCK_EXISTING_READY_ROW}
      ), kept as (
-       update leases l set outbox_ids = still.ids, expires_at = now() + interval '30 seconds'
+       update leases l set outbox_ids = still.ids, expires_at = now() + $3 * interval '1 second'
        from (select lease_id, array_agg(outbox_id) as ids from waiting where queued group by lease_id) still
        where l.lease_id = still.lease_id
      ), ended as (
@@ -76,7 +80,7 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
          and not exists (select from waiting w where w.lease_id = old.lease_id and w.queued)
      )
      select distinct outbox_id from waiting where not queued`,
-    [queued, ageSeconds],
+    [queued, ageSeconds, DISPATCH_SECONDS],
   )
   return rows.map(row => row.outbox_id)
 }

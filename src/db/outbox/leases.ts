@@ -30,13 +30,14 @@ export async function returnExpiredLeases(
     db,
     'return-expired-leases',
     `with expired as materialized (
-       select lease_id, kind, outbox_ids from leases where $1 or expires_at < now() for update skip locked
+       select lease_id, kind, outbox_ids, taken_at from leases where $1 or expires_at < now() for update skip locked
      ), ended as (
        delete from leases l using expired where l.lease_id = expired.lease_id
      ), listed as materialized (
-       select distinct on (outbox_id) lease_id, kind, outbox_id,
+       select distinct on (outbox_id) lease_id, kind, taken_at, outbox_id,
          (select s.lease_id is null from email_outbox s where s.outbox_id = t.outbox_id) as was_waiting from (
-         select lease_id, kind, unnest(outbox_ids) as outbox_id from expired) t order by outbox_id, kind desc
+         select lease_id, kind, taken_at, unnest(outbox_ids) as outbox_id from expired) t
+       order by outbox_id, kind = 'work' desc, taken_at desc
      ), unfinished as materialized (
        select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, listed.kind,
          o.lease_id is not null or (o.started_at is not null and listed.kind = 'work') as started
@@ -50,8 +51,9 @@ export async function returnExpiredLeases(
          or (listed.was_waiting and ${WAITING_AND_DUE}
            and not exists (select from email_ready r
              where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
+           -- An older lease may still list an e-mail that its worker has returned to ready.
            and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from expired)
-             and other.outbox_ids @> array[listed.outbox_id]))
+             and other.taken_at >= listed.taken_at and other.outbox_ids @> array[listed.outbox_id]))
        for update of o
      ), not_started as (
        update email_outbox o set attempts = least(o.attempts + 1, o.max_attempts), status = 'RETRY_SCHEDULED'
