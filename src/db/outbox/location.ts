@@ -2,7 +2,7 @@ import type { EmailLocation } from '../../contracts/explain.ts'
 import { iso, type Queryable, run } from '../query.ts'
 
 /**
- * What the e-mail's own row does not tell: its place in line, whose hands it is in, what it waits for. Counting stops at a
+ * What the e-mail's own row does not tell: how many are ready before it, which lease it is under, what it waits for. Counting stops at a
  * thousand: "more than 1000" is an answer too, and costs no more. `providers`: those in use.
  */
 export async function findLocation(db: Queryable, outboxId: string, providers: string[]): Promise<EmailLocation> {

@@ -70,7 +70,7 @@ export async function cancelEmail(
   return outcomeOf(rows[0]?.cancelled)
 }
 
-/** Moves what has not started to another time, and its place in line with it. */
+/** Moves an e-mail that has not started to another time: its scheduled or ready row moves with it. */
 export async function rescheduleEmail(
   db: Queryable,
   outboxId: string,
