@@ -66,7 +66,7 @@ export function providersOf(
     },
     report: () => {},
     waitForRate: async () => true,
-    mayClaim: () => Number.POSITIVE_INFINITY,
+    maxInFlight: () => Number.POSITIVE_INFINITY,
     idempotentProviders: [],
     start: async () => {},
     stop: async () => {},

@@ -53,7 +53,7 @@ export function bullmqLane(
     redis.on('error', error => log.debug({ err: error }, 'Redis is out of reach'))
   const queue = openQueue(forFeeder, log)
   reportRedisSettings(redisUrl, log)
-  const dropPoison = (job: PoisonJob) => {
+  const reportPoison = (job: PoisonJob) => {
     log.error(job, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
     countOne(db.pool, 'poison_jobs', job.reason).catch(() => {})
   }
@@ -67,14 +67,14 @@ export function bullmqLane(
     feeder: makeFeeder(parts, queue, claim),
     unreadableJobs: new UnreadableJobs({
       queue,
-      dropped: jobId => dropPoison({ jobId, reason: 'garbled' }),
+      dropped: jobId => reportPoison({ jobId, reason: 'garbled' }),
       checkEveryMs: UNREADABLE_CHECK_MS,
     }),
     leases,
     lease: outboxId => batcher.add(outboxId),
     // The company comes from the e-mail: what the job says could be wrong.
     work: leased => send({ ...leased, companyId: leased.content.companyId }),
-    dropPoison,
+    reportPoison,
     log,
   })
   const close = async () => {
@@ -134,7 +134,7 @@ function makeFeeder(
       ),
     returnUndelivered: queued => returnUndelivered(db.hot, queued, UNDELIVERED_SECONDS),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),
-    mayClaim: providers.mayClaim,
+    maxInFlight: providers.maxInFlight,
     ready: emailsReady,
     idleMs: IDLE_MS,
     log,

@@ -142,7 +142,7 @@ export function providersOfMember(make: typeof makeProviders, membership: Member
     return {
       ...providers,
       route: async email => (membership.mayTakeMail() ? providers.route(email) : null),
-      mayClaim: () => (membership.mayTakeMail() ? providers.mayClaim() : 0),
+      maxInFlight: () => (membership.mayTakeMail() ? providers.maxInFlight() : 0),
     }
   }
 }

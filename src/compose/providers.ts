@@ -35,7 +35,7 @@ const IN_FLIGHT_SECONDS = 5
 
 export type Providers = AttemptDeps['providers'] & {
   /** How many e-mails may be in flight. */
-  mayClaim: () => number
+  maxInFlight: () => number
   /** Names of the providers with idempotency keys, which can be asked again about an attempt. */
   idempotentProviders: string[]
   start(): Promise<void>
@@ -84,7 +84,7 @@ export async function makeProviders(
       slowdowns: name => rates.slowdowns(name),
       reserve: (name, recipients, rate) => reserve(db, rates, { name, recipients, rate }),
     }),
-    mayClaim: () => Math.min(breakers.mayClaim(), maxInFlight(breakers, rates)),
+    maxInFlight: () => Math.min(breakers.maxInFlight(), maxInFlight(breakers, rates)),
     idempotentProviders: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
     async start() {
       await registerProviders(db.pool, names)

@@ -118,7 +118,7 @@ function directLane(
     work: send,
     leases,
     concurrency: config.WORKER_CONCURRENCY,
-    mayClaim: providers.mayClaim,
+    maxInFlight: providers.maxInFlight,
     ready: emailsReady,
     idleMs: IDLE_MS,
     log,

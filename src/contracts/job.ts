@@ -21,7 +21,7 @@ const address = z
 const name = z.string().regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'must not contain line breaks or control characters')
 const instant = z.iso.datetime({ offset: true })
 
-/** Unknown fields are dropped, so that an unhashed CPF does not get into Redis. */
+/** Unknown fields are dropped, so that an unhashed CPF does not travel on. The gateway's own jobs carry only `SlimJobData`. */
 export const emailSendJobDataSchema = z.object({
   outboxId: z.guid(),
   companyId: z.guid(),

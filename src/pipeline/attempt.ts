@@ -65,7 +65,7 @@ export type AttemptDeps = {
 type Ended = Omit<Attempt, 'durationMs'>
 type Prepared = { email: EmailToSend; provider: Provider; message: OutgoingMessage; leftOut: RecipientToSend[] }
 
-/** Step 3: load → validate → pick a provider → commit SENT_ATTEMPT → call the provider → outcome. */
+/** Step 3: validate → pick a provider → commit SENT_ATTEMPT → call the provider → outcome. */
 export async function attemptEmail(claimed: ClaimedEmail, deps: AttemptDeps): Promise<Attempt> {
   const startedMs = deps.clock.nowMs()
   const ended = await validateAndSend(claimed, deps)
@@ -113,7 +113,7 @@ async function findUnsendable(email: EmailToSend, companyId: string, deps: Attem
 const ATTEMPTS_EXHAUSTED = {
   code: 'ATTEMPTS_EXHAUSTED',
   category: 'PERMANENT_ERROR',
-  message: 'No attempts are left; the last one ended when its worker was stopped or crashed',
+  message: 'No attempts are left; the last one ended when its worker crashed or was lost',
 }
 
 /** Only the provider of an unresolved attempt can say what became of it. */

@@ -22,7 +22,7 @@ export type SettleDeps = {
   log: AttemptLog
 }
 
-/** Steps 3 and 4. Both lanes call this with every e-mail they bring. If it throws, the lane releases the e-mail. */
+/** Steps 3 and 4. Both lanes call this with every e-mail they bring. If it throws, the lane frees its slot, and the lease of the e-mail expires. */
 export async function sendClaimed(
   claimed: ClaimedEmail,
   deps: { attempt: AttemptDeps; settle: SettleDeps },

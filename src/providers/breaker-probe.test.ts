@@ -25,18 +25,18 @@ describe('the probe', () => {
     await workers[0]!.flush()
     for (const one of workers) await one.refresh()
     expect(
-      workers.map(one => one.mayClaim()),
+      workers.map(one => one.maxInFlight()),
       'not yet',
     ).toEqual([0, 0, 0])
     await later(...workers)
     expect(
-      workers.map(one => one.mayClaim()),
+      workers.map(one => one.maxInFlight()),
       'any of them may bring it',
     ).toEqual([1, 1, 1])
     expect(await Promise.all(workers.map(one => one.route()))).toEqual([first, null, null])
     expect(await workers[0]!.route(), 'one e-mail').toBeNull()
     expect(
-      workers.map(one => one.mayClaim()),
+      workers.map(one => one.maxInFlight()),
       'and no other before it has answered',
     ).toEqual([0, 0, 0])
   })
@@ -45,7 +45,7 @@ describe('the probe', () => {
     const breakers = worker()
     breakers.report(first, QUOTA)
     await later(breakers)
-    expect([await breakers.route(), await breakers.route(), breakers.mayClaim()]).toEqual([first, second, MANY])
+    expect([await breakers.route(), await breakers.route(), breakers.maxInFlight()]).toEqual([first, second, MANY])
   })
 
   test('that fails delays the next one, longer each time', async () => {
@@ -59,7 +59,7 @@ describe('the probe', () => {
       await breakers.flush()
       delays.push(shared.rows.get('ses')!.probeAtMs! - shared.nowMs)
       await breakers.refresh()
-      expect([await breakers.route(), breakers.mayClaim()]).toEqual([null, 0])
+      expect([await breakers.route(), breakers.maxInFlight()]).toEqual([null, 0])
     }
     expect(
       delays.map(ms => [5, 30, 120, 600].reduce((a, b) => (Math.abs(a * 1000 - ms) < Math.abs(b * 1000 - ms) ? a : b))),
@@ -85,10 +85,10 @@ describe('the probe', () => {
     await later(lost, other)
     expect(await lost.route()).toBe(first)
     await other.refresh()
-    expect(other.mayClaim()).toBe(0)
+    expect(other.maxInFlight()).toBe(0)
     shared.nowMs += 60_000
     await other.refresh()
-    expect([other.mayClaim(), await other.route()]).toEqual([1, first])
+    expect([other.maxInFlight(), await other.route()]).toEqual([1, first])
   })
 
   test('may be a request about an unknown outcome', async () => {

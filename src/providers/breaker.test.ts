@@ -31,7 +31,7 @@ const fail = (breakers: Breakers, times: number, one = first) => {
 describe('closed', () => {
   test('the first in the order takes everything', async () => {
     const breakers = worker()
-    expect([await breakers.route(), breakers.mayClaim()]).toEqual([first, MANY])
+    expect([await breakers.route(), breakers.maxInFlight()]).toEqual([first, MANY])
   })
 
   test('nine failures, and a success between them, open nothing; ten in a row do', async () => {
@@ -110,9 +110,9 @@ describe('open', () => {
     const breakers = worker()
     breakers.report(first, QUOTA)
     breakers.report(second, QUOTA)
-    expect([await breakers.route(), breakers.mayClaim()]).toEqual([null, 0])
+    expect([await breakers.route(), breakers.maxInFlight()]).toEqual([null, 0])
     breakers.report(second, null)
-    expect([await breakers.route(), breakers.mayClaim()]).toEqual([second, MANY])
+    expect([await breakers.route(), breakers.maxInFlight()]).toEqual([second, MANY])
     breakers.report(first, null)
     expect(await breakers.route()).toBe(first)
     await breakers.flush()

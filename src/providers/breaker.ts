@@ -82,7 +82,7 @@ export class Breakers {
   }
 
   /** How many e-mails may be in flight: any number, one as a probe, or none. */
-  mayClaim(): number {
+  maxInFlight(): number {
     if (this.#states.some(one => !one.open)) return Number.POSITIVE_INFINITY
     const nowMs = performance.now()
     if (nowMs - this.#offeredMs < OFFER_PROBE_EVERY_MS || !this.#states.some(isDue)) return 0

@@ -16,7 +16,7 @@ export class WakeableSleep {
     this.#end?.()
   }
 
-  /** A wake-up has come since the last sleep ended, or since it was last cleared. */
+  /** A wake-up has come since the last `clear`. */
   get woken(): boolean {
     return this.#woken
   }

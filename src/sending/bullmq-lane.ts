@@ -39,7 +39,7 @@ export type BullmqLaneOptions<Content> = {
   lease: (outboxId: string) => Promise<LeasedJob<Content>>
   work: (item: Omit<UnderLease<Content>, 'companyId'>) => Promise<void>
   leases: HeldLeases
-  dropPoison: (job: PoisonJob) => void
+  reportPoison: (job: PoisonJob) => void
   log: Logger
 }
 
@@ -76,10 +76,6 @@ export class BullmqLane<Content> implements Lane {
     feeder.start()
   }
 
-  wake(): void {
-    this.#options.feeder.wake()
-  }
-
   async stop(): Promise<void> {
     const { feeder, leases, unreadableJobs } = this.#options
     this.#stopping = true
@@ -105,10 +101,10 @@ export class BullmqLane<Content> implements Lane {
     // A job that is dropped here leaves an e-mail without a job: the next feeder finds it.
     if (this.#stopping) return
     const outboxId = outboxIdOf(job)
-    if (!outboxId) return this.#options.dropPoison({ jobId: job.id, reason: 'garbled' })
+    if (!outboxId) return this.#options.reportPoison({ jobId: job.id, reason: 'garbled' })
     // A job whose lock was lost comes again while it is still in flight.
     if (this.#running.has(outboxId)) return
-    const running = this.#lease(outboxId)
+    const running = this.#leaseAndWork(outboxId)
     this.#running.set(outboxId, running)
     try {
       await running
@@ -117,11 +113,11 @@ export class BullmqLane<Content> implements Lane {
     }
   }
 
-  async #lease(outboxId: string): Promise<void> {
-    const { lease, feeder, dropPoison } = this.#options
+  async #leaseAndWork(outboxId: string): Promise<void> {
+    const { lease, feeder, reportPoison } = this.#options
     const leased = await lease(outboxId)
-    feeder.leased(outboxId)
-    if (leased.kind === 'missing') dropPoison({ jobId: outboxId, reason: 'no-such-email' })
+    feeder.lookedUp(outboxId)
+    if (leased.kind === 'missing') reportPoison({ jobId: outboxId, reason: 'no-such-email' })
     if (leased.kind === 'taken') await this.#work(outboxId, leased.leaseId, leased.content)
   }
 
@@ -141,7 +137,7 @@ export class BullmqLane<Content> implements Lane {
     if (job.id) this.#options.feeder.left(job.id)
   }
 
-  /** A job without a lease is one that BullMQ gave up because it stalled; the feeder adds another. */
+  /** Either the work threw, and the lease returns the e-mail; or no lease was taken, and the feeder returns it. */
   #failed(job: Job | undefined, error: Error): void {
     const { feeder, log } = this.#options
     if (job?.id) feeder.left(job.id)
@@ -158,7 +154,10 @@ export class BullmqLane<Content> implements Lane {
     const isNew = nowMs - this.#loggedErrorMs > LOG_ERROR_EVERY_MS
     if (isNew) this.#loggedErrorMs = nowMs
     const level = isNew ? 'warn' : 'debug'
-    this.#options.log[level]({ err: error }, 'The queue is out of reach, or has lost jobs; mail waits in Postgres')
+    this.#options.log[level](
+      { err: error },
+      'BullMQ reported an error (Redis out of reach, or a job lost); mail waits in Postgres',
+    )
   }
 }
 

@@ -58,7 +58,7 @@ describe('concurrency', () => {
 
   test('while the providers are parked nothing is claimed; a probe is one', async () => {
     let allowed = 0
-    const { lane, wake, names, running } = laneOver([1, 2, 3], { mayClaim: () => allowed })
+    const { lane, wake, names, running } = laneOver([1, 2, 3], { maxInFlight: () => allowed })
     lane.start()
     await soon()
     expect(names()).toEqual([])

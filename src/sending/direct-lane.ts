@@ -30,7 +30,7 @@ export type DirectLaneOptions<Content> = {
   /** How many provider calls may be under way at once. */
   concurrency: number
   /** How many may be in flight now: fewer while providers are parked. */
-  mayClaim: () => number
+  maxInFlight: () => number
   /** Woken when e-mails may have become ready. */
   ready: WakeableSleep
   /** How long to sleep when nothing is ready and nobody wakes it. */
@@ -93,10 +93,10 @@ export class DirectLane<Content> implements Lane {
 
   /** Claims when a worthwhile part of the slots is free: a claim for every single free slot would cost more than it brings. */
   async #claim(): Promise<'nothing' | 'short' | 'full'> {
-    const { concurrency, mayClaim, leases, ready } = this.#options
+    const { concurrency, maxInFlight, leases, ready } = this.#options
     const ahead = this.#ahead()
     const free = concurrency + ahead - this.#inFlight
-    const size = Math.min(free, MAX_UNSETTLED_TIMES * concurrency - this.#unsettled, mayClaim() - this.#inFlight)
+    const size = Math.min(free, MAX_UNSETTLED_TIMES * concurrency - this.#unsettled, maxInFlight() - this.#inFlight)
     if (size < 1 || (free < ahead * WORTH_A_CLAIM && this.#inFlight > 0)) return 'nothing'
     const endedLeases = leases.takeEnded()
     try {

@@ -16,7 +16,7 @@ export class FeederElection {
     this.#options = options
   }
 
-  async hold(onElected: () => void): Promise<boolean> {
+  async isFeeder(onElected: () => void): Promise<boolean> {
     const { electedMs, elect } = this.#options
     const nowMs = performance.now()
     if (nowMs - this.#askedMs < electedMs / 4) return nowMs < this.#electedUntilMs

@@ -32,7 +32,7 @@ export type FeederOptions = {
   /** Makes e-mails ready again whose jobs are gone; answers which. */
   returnUndelivered: (queued: string[]) => Promise<string[]>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
-  mayClaim: () => number
+  maxInFlight: () => number
   /** Woken when e-mails may have become ready. */
   ready: WakeableSleep
   idleMs: number
@@ -41,7 +41,7 @@ export type FeederOptions = {
 
 const RETURN_EVERY_MS = 1_000
 const COUNT_WORKERS_EVERY_MS = 2_000
-/** Until a full window is looked at again. Claims are collected meanwhile: one for each job that ends would cost more than it brings. */
+/** Until a full window is looked at again. Room is collected meanwhile: a claim for each job that ends would cost more than it brings. */
 const FULL_MS = 5
 /** The smallest part of the window that is worth a claim. */
 const WORTH_A_CLAIM = 1 / 4
@@ -60,7 +60,7 @@ export class Feeder {
   #returnedMs = 0
   #countedMs = 0
   #concurrency = 0
-  /** The last claim found only companies that have their share: until then, or until a job ends, another would find the same. */
+  /** No claim before this time: every company with ready mail has its share. A job that ends makes it earlier. */
   #cappedUntilMs = 0
 
   constructor(options: FeederOptions) {
@@ -76,9 +76,9 @@ export class Feeder {
     this.#options.ready.wake()
   }
 
-  /** A worker of this process has asked Postgres for that e-mail. */
-  leased(outboxId: string): void {
-    this.#window.leased(outboxId)
+  /** A worker of this process has asked Postgres for that e-mail, whatever the answer. */
+  lookedUp(outboxId: string): void {
+    this.#window.lookedUp(outboxId)
   }
 
   /** A worker of this process has ended that job. */
@@ -100,7 +100,7 @@ export class Feeder {
       if (ready.woken) this.#uncap()
       ready.clear()
       try {
-        if (await election.hold(() => this.#window.clear())) await ready.sleep(await this.#feed())
+        if (await election.isFeeder(() => this.#window.clear())) await ready.sleep(await this.#feed())
         else await ready.sleep(idleMs)
         failing = false
       } catch (error) {
@@ -116,10 +116,10 @@ export class Feeder {
     await this.#countWorkers()
     await this.#readWindow()
     if (!this.#hasRoom() || performance.now() < this.#cappedUntilMs) return FULL_MS
-    const mayClaim = this.#options.mayClaim() - this.#window.size
+    const allowed = this.#options.maxInFlight() - this.#window.size
     // Providers are parked for minutes; the one that comes back wakes the feeder.
-    if (mayClaim < 1) return this.#options.idleMs
-    return this.#fill(Math.min(this.#room(), mayClaim))
+    if (allowed < 1) return this.#options.idleMs
+    return this.#fill(Math.min(this.#room(), allowed))
   }
 
   async #countWorkers(): Promise<void> {
@@ -139,8 +139,8 @@ export class Feeder {
   }
 
   /**
-   * What is left of a job that is in no list is removed, or BullMQ would not add another with its id. The whole job, not only its
-   * data: another feeder may have added it again while this process was suspended.
+   * BullMQ ignores an added job whose id it still knows, so the remains of a lost job are removed first. `remove` takes the whole job:
+   * another feeder may have added it again while this process was suspended.
    */
   async #returnUndelivered(nowMs: number): Promise<void> {
     const { returnUndelivered, queue, log } = this.#options
@@ -161,8 +161,9 @@ export class Feeder {
   }
 
   /**
-   * Jobs that may be in progress at once, which one company alone may nearly fill: a little more than the calls, so that a job waits
-   * when a call ends, and those that are being leased or settled, which are many at a fast provider and none at one that hangs.
+   * Jobs that may be in progress at once; one company alone may have most of them. With 10 calls: 11, so that a job waits when a call
+   * ends, and up to 10 more that are being leased or settled. At a provider that hangs these are none, and a company whose recipients
+   * hang cannot take all calls.
    */
   #inProgress(): number {
     const besideCalls = Math.min(this.#concurrency, this.#throughput.perMs() * LEASE_AND_SETTLE_MS)
@@ -182,6 +183,7 @@ export class Feeder {
   async #fill(size: number): Promise<number> {
     const { claim, idleMs } = this.#options
     const { allowances, defaultAllowance } = this.#window.allowances(this.#inProgress())
+    // Lost when the claim fails: returnUndelivered ends them then.
     const endedLeases = this.#window.takeDelivered()
     const dispatch = await claim({ size, endedLeases, allowances, defaultAllowance })
     if (dispatch.claimed.length > 0) {

@@ -7,7 +7,7 @@ export const JOBS_PER_CALL = 2
 /** Jobs in Redis, waiting and active, for each provider call. More would be a second queue, without the fair order of the first. */
 export const WINDOW_PER_CALL = 3
 
-/** A job that has been in the queue for longer belongs to a slow recipient. */
+/** A job that has been in the queue for longer is counted as slow: its recipient, or the send rate, keeps it waiting. */
 const SLOW_MS = 1_000
 
 export type QueueWindowOptions = {
@@ -64,14 +64,14 @@ export class QueueWindow {
   }
 
   /** A worker of this process has asked Postgres for the e-mail of that job. */
-  leased(outboxId: string): void {
+  lookedUp(outboxId: string): void {
     const job = this.#jobs.get(outboxId)
     if (!job?.dispatch) return
     if (--job.dispatch.open === 0) this.#delivered.push(job.dispatch.leaseId)
     job.dispatch = null
   }
 
-  /** Leases of the feeder under which no job is open. The next claim ends them, so that nobody has to search their e-mails. */
+  /** Leases of the feeder under which no job is open. The next claim ends them, so that returnUndelivered need not check them. */
   takeDelivered(): string[] {
     return this.#delivered.splice(0)
   }

@@ -309,7 +309,7 @@ async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
       return answered++ === 0 ? found() : []
     },
     companiesOf: async () => new Map(),
-    mayClaim: () => 0,
+    maxInFlight: () => 0,
     ready: new WakeableSleep(),
     idleMs: 50,
     log,
@@ -372,10 +372,10 @@ describe('a dispatch', () => {
     const window = new QueueWindow({ queue, companiesOf: async () => new Map(), onLeave: () => {} })
     window.add('pair', [first!, second!])
     window.add('lone', [lone!])
-    for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.leased(id)
+    for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.lookedUp(id)
     expect(window.takeDelivered()).toEqual(['lone'])
     window.left(second!.outboxId)
-    window.leased(second!.outboxId)
+    window.lookedUp(second!.outboxId)
     expect(window.takeDelivered(), 'gone before it was leased: returnUndelivered ends its lease').toEqual([])
   })
 })
@@ -413,7 +413,7 @@ function bareLane(work: BullmqLaneOptions<null>['work'], url = server.url) {
     },
     work,
     leases,
-    dropPoison: job => poisoned.push(job),
+    reportPoison: job => poisoned.push(job),
     log,
   })
   const stop = async () => {

@@ -245,7 +245,7 @@ describe('an attempt that breaks off while its worker lives on', () => {
       work,
       leases,
       concurrency: 2,
-      mayClaim: () => 100,
+      maxInFlight: () => 100,
       ready: new WakeableSleep(),
       idleMs: 20,
       log: silent,

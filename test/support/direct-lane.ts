@@ -48,7 +48,7 @@ export function laneOver(
       new Promise((resolve, reject) => running.push({ name: content!, release, finish: resolve, fail: reject })),
     leases,
     concurrency: 3,
-    mayClaim: () => Number.POSITIVE_INFINITY,
+    maxInFlight: () => Number.POSITIVE_INFINITY,
     ready: readySleep,
     idleMs: NEVER_MS,
     log,

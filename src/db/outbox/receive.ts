@@ -5,7 +5,7 @@ import { WAITING_AND_DUE } from './sql.ts'
 
 /**
  * What jobs brought: those that wait, are due and are not ready themselves are leased to this process from now on. null: not ours to
- * send; absent: there is no such e-mail. `ended`: leases that end along with it. Like a claim, it does not wait for the disk: without
+ * send; absent: there is no such e-mail. `endedLeases`: leases that end along with it. Like a claim, it does not wait for the disk: without
  * the lease nothing starts, and the commit of a start flushes what came before it.
  */
 export async function leaseDispatched(

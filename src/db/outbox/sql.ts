@@ -22,5 +22,5 @@ export const LOCK_EXISTING_READY_ROW =
  */
 export const HAS_UNRESOLVED_ATTEMPT = 'o.started_at is not null'
 
-/** Of `email_outbox o`: nothing of it has left, and its time has come. The claim, the load and the start all use this condition. */
+/** Of `email_outbox o`: it may be sent now. Everything that makes an e-mail ready, loads it or starts it uses this condition. */
 export const WAITING_AND_DUE = `o.status in ('PENDING', 'RETRY_SCHEDULED') and (o.next_attempt_at is null or o.next_attempt_at <= now())`
