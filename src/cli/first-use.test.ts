@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -16,6 +17,37 @@ test('secrets that cannot be written stop the start with the commands that creat
     for (const part of ['first-start.txt', 'email-gateway admin add', 'email-gateway key create'])
       expect(message).toContain(part)
     expect(message).not.toContain('hunter2')
+  } finally {
+    await rm(dataDir, { recursive: true })
+  }
+})
+
+test.each<[what: string, plant: (file: string) => unknown]>([
+  ['a file that others can read', file => writeFile(file, '', { mode: 0o644 })],
+  ['a named pipe', file => execFileSync('mkfifo', ['-m', '600', file])],
+  [
+    'a file with a second name',
+    async file => {
+      await writeFile(file, '', { mode: 0o600 })
+      execFileSync('ln', [file, `${file}.other`])
+    },
+  ],
+])('secrets are not written to %s that was there before', async (_, plant) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'email-gateway-first-'))
+  try {
+    await plant(join(dataDir, 'first-start.txt'))
+    const show = secretOutput({ dataDir }, false, pino({ level: 'silent' }))
+    await expect(show(['Password hunter2'])).rejects.toMatchObject({ name: 'CommandFailed' })
+  } finally {
+    await rm(dataDir, { recursive: true })
+  }
+})
+
+test('secrets of a second part are added to the file of the first', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'email-gateway-first-'))
+  try {
+    for (const line of ['one', 'two']) await secretOutput({ dataDir }, false, pino({ level: 'silent' }))([line])
+    expect(await readFile(join(dataDir, 'first-start.txt'), 'utf8')).toBe('one\ntwo\n')
   } finally {
     await rm(dataDir, { recursive: true })
   }

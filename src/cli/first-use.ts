@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { join } from 'node:path'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Storage } from '../compose/storage.ts'
 import type { Config } from '../config.ts'
@@ -50,15 +50,25 @@ const notWritten = (file: string, { message }: Error) =>
   '`email-gateway admin add NAME` and `email-gateway key create --company demo`.'
 
 async function appendPrivately(file: string, text: string): Promise<void> {
-  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
-  const handle = await open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
+  // Non-blocking: opening a named pipe that was put there would wait for a reader.
+  const handle = await open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
   try {
+    await refuseForeignFile(handle, dirname(file))
     await handle.chmod(0o600)
     await handle.writeFile(text)
     await handle.sync()
   } finally {
     await handle.close()
   }
+}
+
+/** Somebody else's file may be open for reading elsewhere, whatever its mode is now. */
+async function refuseForeignFile(handle: FileHandle, folder: string): Promise<void> {
+  const found = await handle.stat()
+  const owners = [process.getuid?.() ?? found.uid, (await stat(folder)).uid]
+  if (!found.isFile() || found.nlink > 1 || !owners.includes(found.uid) || (found.mode & 0o077) !== 0)
+    throw new Error('it was there already, and is not a private file of this user')
 }
 
 export function secretLines({ ADMIN_USER }: Pick<Config, 'ADMIN_USER'>, { apiKey, password }: FirstUse): string[] {

@@ -24,3 +24,9 @@ describe.each(['ses', 'resend'] as const)('the time of an event of %s', provider
     expect(at(provider, '2026-05-12T12:00:00Z')).toBeNull()
   })
 })
+
+test.each(['constructor', '__proto__', 'hasOwnProperty', 'toString'])('an event of the type %s is ignored', type => {
+  const payload = JSON.stringify({ eventType: type, type, data: { email_id: 'm-1', to: ['maria@example.com'] } })
+  for (const provider of ['ses', 'resend'] as const)
+    expect(readReport(provider, payload, Date.parse(RECEIVED))).toMatchObject({ kind: 'ignored' })
+})

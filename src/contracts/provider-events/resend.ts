@@ -83,7 +83,7 @@ export function readResendEvent(payload: string, receivedMs: number): ReadReport
   const json = parseJson(payload)
   const named = namedSchema.safeParse(json)
   if (!named.success) return unreadable('It is not a JSON object with a type')
-  const meaning = MEANINGS[named.data.type]
+  const meaning = Object.hasOwn(MEANINGS, named.data.type) ? MEANINGS[named.data.type] : undefined
   if (!meaning) return ignored(named.data.type)
   const parsed = eventSchema.safeParse(json)
   if (!parsed.success) return unreadable(`${typeName(named.data.type)}: ${firstIssue(parsed.error)}`)

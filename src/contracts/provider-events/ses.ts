@@ -113,7 +113,7 @@ export function readSesEvent(payload: string, receivedMs: number): ReadReport {
   const named = namedSchema.safeParse(json)
   const type = named.success ? (named.data.eventType ?? named.data.notificationType) : null
   if (!type) return unreadable('It has neither eventType nor notificationType')
-  const read = READERS[type]
+  const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined
   if (!read) return ignored(type)
   const parsed = eventSchema.safeParse(json)
   if (!parsed.success) return unreadable(`${typeName(type)}: ${firstIssue(parsed.error)}`)
