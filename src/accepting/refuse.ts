@@ -21,7 +21,9 @@ export function refuseBody(
   if (late) problems.push({ path: 'scheduledAt', code: 'INVALID_PAYLOAD', message: late })
   if (problems.length > 0) return summarise(problems)
   if (!senderOf(body.from, caller, sender)) {
-    const message = 'is not one of the sender domains of this company'
+    const message = body.from
+      ? 'is not one of the sender domains of this company'
+      : 'is missing, and EMAIL_FROM is not one of the sender domains of this company'
     return { code: 'FROM_NOT_ALLOWED', errors: [{ path: 'from', code: 'FROM_NOT_ALLOWED', message }] }
   }
   return null

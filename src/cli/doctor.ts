@@ -147,7 +147,7 @@ async function providers(db: Reading['db']['pool'], inUse: string[]): Promise<Ch
   const name = 'provider'
   return rows.map(row => {
     if (row.state === 'closed')
-      return { name, state: 'ok', detail: `${row.name} works${rateOf(row.ratePerSecond)}${slowedTo(row)}` }
+      return { name, state: 'ok', detail: `${row.name} is not parked${rateOf(row.ratePerSecond)}${slowedTo(row)}` }
     const since = row.openedAt?.toISOString()
     return {
       name,

@@ -56,4 +56,4 @@ const otherPepperSentence = (config: Given) =>
   `HASH_PEPPER is not the one that this database was written with${secretsFileHint(config)}: API keys and hashes of documents would not be recognised. Set the one that was there before.`
 
 const missingKeySentence = (config: Given) =>
-  `ENCRYPTION_KEY lacks a key that this database is used with${secretsFileHint(config)}: add it behind the new one, as in ENCRYPTION_KEY=new,old.`
+  `ENCRYPTION_KEY lacks the key of this database${secretsFileHint(config)}: set what the running processes have. To change the key, give every process old,new first, and new,old only then.`
