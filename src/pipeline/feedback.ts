@@ -33,7 +33,8 @@ export async function recordFeedback(deps: FeedbackDeps): Promise<Recorded> {
       return recordEvents(tx, events, deps)
     })
   } catch (error) {
-    if (error instanceof DatabaseUnavailable) throw error
+    // Nothing was taken: no event is at fault, and asking again at once would find the same error.
+    if (error instanceof DatabaseUnavailable || ids.length === 0) throw error
     if (isPassingConflict(error)) return { taken: ids.length, again: true, reputationChanged: false }
     return recordOneByOne(ids, deps)
   }

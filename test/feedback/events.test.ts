@@ -347,3 +347,9 @@ describe('an e-mail that was replayed after the provider had refused it', () => 
     await db.pool.query('delete from email_ready')
   })
 })
+
+test('connections that are closed for good are an error, and no reason to ask again at once for ever', async () => {
+  const closed = openDatabase(database.url, () => {})
+  await closed.close()
+  await expect(recordFeedback(feedbackDeps(closed.pool))).rejects.toThrow('after calling end on the pool')
+})
