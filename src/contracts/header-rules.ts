@@ -91,7 +91,7 @@ export function checkHeaders(headers: Record<string, string>): HeaderProblem[] {
 }
 
 function checkHeader(name: string, lower: string, value: string): HeaderProblem | null {
-  if (!NAME.test(name) || name.length > MAX_NAME) return invalid(name, 'is not a valid header name')
+  if (name.length > MAX_NAME || !NAME.test(name)) return invalid(name, 'is not a valid header name')
   if (!isAllowed(lower)) return { name, code: 'HEADER_NOT_ALLOWED', message: 'This header cannot be set' }
   return checkValue(name, lower, value)
 }

@@ -3,7 +3,11 @@ import { z } from 'zod'
 const EARLIEST_MS = 0
 const LATEST_MS = Date.UTC(9999, 11, 31)
 
-const isoDateTime = z.iso.datetime({ offset: true, error: 'must be a time such as 2026-11-15T10:00:00Z' })
+const isoDateTime = z.iso.datetime({
+  offset: true,
+  abort: true,
+  error: 'must be a time such as 2026-11-15T10:00:00Z',
+})
 
 /** Accepts any offset and returns UTC. Years outside 1970–9999 are taken for typing errors. */
 export const instantSchema = isoDateTime

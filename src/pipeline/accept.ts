@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../accepting/caller.ts'
 import { type DraftDeps, draftEmail } from '../accepting/draft.ts'
 import { type IdempotencyKey, storedIdempotency } from '../accepting/idempotency.ts'
@@ -6,6 +7,9 @@ import { type BatchError, batchError, type Refusal } from '../contracts/refusal.
 import type { SendBody } from '../contracts/send-body.ts'
 import type { Draft, RequestAnswer, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+
+/** A batch that has worked for this long lets other requests have the event loop. */
+const MAX_BLOCK_MS = 5
 
 export type AcceptRequest = {
   caller: Caller
@@ -60,7 +64,12 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
   const drafts: Draft[] = []
   const refusals = new Map<number, Refusal>()
   const allowances = { linkSchemes: caller.linkSchemes }
+  let startedMs = performance.now()
   for (const { index, body } of members) {
+    if (performance.now() - startedMs > MAX_BLOCK_MS) {
+      await nextTurn()
+      startedMs = performance.now()
+    }
     const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)
     const refusal = refuseBody(body, problems, caller, deps.sender, deps.clock.now())
     if (refusal) refusals.set(index, refusal)

@@ -7,7 +7,7 @@ const INLINE = 8 * 1024
 const small = '<p>Hello</p>'
 const large = `<p>${'x'.repeat(INLINE)}</p>`
 const hostile = `<script>1</script>${large}`
-const DEADLINE_MS = 5_000
+const DEADLINE_MS = 2_000
 
 /** Does as the test says, in place of a real thread. */
 class StubThread extends EventEmitter {
@@ -42,6 +42,12 @@ describe('with a real thread', () => {
   test('large HTML goes to the thread and gets the same answer', async () => {
     const answers = [check(large), check(hostile), check(large)]
     expect((await Promise.all(answers)).map(codes)).toEqual([[], ['HTML_SCRIPT'], []])
+  })
+
+  test('short HTML with many tags goes to the thread too', async () => {
+    const [few, many] = ['<br>'.repeat(256), '<br>'.repeat(257)]
+    expect([checker.takesTime(few), checker.takesTime(many)]).toEqual([false, true])
+    expect([await check(many), await checker.textOf(`x${many}y`, 'acme')]).toEqual([[], 'x\n\ny'])
   })
 
   test('the event loop belongs to the others while 512 KB are parsed', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
+import { REOPENED_FORMATTING, WORST_ACCEPTED } from '../../src/contracts/html/rules.corpus.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { type Json, keptOf, mail, NOTHING_KEPT, read, rows } from '../support/mail.ts'
 
@@ -148,6 +149,25 @@ describe('a batch', () => {
     const answer = await sendBatch([mail()], 'loose' as 'strict')
     expect([answer.status, answer.body.errors[0].path]).toEqual([422, 'x-batch-validation'])
     expect(await kept()).toEqual(NOTHING_KEPT)
+  })
+})
+
+describe('a batch of 100 with expensive HTML does not hold up other requests', () => {
+  test.each([
+    ['that is refused', REOPENED_FORMATTING, 422],
+    ['that is accepted', WORST_ACCEPTED, 202],
+  ])('%s', async (_name, html, status) => {
+    let done = false
+    const batch = sendBatch(many(100, () => mail({ html }))).finally(() => (done = true))
+    let longestMs = 0
+    while (!done) {
+      const started = performance.now()
+      await fetch(`${gateway.url}/health/live`)
+      longestMs = Math.max(longestMs, performance.now() - started)
+    }
+    expect((await batch).status).toBe(status)
+    // One such e-mail took 1 s, and the 100 of a batch one after the other without a pause.
+    expect(longestMs).toBeLessThan(2_000)
   })
 })
 

@@ -1,4 +1,5 @@
 import { type DefaultTreeAdapterMap, type DefaultTreeAdapterTypes, Parser, type Token } from 'parse5'
+import { HtmlLimitReached, MAX_ATTRIBUTES, MAX_DEPTH, type ParseBudget } from './parse-budget.ts'
 
 export type HtmlDocument = DefaultTreeAdapterTypes.Document
 export type HtmlElement = DefaultTreeAdapterTypes.Element
@@ -9,37 +10,14 @@ export type CommentToken = Token.CommentToken
 
 type ElementArguments = Parameters<Parser<DefaultTreeAdapterMap>['_createElement']>
 
-/** Browsers flatten elements nested deeper than 512; real e-mails stay under 60. */
-export const MAX_DEPTH = 256
-export const MAX_NODES = 100_000
-export const MAX_ATTRIBUTES = 256
-
-export type HtmlLimit = 'depth' | 'nodes'
-
-export class HtmlLimitReached extends Error {
-  limit: HtmlLimit
-
-  constructor(limit: HtmlLimit) {
-    super(`HTML limit reached: ${limit}`)
-    this.limit = limit
-  }
-}
-
-/** Shared by every parse of one e-mail, so that many small parts count together. */
-export type NodeCount = { nodes: number }
-
-/**
- * parse5 with limits. Reopened formatting elements (`<p><b 1>…<b 250>`, then thousands of `<p>x`) make millions of nodes out
- * of 512 KB; counting nodes as they are created stops that within milliseconds. The overridden methods are parse5's handler
- * methods, so package.json pins its exact version.
- */
+/** parse5 with limits. The overridden methods are parse5's handler methods, so package.json pins its exact version. */
 export class BoundedParser extends Parser<DefaultTreeAdapterMap> {
-  private count: NodeCount
+  private budget: ParseBudget
   private openCount = 0
 
-  constructor(scriptingEnabled: boolean, count: NodeCount = { nodes: 0 }) {
+  constructor(scriptingEnabled: boolean, budget: ParseBudget) {
     super({ scriptingEnabled })
-    this.count = count
+    this.budget = budget
   }
 
   read(html: string): HtmlDocument {
@@ -53,7 +31,7 @@ export class BoundedParser extends Parser<DefaultTreeAdapterMap> {
   }
 
   override onComment(token: CommentToken): void {
-    this.countNode()
+    this.budget.addComment()
     super.onComment(token)
   }
 
@@ -68,12 +46,8 @@ export class BoundedParser extends Parser<DefaultTreeAdapterMap> {
   }
 
   override _createElement(...args: ElementArguments): HtmlElement {
-    this.countNode()
+    this.budget.addElement(args[2])
     return super._createElement(...args)
-  }
-
-  private countNode(): void {
-    if (++this.count.nodes > MAX_NODES) throw new HtmlLimitReached('nodes')
   }
 }
 

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
  * Raise it when a change of the rules can change a result (proof.test.ts notices every change of the files): HTML that was
  * checked by an older version is then checked again.
  */
-export const HTML_RULES_VERSION = 3
+export const HTML_RULES_VERSION = 4
 
 /**
  * Proves that this HTML has passed the rules of this version, so that it need not be parsed again. A key prefix is enough because

@@ -1,6 +1,12 @@
 /** Short HTML with a label, one idea each. Whole e-mails are in rules.mails.ts. */
 export type HtmlSample = readonly [name: string, html: string]
 
+/** 3 KB that a parser turns into almost 100 000 nodes, and again in each further parse. */
+export const REOPENED_FORMATTING = `<p>${Array.from({ length: 230 }, (_, i) => `<b ${i.toString(36)}>`).join('')}${'<p>x'.repeat(400)}<svg></svg><!--[if a]>x<![endif]-->`
+
+/** The most expensive HTML found that is accepted and checked on the event loop. */
+export const WORST_ACCEPTED = `<p><b 0><b 1><b 2><b 3>${'<p>x'.repeat(180)}<svg></svg>`
+
 export const REJECTED: readonly HtmlSample[] = [
   // Scripts, however they are spelt.
   ['script', '<script>alert(1)</script>'],
@@ -199,6 +205,13 @@ export const REJECTED: readonly HtmlSample[] = [
     `<svg><image style='filter:url("data:image/svg+xml,<svg><script>alert(1)</script></svg>")'></svg>`,
   ],
   ['tag in a style sheet', '<b><style><style/><img src=x onerror=alert(1)></style>'],
+  // More nodes or attributes than the source accounts for.
+  ['formatting reopened in every paragraph', REOPENED_FORMATTING],
+  ['long attributes repeated in every paragraph', `<p><a href="https://x/${'a'.repeat(3900)}">${'<p>x'.repeat(1000)}`],
+  [
+    'many attributes repeated in every paragraph',
+    `<p><b ${Array.from({ length: 250 }, (_, i) => `a${i}`).join(' ')}>${'<p>x'.repeat(1500)}`,
+  ],
   // What Outlook alone sees.
   [
     'VML behaviour, which Outlook does not need',
@@ -366,5 +379,10 @@ export const ACCEPTED: readonly HtmlSample[] = [
     '<video controls poster="https://x/p.jpg"><source src="https://x/v.mp4" type="video/mp4"></video>',
   ],
   ['emoji and right-to-left text', '<p dir="rtl">مرحبا 🎉 👩‍💻</p>'],
+  ['formatting reopened in some paragraphs', WORST_ACCEPTED],
+  [
+    'a large table that is parsed six times',
+    `<!--[if mso]><noscript><xml></xml></noscript><![endif]--><svg></svg>${'<table><tr><td>x<td>y<br><img src="https://x/y.png"></table>'.repeat(500)}`,
+  ],
   ['many levels', `${'<table><tr><td>'.repeat(20)}x${'</td></tr></table>'.repeat(20)}`],
 ]

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { type DefaultTreeAdapterTypes, parse, parseFragment, serialize } from 'parse5'
 import { describe, expect, test } from 'vitest'
 import { bestMs, expectLinearTime } from '../../../test/support/growth.ts'
-import { ACCEPTED, REJECTED } from './rules.corpus.ts'
+import { ACCEPTED, REJECTED, REOPENED_FORMATTING, WORST_ACCEPTED } from './rules.corpus.ts'
 import { REAL_MAILS } from './rules.mails.ts'
 import { checkHtml } from './rules.ts'
 
@@ -187,6 +187,24 @@ describe('cost', () => {
     (_name, htmlOf) => expectLinearTime(htmlOf, SIZE, checkHtml),
     60_000,
   )
+
+  test('3 KB of reopened formatting are refused before they take time, and the worst that is accepted is cheap', () => {
+    expect(codesOf(REOPENED_FORMATTING)).toEqual(['HTML_TOO_COMPLEX'])
+    expect(codesOf(WORST_ACCEPTED)).toEqual([])
+    // Measured 9 ms and 3 ms; without the limit the first took 770 ms.
+    expect(bestMs(() => checkHtml(REOPENED_FORMATTING), 5)).toBeLessThan(200)
+    expect(bestMs(() => checkHtml(WORST_ACCEPTED), 5)).toBeLessThan(200)
+  })
+
+  test.each([
+    [
+      'repeated attributes',
+      (size: number) => `<p><b title="${'a'.repeat(size / 2)}">${fill('<p>x', size / 2)}<svg></svg>`,
+    ],
+    ['conditional comments', (size: number) => fill('<!--[if a]><noscript><svg></svg></noscript><![endif]-->', size)],
+  ])('half a megabyte of %s is refused, because all parses of one check count together', (_name, htmlOf) => {
+    expect(codesOf(htmlOf(SIZE))).toEqual(['HTML_TOO_COMPLEX'])
+  })
 
   test('an ordinary e-mail costs microseconds', () => {
     const html =

@@ -7,12 +7,11 @@ import {
   type CommentToken,
   type HtmlDocument,
   type HtmlElement,
-  HtmlLimitReached,
   type HtmlParent,
-  type NodeCount,
   rawTextOf,
   type TagToken,
 } from './parse.ts'
+import { HtmlLimitReached, ParseBudget } from './parse-budget.ts'
 import { inspectTag, refuseCharset } from './tags.ts'
 
 export type HtmlProblem = { code: HtmlCode; message: string }
@@ -49,9 +48,11 @@ export function checkHtml(html: string, { linkSchemes = [] }: HtmlAllowances = {
     linkSchemes: new Set(linkSchemes),
   }
   inspectCharset(html, inspection)
-  inspectWithinLimits(html, inspection)
+  const budget = new ParseBudget(html)
+  inspectWithinLimits(html, budget, inspection)
   // Outlook reads the content of conditional comments, and removing their markers may join the text around them.
-  if (found.size === 0 && CONDITIONAL.test(html)) inspectWithinLimits(html.replace(CONDITIONAL_MARKERS, ''), inspection)
+  if (found.size === 0 && CONDITIONAL.test(html))
+    inspectWithinLimits(html.replace(CONDITIONAL_MARKERS, ''), budget, inspection)
   return Array.from(found, ([code, message]) => ({ code, message }))
 }
 
@@ -62,9 +63,9 @@ function inspectCharset(html: string, inspection: Inspection): void {
   if (declaresOtherCharset(html) || (cdata !== -1 && hidesOtherCharset(html.slice(cdata)))) refuseCharset(inspection)
 }
 
-function inspectWithinLimits(html: string, inspection: Inspection): void {
+function inspectWithinLimits(html: string, budget: ParseBudget, inspection: Inspection): void {
   try {
-    inspectAllViews(html, { nodes: 0 }, inspection, 0)
+    inspectAllViews(html, budget, inspection, 0)
   } catch (error) {
     if (!(error instanceof HtmlLimitReached)) throw error
     if (error.limit === 'depth') inspection.report('HTML_TOO_DEEP', 'elements are nested too deeply')
@@ -73,30 +74,31 @@ function inspectWithinLimits(html: string, inspection: Inspection): void {
 }
 
 /** With scripting enabled <noscript> is parsed as text, without it as markup; nothing else depends on the flag. */
-function inspectAllViews(html: string, count: NodeCount, inspection: Inspection, nesting: number): void {
-  const scripted = inspectView(html, true, count, inspection, nesting)
-  if (scripted.sawNoscript) inspectView(html, false, count, inspection, nesting)
+function inspectAllViews(html: string, budget: ParseBudget, inspection: Inspection, nesting: number): void {
+  const scripted = inspectView(html, true, budget, inspection, nesting)
+  if (scripted.sawNoscript) inspectView(html, false, budget, inspection, nesting)
 }
 
 function inspectView(
   html: string,
   scripting: boolean,
-  count: NodeCount,
+  budget: ParseBudget,
   inspection: Inspection,
   nesting: number,
 ): RuleParser {
-  const parser = new RuleParser(scripting, count, inspection)
+  const parser = new RuleParser(scripting, budget, inspection)
   const document = parser.read(html)
   parser.inspectRawText()
   if (parser.conditionals.length > 0 && nesting === MAX_CONDITIONAL_NESTING) throw new HtmlLimitReached('nodes')
-  for (const inner of parser.conditionals) inspectAllViews(inner, count, inspection, nesting + 1)
-  if (parser.sawForeignContent) readAgain(serialize(document, { scriptingEnabled: scripting }), scripting, inspection)
+  for (const inner of parser.conditionals) inspectAllViews(inner, budget, inspection, nesting + 1)
+  if (parser.sawForeignContent)
+    readAgain(serialize(document, { scriptingEnabled: scripting }), scripting, budget, inspection)
   return parser
 }
 
 /** A sanitiser in a mail client parses and serialises the HTML before the browser parses it again. */
-function readAgain(html: string, scripting: boolean, inspection: Inspection): void {
-  const parser = new RuleParser(scripting, { nodes: 0 }, inspection)
+function readAgain(html: string, scripting: boolean, budget: ParseBudget, inspection: Inspection): void {
+  const parser = new RuleParser(scripting, budget, inspection)
   parser.read(html)
   parser.inspectRawText()
 }
@@ -112,8 +114,8 @@ class RuleParser extends BoundedParser {
   private openForeign = 0
   private openSelects = 0
 
-  constructor(scripting: boolean, count: NodeCount, inspection: Inspection) {
-    super(scripting, count)
+  constructor(scripting: boolean, budget: ParseBudget, inspection: Inspection) {
+    super(scripting, budget)
     this.inspection = inspection
   }
 

@@ -1,4 +1,5 @@
-import { BoundedParser, type HtmlElement, type HtmlNode, type HtmlParent } from './parse.ts'
+import { BoundedParser, type HtmlDocument, type HtmlElement, type HtmlNode, type HtmlParent } from './parse.ts'
+import { ParseBudget } from './parse-budget.ts'
 import { stripTags } from './strip.ts'
 import { TextWriter } from './text-writer.ts'
 
@@ -25,12 +26,16 @@ const LINKABLE = /^(?:https?:\/\/|mailto:|tel:)/i
 /** The text/plain alternative of an HTML e-mail. Never throws: if the HTML exceeds the limits of the parser, its tags are stripped. */
 export function textFromHtml(html: string): string {
   try {
-    return textOfTree(new BoundedParser(false).read(html))
+    return textOfTree(parse(html))
   } catch {
-    return textOfTree(new BoundedParser(false).read(`<pre>${stripTags(html)}`))
+    return textOfTree(parse(`<pre>${stripTags(html)}`))
       .replace(/[ \t]+/g, ' ')
       .replace(/ ?\n\s*/g, '\n')
   }
+}
+
+function parse(html: string): HtmlDocument {
+  return new BoundedParser(false, new ParseBudget(html)).read(html)
 }
 
 type Step = { node: HtmlNode; leaving: boolean; linkStart: number }
