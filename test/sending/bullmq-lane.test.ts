@@ -398,7 +398,7 @@ function bareLane(work: BullmqLaneOptions<null>['work'], url = server.url) {
     feeder: {
       start() {},
       wake() {},
-      leased() {},
+      lookedUp() {},
       left: (jobId: string) => left.push(jobId),
       stop: async () => {},
     } as unknown as Feeder,
