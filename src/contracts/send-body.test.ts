@@ -207,10 +207,10 @@ describe('14 MB in a field of one line', () => {
   ]
   const TEXTS = ['x', ' ', '\u200d', '=?a'].map(unit => unit.repeat(Math.floor(14e6 / unit.length)))
 
-  test.each(FIELDS)('is refused by its length alone: %s', (path, make) => {
+  test.each(FIELDS)('is refused by its length, without a scan that takes time: %s', (path, make) => {
     for (const text of TEXTS) {
       const body = { ...LEAST, ...make(text) }
-      expect(problemsOf(body)).toEqual([{ path, message: expect.stringMatching(/^Too big|^must be a time/) }])
+      expect(problemsOf(body)[0]).toEqual({ path, message: expect.stringMatching(/^Too big|^must be a time/) })
       // Measured 0.1 to 20 ms (zod counts code points); a scan of the subject took 1.4 s.
       expect(bestMs(() => problemsOf(body), 3)).toBeLessThan(250)
     }

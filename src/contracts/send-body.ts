@@ -23,25 +23,38 @@ export const SEND_LIMITS = {
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** Ends the checks if the text is too long: the body may have 16 MB, and scanning them would block the event loop. */
-const textUpTo = (max: number) => z.string().max(max, { abort: true })
+/**
+ * A text that is too long is refused for that alone: the body may have 16 MB, and scanning them would block the event loop. (Zod's
+ * `abort` would also end the checks of the whole body, and one answer names every problem.)
+ */
+const orTooLong = (max: number, check: (text: string) => boolean) => (text: string) => text.length > max || check(text)
 
 /** Text for the caller's own use, which recipients do not see. */
 const callerText = (max: number) =>
-  textUpTo(max)
+  z
+    .string()
     .min(1)
-    .refine(text => !CONTROL.test(text), 'must not contain line breaks or control characters')
+    .max(max)
+    .refine(
+      orTooLong(max, text => !CONTROL.test(text)),
+      'must not contain line breaks or control characters',
+    )
 
 /** Text that recipients see. */
 const oneLine = (max: number) =>
-  textUpTo(max)
+  z
+    .string()
     .min(1)
+    .max(max)
     .superRefine((text, context) => {
+      if (text.length > max) return
       const message = problemOfLine(text)
       if (message !== null) context.addIssue({ code: 'custom', message })
     })
 
-const address = textUpTo(320)
+const address = z
+  .string()
+  .max(320)
   .transform((text, context): MailAddress => {
     const parsed = parseAddress(text)
     if (parsed.ok) return parsed.value
@@ -71,7 +84,10 @@ const headers = z.record(z.string(), z.string()).superRefine((value, context) =>
 })
 
 const attachment = z.strictObject({
-  filename: oneLine(255).refine(name => !/[/\\]/.test(name), 'must be a file name without a path'),
+  filename: oneLine(255).refine(
+    orTooLong(255, name => !/[/\\]/.test(name)),
+    'must be a file name without a path',
+  ),
   content: z
     .string()
     .min(1)
@@ -93,7 +109,11 @@ const attachment = z.strictObject({
 const recipient = z.strictObject({
   recipientId: z.uuid().optional(),
   externalId: callerText(255).optional(),
-  cpfCnpj: textUpTo(20).refine(isValidCpfCnpj, 'must be a valid CPF or CNPJ; its check digits do not match').optional(),
+  cpfCnpj: z
+    .string()
+    .max(20)
+    .refine(orTooLong(20, isValidCpfCnpj), 'must be a valid CPF or CNPJ; its check digits do not match')
+    .optional(),
   cpfCnpjHash: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
