@@ -4,10 +4,11 @@ import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME, type SlimJobData } from '../contracts/job.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
+import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { Feeder } from './feeder.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { Lane, UnderLease } from './lane.ts'
-import { JOBS_PER_CALL } from './queue-window.ts'
+import { JOBS_PER_CALL, LEASE_AND_SETTLE_MS } from './queue-window.ts'
 import { SKIP_VERSION_CHECK } from './redis-settings.ts'
 import type { UnreadableJobs } from './unreadable-jobs.ts'
 
@@ -51,6 +52,7 @@ export class BullmqLane<Content> implements Lane {
   readonly #options: BullmqLaneOptions<Content>
   readonly #running = new Map<string, Promise<void>>()
   #worker: Worker | null = null
+  readonly #throughput = new ThroughputMeter()
   #stopping = false
   #loggedErrorMs = Number.NEGATIVE_INFINITY
 
@@ -63,7 +65,7 @@ export class BullmqLane<Content> implements Lane {
     this.#worker = new Worker(BULLMQ_QUEUE_NAME, job => this.#process(job), {
       connection,
       ...SKIP_VERSION_CHECK,
-      concurrency: JOBS_PER_CALL * concurrency,
+      concurrency,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
       runRetryDelay: RETRY_DELAY_MS,
@@ -100,6 +102,7 @@ export class BullmqLane<Content> implements Lane {
   async #process(job: Job): Promise<void> {
     // A job that is dropped here leaves an e-mail without a job: the next feeder finds it.
     if (this.#stopping) return
+    this.#adjustConcurrency()
     const outboxId = outboxIdOf(job)
     if (!outboxId) return this.#options.reportPoison({ jobId: job.id, reason: 'garbled' })
     // A job whose lock was lost comes again while it is still in flight.
@@ -134,7 +137,19 @@ export class BullmqLane<Content> implements Lane {
   }
 
   #completed(job: Job): void {
+    this.#throughput.count()
+    this.#adjustConcurrency()
     if (job.id) this.#options.feeder.left(job.id)
+  }
+
+  /**
+   * One job for each call, and as many as are being leased and settled beside them, which depends on how fast the provider is. With
+   * more, jobs would wait here for the calls of a provider that hangs while another worker has calls to spare.
+   */
+  #adjustConcurrency(): void {
+    const { concurrency } = this.#options
+    const beside = Math.floor(this.#throughput.perMs() * LEASE_AND_SETTLE_MS)
+    this.#worker!.concurrency = concurrency + Math.min((JOBS_PER_CALL - 1) * concurrency, beside)
   }
 
   /** Either the work threw, and the lease returns the e-mail; or no lease was taken, and the feeder returns it. */

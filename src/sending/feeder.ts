@@ -6,7 +6,7 @@ import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { ClaimLimits } from './direct-lane.ts'
 import type { FeederElection } from './feeder-election.ts'
-import { QueueWindow, WINDOW_PER_CALL } from './queue-window.ts'
+import { LEASE_AND_SETTLE_MS, QueueWindow, WINDOW_PER_CALL } from './queue-window.ts'
 
 /** E-mails that were claimed for the queue, under one lease of the feeder, and the data of their jobs. */
 export type Dispatch = {
@@ -45,8 +45,6 @@ const COUNT_WORKERS_EVERY_MS = 2_000
 const FULL_MS = 5
 /** The smallest part of the window that is worth a claim. */
 const WORTH_A_CLAIM = 1 / 4
-/** How long a job is being leased and settled, around its call. */
-const LEASE_AND_SETTLE_MS = 40
 /** How often the window is read from Redis. Jobs of this process's worker are counted when they end; those of others are not. */
 const READ_EVERY_MS = { oneWorker: 200, manyWorkers: 10 }
 

@@ -2,8 +2,10 @@ import type { Queue } from 'bullmq'
 import { inFlightAllowance } from '../contracts/fairness.ts'
 import { isUuid } from '../contracts/uuid.ts'
 
-/** Jobs that a worker takes for each provider call it may make: one is with the provider while the other is leased or settled. */
+/** Jobs that a worker takes at most for each provider call it may make: one is with the provider, the other is leased or settled. */
 export const JOBS_PER_CALL = 2
+/** How long a job is being leased and settled, around its call. */
+export const LEASE_AND_SETTLE_MS = 40
 /** Jobs in Redis, waiting and active, for each provider call. More would be a second queue, without the fair order of the first. */
 export const WINDOW_PER_CALL = 3
 
