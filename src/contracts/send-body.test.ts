@@ -210,7 +210,9 @@ describe('14 MB in a field of one line', () => {
   test.each(FIELDS)('is refused by its length, without a scan that takes time: %s', (path, make) => {
     for (const text of TEXTS) {
       const body = { ...LEAST, ...make(text) }
-      expect(problemsOf(body)[0]).toEqual({ path, message: expect.stringMatching(/^Too big|^must be a time/) })
+      // A content type also has a pattern, which is documented in the schema and cheap to match.
+      const problems = problemsOf(body).filter(one => !one.message.startsWith('must be a media type'))
+      expect(problems).toEqual([{ path, message: expect.stringMatching(/^Too big|^must be a time/) }])
       // Measured 0.1 to 20 ms (zod counts code points); a scan of the subject took 1.4 s.
       expect(bestMs(() => problemsOf(body), 3)).toBeLessThan(250)
     }
