@@ -9,6 +9,7 @@ import { SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
+import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
@@ -66,6 +67,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
+  await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
 }
