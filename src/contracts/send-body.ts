@@ -7,6 +7,8 @@ import { instantSchema } from './instant.ts'
 import { RETRY_POLICY_NAMES } from './retry.ts'
 
 export const SEND_LIMITS = {
+  /** Of the doors that take several. */
+  TO: 50,
   CC: 5,
   BCC: 5,
   REPLY_TO: 5,
@@ -137,7 +139,8 @@ export const SEND_EXAMPLE = {
 
 export const sendBodySchema = z
   .strictObject({
-    to: addressSchema,
+    /** One address here; the doors of other protocols give several. */
+    to: addressSchema.transform((one): MailAddress[] => [one]),
     cc: z.array(addressSchema).max(SEND_LIMITS.CC).optional(),
     bcc: z.array(addressSchema).max(SEND_LIMITS.BCC).optional(),
     from: addressSchema.optional(),
@@ -147,11 +150,7 @@ export const sendBodySchema = z
     text: contentSchema.optional(),
     headers: headersSchema.optional(),
     tags: z.array(callerText(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
-    attachments: z
-      .array(attachmentSchema)
-      .max(SEND_LIMITS.ATTACHMENTS)
-      .superRefine(refuseLargeAttachments)
-      .optional(),
+    attachments: z.array(attachmentSchema).max(SEND_LIMITS.ATTACHMENTS).superRefine(refuseLargeAttachments).optional(),
     recipient: recipient.optional(),
     externalId: callerText(255).optional(),
     priority: z.int().min(1).max(10).default(DEFAULT_PRIORITY).describe('1 is the most urgent'),
@@ -167,7 +166,7 @@ export const sendBodySchema = z
     const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
     if (body.delay !== undefined && body.scheduledAt !== undefined)
       refuse(['delay'], 'cannot be combined with scheduledAt')
-    if (body.recipient?.email && body.recipient.email.normalised !== body.to.normalised) {
+    if (body.recipient?.email && body.recipient.email.normalised !== body.to[0]?.normalised) {
       refuse(['recipient', 'email'], 'must be the same address as to')
     }
   })

@@ -13,7 +13,14 @@ import { ownerOf, requireKey } from './auth.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
 import { Problem } from './problem.ts'
-import { addEndpoint, findOwnEndpoint, refuseUrl, refusals, renewSecret, type WebhookRouteDeps } from './webhook-endpoint.ts'
+import {
+  addEndpoint,
+  findOwnEndpoint,
+  refusals,
+  refuseUrl,
+  renewSecret,
+  type WebhookRouteDeps,
+} from './webhook-endpoint.ts'
 
 const tags = ['Webhooks']
 const params = z.object({ id: z.string() })

@@ -58,7 +58,11 @@ function headersOf(
   at: Date,
 ): Record<string, string> {
   const signed = signWebhook(`msg_${deliveryId}`, body, secrets, at)
-  return { ...(format === 'resend' ? withSvixNames(signed) : signed), 'content-type': 'application/json', 'user-agent': USER_AGENT }
+  return {
+    ...(format === 'resend' ? withSvixNames(signed) : signed),
+    'content-type': 'application/json',
+    'user-agent': USER_AGENT,
+  }
 }
 
 /** Retention has deleted the e-mail and its events, so no body can be made. */
@@ -67,10 +71,7 @@ function nothingToSend(delivery: ClaimedDelivery): Notified {
   return { delivery, posted, decision: { kind: 'failed', ourFault: true, pauseMs: 0 }, body: '' }
 }
 
-export type DeliveryFacts = Pick<
-  ClaimedDelivery,
-  'type' | 'sequence' | 'companyId' | 'data' | 'timestamp' | 'format'
->
+export type DeliveryFacts = Pick<ClaimedDelivery, 'type' | 'sequence' | 'companyId' | 'data' | 'timestamp' | 'format'>
 
 export function makeBody(delivery: DeliveryFacts, facts: EventFacts | null): string {
   const { type, sequence, companyId, data, timestamp, format } = delivery

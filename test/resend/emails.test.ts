@@ -191,7 +191,7 @@ describe('a refusal has the form of Resend', () => {
     expect(large).toMatchObject({ status: 413, body: { statusCode: 413, name: 'validation_error' } })
   })
 
-  test('for a missing, wrong, revoked or restricted key', async () => {
+  test('for a missing, wrong or restricted key', async () => {
     const anonymous = await fetch(`${gateway.url}/emails`, { method: 'POST' })
     expect(anonymous.status).toBe(401)
     expect(await anonymous.json()).toEqual({

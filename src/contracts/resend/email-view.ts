@@ -57,8 +57,6 @@ export function toResendListItem(email: EmailSummary, replyTo: string[] | null, 
   }
 }
 
-
-
 export type StoredContent = { html: string | null; text: string | null; replyTo: string[] | null }
 
 /** content null: retention has deleted it. */

@@ -13,8 +13,8 @@ import {
 import { readScheduledAt, SCHEDULED_AT_FORMS } from './scheduled-at.ts'
 import { resendTagsSchema, toTag } from './tags.ts'
 
-/** Amazon SES takes no more in one message, and Resend documents the same for `to`. */
-export const MAX_RECIPIENTS = 50
+/** In all: Amazon SES takes no more in one message. */
+const MAX_RECIPIENTS = SEND_LIMITS.TO
 
 const oneOrMore = (max: number) =>
   z.union([addressSchema, z.array(addressSchema).min(1).max(max)]).transform(given => [given].flat())
@@ -55,11 +55,7 @@ export const resendEmailSchema = z
     template: template.optional(),
     headers: headersSchema.optional(),
     tags: resendTagsSchema.optional(),
-    attachments: z
-      .array(attachment)
-      .max(SEND_LIMITS.ATTACHMENTS)
-      .superRefine(refuseLargeAttachments)
-      .optional(),
+    attachments: z.array(attachment).max(SEND_LIMITS.ATTACHMENTS).superRefine(refuseLargeAttachments).optional(),
     scheduled_at: z.string().max(100).optional().describe('ISO 8601, or simple English such as in 1 hour'),
     topic_id: z.null('is not offered: the gateway keeps no topics').optional(),
   })
@@ -84,8 +80,9 @@ function refuseIncomplete(body: Record<string, unknown>, context: z.RefinementCt
     if (body.html || body.text) refuse('template', 'cannot be combined with html or text')
     return
   }
-  if (body.from === undefined) refuse('from', 'is required')
-  if (body.subject === undefined) refuse('subject', 'is required')
+  for (const [path, value] of Object.entries({ from: body.from, subject: body.subject })) {
+    if (value === undefined) refuse(path, 'is required')
+  }
   if (!body.html && !body.text && !named.has('html') && !named.has('text')) refuse('html', 'or text is required')
 }
 
@@ -97,7 +94,7 @@ export function toSendBody(email: ResendEmail, now: Date): Translated {
   if (scheduledAt === null) return { ok: false, problem: { path: 'scheduled_at', message: SCHEDULED_AT_FORMS } }
   const body: SendBody = {
     from: email.from,
-    to: email.to[0]!,
+    to: email.to,
     cc: email.cc,
     bcc: email.bcc,
     replyTo: email.reply_to,

@@ -68,7 +68,10 @@ test('an e-mail that failed or expired is email.failed, with the reason', () => 
   const failed = body('email.failed', { email: email({ reason: 'maria@example.com is unknown' }, 'REJECTED') })
   expect(failed).toMatchObject({ type: 'email.failed', data: { failed: { reason: 'm***@e***.com is unknown' } } })
   const expired = body('email.expired', { email: email({ attempts: 3 }, 'EXPIRED') })
-  expect(expired).toMatchObject({ type: 'email.failed', data: { failed: { reason: expect.stringMatching(/expired/) } } })
+  expect(expired).toMatchObject({
+    type: 'email.failed',
+    data: { failed: { reason: expect.stringMatching(/expired/) } },
+  })
 })
 
 test('a template is named by its type, and the address of an erased person is left out', () => {

@@ -64,7 +64,9 @@ function fieldsOf(type: AnyWebhookType, native: Record<string, unknown>): Record
     case 'email.expired':
       return { failed: { reason: 'The e-mail expired before it could be sent' } }
     case 'email.suppressed':
-      return { suppressed: { message: 'Recipients on the suppression list were left out', type: 'OnAccountSuppressionList' } }
+      return {
+        suppressed: { message: 'Recipients on the suppression list were left out', type: 'OnAccountSuppressionList' },
+      }
     default:
       return {}
   }

@@ -81,10 +81,10 @@ function fieldSentence({ path, message }: { path: string; message: string }): st
 
 function fieldErrorName({ code }: Problem, { path, message }: { path: string; message: string }): ErrorName {
   if (code === 'FROM_NOT_ALLOWED') return 'validation_error'
-  if (message === 'is required') return 'missing_required_field'
   const field = path.replace(/^\[\d+\]\.?/, '')
-  if (field === 'from') return 'invalid_from_address'
-  return field.startsWith('attachments') ? 'invalid_attachment' : 'validation_error'
+  if (field.startsWith('attachments')) return 'invalid_attachment'
+  if (message === 'is required') return 'missing_required_field'
+  return field === 'from' ? 'invalid_from_address' : 'validation_error'
 }
 
 function nameOf(status: number): ErrorName {
