@@ -98,7 +98,7 @@ export function toSendBody(email: ResendEmail, now: Date): Translated {
     cc: email.cc,
     bcc: email.bcc,
     replyTo: email.reply_to,
-    subject: email.subject!,
+    subject: email.subject,
     html: email.html || undefined,
     text: email.text || undefined,
     headers: email.headers,
