@@ -5,7 +5,7 @@ import { maskSensitive } from '../contracts/masking.ts'
 import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
-import { SMALL_BODY_LIMIT } from './limits.ts'
+import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
@@ -92,7 +92,7 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
         request,
         reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id }),
       ),
-    routerOptions: { maxParamLength: 200 },
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.server.maxConnections = limits.connections
   app.setValidatorCompiler(validatorCompiler as never)

@@ -69,7 +69,7 @@ async function list(request: FastifyRequest, db: Database) {
   )
 }
 
-const NO_FILTER = { status: null, recipient: null, tag: null, createdAfter: null, createdBefore: null }
+const NO_FILTER = { status: null, recipient: null, tag: null, template: null, createdAfter: null, createdBefore: null }
 
 function cursor(parameter: string, id: string | undefined): string | null {
   if (id === undefined) return null

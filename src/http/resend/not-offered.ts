@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
+import { MAX_PARAM_LENGTH } from '../limits.ts'
 import { Problem } from '../problem.ts'
 
 const NO_CONTACTS = 'The gateway sends transactional e-mail and keeps no contacts.'
@@ -45,7 +47,10 @@ export function resendNotOfferedRoutes(app: App): void {
 
 /** Before the body is read. */
 function refuse(instead: string) {
-  return async (): Promise<void> => {
+  return async ({ params }: FastifyRequest): Promise<void> => {
+    // An id that is too long for the other routes arrives here.
+    const rest = (params as { '*'?: string })['*'] ?? ''
+    if (rest.split('/').some(part => part.length > MAX_PARAM_LENGTH)) throw new Problem('NOT_FOUND')
     throw new Problem('NOT_OFFERED', { detail: `The gateway does not offer this call of the Resend API. ${instead}` })
   }
 }
