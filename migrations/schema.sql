@@ -626,6 +626,19 @@ CREATE TABLE public.recipients (
     CONSTRAINT recipients_cpf_cnpj_hash_check CHECK ((cpf_cnpj_hash ~ '^[0-9a-f]{64}$'::text))
 );
 
+CREATE TABLE public.resend_templates (
+    template_id uuid NOT NULL,
+    name text NOT NULL,
+    alias text,
+    from_address text,
+    reply_to text[],
+    subject text NOT NULL,
+    html text NOT NULL,
+    text text,
+    variables jsonb NOT NULL,
+    CONSTRAINT resend_templates_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
 CREATE TABLE public.schema_functions (
     name text NOT NULL,
     digest text NOT NULL,
@@ -929,6 +942,9 @@ ALTER TABLE ONLY public.recipients
 ALTER TABLE ONLY public.recipients
     ADD CONSTRAINT recipients_pkey PRIMARY KEY (recipient_id);
 
+ALTER TABLE ONLY public.resend_templates
+    ADD CONSTRAINT resend_templates_pkey PRIMARY KEY (template_id);
+
 ALTER TABLE ONLY public.schema_functions
     ADD CONSTRAINT schema_functions_pkey PRIMARY KEY (name);
 
@@ -1076,6 +1092,9 @@ ALTER TABLE ONLY public.rate_buckets
 
 ALTER TABLE ONLY public.recipients
     ADD CONSTRAINT recipients_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);
+
+ALTER TABLE ONLY public.resend_templates
+    ADD CONSTRAINT resend_templates_template_id_fkey FOREIGN KEY (template_id) REFERENCES public.templates(template_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.suppression_list
     ADD CONSTRAINT suppression_list_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);

@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import { parseAddress } from '../addresses.ts'
+import type { FieldProblem } from '../refusal.ts'
 import {
   addressSchema,
   attachmentSchema,
+  checkSchedule,
   contentSchema,
   DEFAULT_PRIORITY,
   headersSchema,
@@ -12,6 +15,7 @@ import {
 } from '../send-body.ts'
 import { readScheduledAt, SCHEDULED_AT_FORMS } from './scheduled-at.ts'
 import { resendTagsSchema, toTag } from './tags.ts'
+import { problemsOfVariables, type ResendVariable } from './template.ts'
 
 /** In all: Amazon SES takes no more in one message. */
 const MAX_RECIPIENTS = SEND_LIMITS.TO
@@ -41,6 +45,15 @@ const template = z.strictObject({
   variables: z.record(z.string().max(100), z.union([z.string(), z.number()])).optional(),
 })
 
+/** Shown in the API documentation; a test sends it. */
+export const RESEND_EMAIL_EXAMPLE = {
+  from: 'Acme <shop@example.com>',
+  to: ['maria@example.com'],
+  subject: 'Your order 1042 is on its way',
+  html: '<p>Hello Maria, your order is on its way.</p>',
+  tags: [{ name: 'category', value: 'order' }],
+}
+
 /** One e-mail as the Resend API takes it. */
 export const resendEmailSchema = z
   .strictObject({
@@ -68,7 +81,7 @@ export const resendEmailSchema = z
     const message = `must have at most ${MAX_RECIPIENTS} addresses together with cc and bcc, has ${count}`
     context.addIssue({ code: 'custom', path: ['to'], message })
   })
-  .meta({ id: 'ResendEmail' })
+  .meta({ id: 'ResendEmail', example: RESEND_EMAIL_EXAMPLE })
 
 export type ResendEmail = z.output<typeof resendEmailSchema>
 
@@ -86,27 +99,57 @@ function refuseIncomplete(body: Record<string, unknown>, context: z.RefinementCt
   if (!body.html && !body.text && !named.has('html') && !named.has('text')) refuse('html', 'or text is required')
 }
 
-export type Translated = { ok: true; body: SendBody } | { ok: false; problem: { path: string; message: string } }
+/** What a template of the company adds to an e-mail that names it. */
+export type NamedTemplate = {
+  type: string
+  /** null: the company's. */
+  locale: string | null
+  from: string | null
+  replyTo: string[] | null
+  variables: ResendVariable[] | null
+}
 
-/** The e-mail as the accept step takes it. */
-export function toSendBody(email: ResendEmail, now: Date): Translated {
+export type Translated = { ok: true; body: SendBody } | { ok: false; problems: FieldProblem[] }
+
+/** The e-mail as the accept step takes it. named null: a starter, or no template that there is. */
+export function toSendBody(email: ResendEmail, named: NamedTemplate | null, now: Date): Translated {
   const scheduledAt = email.scheduled_at === undefined ? undefined : readScheduledAt(email.scheduled_at, now)
-  if (scheduledAt === null) return { ok: false, problem: { path: 'scheduled_at', message: SCHEDULED_AT_FORMS } }
+  const problems = [...problemsOfSchedule(scheduledAt, now), ...problemsOfValues(email, named)]
+  if (problems.length > 0) return { ok: false, problems }
   const body: SendBody = {
-    from: email.from,
+    from: email.from ?? (named?.from ? parsed([named.from])[0] : undefined),
     to: email.to,
     cc: email.cc,
     bcc: email.bcc,
-    replyTo: email.reply_to,
+    replyTo: email.reply_to ?? (named?.replyTo ? parsed(named.replyTo) : undefined),
     subject: email.subject,
     html: email.html || undefined,
     text: email.text || undefined,
+    template: email.template && (named?.type ?? email.template.id),
+    locale: named?.locale ?? undefined,
+    variables: email.template?.variables,
     headers: email.headers,
     tags: email.tags?.map(toTag),
     attachments: email.attachments,
-    scheduledAt,
+    scheduledAt: scheduledAt ?? undefined,
     priority: DEFAULT_PRIORITY,
     onUnknown: 'resend',
   }
   return { ok: true, body }
 }
+
+function problemsOfSchedule(scheduledAt: string | null | undefined, now: Date): FieldProblem[] {
+  const message = scheduledAt === null ? SCHEDULED_AT_FORMS : checkSchedule(scheduledAt, now)
+  return message === null ? [] : [{ path: 'scheduled_at', code: 'INVALID_PAYLOAD', message }]
+}
+
+function problemsOfValues({ template }: ResendEmail, named: NamedTemplate | null): FieldProblem[] {
+  return problemsOfVariables(template?.variables ?? {}, named?.variables ?? [])
+}
+
+/** They were valid when the template was made. */
+const parsed = (addresses: string[]) =>
+  addresses.flatMap(text => {
+    const address = parseAddress(text)
+    return address.ok ? [address.value] : []
+  })

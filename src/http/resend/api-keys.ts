@@ -15,18 +15,20 @@ const PERMISSION_SCOPES = { full_access: [...SCOPES], sending_access: ['send'] }
   Scope[]
 >
 
-const newKeyBody = z.strictObject({
-  name: z
-    .string()
-    .trim()
-    .min(1)
-    .max(100)
-    .refine(text => !/[\u0000-\u001f\u007f]/.test(text), 'must not contain control characters'),
-  permission: z.enum(['full_access', 'sending_access']).default('full_access'),
-  domain_id: z
-    .undefined('is not offered: the sender domains belong to the company, and count for all its keys')
-    .optional(),
-})
+const newKeyBody = z
+  .strictObject({
+    name: z
+      .string()
+      .trim()
+      .min(1)
+      .max(100)
+      .refine(text => !/[\u0000-\u001f\u007f]/.test(text), 'must not contain control characters'),
+    permission: z.enum(['full_access', 'sending_access']).default('full_access'),
+    domain_id: z
+      .undefined('is not offered: the sender domains belong to the company, and count for all its keys')
+      .optional(),
+  })
+  .meta({ example: { name: 'mailer', permission: 'sending_access' } })
 
 export function resendApiKeyRoutes(app: App, deps: ResendRouteDeps): void {
   const onRequest = requireKey(deps.keys, deps.pepper, 'manage')
@@ -69,7 +71,7 @@ async function list(request: FastifyRequest, { db }: ResendRouteDeps) {
 
 async function remove(request: FastifyRequest, { db }: ResendRouteDeps) {
   const { id } = request.params as z.output<typeof idParams>
-  if (!(await revokeOwnKey(db.pool, ownerOf(request), id)))
+  if (!/^[0-9a-z]{16}$/.test(id) || !(await revokeOwnKey(db.pool, ownerOf(request), id)))
     throw new Problem('NOT_FOUND', { detail: 'API key not found' })
   return { object: 'api_key', id, deleted: true }
 }

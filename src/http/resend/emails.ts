@@ -16,7 +16,9 @@ import { described, idParams } from './describe.ts'
 import type { ResendRouteDeps } from './index.ts'
 import { type PageQuery, page, pageQuery } from './paging.ts'
 
-const changeBody = z.strictObject({ scheduled_at: z.string() })
+const changeBody = z
+  .strictObject({ scheduled_at: z.string().max(100) })
+  .meta({ example: { scheduled_at: 'in 1 hour' } })
 
 export function resendEmailRoutes(app: App, { db, keys, pepper }: ResendRouteDeps): void {
   const mayRead = requireKey(keys, pepper, 'read')

@@ -10,6 +10,7 @@ import { answerInResendForm } from './errors.ts'
 import { resendNotOfferedRoutes } from './not-offered.ts'
 import { resendSendRoutes } from './send.ts'
 import { resendSuppressionRoutes } from './suppressions.ts'
+import { resendTemplateRoutes } from './templates.ts'
 import { resendWebhookEventRoutes } from './webhook-events.ts'
 import { resendWebhookRoutes } from './webhooks.ts'
 
@@ -28,5 +29,6 @@ export function resendRoutes(app: App, deps: ResendRouteDeps): void {
   resendWebhookRoutes(app, deps)
   resendWebhookEventRoutes(app, deps)
   resendSuppressionRoutes(app, deps)
+  resendTemplateRoutes(app, deps)
   resendNotOfferedRoutes(app)
 }

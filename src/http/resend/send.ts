@@ -1,8 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type BatchError, type Refusal, summarise } from '../../contracts/refusal.ts'
-import { type ResendEmail, resendEmailSchema, toSendBody } from '../../contracts/resend/send-body.ts'
+import {
+  type NamedTemplate,
+  RESEND_EMAIL_EXAMPLE,
+  type ResendEmail,
+  resendEmailSchema,
+  type Translated,
+  toSendBody,
+} from '../../contracts/resend/send-body.ts'
 import { SEND_LIMITS, type SendBody } from '../../contracts/send-body.ts'
+import { findTemplatesToSend, type TemplateToSend } from '../../db/templates/resend.ts'
 import { acceptEmails } from '../../pipeline/accept.ts'
 import type { App } from '../app.ts'
 import { requireKey } from '../auth.ts'
@@ -18,7 +26,11 @@ import type { ResendRouteDeps } from './index.ts'
 
 const sendHeaders = z.object({ 'idempotency-key': z.string().optional() })
 const batchHeaders = sendHeaders.extend({ 'x-batch-validation': z.enum(['strict', 'permissive']).optional() })
-const batchBody = z.array(resendEmailSchema).min(1).max(SEND_LIMITS.BATCH)
+const batchBody = z
+  .array(resendEmailSchema)
+  .min(1)
+  .max(SEND_LIMITS.BATCH)
+  .meta({ example: [RESEND_EMAIL_EXAMPLE] })
 
 export function resendSendRoutes(app: App, deps: ResendRouteDeps, memory = SEND_MEMORY): void {
   // The key first: memory is shared fairly between companies.
@@ -43,10 +55,10 @@ export function resendSendRoutes(app: App, deps: ResendRouteDeps, memory = SEND_
 }
 
 async function send(request: FastifyRequest, reply: FastifyReply, deps: ResendRouteDeps) {
-  const translated = translate(request.body as ResendEmail, deps.accept.clock.now())
-  if ('refusal' in translated) throw refusalProblem(translated.refusal)
+  const [translated] = await translate([request.body as ResendEmail], request, deps)
+  if (!translated!.ok) throw refusalProblem(summarise(translated!.problems))
   await spendTokens(request, reply, 1, deps)
-  const members = [{ index: 0, body: translated.body }]
+  const members = [{ index: 0, body: translated!.body }]
   const outcome = await acceptEmails(toAccept(request, members, true, []), deps.accept)
   return { id: sendAnswer(outcome, reply).outboxId }
 }
@@ -55,7 +67,7 @@ async function sendBatch(request: FastifyRequest, reply: FastifyReply, deps: Res
   const bodies = batchMembers(request.body)
   await spendTokens(request, reply, bodies.length, deps)
   const strict = request.headers['x-batch-validation'] !== 'permissive'
-  const { members, refused } = readMembers(bodies, deps.accept.clock.now())
+  const { members, refused } = await readMembers(bodies, request, deps)
   if (strict && refused.size > 0) throw batchProblem(refused)
   const refusedBefore = batchErrors(refused)
   if (members.length === 0) return { data: [], errors: toErrors(refusedBefore) }
@@ -65,24 +77,41 @@ async function sendBatch(request: FastifyRequest, reply: FastifyReply, deps: Res
   return strict ? { data: ids } : { data: ids, errors: toErrors(errors) }
 }
 
-function readMembers(bodies: unknown[], now: Date) {
+async function readMembers(bodies: unknown[], request: FastifyRequest, deps: ResendRouteDeps) {
+  const emails: { index: number; email: ResendEmail }[] = []
   const members: { index: number; body: SendBody }[] = []
   const refused = new Map<number, Refusal>()
   bodies.forEach((body, index) => {
     const parsed = resendEmailSchema.safeParse(body, REPORT_INPUT)
-    const read = parsed.success
-      ? translate(parsed.data, now)
-      : { refusal: summarise(fieldProblems(parsed.error.issues)) }
-    if ('refusal' in read) refused.set(index, read.refusal)
-    else members.push({ index, body: read.body })
+    if (parsed.success) emails.push({ index, email: parsed.data })
+    else refused.set(index, summarise(fieldProblems(parsed.error.issues)))
+  })
+  const translated = await translate(
+    emails.map(({ email }) => email),
+    request,
+    deps,
+  )
+  emails.forEach(({ index }, place) => {
+    const one = translated[place]!
+    if (one.ok) members.push({ index, body: one.body })
+    else refused.set(index, summarise(one.problems))
   })
   return { members, refused }
 }
 
-function translate(email: ResendEmail, now: Date): { body: SendBody } | { refusal: Refusal } {
-  const translated = toSendBody(email, now)
-  if (translated.ok) return { body: translated.body }
-  return { refusal: summarise([{ ...translated.problem, code: 'INVALID_PAYLOAD' }]) }
+/** One query for the templates of all of them. */
+async function translate(emails: ResendEmail[], request: FastifyRequest, deps: ResendRouteDeps): Promise<Translated[]> {
+  const names = [...new Set(emails.flatMap(({ template }) => template?.id ?? []))]
+  const templates = await findTemplatesToSend(deps.db.pool, request.key!.companyId, names)
+  const now = deps.db.clock.now()
+  return emails.map(email => toSendBody(email, namedTemplate(email.template?.id, templates), now))
+}
+
+function namedTemplate(name: string | undefined, templates: TemplateToSend[]): NamedTemplate | null {
+  const byId = templates.find(({ id }) => id === name)
+  if (byId) return byId
+  const byAlias = templates.find(({ type }) => type === name)
+  return byAlias ? { ...byAlias, locale: null } : null
 }
 
 const toErrors = (errors: BatchError[]) => errors.map(({ index, message }) => ({ index, message }))

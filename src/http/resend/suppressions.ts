@@ -19,8 +19,10 @@ const ORIGINS: Readonly<Record<SuppressionReason, string>> = {
   COMPLAINT: 'complaint',
 }
 
-const addBody = z.strictObject({ email: addressSchema })
-const batchBody = z.strictObject({ emails: z.array(addressSchema).min(1).max(MAX_BATCH) })
+const addBody = z.strictObject({ email: addressSchema }).meta({ example: { email: 'no-more-mail@example.com' } })
+const batchBody = z
+  .strictObject({ emails: z.array(addressSchema).min(1).max(MAX_BATCH) })
+  .meta({ example: { emails: ['no-more-mail@example.com'] } })
 const emailParams = z.object({ email: z.string() })
 
 export function resendSuppressionRoutes(app: App, deps: ResendRouteDeps): void {

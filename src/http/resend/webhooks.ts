@@ -29,7 +29,9 @@ const events = z
     const message = `has ${unknown.join(', ')}, which the gateway does not send; it sends ${Object.keys(RESEND_EVENT_TYPES).join(', ')}`
     context.addIssue({ code: 'custom', message })
   })
-const newWebhookBody = z.strictObject({ endpoint, events })
+const newWebhookBody = z
+  .strictObject({ endpoint, events })
+  .meta({ example: { endpoint: 'https://example.com/hooks', events: ['email.sent', 'email.bounced'] } })
 const webhookChangeBody = z
   .strictObject({
     endpoint: endpoint.optional(),
@@ -37,6 +39,7 @@ const webhookChangeBody = z
     status: z.enum(['enabled', 'disabled']).optional(),
   })
   .refine(body => Object.keys(body).length > 0, 'must name at least one field to change')
+  .meta({ example: { status: 'disabled' } })
 
 /** The endpoints that were made here. Those of the native API have other bodies and are managed there. */
 export function resendWebhookRoutes(app: App, deps: ResendRouteDeps): void {
