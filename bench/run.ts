@@ -9,6 +9,7 @@ import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
 import { benchSuppression } from './suppression.ts'
+import { benchTemplateRender } from './template-render.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
@@ -24,6 +25,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
   suppression: benchSuppression,
+  'template-render': benchTemplateRender,
   webhooks: benchWebhooks,
 }
 
