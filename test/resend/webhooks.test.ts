@@ -78,6 +78,25 @@ describe('a webhook', () => {
     await resend.webhooks.remove(webhookId)
   })
 
+  test('of one recipient among several names that one, and each has its own status', async () => {
+    const { id: webhookId } = await create('/several', ['email.bounced', 'email.complained'])
+    const to = ['bounce+several@simulator.test', 'Angry <complaint+several@simulator.test>']
+    const { data } = await resend.emails.send({ ...HELLO, to })
+    const deliveries = await receiver.got('/several', 2)
+    const recipients = deliveries.map(({ body }) => [body.type, (body.data as { to: string[] }).to])
+    expect(Object.fromEntries(recipients)).toEqual({
+      'email.bounced': ['bounce+several@simulator.test'],
+      'email.complained': ['complaint+several@simulator.test'],
+    })
+    const { rows } = await gateway.db.pool.query(
+      'select status from email_recipients where outbox_id = $1 order by ordinal',
+      [data!.id],
+    )
+    expect(rows).toEqual([{ status: 'BOUNCED' }, { status: 'COMPLAINED' }])
+    expect((await resend.emails.get(data!.id)).data).toMatchObject({ last_event: 'complained' })
+    await resend.webhooks.remove(webhookId)
+  })
+
   test('of the native API keeps its body and its headers', async () => {
     const native = await register(gateway, company, `${receiver.url}/native`)
     expect(native).toMatchObject({ format: 'native' })
