@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseAddress } from '../addresses.ts'
+import { type MailAddress, parseAddress } from '../addresses.ts'
 import type { FieldProblem } from '../refusal.ts'
 import {
   addressSchema,
@@ -20,8 +20,8 @@ import { problemsOfVariables, type ResendVariable } from './template.ts'
 /** In all: Amazon SES takes no more in one message. */
 const MAX_RECIPIENTS = SEND_LIMITS.TO
 
-const oneOrMore = (max: number) =>
-  z.union([addressSchema, z.array(addressSchema).min(1).max(max)]).transform(given => [given].flat())
+const addresses = (max: number, min = 0) =>
+  z.union([addressSchema, z.array(addressSchema).min(min).max(max)]).transform(given => [given].flat())
 
 /** Resend's documentation: an empty text means no text of the caller's own. */
 const optionalContent = z.union([z.literal(''), contentSchema]).optional()
@@ -58,10 +58,10 @@ export const RESEND_EMAIL_EXAMPLE = {
 export const resendEmailSchema = z
   .strictObject({
     from: addressSchema.optional(),
-    to: oneOrMore(MAX_RECIPIENTS),
-    cc: oneOrMore(MAX_RECIPIENTS).optional(),
-    bcc: oneOrMore(MAX_RECIPIENTS).optional(),
-    reply_to: oneOrMore(SEND_LIMITS.REPLY_TO).optional(),
+    to: addresses(MAX_RECIPIENTS, 1),
+    cc: addresses(MAX_RECIPIENTS).optional(),
+    bcc: addresses(MAX_RECIPIENTS).optional(),
+    reply_to: addresses(SEND_LIMITS.REPLY_TO).optional(),
     subject: oneLine(SEND_LIMITS.SUBJECT_CHARS).optional(),
     html: optionalContent,
     text: optionalContent,
@@ -121,7 +121,7 @@ export function toSendBody(email: ResendEmail, named: NamedTemplate | null, now:
     to: email.to,
     cc: email.cc,
     bcc: email.bcc,
-    replyTo: email.reply_to ?? (named?.replyTo ? parsed(named.replyTo) : undefined),
+    replyTo: replyToOf(email, named),
     subject: email.subject,
     html: email.html || undefined,
     text: email.text || undefined,
@@ -138,6 +138,12 @@ export function toSendBody(email: ResendEmail, named: NamedTemplate | null, now:
   return { ok: true, body }
 }
 
+/** An empty list is none: it must not be stored as one. */
+function replyToOf({ reply_to = [] }: ResendEmail, named: NamedTemplate | null): MailAddress[] | undefined {
+  const chosen = reply_to.length > 0 ? reply_to : parsed(named?.replyTo ?? [])
+  return chosen.length > 0 ? chosen : undefined
+}
+
 function problemsOfSchedule(scheduledAt: string | null | undefined, now: Date): FieldProblem[] {
   const message = scheduledAt === null ? SCHEDULED_AT_FORMS : checkSchedule(scheduledAt, now)
   return message === null ? [] : [{ path: 'scheduled_at', code: 'INVALID_PAYLOAD', message }]
@@ -148,8 +154,8 @@ function problemsOfValues({ template }: ResendEmail, named: NamedTemplate | null
 }
 
 /** They were valid when the template was made. */
-const parsed = (addresses: string[]) =>
-  addresses.flatMap(text => {
+const parsed = (texts: string[]) =>
+  texts.flatMap(text => {
     const address = parseAddress(text)
     return address.ok ? [address.value] : []
   })
