@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
@@ -160,6 +162,16 @@ describe('what is not offered', () => {
     ['usage.get', one => one.usage.get(), /\/metrics/],
     ['automations.list', one => one.automations.list(), /no automations/],
   ]
+  test('every path of the SDK is known, so that a newer SDK is noticed', async () => {
+    const source = readFileSync(fileURLToPath(import.meta.resolve('resend')), 'utf8')
+    const paths = new Set([...source.matchAll(/[`"](\/[a-z][a-z-]+)(?=[/?`"$])/g)].map(match => match[1]!))
+    expect([...paths]).toEqual(expect.arrayContaining(['/emails', '/domains', '/templates', '/webhooks', '/usage']))
+    for (const path of paths) {
+      const { status, body } = await gateway.call(company, 'PUT', `${path}/a/b`)
+      expect({ path, status, body }).toMatchObject({ path, status: 501, body: { statusCode: 501 } })
+    }
+  })
+
   test.each(CALLS)('%s answers 501 and says what there is instead', async (_call, call, instead) => {
     const { error } = await call(resend)
     expect(error).toEqual({ statusCode: 501, name: 'application_error', message: expect.stringMatching(instead) })
