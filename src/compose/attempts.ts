@@ -19,8 +19,8 @@ import { commitSettlements } from '../sending/commit-settlements.ts'
 import { commitStarts } from '../sending/commit-starts.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { prepareContent } from '../sending/prepare-content.ts'
+import { PublishedTemplates } from '../sending/published-templates.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
-import { TemplateRenderer } from '../sending/template-renderer.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
 const START_BATCH = { maxItems: 256, concurrency: 2, worthAnother: 64, inOrder: true }
@@ -59,7 +59,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   const content = {
     html,
     linkSchemesOf: (companyId: string) => listLinkSchemes(db.pool, companyId),
-    templates: new TemplateRenderer(db.pool),
+    templates: new PublishedTemplates(db.pool),
     store: (rendered: RenderedContent) => storeRenderedContent(db.pool, rendered),
   }
   const attemptStarts = new Batcher({
