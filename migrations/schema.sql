@@ -626,6 +626,19 @@ CREATE TABLE public.recipients (
     CONSTRAINT recipients_cpf_cnpj_hash_check CHECK ((cpf_cnpj_hash ~ '^[0-9a-f]{64}$'::text))
 );
 
+CREATE TABLE public.resend_templates (
+    template_id uuid NOT NULL,
+    name text NOT NULL,
+    alias text,
+    from_address text,
+    reply_to text[],
+    subject text NOT NULL,
+    html text NOT NULL,
+    text text,
+    variables jsonb NOT NULL,
+    CONSTRAINT resend_templates_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
 CREATE TABLE public.schema_functions (
     name text NOT NULL,
     digest text NOT NULL,
@@ -791,6 +804,7 @@ CREATE TABLE public.webhook_endpoints (
     test boolean DEFAULT false NOT NULL,
     url text NOT NULL,
     description text,
+    format text DEFAULT 'native'::text NOT NULL,
     event_types text[] NOT NULL,
     secret_cipher bytea NOT NULL,
     previous_cipher bytea,
@@ -803,6 +817,7 @@ CREATE TABLE public.webhook_endpoints (
     CONSTRAINT webhook_endpoints_check1 CHECK (((previous_cipher IS NULL) = (previous_until IS NULL))),
     CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['MANUAL'::text, 'GONE'::text, 'FAILING'::text, 'DELETED'::text]))),
     CONSTRAINT webhook_endpoints_event_types_check CHECK ((cardinality(event_types) > 0)),
+    CONSTRAINT webhook_endpoints_format_check CHECK ((format = ANY (ARRAY['native'::text, 'resend'::text]))),
     CONSTRAINT webhook_endpoints_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
 );
 
@@ -926,6 +941,9 @@ ALTER TABLE ONLY public.recipients
 
 ALTER TABLE ONLY public.recipients
     ADD CONSTRAINT recipients_pkey PRIMARY KEY (recipient_id);
+
+ALTER TABLE ONLY public.resend_templates
+    ADD CONSTRAINT resend_templates_pkey PRIMARY KEY (template_id);
 
 ALTER TABLE ONLY public.schema_functions
     ADD CONSTRAINT schema_functions_pkey PRIMARY KEY (name);
@@ -1074,6 +1092,9 @@ ALTER TABLE ONLY public.rate_buckets
 
 ALTER TABLE ONLY public.recipients
     ADD CONSTRAINT recipients_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);
+
+ALTER TABLE ONLY public.resend_templates
+    ADD CONSTRAINT resend_templates_template_id_fkey FOREIGN KEY (template_id) REFERENCES public.templates(template_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.suppression_list
     ADD CONSTRAINT suppression_list_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);

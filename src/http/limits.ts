@@ -9,3 +9,5 @@ export const VARIABLES_BODY_LIMIT = 256 * 1024
 export const SMALL_BODY_LIMIT = 64 * 1024
 /** SNS messages have at most 256 KB, which JSON escapes may double. Not above the CHECK constraint of provider_events.payload. */
 export const PROVIDER_EVENT_LIMIT = 1_000_000
+/** Characters of one part of a path, such as an id. */
+export const MAX_PARAM_LENGTH = 200

@@ -50,6 +50,7 @@ const PROBLEMS = {
   TOO_MANY_LOGINS: [429, 'Too many failed or concurrent logins'],
   HEADERS_TOO_LARGE: [431, 'The headers are too large'],
   INTERNAL_ERROR: [500, 'Internal server error'],
+  NOT_OFFERED: [501, 'The gateway does not offer this'],
   SERVER_BUSY: [503, 'The server is receiving too much data at once; repeat the request'],
   EVENTS_NOT_SET_UP: [503, 'Events of this provider are not set up'],
   EVENT_NOT_CHECKED: [503, 'The event could not be checked now'],

@@ -46,6 +46,8 @@ export type EmailFilter = {
   createdBefore: string | null
   /** Only older than this id. */
   before: string | null
+  /** Those next to this id, of the newer ones. */
+  newerThan?: string | null
   limit: number
 }
 
@@ -55,7 +57,8 @@ const ID_SLACK = `interval '1 hour'`
 /** Newest first. The time filters bound the time-ordered id as well, so they prune partitions. */
 export async function listEmails(db: Queryable, filter: EmailFilter): Promise<EmailSummary[]> {
   const { text, values } = listQuery(filter)
-  return (await db.query<EmailSummary>(text, values)).rows
+  const { rows } = await db.query<EmailSummary>(text, values)
+  return filter.newerThan ? rows.reverse() : rows
 }
 
 function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
@@ -81,6 +84,7 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
       filter.createdBefore,
     )
   if (filter.before) add(p => `o.outbox_id < ${p}::uuid`, filter.before)
+  if (filter.newerThan) add(p => `o.outbox_id > ${p}::uuid`, filter.newerThan)
   if (filter.recipient) {
     add(
       p => `o.outbox_id in (select r.outbox_id from email_recipients r where r.address_key = ${p}::bigint`,
@@ -90,6 +94,7 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
     where[where.length - 1] += ` and lower(r.address) = $${values.length})`
   }
   values.push(filter.limit)
-  const text = `select ${SUMMARY} from email_outbox o where ${where.join(' and ')} order by o.outbox_id desc limit $${values.length}`
+  const order = filter.newerThan ? 'asc' : 'desc'
+  const text = `select ${SUMMARY} from email_outbox o where ${where.join(' and ')} order by o.outbox_id ${order} limit $${values.length}`
   return { text, values }
 }

@@ -20,12 +20,13 @@ async function audit(tx: Queryable, author: TemplateAuthor, id: string, action: 
 
 export type CreateOutcome = { kind: 'created'; id: string } | { kind: 'exists' } | { kind: 'limit' }
 
-/** A template with its first version. locale null: the company's. */
+/** A template with its first version. locale null: the company's. `alsoWrite`: what belongs to it, in the same transaction. */
 export async function createTemplate(
   pool: pg.Pool,
   author: TemplateAuthor,
   template: TemplateSource & { type: string; locale: string | null; publish: boolean },
   limit: number,
+  alsoWrite: (tx: Queryable, templateId: string) => Promise<void> = async () => {},
 ): Promise<CreateOutcome> {
   return inTransaction(pool, async tx => {
     // Two requests at once must not pass the limit together.
@@ -47,6 +48,7 @@ export async function createTemplate(
     )
     if (!row) return { kind: 'exists' }
     const version = await insertVersion(tx, row.id, template, author)
+    await alsoWrite(tx, row.id)
     const changed = { type: template.type, locale: row.locale, version }
     await audit(tx, author, row.id, 'TEMPLATE_CREATED', changed)
     if (template.publish) await publish(tx, author, row.id, changed)
