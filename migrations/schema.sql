@@ -227,6 +227,12 @@ begin
   if not found then
     return null;
   end if;
+  if p_outcome = 'retry' then
+    -- Under way while its e-mail was erased. A statement of its own: it sees what the erasure committed while the update above
+    -- waited for the row.
+    update webhook_deliveries d set body = null from email_outbox o
+    where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and o.outbox_id = d.outbox_id and o.erased_at is not null;
+  end if;
   delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = place;
   return p_outcome;
 end $$;
@@ -261,6 +267,19 @@ CREATE FUNCTION public.webhook_endpoint_count(p_company uuid, p_test boolean) RE
     LANGUAGE sql
     AS $$
   select count(*) from webhook_endpoints where company_id = p_company and test = p_test and disabled_reason is distinct from 'DELETED'
+$$;
+
+CREATE FUNCTION public.without_personal_data(metadata jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(metadata)
+  where key in (
+    'attempt', 'attempts', 'attemptId', 'nextAttemptNumber', 'previousAttempts', 'previousStatus', 'backoffDelay', 'willRetry',
+    'provider', 'messageId', 'sesMessageId', 'durationMs', 'processingTimeMs', 'graceSeconds', 'priority', 'requestId',
+    'errorCode', 'errorCategory', 'providerCode', 'originalCode', 'lastErrorCode', 'lastProviderCode', 'validation', 'validations',
+    'parked', 'throttled', 'unconnected', 'by', 'from', 'event', 'cancelledBy', 'replayedBy',
+    'bounceType', 'bounceSubType', 'feedbackType',
+    'queuedAt', 'sentAt', 'deliveredAt', 'bouncedAt', 'complaintAt', 'rejectedAt', 'at')
 $$;
 
 CREATE TABLE public.administrators (
@@ -439,6 +458,8 @@ CREATE TABLE public.email_outbox (
     bounce_type text,
     complained_at timestamp with time zone,
     failed_at timestamp with time zone,
+    resend_of uuid,
+    erased_at timestamp with time zone,
     CONSTRAINT email_outbox_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT email_outbox_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
     CONSTRAINT email_outbox_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['resend'::text, 'hold'::text]))),
@@ -539,6 +560,31 @@ CREATE TABLE public.orphan_checks (
     day date NOT NULL,
     checked_at timestamp with time zone DEFAULT now() NOT NULL,
     unfinished integer
+);
+
+CREATE TABLE public.person_erasure_emails (
+    erasure_id uuid NOT NULL,
+    outbox_id uuid NOT NULL,
+    ordinals smallint[] NOT NULL,
+    taken_off boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE public.person_erasures (
+    erasure_id uuid NOT NULL,
+    company_id uuid,
+    subject_hashes text[] NOT NULL,
+    requested_by text NOT NULL,
+    requested_at timestamp with time zone DEFAULT now() NOT NULL,
+    state text DEFAULT 'searching'::text NOT NULL,
+    addresses text[],
+    recipient_ids uuid[],
+    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT person_erasures_check CHECK (((state = 'searching'::text) = ((addresses IS NOT NULL) AND (recipient_ids IS NOT NULL)))),
+    CONSTRAINT person_erasures_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),
+    CONSTRAINT person_erasures_requested_by_check CHECK (((length(requested_by) >= 1) AND (length(requested_by) <= 100))),
+    CONSTRAINT person_erasures_state_check CHECK ((state = ANY (ARRAY['searching'::text, 'erasing'::text, 'done'::text]))),
+    CONSTRAINT person_erasures_subject_hashes_check CHECK ((cardinality(subject_hashes) > 0))
 );
 
 CREATE TABLE public.provider_events (
@@ -850,6 +896,12 @@ ALTER TABLE ONLY public.leases
 ALTER TABLE ONLY public.orphan_checks
     ADD CONSTRAINT orphan_checks_pkey PRIMARY KEY (day);
 
+ALTER TABLE ONLY public.person_erasure_emails
+    ADD CONSTRAINT person_erasure_emails_pkey PRIMARY KEY (erasure_id, outbox_id);
+
+ALTER TABLE ONLY public.person_erasures
+    ADD CONSTRAINT person_erasures_pkey PRIMARY KEY (erasure_id);
+
 ALTER TABLE ONLY public.provider_events
     ADD CONSTRAINT provider_events_pkey PRIMARY KEY (event_id);
 
@@ -936,13 +988,19 @@ CREATE INDEX email_outbox_external ON ONLY public.email_outbox USING btree (comp
 
 CREATE INDEX email_outbox_recipient ON ONLY public.email_outbox USING btree (recipient_id) WHERE (recipient_id IS NOT NULL);
 
+CREATE INDEX email_outbox_resend ON ONLY public.email_outbox USING btree (resend_of) WHERE (resend_of IS NOT NULL);
+
 CREATE INDEX email_outbox_test ON ONLY public.email_outbox USING btree (company_id, outbox_id) WHERE test;
 
 CREATE INDEX email_recipients_address ON ONLY public.email_recipients USING btree (address_key);
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
+CREATE INDEX person_erasures_open ON public.person_erasures USING btree (requested_at) WHERE (state <> 'done'::text);
+
 CREATE INDEX provider_events_age ON public.provider_events USING brin (received_at) WITH (pages_per_range='32', autosummarize='on');
+
+CREATE INDEX provider_events_kept ON public.provider_events USING btree (received_at) WHERE (state = ANY (ARRAY['unmatched'::text, 'unreadable'::text]));
 
 CREATE INDEX provider_events_waiting ON public.provider_events USING btree (next_try_at) WHERE (state = 'waiting'::text);
 
@@ -986,6 +1044,9 @@ ALTER TABLE ONLY public.company_flow
 
 ALTER TABLE ONLY public.company_reputation
     ADD CONSTRAINT company_reputation_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.person_erasure_emails
+    ADD CONSTRAINT person_erasure_emails_erasure_id_fkey FOREIGN KEY (erasure_id) REFERENCES public.person_erasures(erasure_id);
 
 ALTER TABLE ONLY public.rate_buckets
     ADD CONSTRAINT rate_buckets_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;

@@ -7,6 +7,7 @@ import { doctorCommand } from './doctor.ts'
 import { emailCommand } from './email.ts'
 import { keyCommand } from './key.ts'
 import { migrateCommand } from './migrate.ts'
+import { personCommand } from './person.ts'
 import { sendCommand } from './send.ts'
 import { startCommand } from './start.ts'
 import { suppressionCommand } from './suppression.ts'
@@ -23,6 +24,7 @@ export const COMMANDS: Record<string, Command> = {
   dlq: dlqCommand,
   suppression: suppressionCommand,
   webhook: webhookCommand,
+  person: personCommand,
   doctor: doctorCommand,
   db: dbCommand,
 }
