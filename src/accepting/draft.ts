@@ -18,8 +18,16 @@ export type DraftDeps = {
   clock: { newId: () => string }
 }
 
+/** `resend`: the e-mail that this one sends again. */
+export type DraftMember = { index: number; body: SendBody; resend?: { outboxId: string; template: string | null } }
+
 /** The rows of one e-mail, as the accept statement writes them. */
-export function draftEmail(index: number, body: SendBody, caller: Caller, requestId: string, deps: DraftDeps): Draft {
+export function draftEmail(
+  { index, body, resend }: DraftMember,
+  caller: Caller,
+  requestId: string,
+  deps: DraftDeps,
+): Draft {
   const chosen = body.retryPolicy ?? caller.retryPolicy
   return {
     index,
@@ -31,7 +39,7 @@ export function draftEmail(index: number, body: SendBody, caller: Caller, reques
     test: caller.test,
     from: formatAddress(senderOf(body.from, caller, deps.sender)!),
     subject: body.subject,
-    template: null,
+    template: resend?.template ?? null,
     tags: body.tags ?? [],
     priority: body.priority,
     retryPolicy: chosen,
@@ -53,6 +61,7 @@ export function draftEmail(index: number, body: SendBody, caller: Caller, reques
       contentId: file.contentId ?? null,
       base64: file.content,
     })),
+    resendOf: resend?.outboxId ?? null,
   }
 }
 

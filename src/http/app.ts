@@ -15,6 +15,7 @@ import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
+import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
 import { providerEventRoutes } from './routes-provider-events.ts'
@@ -56,6 +57,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sendRoutes(api, deps)
     emailRoutes(api, deps)
     emailChangeRoutes(api, deps)
+    emailResendRoutes(api, deps)
     webhookRoutes(api, deps)
     webhookDeliveryRoutes(api, deps)
     suppressionRoutes(api, deps)

@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../accepting/caller.ts'
-import { type DraftDeps, draftEmail } from '../accepting/draft.ts'
+import { type DraftDeps, type DraftMember, draftEmail } from '../accepting/draft.ts'
 import { type IdempotencyKey, storedIdempotency } from '../accepting/idempotency.ts'
 import { refuseBody } from '../accepting/refuse.ts'
 import { type BatchError, batchError, type Refusal } from '../contracts/refusal.ts'
-import type { SendBody } from '../contracts/send-body.ts'
 import type { Draft, RequestAnswer, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 
@@ -14,7 +13,7 @@ const MAX_BLOCK_MS = 5
 export type AcceptRequest = {
   caller: Caller
   requestId: string
-  members: readonly { index: number; body: SendBody }[]
+  members: readonly DraftMember[]
   /** true: all members are accepted, or none. false: each on its own. */
   strict: boolean
   idempotency: IdempotencyKey | null
@@ -65,7 +64,8 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
   const refusals = new Map<number, Refusal>()
   const allowances = { linkSchemes: caller.linkSchemes }
   let startedMs = performance.now()
-  for (const { index, body } of members) {
+  for (const member of members) {
+    const { index, body } = member
     if (performance.now() - startedMs > MAX_BLOCK_MS) {
       await nextTurn()
       startedMs = performance.now()
@@ -73,7 +73,7 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
     const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)
     const refusal = refuseBody(body, problems, caller, deps.sender, deps.clock.now())
     if (refusal) refusals.set(index, refusal)
-    else drafts.push(draftEmail(index, body, caller, requestId, deps))
+    else drafts.push(draftEmail(member, caller, requestId, deps))
   }
   return { drafts, refusals }
 }
