@@ -10,6 +10,7 @@ import { migrateCommand } from './migrate.ts'
 import { personCommand } from './person.ts'
 import { sendCommand } from './send.ts'
 import { startCommand } from './start.ts'
+import { statsCommand } from './stats.ts'
 import { suppressionCommand } from './suppression.ts'
 import { webhookCommand } from './webhook.ts'
 
@@ -25,6 +26,7 @@ export const COMMANDS: Record<string, Command> = {
   suppression: suppressionCommand,
   webhook: webhookCommand,
   person: personCommand,
+  stats: statsCommand,
   doctor: doctorCommand,
   db: dbCommand,
 }

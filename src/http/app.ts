@@ -12,6 +12,7 @@ import type { ProviderEventDeps } from './provider-events.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
+import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
@@ -67,6 +68,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     adminSuppressionChangeRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })
     adminPeopleRoutes(api, { ...deps, onRequest })
+    adminStatsRoutes(api, { ...deps, onRequest })
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
