@@ -1,13 +1,15 @@
 -- Counts the events since the last call into company_statistics. A minute late: every transaction that writes events has ended by
--- then, because statements are limited to less. Answers how many rows of statistics were written; null when another process is at it.
+-- then, because statements are limited to less. At most five minutes of events in one call, so that it is short also after a long
+-- stop. Answers how many rows of statistics were written; null when there is nothing to count, or another process is at it.
 create or replace function roll_up_statistics() returns bigint language plpgsql as $$
 declare
   from_time timestamptz;
-  until_time timestamptz := now() - interval '1 minute';
+  until_time timestamptz;
   written bigint;
 begin
   select counted_until into from_time from statistics_cursor for update skip locked;
-  if from_time is null or from_time >= until_time then
+  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes');
+  if from_time is null or from_time >= until_time - interval '1 second' then
     return null;
   end if;
   with recent as materialized (

@@ -1,9 +1,20 @@
 import { kpisOf, type Outcomes, type Stats } from '../../contracts/kpis.ts'
 import { iso, type Queryable, run } from '../query.ts'
 
+/** A call counts up to five minutes of events; after a long stop, the next call of housekeeping goes on. */
+const MAX_CALLS = 100
+
 /** Counts the events of the log into company_statistics, up to a minute ago. Any process may call it; one at a time does the work. */
 export async function rollUpStatistics(db: Queryable): Promise<void> {
-  await run(db, 'roll-up-statistics', 'select roll_up_statistics()', [])
+  for (let calls = 0; calls < MAX_CALLS; calls++) {
+    const [row] = await run<{ written: string | null }>(
+      db,
+      'roll-up-statistics',
+      'select roll_up_statistics() as written',
+      [],
+    )
+    if (row!.written === null) return
+  }
 }
 
 /** Null: a week ago, now, every company. */
