@@ -4,7 +4,13 @@ import { hashDocument } from '../contracts/hashing.ts'
 import { type ErasedCounts, type ErasureReceipt, type Person, personHashes } from '../contracts/person.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { cancelEmail } from '../db/outbox/schedule.ts'
-import { eraseEmails, eraseProviderEvents, takeEmailsToErase, takeOff } from '../db/people/erase-emails.ts'
+import {
+  eraseEmails,
+  eraseProviderEvents,
+  expireUnknownSends,
+  takeEmailsToErase,
+  takeOff,
+} from '../db/people/erase-emails.ts'
 import {
   addErasedCounts,
   endErasure,
@@ -70,6 +76,7 @@ async function eraseBatch(tx: Queryable, erasureId: string): Promise<boolean> {
   const erasure = await lockErasure(tx, erasureId)
   if (!erasure) return false
   if (erasure.state === 'searching') return search(tx, erasureId, erasure)
+  await expireUnknownSends(tx, erasureId)
   const emails = await takeEmailsToErase(tx, erasureId, BATCH)
   if (emails.length === 0) {
     await endErasure(tx, erasureId)

@@ -219,6 +219,22 @@ describe('erasing a person', () => {
     expect(await rowsWith(gateway.db.pool, 'flying@')).toEqual([])
   })
 
+  test('an unknown send is never sent again to an erased person: it is given up, and erased then', async () => {
+    const id = await sendOk(gateway, company, { to: 'doubt@example.com', ...LATER })
+    await gateway.db.pool.query('delete from email_scheduled where outbox_id = $1', [id])
+    await gateway.db.pool.query(
+      `with o as (update email_outbox set status = 'UNKNOWN', attempts = 1, attempt_id = $2, started_at = now(), next_attempt_at = null
+         where outbox_id = $1)
+       insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at) values ($1, $2, 'ses', 'TIMEOUT', now() + interval '3 s')`,
+      [id, '00000000-0000-7000-8000-0000000000aa'],
+    )
+    const { body } = await admin('erase', { email: 'doubt@example.com' })
+    expect(body).toMatchObject({ state: 'done', erased: { emails: 1, cancelled: 0, deadLetters: 1 } })
+    expect(await read(gateway, company, id)).toMatchObject({ status: 'FAILED', to: ['(erased)'] })
+    expect(await captured(gateway, id)).toBeUndefined()
+    expect(await rowsWith(gateway.db.pool, 'doubt@')).toEqual([])
+  })
+
   test('an erasure that was killed is continued by a worker, and counts nothing twice', async () => {
     for (let n = 0; n < 3; n++) await sendOk(gateway, company, { to: 'many@example.com', ...LATER })
     const id = '00000000-0000-7000-8000-00000000000e'

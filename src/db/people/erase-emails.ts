@@ -28,6 +28,22 @@ export async function takeEmailsToErase(tx: Queryable, erasureId: string, limit:
   )
 }
 
+/** How long evidence about an unknown send is still waited for. */
+const EVIDENCE = `interval '2 minutes'`
+
+/** Unknown sends must not be sent again to this person: they expire now, and are given up when no evidence comes. */
+export async function expireUnknownSends(tx: Queryable, erasureId: string): Promise<void> {
+  await run(
+    tx,
+    'expire-unknown-sends-of-person',
+    `with expired as (
+       update email_outbox o set expires_at = now() from person_erasure_emails e
+       where e.erasure_id = $1 and o.outbox_id = e.outbox_id and o.status = 'UNKNOWN' and o.expires_at > now() returning o.outbox_id)
+     update unknown_sends u set resolve_at = least(u.resolve_at, now() + ${EVIDENCE}) from expired where u.outbox_id = expired.outbox_id`,
+    [erasureId],
+  )
+}
+
 /** The e-mails still go to their other recipients. Their content is erased when they have ended. */
 export async function takeOff(tx: Queryable, erasureId: string, emails: PersonEmail[]): Promise<Partial<ErasedCounts>> {
   if (emails.length === 0) return {}
