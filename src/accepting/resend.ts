@@ -17,10 +17,10 @@ export type ResendDecision =
 export function decideResend(email: StoredEmail): ResendDecision {
   if (!isFinal(email.status)) return { kind: 'not-ended' }
   const addresses = (kind: 'to' | 'cc' | 'bcc') => email.recipients.filter(one => one.kind === kind).map(written)
-  const [to] = addresses('to')
-  if (to === undefined || (email.html === null && email.text === null)) return { kind: 'content-gone' }
+  const to = addresses('to')
+  if (to.length === 0 || (email.html === null && email.text === null)) return { kind: 'content-gone' }
   const parsed = sendBodySchema.safeParse({
-    to,
+    to: to.length === 1 ? to[0] : to,
     cc: addresses('cc'),
     bcc: addresses('bcc'),
     tags: email.tags,

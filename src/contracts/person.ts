@@ -27,19 +27,20 @@ const cpf = z
     'must be a valid CPF or CNPJ; its check digits do not match',
   )
 
-const externalId = z
-  .string()
-  .min(1)
-  .max(255)
-  .refine(text => !/\p{Cc}/u.test(text), 'must not contain control characters')
+const name = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .refine(text => text.length > max || !/\p{Cc}/u.test(text), 'must not contain control characters')
 
 /** How a person is named. Several identifiers are of the same person, and each of them is searched for. */
 export const personSchema = z
   .strictObject({
     email: email.optional(),
     cpf: cpf.optional().describe('A CPF or CNPJ'),
-    externalId: externalId.optional().describe("The company's own id of the recipient"),
-    company: z.string().min(1).max(100).optional().describe('Id or name; every company when absent'),
+    externalId: name(255).optional().describe("The company's own id of the recipient"),
+    company: name(100).optional().describe('Id or name; every company when absent'),
   })
   .refine(body => body.email !== undefined || body.cpf !== undefined || body.externalId !== undefined, {
     message: 'give email, cpf or externalId',

@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addressKey } from '../../src/contracts/address-key.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
@@ -9,6 +11,7 @@ import { makeDead } from '../support/dead.ts'
 import { dumpRows, rowsWith } from '../support/dump.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { captured, read, rows, send, sendOk, untilStatus } from '../support/mail.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { register, startReceiver } from '../support/webhook-receiver.ts'
 
 const LOGIN = { authorization: `Basic ${Buffer.from('ana:a password of ana').toString('base64')}` }
@@ -18,12 +21,24 @@ const LATER = { delay: 3_600_000 }
 
 let gateway: TestGateway
 let company: TestCompany
+let redis: RedisServer
 beforeAll(async () => {
-  gateway = await startTestGateway({ env: { WEBHOOK_ALLOW_PRIVATE: 'true' } })
+  redis = await startRedis()
+  gateway = await startTestGateway({ env: { WEBHOOK_ALLOW_PRIVATE: 'true', REDIS_URL: redis.url } })
   company = await gateway.company()
   await putAdministrator(gateway.db.pool, 'ana', await hashPassword('a password of ana'))
 })
-afterAll(() => gateway?.stop())
+afterAll(async () => {
+  await gateway?.stop()
+  await redis?.close()
+})
+
+/** Every command that ever changed Redis, from its append-only file. */
+async function writtenToRedis(): Promise<string> {
+  const folder = join(redis.directory, 'appendonlydir')
+  const files = (await readdir(folder)).map(name => readFile(join(folder, name), 'latin1'))
+  return (await Promise.all(files)).join('')
+}
 
 const admin = (path: string, body?: unknown) =>
   gateway.call(null, body === undefined ? 'GET' : 'POST', `/admin/people/${path}`, body, LOGIN)
@@ -134,6 +149,9 @@ describe('erasing a person', () => {
     ])
     expect(await rowsWith(gateway.db.pool, address, 'maria', 'Silva', CPF, PLAIN_CPF, 'client-77')).toEqual([])
     expect(gateway.logs()).not.toMatch(/maria\.silva@example\.com|52998224725|529\.982\.247-25/i)
+    const redisLog = await writtenToRedis()
+    expect(redisLog, 'its job went through Redis').toContain(sent)
+    expect(redisLog).not.toMatch(/maria|silva|52998224725|529\.982\.247-25/i)
     expect(before, 'rows were there to be searched').toBeGreaterThan(50)
 
     expect(await read(gateway, company, waiting)).toMatchObject({
@@ -225,7 +243,7 @@ describe('erasing a person', () => {
     await gateway.db.pool.query(
       `with o as (update email_outbox set status = 'UNKNOWN', attempts = 1, attempt_id = $2, started_at = now(), next_attempt_at = null
          where outbox_id = $1)
-       insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at) values ($1, $2, 'ses', 'TIMEOUT', now() + interval '3 s')`,
+       insert into unknown_sends (outbox_id, attempt_id, provider, reason, resolve_at) values ($1, $2, 'ses', 'TIMEOUT', now() + interval '1 s')`,
       [id, '00000000-0000-7000-8000-0000000000aa'],
     )
     const { body } = await admin('erase', { email: 'doubt@example.com' })

@@ -124,6 +124,26 @@ test('a killed erasure goes on where it was, and the receipt counts each e-mail 
   )
 })
 
+test('the KPIs are an admin endpoint, of one company or all', async () => {
+  const stats = (query: string) => gateway.call(null, 'GET', `/admin/stats${query}`, undefined, LOGIN)
+  const { status, body } = await stats(`?company=${company.name}&from=2026-01-01T00:30:00Z&to=2026-01-02T00:00:00Z`)
+  expect([status, body]).toEqual([
+    200,
+    {
+      from: '2026-01-01T00:00:00.000Z',
+      to: '2026-01-02T00:00:00.000Z',
+      countedUntil: expect.any(String),
+      companyId: company.companyId,
+      emails: { accepted: 0, delivered: 0, failed: 0, recovered: 0, notRecovered: 0 },
+      kpis: expect.objectContaining({ finalDeliveryRate: { value: null, target: '> 98 %', met: null } }),
+    },
+  ])
+  expect((await stats('')).body.companyId).toBeNull()
+  expect((await stats('?company=nobody')).status).toBe(422)
+  expect((await stats('?since=7d')).status).toBe(422)
+  expect((await gateway.call(company, 'GET', '/admin/stats')).status).toBe(401)
+})
+
 test('wrong arguments are explained without repeating them', async () => {
   expect(await cli.fails(2, 'person', 'erase')).toContain('give --email, --cpf or --external-id')
   const misplaced = await cli.fails(2, 'person', 'erase', 'maria@example.com')
