@@ -190,11 +190,12 @@ CREATE FUNCTION public.roll_up_statistics() RETURNS bigint
     AS $$
 declare
   from_time timestamptz;
-  until_time timestamptz := now() - interval '1 minute';
+  until_time timestamptz;
   written bigint;
 begin
   select counted_until into from_time from statistics_cursor for update skip locked;
-  if from_time is null or from_time >= until_time then
+  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes');
+  if from_time is null or from_time >= until_time - interval '1 second' then
     return null;
   end if;
   with recent as materialized (

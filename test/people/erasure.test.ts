@@ -221,6 +221,31 @@ describe('erasing a person', () => {
     expect(suppressed, 'the hash still protects the address').toEqual([{ reason: 'HARD_BOUNCE' }])
   })
 
+  test('a webhook that is under way during the erasure keeps no body for its retry', async () => {
+    const receiver = await startReceiver()
+    let answer = () => {}
+    const answered = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    receiver.answer('/slow', async response => {
+      await answered
+      response.writeHead(500).end()
+    })
+    const owner = await gateway.company()
+    await register(gateway, owner, `${receiver.url}/slow`)
+    const id = await sendOk(gateway, owner, { to: 'slow@example.com' })
+    expect((await receiver.got('/slow', 1))[0]!.text).toContain('slow@example.com')
+    expect((await admin('erase', { email: 'slow@example.com' })).status).toBe(200)
+    answer()
+    const [delivery] = await until(
+      () => rows(gateway, 'select attempts, body, due_at from webhook_deliveries where outbox_id = $1', [id]),
+      ([one]) => one.attempts === 1,
+    )
+    expect(delivery).toEqual({ attempts: 1, body: null, due_at: expect.any(Date) })
+    expect(await rowsWith(gateway.db.pool, 'slow@example')).toEqual([])
+    await receiver.close()
+  })
+
   test('an e-mail in flight is erased when it has ended, by whoever comes first', async () => {
     const id = await sendOk(gateway, company, { to: 'flying@example.com', ...LATER })
     const lease = 'update email_outbox set status = $2, lease_id = $3, next_attempt_at = null where outbox_id = $1'
