@@ -99,3 +99,15 @@ export const receiptSchema = z
   })
   .meta({ id: 'ErasureReceipt' })
 export type ErasureReceipt = z.infer<typeof receiptSchema>
+
+const open = z.record(z.string(), z.unknown())
+
+export const personExportSchema = z
+  .object({
+    exportedAt: instant,
+    addresses: z.array(z.string()),
+    records: z.array(open).describe('Recipient records, with the decrypted document as cpfCnpj'),
+    suppressions: z.array(open).describe('For each address, whether it is suppressed and why'),
+    emails: z.array(open).describe('Oldest first, with content, names of the attachments and events'),
+  })
+  .meta({ id: 'PersonExport' })

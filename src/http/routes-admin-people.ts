@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type Person, personSchema, receiptSchema } from '../contracts/person.ts'
+import { type Person, personExportSchema, personSchema, receiptSchema } from '../contracts/person.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { findReceipt } from '../db/people/erasures.ts'
 import { eraseWithin, requestErasure } from '../people/erase-person.ts'
@@ -39,7 +39,7 @@ const exportSchema = {
   summary: 'Everything that is kept about a person, as one JSON document',
   ...common,
   body: personSchema,
-  response: refusals,
+  response: { 200: personExportSchema, ...refusals },
 }
 
 /** Identifiers come in the body and never in the URL, which ends up in logs. */
