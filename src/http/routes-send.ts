@@ -17,7 +17,7 @@ import { fieldProblems, REPORT_INPUT, validatorCompiler } from './validation.ts'
 
 export type SendRouteDeps = RateLimitDeps & { accept: AcceptDeps; keys: KeyRegistry; pepper: string }
 
-const sendHeaders = z.object({
+export const sendHeaders = z.object({
   'idempotency-key': z
     .string()
     .optional()
@@ -107,11 +107,13 @@ function validateMembers(bodies: unknown[]) {
   return { members, refused }
 }
 
+/** `stands`: what an idempotency key stands for. */
 export function toAccept(
   request: FastifyRequest,
   members: AcceptRequest['members'],
   strict: boolean,
   refusedBefore: BatchError[],
+  stands: unknown = request.writtenBody,
 ): AcceptRequest {
   const key = request.key!
   const idempotencyKey = idempotencyKeyOf(request)
@@ -127,7 +129,7 @@ export function toAccept(
     requestId: request.id,
     members,
     strict,
-    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, writtenBody: request.writtenBody },
+    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, writtenBody: stands },
     refusedBefore,
   }
 }
