@@ -20,7 +20,11 @@ export type DraftDeps = {
 }
 
 /** `resend`: the e-mail that this one sends again. */
-export type DraftMember<Body = SendBody> = { index: number; body: Body; resend?: { outboxId: string; template: string | null } }
+export type DraftMember<Body = SendBody> = {
+  index: number
+  body: Body
+  resend?: { outboxId: string; template: string | null }
+}
 
 /** The rows of one e-mail, as the accept statement writes them. */
 export function draftEmail(
