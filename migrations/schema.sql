@@ -10,6 +10,7 @@ CREATE TABLE public.companies (
     weight smallint DEFAULT 1 NOT NULL,
     rate_per_second double precision,
     retry_policy text,
+    locale text DEFAULT 'pt-BR'::text NOT NULL,
     paused_at timestamp with time zone,
     paused_by text,
     pause_reason text,
@@ -19,6 +20,7 @@ CREATE TABLE public.companies (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT companies_link_schemes_check CHECK ((cardinality(link_schemes) <= 20)),
+    CONSTRAINT companies_locale_check CHECK ((locale ~ '^[a-z]{2,3}(-[A-Z]{2})?$'::text)),
     CONSTRAINT companies_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
     CONSTRAINT companies_retry_policy_check CHECK ((retry_policy = ANY (ARRAY['steps'::text, 'exponential'::text, 'patient'::text, 'persistent'::text]))),
     CONSTRAINT companies_weight_check CHECK (((weight >= 1) AND (weight <= 100))),
@@ -681,6 +683,44 @@ CREATE TABLE public.suppression_list (
     CONSTRAINT suppression_list_reason_check CHECK ((reason = ANY (ARRAY['HARD_BOUNCE'::text, 'COMPLAINT'::text, 'MANUAL'::text])))
 );
 
+CREATE TABLE public.template_statistics (
+    company_id uuid NOT NULL,
+    type text NOT NULL,
+    hour timestamp with time zone NOT NULL,
+    accepted bigint DEFAULT 0 NOT NULL,
+    sent bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    retries bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.template_versions (
+    version_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    template_id uuid NOT NULL,
+    number integer NOT NULL,
+    subject text NOT NULL,
+    html text,
+    text text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text NOT NULL,
+    published_at timestamp with time zone,
+    CONSTRAINT has_content CHECK (((html IS NOT NULL) OR (text IS NOT NULL))),
+    CONSTRAINT template_versions_created_by_check CHECK (((length(created_by) >= 1) AND (length(created_by) <= 100))),
+    CONSTRAINT template_versions_number_check CHECK ((number >= 1)),
+    CONSTRAINT template_versions_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 500)))
+);
+
+CREATE TABLE public.templates (
+    template_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    company_id uuid,
+    type text NOT NULL,
+    locale text NOT NULL,
+    published_number integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT templates_locale_check CHECK ((locale ~ '^[a-z]{2,3}(-[A-Z]{2})?$'::text)),
+    CONSTRAINT templates_type_check CHECK ((type ~ '^[a-z0-9][a-z0-9_-]{0,63}$'::text))
+);
+
 CREATE TABLE public.unknown_sends (
     outbox_id uuid NOT NULL,
     attempt_id uuid NOT NULL,
@@ -892,6 +932,21 @@ ALTER TABLE ONLY public.suppression_list
 ALTER TABLE ONLY public.suppression_list
     ADD CONSTRAINT suppression_list_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.template_statistics
+    ADD CONSTRAINT template_statistics_pkey PRIMARY KEY (company_id, type, hour);
+
+ALTER TABLE ONLY public.template_versions
+    ADD CONSTRAINT template_versions_pkey PRIMARY KEY (version_id);
+
+ALTER TABLE ONLY public.template_versions
+    ADD CONSTRAINT template_versions_template_id_number_key UNIQUE (template_id, number);
+
+ALTER TABLE ONLY public.templates
+    ADD CONSTRAINT templates_company_id_type_locale_key UNIQUE NULLS NOT DISTINCT (company_id, type, locale);
+
+ALTER TABLE ONLY public.templates
+    ADD CONSTRAINT templates_pkey PRIMARY KEY (template_id);
+
 ALTER TABLE ONLY public.unknown_sends
     ADD CONSTRAINT unknown_sends_pkey PRIMARY KEY (outbox_id);
 
@@ -968,6 +1023,8 @@ CREATE INDEX suppression_list_key ON public.suppression_list USING btree (hash_k
 
 CREATE INDEX suppression_list_reason ON public.suppression_list USING btree (reason, expires_at);
 
+CREATE INDEX template_statistics_hour ON public.template_statistics USING btree (hour);
+
 CREATE INDEX unknown_sends_due ON public.unknown_sends USING btree (resolve_at);
 
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (due_at) WHERE (due_at IS NOT NULL);
@@ -987,6 +1044,9 @@ ALTER TABLE ONLY public.company_flow
 ALTER TABLE ONLY public.company_reputation
     ADD CONSTRAINT company_reputation_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.templates
+    ADD CONSTRAINT published_version_exists FOREIGN KEY (template_id, published_number) REFERENCES public.template_versions(template_id, number) DEFERRABLE INITIALLY DEFERRED;
+
 ALTER TABLE ONLY public.rate_buckets
     ADD CONSTRAINT rate_buckets_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
@@ -995,6 +1055,12 @@ ALTER TABLE ONLY public.recipients
 
 ALTER TABLE ONLY public.suppression_list
     ADD CONSTRAINT suppression_list_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);
+
+ALTER TABLE ONLY public.template_versions
+    ADD CONSTRAINT template_versions_template_id_fkey FOREIGN KEY (template_id) REFERENCES public.templates(template_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.templates
+    ADD CONSTRAINT templates_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
