@@ -17,8 +17,10 @@ import { attemptLog } from '../sending/attempt-log.ts'
 import { commitSettlements } from '../sending/commit-settlements.ts'
 import { commitStarts } from '../sending/commit-starts.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import { senderOfEmail } from '../sending/sender.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
 import { validateEmail } from '../sending/validate-email.ts'
+import { senderSettings } from './sender-settings.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
 const START_BATCH = { maxItems: 256, concurrency: 2, worthAnother: 64, inOrder: true }
@@ -54,6 +56,7 @@ export type AttemptParts = {
 
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
   const { config, db, providers, html } = parts
+  const sender = senderSettings(config)
   const linkSchemesOf = (companyId: string) => listLinkSchemes(db.pool, companyId)
   const attemptStarts = new Batcher({
     ...START_BATCH,
@@ -65,6 +68,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
     stopping,
     content: {
       validate: (email, companyId) => validateEmail(email, companyId, html, linkSchemesOf),
+      senderOf: email => senderOfEmail(email, sender),
       textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
     },
     attachments: {

@@ -18,6 +18,7 @@ import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
 import { providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
+import { adminQueueRoutes, type SqlDoorDeps, sqlDoorRoutes } from './routes-sql-door.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { webhookDeliveryRoutes } from './routes-webhook-deliveries.ts'
 import { webhookRoutes } from './routes-webhooks.ts'
@@ -40,6 +41,7 @@ export type AppDeps = SendRouteDeps &
   SuppressionRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
+  SqlDoorDeps &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -58,11 +60,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     webhookRoutes(api, deps)
     webhookDeliveryRoutes(api, deps)
     suppressionRoutes(api, deps)
+    sqlDoorRoutes(api, deps)
     const onRequest = requireAdministrator(deps.db.pool, deps)
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
     adminSuppressionChangeRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })
+    adminQueueRoutes(api, { ...deps, onRequest })
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))

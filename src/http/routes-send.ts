@@ -120,6 +120,7 @@ function toAccept(
       companyId: key.companyId,
       test: key.mode === 'test',
       fromDomains: key.fromDomains,
+      defaultFrom: key.defaultFrom,
       linkSchemes: key.linkSchemes,
       retryPolicy: key.retryPolicy,
     },

@@ -8,6 +8,7 @@ import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
 import type { UnderLease } from '../sending/lane.ts'
 import { attemptNumber, decideOutcome, type Outcome, type OutcomeSettings } from '../sending/outcome.ts'
 import { toMessage } from '../sending/outgoing-message.ts'
+import { NO_SENDER } from '../sending/sender.ts'
 import type { Invalid } from '../sending/validate-email.ts'
 
 /** Content is null when the e-mail has ended, or another worker has it. */
@@ -44,6 +45,8 @@ export type AttemptDeps = {
   stopping: AbortSignal
   content: {
     validate: (email: EmailToSend, companyId: string) => Promise<Invalid | null>
+    /** null: the e-mail names none, and its company may not use any other. */
+    senderOf: (email: EmailToSend) => string | null
     /** The text part: the e-mail's own, or made from its HTML. */
     textOf: (email: EmailToSend) => Promise<string>
   }
@@ -106,6 +109,8 @@ async function findUnsendable(email: EmailToSend, companyId: string, deps: Attem
   const to = email.recipients.filter(one => one.kind === 'to')
   if (to.length > 0 && to.every(one => one.suppressed))
     return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
+  if (deps.content.senderOf(email) === null)
+    return { kind: 'dead', status: 'FAILED', failure: NO_SENDER, validation: 'INTEGRITY' }
   const invalid = await deps.content.validate(email, companyId)
   return invalid && { kind: 'dead', status: 'FAILED', ...invalid }
 }
@@ -124,10 +129,11 @@ function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
 /** Everything that takes time or can fail comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
 async function prepareMessage(email: EmailToSend, provider: Provider, deps: AttemptDeps): Promise<Prepared> {
   const text = await deps.content.textOf(email)
+  const from = deps.content.senderOf(email)!
   const attachments = email.files > 0 ? await deps.attachments.load(email.outboxId) : []
   // The provider recognises an unresolved attempt by its body, too: it must be the same.
   const leftOut = email.unresolvedAttempt ? [] : email.recipients.filter(one => one.suppressed)
-  return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
+  return { email, provider, message: toMessage(email, from, leftOut, text, attachments), leftOut }
 }
 
 /**

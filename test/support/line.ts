@@ -204,6 +204,7 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
     slots: change.slots ?? { starts: new Semaphore(1000), calls: new Semaphore(1000) },
     stopping: new AbortController().signal,
     content: {
+      senderOf: email => email.from,
       validate: (email, companyId) => validateEmail(email, companyId, html, async () => []),
       textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
     },
