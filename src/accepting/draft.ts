@@ -9,6 +9,7 @@ import type { SendBody } from '../contracts/send-body.ts'
 import type { SenderSettings } from '../contracts/sender.ts'
 import type { Draft, DraftAddress, DraftRecipientRecord } from '../db/outbox/draft.ts'
 import type { Caller } from './caller.ts'
+import type { BodyWithContent } from './content.ts'
 import { senderOf } from './sender.ts'
 
 export type DraftDeps = {
@@ -20,7 +21,13 @@ export type DraftDeps = {
 }
 
 /** The rows of one e-mail, as the accept statement writes them. */
-export function draftEmail(index: number, body: SendBody, caller: Caller, requestId: string, deps: DraftDeps): Draft {
+export function draftEmail(
+  index: number,
+  body: BodyWithContent,
+  caller: Caller,
+  requestId: string,
+  deps: DraftDeps,
+): Draft {
   const chosen = body.retryPolicy ?? caller.retryPolicy
   return {
     index,
@@ -32,7 +39,8 @@ export function draftEmail(index: number, body: SendBody, caller: Caller, reques
     test: caller.test,
     from: formatAddress(senderOf(body.from, caller, deps.sender)!),
     subject: body.subject,
-    template: null,
+    template: body.template ?? null,
+    templateVersion: body.templateVersion ?? null,
     tags: body.tags ?? [],
     priority: body.priority,
     retryPolicy: chosen,

@@ -5,6 +5,7 @@ import { isValidCpfCnpj } from './documents.ts'
 import { checkHeaders } from './header-rules.ts'
 import { instantSchema } from './instant.ts'
 import { RETRY_POLICY_NAMES } from './retry.ts'
+import { TEMPLATE_LOCALE, TEMPLATE_TYPE } from './templates/limits.ts'
 
 export const SEND_LIMITS = {
   CC: 5,
@@ -77,6 +78,17 @@ const content = z
     context.addIssue({ code: 'custom', message })
   })
 
+export const templateTypeSchema = z
+  .string()
+  .max(64)
+  .regex(TEMPLATE_TYPE, 'must be lower-case letters, digits, _ and -')
+  .meta({ examples: ['welcome_user'] })
+
+export const localeSchema = z
+  .string()
+  .regex(TEMPLATE_LOCALE, 'must be a language, or a language and a country, such as en or pt-BR')
+  .meta({ examples: ['pt-BR'] })
+
 const headers = z.record(z.string(), z.string()).superRefine((value, context) => {
   for (const problem of checkHeaders(value)) {
     context.addIssue({ code: 'custom', path: [problem.name], message: problem.message, params: { code: problem.code } })
@@ -140,9 +152,14 @@ export const sendBodySchema = z
     bcc: z.array(address).max(SEND_LIMITS.BCC).optional(),
     from: address.optional(),
     replyTo: z.union([address, z.array(address).min(1).max(SEND_LIMITS.REPLY_TO)]).optional(),
-    subject: oneLine(SEND_LIMITS.SUBJECT_CHARS),
+    subject: oneLine(SEND_LIMITS.SUBJECT_CHARS)
+      .optional()
+      .describe("Required without a template; wins over the template's"),
     html: content.optional(),
     text: content.optional(),
+    template: templateTypeSchema.optional().describe('The type of a template, in place of html and text'),
+    variables: z.record(z.string(), z.unknown()).optional().describe('For the template; at most 64 KB'),
+    locale: localeSchema.optional().describe("Of the template; the company's when absent"),
     headers: headers.optional(),
     tags: z.array(callerText(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
     attachments: z
@@ -180,11 +197,21 @@ export type SendBodyInput = z.input<typeof sendBodySchema>
 export type SendBody = z.output<typeof sendBodySchema>
 
 /** Runs even if other fields are invalid, so that one response names every problem. */
-function refuseWithoutContent(body: { html?: unknown; text?: unknown }, context: z.RefinementCtx): void {
+function refuseWithoutContent(body: WrittenContent, context: z.RefinementCtx): void {
   const named = new Set(context.issues.map(issue => issue.path?.[0]))
-  if (body.html !== undefined || body.text !== undefined || named.has('html') || named.has('text')) return
-  context.addIssue({ code: 'custom', path: ['html'], message: 'html or text is required' })
+  const has = (field: keyof WrittenContent) => body[field] !== undefined || named.has(field)
+  const refuse = (field: keyof WrittenContent, message: string, params = {}) =>
+    context.addIssue({ code: 'custom', path: [field], message, params })
+  if (has('template')) {
+    if (has('html') || has('text')) refuse('template', 'cannot be combined with html or text')
+    return
+  }
+  if (!has('subject')) refuse('subject', 'is required', { code: 'INVALID_TYPE' })
+  if (!has('html') && !has('text')) refuse('html', 'html or text is required')
+  for (const field of ['variables', 'locale'] as const) if (body[field] !== undefined) refuse(field, 'needs a template')
 }
+
+type WrittenContent = Partial<Record<'subject' | 'html' | 'text' | 'template' | 'variables' | 'locale', unknown>>
 
 /** What is wrong with scheduledAt, or null. Not part of the schema because it depends on the time. */
 export function checkSchedule(scheduledAt: string | undefined, now: Date): string | null {

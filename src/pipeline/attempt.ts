@@ -8,7 +8,6 @@ import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
 import type { UnderLease } from '../sending/lane.ts'
 import { attemptNumber, decideOutcome, type Outcome, type OutcomeSettings } from '../sending/outcome.ts'
 import { toMessage } from '../sending/outgoing-message.ts'
-import { NO_SENDER } from '../sending/sender.ts'
 import type { Invalid } from '../sending/validate-email.ts'
 
 /** Content is null when the e-mail has ended, or another worker has it. */
@@ -44,9 +43,8 @@ export type AttemptDeps = {
   /** Aborted when the process stops: what has not started returns to ready. */
   stopping: AbortSignal
   content: {
-    validate: (email: EmailToSend, companyId: string) => Promise<Invalid | null>
-    /** null: the e-mail names none, and its company may not use any other. */
-    senderOf: (email: EmailToSend) => string | null
+    /** Renders its template, if it came without content, and validates it. */
+    prepare: (email: EmailToSend, companyId: string) => Promise<EmailToSend | Invalid>
     /** The text part: the e-mail's own, or made from its HTML. */
     textOf: (email: EmailToSend) => Promise<string>
   }
@@ -76,10 +74,12 @@ export async function attemptEmail(claimed: ClaimedEmail, deps: AttemptDeps): Pr
 }
 
 async function validateAndSend(claimed: ClaimedEmail, deps: AttemptDeps): Promise<Ended> {
-  const email = claimed.content
-  if (!email) return withoutCall({ kind: 'not-ours' })
-  const unsendable = await findUnsendable(email, claimed.companyId, deps)
-  if (unsendable) return withoutCall(unsendable)
+  const waiting = claimed.content
+  if (!waiting) return withoutCall({ kind: 'not-ours' })
+  const ended = findEnd(waiting)
+  if (ended) return withoutCall(ended)
+  const email = waiting.unresolvedAttempt ? waiting : await deps.content.prepare(waiting, claimed.companyId)
+  if ('failure' in email) return withoutCall({ kind: 'dead', status: 'FAILED', ...email })
   return deps.attachments.memory.spend(email.fileBytes, () => send(claimed, email, deps))
 }
 
@@ -100,8 +100,8 @@ async function send(claimed: ClaimedEmail, email: EmailToSend, deps: AttemptDeps
 const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
 const BACK_TO_READY = withoutCall({ kind: 'back-to-ready' })
 
-/** Finds a reason to end the e-mail without calling a provider. */
-async function findUnsendable(email: EmailToSend, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
+/** Finds a reason to end the e-mail, whatever its content is. */
+function findEnd(email: EmailToSend): Outcome | null {
   // Its message may have left already: the provider must be asked, even if the e-mail has expired or become invalid.
   if (email.unresolvedAttempt) return null
   if (email.expired) return { kind: 'expired' }
@@ -109,10 +109,7 @@ async function findUnsendable(email: EmailToSend, companyId: string, deps: Attem
   const to = email.recipients.filter(one => one.kind === 'to')
   if (to.length > 0 && to.every(one => one.suppressed))
     return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
-  if (deps.content.senderOf(email) === null)
-    return { kind: 'dead', status: 'FAILED', failure: NO_SENDER, validation: 'INTEGRITY' }
-  const invalid = await deps.content.validate(email, companyId)
-  return invalid && { kind: 'dead', status: 'FAILED', ...invalid }
+  return null
 }
 
 const ATTEMPTS_EXHAUSTED = {
@@ -129,11 +126,10 @@ function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
 /** Everything that takes time or can fail comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
 async function prepareMessage(email: EmailToSend, provider: Provider, deps: AttemptDeps): Promise<Prepared> {
   const text = await deps.content.textOf(email)
-  const from = deps.content.senderOf(email)!
   const attachments = email.files > 0 ? await deps.attachments.load(email.outboxId) : []
   // The provider recognises an unresolved attempt by its body, too: it must be the same.
   const leftOut = email.unresolvedAttempt ? [] : email.recipients.filter(one => one.suppressed)
-  return { email, provider, message: toMessage(email, from, leftOut, text, attachments), leftOut }
+  return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
 }
 
 /**

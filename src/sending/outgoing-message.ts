@@ -6,7 +6,6 @@ import type { OutgoingMessage } from '../providers/provider.ts'
 /** The message as the provider gets it. */
 export function toMessage(
   email: EmailToSend,
-  from: string,
   leftOut: RecipientToSend[],
   text: string,
   attachments: Attachment[],
@@ -17,7 +16,7 @@ export function toMessage(
     outboxId: email.outboxId,
     attemptId: email.unresolvedAttempt?.attemptId ?? uuidv7(),
     companyId: email.companyId,
-    from,
+    from: email.from!,
     to: only('to'),
     cc: only('cc'),
     bcc: only('bcc'),

@@ -41,6 +41,7 @@ export type EmailFilter = {
   status: string | null
   recipient: { key: string; address: string } | null
   tag: string | null
+  template: string | null
   createdAfter: string | null
   createdBefore: string | null
   /** Only older than this id. */
@@ -68,6 +69,7 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
   if (filter.owner.companyId) add(p => `o.company_id = ${p}`, filter.owner.companyId)
   if (filter.status) add(p => `o.status = ${p}`, filter.status)
   if (filter.tag) add(p => `o.tags @> array[${p}::text]`, filter.tag)
+  if (filter.template) add(p => `o.template_type = ${p}`, filter.template)
   if (filter.createdAfter)
     add(
       p => `o.created_at >= ${p}::timestamptz and o.outbox_id >= uuid_v7_floor(${p}::timestamptz - ${ID_SLACK})`,

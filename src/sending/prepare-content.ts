@@ -1,0 +1,36 @@
+import type { SenderSettings } from '../contracts/sender.ts'
+import type { EmailToSend } from '../db/outbox/load.ts'
+import type { RenderedContent } from '../db/outbox/rendered-content.ts'
+import type { HtmlChecker } from './html-check.ts'
+import { needsRendering, renderEmail } from './render-email.ts'
+import { withSender } from './sender.ts'
+import type { TemplateRenderer } from './template-renderer.ts'
+import { type Invalid, type LinkSchemesOf, validateEmail } from './validate-email.ts'
+
+export type ContentDeps = {
+  html: HtmlChecker
+  sender: SenderSettings
+  linkSchemesOf: LinkSchemesOf
+  templates: Pick<TemplateRenderer, 'render'>
+  /** Keeps what was rendered, so that a retry sends the same. */
+  store: (content: RenderedContent) => Promise<unknown>
+}
+
+/** The e-mail as it can be sent, or why it cannot. */
+export async function prepareContent(
+  loaded: EmailToSend,
+  companyId: string,
+  deps: ContentDeps,
+): Promise<EmailToSend | Invalid> {
+  const { html, linkSchemesOf } = deps
+  const email = withSender(loaded, deps.sender)
+  if ('failure' in email) return email
+  if (!needsRendering(email)) return (await validateEmail(email, companyId, html, linkSchemesOf)) ?? email
+  const rendered = await renderEmail(email, deps.templates)
+  if ('failure' in rendered) return rendered
+  const invalid = await validateEmail(rendered, companyId, html, linkSchemesOf)
+  if (invalid) return invalid
+  const proven = { ...rendered, htmlProof: rendered.html === null ? null : html.prove(rendered.html) }
+  await deps.store(proven)
+  return proven
+}
