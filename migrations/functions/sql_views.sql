@@ -50,6 +50,15 @@ begin
 end $$;
 create or replace trigger enqueue instead of insert on email_queue for each row execute function insert_into_email_queue();
 
+-- Without this, Postgres would pass the change on to the table, and the owner would lose e-mails under way.
+create or replace function refuse_view_change() returns trigger language plpgsql as $$
+begin
+  raise feature_not_supported using message = format('%s is not changed by %s', tg_table_name, tg_op),
+    hint = 'Use enqueue_email, cancel_email, mark_email_failed or process_pending_emails_for_retry.';
+end $$;
+create or replace trigger refuse instead of update or delete on email_queue for each row execute function refuse_view_change();
+create or replace trigger refuse instead of insert or update or delete on email_logs for each row execute function refuse_view_change();
+
 -- Brings up to p_limit scheduled retries forward and returns them.
 create or replace function process_pending_emails_for_retry(p_limit int) returns setof email_queue language plpgsql security definer
 set search_path = public, pg_temp as $$
@@ -59,24 +68,4 @@ begin
   return query select * from email_queue q where q.id = any(ids);
 end $$;
 
-revoke execute on function process_pending_emails_for_retry(int) from public;
-revoke execute on function insert_into_email_queue() from public;
-
--- What the role of a company may use.
-create or replace function grant_sql_access(p_role name) returns void language plpgsql as $$
-begin
-  execute format('grant usage on schema public to %I', p_role);
-  execute format('grant select, insert on email_queue to %I', p_role);
-  execute format('grant select on email_logs, dlq to %I', p_role);
-  execute format('grant execute on function sql_companies(), enqueue_email(uuid, text, text, jsonb), cancel_email(uuid),
-    mark_email_failed(uuid, text), process_pending_emails_for_retry(int) to %I', p_role);
-end $$;
-
-create or replace function revoke_sql_access(p_role name) returns void language plpgsql as $$
-begin
-  execute format('revoke usage on schema public from %I', p_role);
-  execute format('revoke all on email_queue, email_logs, dlq from %I', p_role);
-  execute format('revoke execute on function sql_companies(), enqueue_email(uuid, text, text, jsonb), cancel_email(uuid),
-    mark_email_failed(uuid, text), process_pending_emails_for_retry(int) from %I', p_role);
-end $$;
-revoke execute on function grant_sql_access(name), revoke_sql_access(name) from public;
+revoke execute on function insert_into_email_queue(), refuse_view_change(), process_pending_emails_for_retry(int) from public;
