@@ -342,7 +342,7 @@ describe('a crash between the commit and the answer', () => {
           test: false,
           fromDomains: [],
           defaultFrom: null,
-        linkSchemes: [],
+          linkSchemes: [],
           retryPolicy: null,
         },
         requestId: 'the-one-that-died',

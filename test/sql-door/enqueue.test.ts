@@ -182,12 +182,12 @@ describe('the company of an e-mail', () => {
   })
 
   test('decides its policy, and EMAIL_FROM stands in for a default sender', async () => {
-    const { companyId, apiKey } = await gateway.company({ name: 'strict', retryPolicy: 'exponential' })
+    const strict = await gateway.company({ name: 'strict', retryPolicy: 'exponential' })
     await app.query(`set email_gateway.company = 'strict'`)
     const id = await enqueue()
-    expect(await untilStatus(gateway, { apiKey }, id, 'SENT')).toMatchObject({ maxAttempts: 5 })
-    await updateCompany(gateway.db.pool, companyId, { fromDomains: ['strict.example'] })
-    expect(await untilStatus(gateway, { apiKey }, await enqueue(), 'SENT')).toMatchObject({
+    expect(await untilStatus(gateway, strict, id, 'SENT')).toMatchObject({ maxAttempts: 5 })
+    await updateCompany(gateway.db.pool, strict.companyId, { fromDomains: ['strict.example'] })
+    expect(await untilStatus(gateway, strict, await enqueue(), 'SENT')).toMatchObject({
       from: expect.stringContaining('gateway@'),
     })
   })
