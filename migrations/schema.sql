@@ -712,6 +712,7 @@ begin
     delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
     rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired;
   get diagnostics written = row_count;
+  perform roll_up_template_statistics(from_time, until_time);
   update statistics_cursor set counted_until = until_time;
   return written;
 end $$;
@@ -724,6 +725,20 @@ begin
     else format('Nothing was changed: there is no e-mail %s', p_id) end;
   return case when p_exists then 'NOT_WAITING' else 'NOT_FOUND' end;
 end $$;
+CREATE FUNCTION public.roll_up_template_statistics(from_time timestamp with time zone, until_time timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    AS $$
+  insert into template_statistics as s (company_id, type, hour, accepted, sent, failed, retries)
+  select e.company_id, o.template_type, date_trunc('hour', e.created_at), count(*) filter (where e.type = 'QUEUED'),
+    count(*) filter (where e.type = 'SENT'), count(*) filter (where e.type in ('DLQ_MOVED', 'EXPIRED')),
+    count(*) filter (where e.type = 'RETRY_SCHEDULED')
+  from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test and o.template_type is not null
+  where e.created_at >= from_time and e.created_at < until_time
+    and e.type in ('QUEUED', 'SENT', 'DLQ_MOVED', 'EXPIRED', 'RETRY_SCHEDULED')
+  group by 1, 2, 3 order by 1, 2, 3
+  on conflict (company_id, type, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+    failed = s.failed + excluded.failed, retries = s.retries + excluded.retries
+$$;
 
 CREATE FUNCTION public.settle_webhook(p_endpoint uuid, p_delivery uuid, p_attempts smallint, p_outcome text, p_delay_ms double precision, p_body text, p_status smallint, p_error text, p_answer text, p_duration_ms integer) RETURNS text
     LANGUAGE plpgsql

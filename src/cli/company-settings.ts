@@ -2,6 +2,7 @@ import { domainToASCII } from 'node:url'
 import { formatAddress, parseAddress } from '../contracts/addresses.ts'
 import { MAX_LINK_SCHEMES, parseLinkScheme } from '../contracts/html/link-schemes.ts'
 import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
+import { TEMPLATE_LOCALE } from '../contracts/templates/limits.ts'
 import type { CompanyChange } from '../db/companies/companies.ts'
 import { type Input, text, UsageError } from './command.ts'
 
@@ -20,9 +21,18 @@ export function changeOf(values: Input['values'], known: readonly string[]): Com
   if (rate !== undefined) change.ratePerSecond = rate === 'none' ? null : number(rate, '--rate', 0.01, 1_000_000)
   if (policy !== undefined) change.retryPolicy = policy === 'none' ? null : retryPolicy(policy)
   if (domains !== undefined) change.fromDomains = domains.split(',').filter(Boolean).map(domain)
+  const locale = localeOf(values)
+  if (locale !== undefined) change.locale = locale
   if (schemes !== undefined) change.linkSchemes = schemes === 'none' ? [] : linkSchemes(schemes)
   if (from !== undefined) change.defaultFrom = from === 'none' ? null : sender(from, change.fromDomains ?? known)
   return change
+}
+
+export function localeOf(values: Input['values']): string | undefined {
+  const given = text(values, 'locale')
+  if (given !== undefined && !TEMPLATE_LOCALE.test(given))
+    throw new UsageError('--locale must be a language, or a language and a country, such as en or pt-BR')
+  return given
 }
 
 function number(given: string, option: string, min: number, max: number): number {

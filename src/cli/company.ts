@@ -63,6 +63,7 @@ export const companyCommand: Command = {
       value: 'MYAPP|none',
       help: 'URL schemes of its own apps that its e-mails may link to',
     },
+    locale: { type: 'string', value: 'LOCALE', help: 'of its templates, when a request names none (pt-BR)' },
     reason: { type: 'string', value: 'TEXT', help: 'pause and resume: why; written to the audit log' },
   },
   run({ words: [action, name], values }) {

@@ -20,6 +20,8 @@ import { providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { adminQueueRoutes, type SqlDoorDeps, sqlDoorRoutes } from './routes-sql-door.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
+import { templateUseRoutes } from './routes-template-use.ts'
+import { templateRoutes } from './routes-templates.ts'
 import { webhookDeliveryRoutes } from './routes-webhook-deliveries.ts'
 import { webhookRoutes } from './routes-webhooks.ts'
 import { refuseUnknownQuery, validatorCompiler } from './validation.ts'
@@ -61,6 +63,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     webhookDeliveryRoutes(api, deps)
     suppressionRoutes(api, deps)
     sqlDoorRoutes(api, deps)
+    templateRoutes(api, deps)
+    templateUseRoutes(api, deps)
     const onRequest = requireAdministrator(deps.db.pool, deps)
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })

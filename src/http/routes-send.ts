@@ -106,7 +106,7 @@ function validateMembers(bodies: unknown[]) {
   return { members, refused }
 }
 
-function toAccept(
+export function toAccept(
   request: FastifyRequest,
   members: AcceptRequest['members'],
   strict: boolean,

@@ -1,16 +1,13 @@
-import { type Context, defaultOperators, Liquid, type LiquidOptions } from 'liquidjs'
+import { type Context, defaultOperators, Liquid, type LiquidOptions, type Operators } from 'liquidjs'
 import { CountedFor } from './counted-for.ts'
 import { TEMPLATE_LIMITS } from './limits.ts'
 
 /** Nothing that reads files, keeps text for later (it would be escaped twice), or depends on the time or the machine. */
-const TAGS: ReadonlySet<string> = new Set('if unless case for break continue assign comment raw #'.split(' '))
+const TAGS: ReadonlySet<string> = new Set('if unless for break continue assign comment raw #'.split(' '))
 /** Filters whose time is bounded by the length of their input, which they count. `raw` is not among them: no value becomes markup. */
-const FILTERS: ReadonlySet<string> = new Set([
-  ...'default upcase downcase capitalize strip squish truncate append prepend url_encode join first last size'.split(
-    ' ',
-  ),
-  ...'plus minus times divided_by modulo round ceil floor abs at_least at_most'.split(' '),
-])
+const FILTERS: ReadonlySet<string> = new Set(
+  'default upcase downcase capitalize strip truncate append prepend url_encode join first last size'.split(' '),
+)
 
 type FilterThis = { context: Context }
 
@@ -27,6 +24,11 @@ function escapedText(this: FilterThis, value: unknown): string {
   return countedText.call(this, value).replace(/[&<>"']/g, character => ESCAPES[character]!)
 }
 
+/** LiquidJS does not count what its own one makes, which becomes longer each time. */
+function encodedText(this: FilterThis, value: unknown): string {
+  return encodeURIComponent(countedText.call(this, value).toWellFormed())
+}
+
 function contains(whole: unknown, part: unknown, context: Context): boolean {
   if (Array.isArray(whole)) {
     context.memoryLimit.use(whole.length)
@@ -36,9 +38,25 @@ function contains(whole: unknown, part: unknown, context: Context): boolean {
   const searched = String(part)
   if (searched.length > TEMPLATE_LIMITS.SEARCHED_CHARS)
     throw new Error(`contains searches for at most ${TEMPLATE_LIMITS.SEARCHED_CHARS} characters`)
-  context.memoryLimit.use(whole.length)
+  context.memoryLimit.use(4 * whole.length)
   return whole.includes(searched)
 }
+
+type Compare = (left: unknown, right: unknown, context: Context) => unknown
+
+/** Comparing long texts takes time. Lists may hold lists, so they are not compared at all; `list == empty` compares no two lists. */
+function counted(compare: Compare): Compare {
+  return (left, right, context) => {
+    if (Array.isArray(left) && Array.isArray(right)) throw new Error('two lists cannot be compared')
+    if (typeof left === 'string' && typeof right === 'string')
+      context.memoryLimit.use(Math.min(left.length, right.length))
+    return compare(left, right, context)
+  }
+}
+
+const COMPARISONS = Object.fromEntries(
+  ['==', '!=', '<', '<=', '>', '>='].map(name => [name, counted(defaultOperators[name] as Compare)]),
+)
 
 function makeEngine(outputEscape: NonNullable<LiquidOptions['outputEscape']>, catchAllErrors: boolean): Liquid {
   const engine = new Liquid({
@@ -52,13 +70,14 @@ function makeEngine(outputEscape: NonNullable<LiquidOptions['outputEscape']>, ca
     // No files: there are no tags that load any, and no file that one could name.
     templates: {},
     relativeReference: false,
-    operators: { ...defaultOperators, contains },
+    operators: { ...defaultOperators, ...COMPARISONS, contains } as Operators,
     parseLimit: TEMPLATE_LIMITS.CONTENT_BYTES,
     memoryLimit: TEMPLATE_LIMITS.WORK_CHARS,
   })
   for (const name of Object.keys(engine.filters)) if (!FILTERS.has(name)) engine.unregisterFilter(name)
   for (const name of Object.keys(engine.tags)) if (!TAGS.has(name)) delete engine.tags[name]
   engine.registerTag('for', CountedFor)
+  engine.registerFilter('url_encode', encodedText)
   return engine
 }
 
@@ -68,5 +87,5 @@ function makeEngines(catchAllErrors: boolean) {
   return { subject: text, html: makeEngine(escapedText, catchAllErrors), text }
 }
 
-/** allErrors: one answer names every missing variable. firstError: for a template with so many errors that naming them takes too long. */
+/** allErrors: to name every missing variable. firstError: for everything else. */
 export const ENGINES = { allErrors: makeEngines(true), firstError: makeEngines(false) }

@@ -28,6 +28,7 @@ describe('refused when it is written', () => {
     ['a part over 512 KB', 'é'.repeat(262_145), 'larger than'],
     ['too many tags', '{{ x }}'.repeat(2_001), 'more than 2000 tags'],
     ['a tag that is too long', `{% if ${'a == b and '.repeat(100)} c %}{% endif %}`, 'longer than'],
+    ['tags that are too long together', `{{ ${'a.'.repeat(300)}b }}`.repeat(200), 'all tags'],
     ['sections that are too deep', '{% if a %}'.repeat(50_000), 'deeper than'],
     ['very many braces', '{'.repeat(500_000), 'not closed'],
     ['very many unclosed comments', '{% comment %}'.repeat(1_999), 'not closed'],

@@ -12,6 +12,8 @@ export type ParsedTemplate = {
   parts: Record<TemplatePart, Template[] | null>
   /** The variables that it uses, such as `user.name`. */
   variables: string[]
+  /** Whether every missing variable can be named, and not only the first. */
+  namesAllErrors: boolean
 }
 
 export type ParseResult = { ok: true; template: ParsedTemplate } | { ok: false; problems: FieldProblem[] }
@@ -30,7 +32,9 @@ export function parseTemplate(source: TemplateSource): ParseResult {
   if (source.html === null && source.text === null) problems.push(problem('html', 'html or text is required'))
   if (problems.length > 0) return { ok: false, problems }
   const written = [source.subject, source.html ?? '', source.text ?? '']
-  return { ok: true, template: { parts, variables: [...new Set(written.flatMap(usedVariables))].sort() } }
+  const variables = [...new Set(written.flatMap(usedVariables))].sort()
+  const errorsWork = written.reduce((sum, part) => sum + part.length * countTags(part), 0)
+  return { ok: true, template: { parts, variables, namesAllErrors: errorsWork <= TEMPLATE_LIMITS.ALL_ERRORS_WORK } }
 }
 
 const problem = (path: string, message: string): FieldProblem => ({ path, code: 'INVALID_TEMPLATE', message })
@@ -57,12 +61,14 @@ function problemOfSize(part: TemplatePart, written: string): string | null {
 }
 
 const TAG = /\{[{%]-?\s{0,20}(\w{0,20})/g
+const countTags = (written: string) => written.split(/\{[{%]/).length - 1
 const OPENING: ReadonlySet<string> = new Set(['if', 'unless', 'case', 'for'])
 
 /** Counted before the parser sees it, because it works recursively and in memory. */
 function problemOfTags(written: string): string | null {
-  const { TAGS, TAG_CHARS, NESTING } = TEMPLATE_LIMITS
+  const { TAGS, TAG_CHARS, ALL_TAGS_CHARS, NESTING } = TEMPLATE_LIMITS
   let tags = 0
+  let chars = 0
   let nesting = 0
   for (const { 0: opening, 1: name, index } of written.matchAll(TAG)) {
     if (++tags > TAGS) return `must not have more than ${TAGS} tags`
@@ -70,6 +76,8 @@ function problemOfTags(written: string): string | null {
     // Not closed: the parser says where.
     if (end === -1) return null
     if (end - index > TAG_CHARS) return `a tag must not be longer than ${TAG_CHARS} characters`
+    chars += end - index
+    if (chars > ALL_TAGS_CHARS) return `all tags must not have more than ${ALL_TAGS_CHARS} characters`
     if (opening[1] === '{') continue
     if (OPENING.has(name!)) nesting++
     else if (name!.startsWith('end') && nesting > 0) nesting--

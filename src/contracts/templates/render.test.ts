@@ -129,6 +129,13 @@ describe('hostile templates and variables end soon', () => {
     ['many missing variables in a large text', `{{ none }}\n${'z'.repeat(200)}`.repeat(1_999), {}],
     ['many searches', '{% if a contains b %}{% endif %}'.repeat(900), { a: long, b: `z${'y'.repeat(99)}` }],
     ['a long searched text', '{% if a contains b %}{% endif %}', { a: long.slice(9_000), b: long.slice(50_000) }],
+    ['encoding again and again', `{{ long ${'| url_encode '.repeat(70)} }}`, { long: 'é'.repeat(30_000) }],
+    [
+      'comparing long texts',
+      '{% if a == b %}{% endif %}'.repeat(999),
+      { a: long.slice(30_000), b: long.slice(30_000) },
+    ],
+    ['comparing lists', '{% if a == b %}{% endif %}', { a: [[1]], b: [[1]] }],
     ['many filters', `{{ long ${'| upcase '.repeat(90)} }}`.repeat(20), { long }],
     ['variables that are too large', '{{ a }}', { a: 'x'.repeat(70_000) }],
     ['variables that are too deep', 'x', deep(5_000)],

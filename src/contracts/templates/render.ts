@@ -16,12 +16,14 @@ export function renderTemplate(template: ParsedTemplate, variables: TemplateVari
   const unusable = problemOfVariables(variables)
   if (unusable) return { ok: false, problems: [unusable] }
   const scope = withoutNulls(variables) as object
-  const result = renderParts(template, scope, ENGINES.allErrors)
-  // Once more: a process that was suspended for a moment looks like a slow template, and so do thousands of errors.
-  return isTooSlow(result) ? renderParts(template, scope, ENGINES.firstError) : result
+  const result = renderParts(template, scope, ENGINES.firstError)
+  if (result.ok) return result
+  // Once more: to name every missing variable, or because a process that was suspended for a moment looks like a slow template.
+  const isMissing = result.problems.some(({ code }) => code === 'TEMPLATE_VARIABLE_MISSING')
+  if (isMissing && template.namesAllErrors) return renderParts(template, scope, ENGINES.allErrors)
+  const isSlow = result.problems.some(({ message }) => message === TOO_SLOW)
+  return isSlow ? renderParts(template, scope, ENGINES.firstError) : result
 }
-
-const isTooSlow = (result: RenderResult) => !result.ok && result.problems.some(({ message }) => message === TOO_SLOW)
 
 const TOO_SLOW = 'takes too long to render; simplify it, or give it shorter lists'
 const TOO_MUCH = 'makes too much of its variables; simplify it, or give it shorter lists'

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { RetryPolicyName } from '../../contracts/retry.ts'
+import { DEFAULT_LOCALE } from '../../contracts/templates/limits.ts'
 import { inTransaction, type Queryable, run } from '../query.ts'
 
 export type Company = {
@@ -13,6 +14,8 @@ export type Company = {
   weight: number
   ratePerSecond: number | null
   retryPolicy: RetryPolicyName | null
+  /** Of templates, when a request names none. */
+  locale: string
   pausedAt: Date | null
   pauseReason: string | null
   /** `reputation`, or the administrator's name. */
@@ -23,11 +26,11 @@ export type Company = {
 }
 
 const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", default_from as "defaultFrom", link_schemes as "linkSchemes", weight, rate_per_second as "ratePerSecond",
-  retry_policy as "retryPolicy", paused_at as "pausedAt", pause_reason as "pauseReason",
+  retry_policy as "retryPolicy", locale, paused_at as "pausedAt", pause_reason as "pauseReason",
   paused_by as "pausedBy", is_default as "isDefault", created_at as "createdAt"`
 
 export type CompanyChange = Partial<
-  Pick<Company, 'fromDomains' | 'defaultFrom' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy'>
+  Pick<Company, 'fromDomains' | 'defaultFrom' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale'>
 >
 
 export async function insertCompany(
@@ -37,8 +40,8 @@ export async function insertCompany(
   const [row] = await run<Company>(
     db,
     'insert-company',
-    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes, default_from)
-     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${COLUMNS}`,
+    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes, default_from, locale)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${COLUMNS}`,
     [
       company.companyId,
       company.name,
@@ -48,6 +51,7 @@ export async function insertCompany(
       company.retryPolicy ?? null,
       company.linkSchemes ?? [],
       company.defaultFrom ?? null,
+      company.locale ?? DEFAULT_LOCALE,
     ],
   )
   return row!
@@ -98,7 +102,8 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
        rate_per_second = case when $4 then $5 else rate_per_second end,
        retry_policy = case when $6 then $7 else retry_policy end,
        link_schemes = coalesce($8, link_schemes),
-       default_from = case when $9 then $10 else default_from end
+       default_from = case when $9 then $10 else default_from end,
+       locale = coalesce($11, locale)
      where company_id = $1`,
     [
       companyId,
@@ -111,6 +116,7 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
       change.linkSchemes ?? null,
       change.defaultFrom !== undefined,
       change.defaultFrom ?? null,
+      change.locale ?? null,
     ],
   )
 }
