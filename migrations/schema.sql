@@ -717,14 +717,6 @@ begin
   return written;
 end $$;
 
-CREATE FUNCTION public.say_not_changed(p_id uuid, p_exists boolean) RETURNS text
-    LANGUAGE plpgsql
-    AS $$
-begin
-  raise notice '%', case when p_exists then format('Nothing was changed: the e-mail %s has been started or has ended', p_id)
-    else format('Nothing was changed: there is no e-mail %s', p_id) end;
-  return case when p_exists then 'NOT_WAITING' else 'NOT_FOUND' end;
-end $$;
 CREATE FUNCTION public.roll_up_template_statistics(from_time timestamp with time zone, until_time timestamp with time zone) RETURNS void
     LANGUAGE sql
     AS $$
@@ -739,6 +731,15 @@ CREATE FUNCTION public.roll_up_template_statistics(from_time timestamp with time
   on conflict (company_id, type, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
     failed = s.failed + excluded.failed, retries = s.retries + excluded.retries
 $$;
+
+CREATE FUNCTION public.say_not_changed(p_id uuid, p_exists boolean) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+begin
+  raise notice '%', case when p_exists then format('Nothing was changed: the e-mail %s has been started or has ended', p_id)
+    else format('Nothing was changed: there is no e-mail %s', p_id) end;
+  return case when p_exists then 'NOT_WAITING' else 'NOT_FOUND' end;
+end $$;
 
 CREATE FUNCTION public.settle_webhook(p_endpoint uuid, p_delivery uuid, p_attempts smallint, p_outcome text, p_delay_ms double precision, p_body text, p_status smallint, p_error text, p_answer text, p_duration_ms integer) RETURNS text
     LANGUAGE plpgsql
