@@ -22,11 +22,13 @@ export const GATEWAY_ERRORS = {
   TEMPLATE_NOT_FOUND: errorRule('TEMPLATE_NOT_FOUND', 'VALIDATION_ERROR', 'final'),
   TEMPLATE_VARIABLE_MISSING: errorRule('TEMPLATE_VARIABLE_MISSING', 'VALIDATION_ERROR', 'final'),
   RECIPIENT_SUPPRESSED: errorRule('RECIPIENT_SUPPRESSED', 'PERMANENT_ERROR', 'final'),
-  MARKED_AS_FAILED: errorRule('MARKED_AS_FAILED', 'TRANSIENT_ERROR', 'retry'),
   SEND_OUTCOME_UNKNOWN: errorRule('SEND_OUTCOME_UNKNOWN', 'TIMEOUT_ERROR', 'final-ambiguous'),
   EXPIRED: errorRule('EXPIRED', 'TIMEOUT_ERROR', 'final'),
   ATTEMPTS_EXHAUSTED: errorRule('ATTEMPTS_EXHAUSTED', 'PERMANENT_ERROR', 'final'),
 } as const
+/** What an application says of an attempt (`mark_email_failed`). */
+const MARKED_AS_FAILED = errorRule('MARKED_AS_FAILED', 'TRANSIENT_ERROR', 'retry')
+
 export type GatewayErrorCode = keyof typeof GATEWAY_ERRORS
 
 /**
@@ -52,6 +54,7 @@ export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
     ...RULE_TABLES.flatMap(table => [...table.values()]),
     ...REFINEMENTS.map(({ rule }) => rule),
     ...Object.values(GATEWAY_ERRORS),
+    MARKED_AS_FAILED,
   ].flatMap(rule => PROVIDER_NAMES.map(provider => [codeOf(rule, provider), rule])),
 )
 
