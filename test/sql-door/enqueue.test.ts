@@ -202,3 +202,33 @@ test('the retry policies of SQL are those of TypeScript', async () => {
       delays: RETRY_POLICIES[policy].delaysSeconds,
     })
 })
+
+test('statistics wait for a transaction that has enqueued e-mails, for an hour at most', async () => {
+  const { pool } = gateway.db
+  const countedAgo = async () => {
+    await pool.query(`update statistics_cursor set counted_until = now() - interval '2 hours'`)
+    await pool.query('select roll_up_statistics()')
+    const { rows } = await pool.query(
+      `select round(extract(epoch from now() - counted_until) / 60)::int as minutes from statistics_cursor`,
+    )
+    return rows[0].minutes
+  }
+  expect(await countedAgo()).toBe(1)
+  await app.query('begin')
+  await enqueue()
+  const { started } = await one(
+    `select objid::bigint * 60 as started from pg_locks where pid = pg_backend_pid() and classid = 7305002`,
+  )
+  expect(Math.abs(Date.now() / 1000 - started)).toBeLessThan(120)
+  // As if the transaction had begun earlier.
+  const since = (minutes: number) =>
+    app.query('select pg_advisory_xact_lock_shared(7305002, floor(extract(epoch from now()) / 60)::int - $1::int)', [
+      minutes,
+    ])
+  await since(10)
+  expect([10, 11]).toContain(await countedAgo())
+  await since(90)
+  expect(await countedAgo()).toBe(60)
+  await app.query('rollback')
+  expect(await countedAgo()).toBe(1)
+})
