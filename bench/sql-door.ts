@@ -17,7 +17,7 @@ async function measure(db: pg.Client, rows: number): Promise<Measured> {
   await db.query(
     `insert into email_queue (user_id, template_type, recipient_email, payload)
      select gen_random_uuid(), 'welcome_user', 'user' || n || '@example.com',
-       jsonb_build_object('user_data', jsonb_build_object('full_name', 'User ' || n)) from generate_series(1, $1::int) n`,
+       jsonb_build_object('user_data', jsonb_build_object('full_name', 'User ' || n), 'action_url', 'https://example.com/' || n) from generate_series(1, $1::int) n`,
     [rows],
   )
   const committedMs = performance.now()
