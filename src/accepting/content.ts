@@ -1,36 +1,45 @@
-import type { FieldProblem, Refusal } from '../contracts/refusal.ts'
-import { summarise } from '../contracts/refusal.ts'
+import { type Refusal, summarise } from '../contracts/refusal.ts'
 import type { SendBody } from '../contracts/send-body.ts'
-import type { RenderedTemplate } from '../contracts/templates/render.ts'
+import type { ParseResult } from '../contracts/templates/parse.ts'
+import { renderTemplate } from '../contracts/templates/render.ts'
+import type { TemplateChoice } from '../db/templates/published.ts'
 import type { Caller } from './caller.ts'
 
 /** A body whose template, if it names one, has been rendered. */
 export type BodyWithContent = SendBody & { subject: string; templateVersion?: number }
 
-export type RenderTemplate = (
-  choice: { companyId: string; type: string; locale: string | null },
-  variables: Record<string, unknown>,
-) => Promise<
-  | ({ kind: 'rendered'; version: number } & RenderedTemplate)
-  | { kind: 'refused'; problems: FieldProblem[] }
-  | { kind: 'not-found' }
->
+/** The version in use; null: none is published. */
+export type FindTemplate = (choice: TemplateChoice) => Promise<{ version: number; parsed: ParseResult } | null>
+
+/** The templates that the bodies of a request name, each looked up once. */
+export type FoundTemplates = Map<string, Awaited<ReturnType<FindTemplate>>>
+
+export async function findTemplates(
+  bodies: SendBody[],
+  { companyId }: Caller,
+  find: FindTemplate,
+): Promise<FoundTemplates> {
+  const named = new Map(bodies.filter(body => body.template !== undefined).map(body => [keyOf(body), body]))
+  const found = [...named].map(async ([key, { template, locale = null }]) => {
+    return [key, await find({ companyId, type: template!, locale })] as const
+  })
+  return new Map(await Promise.all(found))
+}
+
+const keyOf = ({ template, locale }: SendBody) => `${template} ${locale}`
 
 export type ContentResult = { ok: true; body: BodyWithContent } | { ok: false; refusal: Refusal }
 
 /** The caller learns at once what is wrong with a template or its variables. A subject in the body wins over the template's. */
-export async function renderBody(
-  body: SendBody,
-  { companyId }: Caller,
-  render: RenderTemplate,
-): Promise<ContentResult> {
-  const { template: type, locale = null, variables = {} } = body
+export function renderBody(body: SendBody, templates: FoundTemplates): ContentResult {
   // The schema has seen to it that there is a subject without a template.
-  if (type === undefined) return { ok: true, body: { ...body, subject: body.subject! } }
-  const result = await render({ companyId, type, locale }, variables)
-  if (result.kind === 'not-found') return { ok: false, refusal: templateNotFound(type) }
-  if (result.kind === 'refused') return { ok: false, refusal: summarise(result.problems) }
-  const { version, subject, html, text } = result
+  if (body.template === undefined) return { ok: true, body: body as BodyWithContent }
+  const found = templates.get(keyOf(body))
+  if (!found) return { ok: false, refusal: templateNotFound(body.template) }
+  const { version, parsed } = found
+  const result = parsed.ok ? renderTemplate(parsed.template, body.variables ?? {}) : parsed
+  if (!result.ok) return { ok: false, refusal: summarise(result.problems) }
+  const { subject, html, text } = result
   return {
     ok: true,
     body: {

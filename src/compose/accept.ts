@@ -6,7 +6,7 @@ import type { Database } from '../db/pool.ts'
 import type { AcceptDeps } from '../pipeline/accept.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
-import { TemplateRenderer } from '../sending/template-renderer.ts'
+import { PublishedTemplates } from '../sending/published-templates.ts'
 import { senderSettings } from './sender-settings.ts'
 
 /**
@@ -30,11 +30,11 @@ export function makeAccept(
     flush: batch => acceptRequests(db.hot, batch, db.clock),
     weigh: request => request.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
-  const templates = new TemplateRenderer(db.pool)
+  const templates = new PublishedTemplates(db.pool)
   return {
     write: request => requests.add(request),
     html,
-    renderTemplate: (choice, variables) => templates.render(choice, variables),
+    findTemplate: choice => templates.find(choice),
     secrets: { keys: keyRing(config.encryptionKeys), pepper: config.hashPepper },
     sender: senderSettings(config),
     defaultRetryPolicy: config.RETRY_POLICY,

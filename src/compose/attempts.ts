@@ -19,8 +19,8 @@ import { commitSettlements } from '../sending/commit-settlements.ts'
 import { commitStarts } from '../sending/commit-starts.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { prepareContent } from '../sending/prepare-content.ts'
+import { PublishedTemplates } from '../sending/published-templates.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
-import { TemplateRenderer } from '../sending/template-renderer.ts'
 import { senderSettings } from './sender-settings.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
@@ -67,7 +67,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
     html,
     sender: senderSettings(config),
     linkSchemesOf: (companyId: string) => listLinkSchemes(db.pool, companyId),
-    templates: new TemplateRenderer(db.pool),
+    templates: new PublishedTemplates(db.pool),
     store: (one: RenderedContent) => rendered.add(one),
   }
   const attemptStarts = new Batcher({

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../accepting/caller.ts'
-import { type RenderTemplate, renderBody } from '../accepting/content.ts'
+import { type FindTemplate, findTemplates, renderBody } from '../accepting/content.ts'
 import { type DraftDeps, draftEmail } from '../accepting/draft.ts'
 import { type IdempotencyKey, storedIdempotency } from '../accepting/idempotency.ts'
 import { refuseBody } from '../accepting/refuse.ts'
@@ -35,7 +35,7 @@ export type AcceptDeps = DraftDeps & {
   /** Writes outbox rows and QUEUED events of one request in one commit. */
   write: (request: RequestToStore) => Promise<StoreOutcome>
   html: HtmlChecker
-  renderTemplate: RenderTemplate
+  findTemplate: FindTemplate
   /** Times and ids follow the clock of the database. */
   clock: { now: () => Date; newId: () => string }
   onAccepted: () => void
@@ -67,6 +67,8 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
   const drafts: Draft[] = []
   const refusals = new Map<number, Refusal>()
   const allowances = { linkSchemes: caller.linkSchemes }
+  const bodies = members.map(({ body }) => body)
+  const templates = await findTemplates(bodies, caller, deps.findTemplate)
   let startedMs = performance.now()
   for (const { index, body } of members) {
     if (performance.now() - startedMs > MAX_BLOCK_MS) {
@@ -79,7 +81,7 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
   return { drafts, refusals }
 
   async function draftOne(index: number, written: SendBody): Promise<Refusal | null> {
-    const content = await renderBody(written, caller, deps.renderTemplate)
+    const content = renderBody(written, templates)
     if (!content.ok) return content.refusal
     const { body } = content
     const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)

@@ -2,16 +2,16 @@ import type { SenderSettings } from '../contracts/sender.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { RenderedContent } from '../db/outbox/rendered-content.ts'
 import type { HtmlChecker } from './html-check.ts'
+import type { PublishedTemplates } from './published-templates.ts'
 import { needsRendering, renderEmail } from './render-email.ts'
 import { withSender } from './sender.ts'
-import type { TemplateRenderer } from './template-renderer.ts'
 import { type Invalid, type LinkSchemesOf, validateEmail } from './validate-email.ts'
 
 export type ContentDeps = {
   html: HtmlChecker
   sender: SenderSettings
   linkSchemesOf: LinkSchemesOf
-  templates: Pick<TemplateRenderer, 'render'>
+  templates: Pick<PublishedTemplates, 'find'>
   /** Keeps what was rendered, so that a retry sends the same. */
   store: (content: RenderedContent) => Promise<unknown>
 }

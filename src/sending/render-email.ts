@@ -1,6 +1,7 @@
 import type { FieldProblem } from '../contracts/refusal.ts'
+import { renderTemplate } from '../contracts/templates/render.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
-import type { TemplateRenderer } from './template-renderer.ts'
+import type { PublishedTemplates } from './published-templates.ts'
 import type { Invalid } from './validate-email.ts'
 
 /** An e-mail that came by SQL has a template and variables in place of content: SQL cannot render it. */
@@ -10,13 +11,13 @@ export const needsRendering = ({ templateType, html, text }: EmailToSend) =>
 /** With the content of its template. A subject of its own wins over the template's. */
 export async function renderEmail(
   email: EmailToSend,
-  templates: Pick<TemplateRenderer, 'render'>,
+  templates: Pick<PublishedTemplates, 'find'>,
 ): Promise<EmailToSend | Invalid> {
   const { companyId, templateType, variables } = email
-  const result = await templates.render({ companyId, type: templateType!, locale: null }, variables ?? {})
-  if (result.kind === 'not-found')
-    return invalid('TEMPLATE_NOT_FOUND', `There is no published template ${templateType}`)
-  if (result.kind === 'refused') return refused(result.problems)
+  const found = await templates.find({ companyId, type: templateType!, locale: null })
+  if (!found) return invalid('TEMPLATE_NOT_FOUND', `There is no published template ${templateType}`)
+  const result = found.parsed.ok ? renderTemplate(found.parsed.template, variables ?? {}) : found.parsed
+  if (!result.ok) return refused(result.problems)
   const { subject, html, text } = result
   return { ...email, subject: email.subject ?? subject, html, htmlProof: null, text, variables: null }
 }

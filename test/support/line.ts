@@ -23,8 +23,8 @@ import { Semaphore } from '../../src/runtime/semaphore.ts'
 import { attemptLog } from '../../src/sending/attempt-log.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
 import { prepareContent } from '../../src/sending/prepare-content.ts'
+import { PublishedTemplates } from '../../src/sending/published-templates.ts'
 import { toIncomingEvents } from '../../src/sending/synchronous-events.ts'
-import { TemplateRenderer } from '../../src/sending/template-renderer.ts'
 import type { Answer } from './gateway.ts'
 
 const silent = pino({ level: 'silent' })
@@ -205,7 +205,7 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
   const content = {
     html,
     linkSchemesOf: async () => [],
-    templates: new TemplateRenderer(db),
+    templates: new PublishedTemplates(db),
     sender: {
       defaultFrom: (parseAddress('gateway@example.com') as { value: MailAddress }).value,
       captureOnly: true,

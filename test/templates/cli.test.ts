@@ -21,7 +21,6 @@ test('a template is pushed from files, published, shown and sent', async () => {
   const path = join(folder, 'order_sent')
   const template = (...args: string[]) => cli.json<Record<string, unknown>>('template', ...args, '--company', 'acme')
   await writeFile(`${path}.html`, '<p>Hello {{ user.name }}</p>')
-  expect(await cli.fails(1, 'template', 'push', path, '--company', 'acme')).toContain('--subject')
   expect(await template('push', path, '--subject', 'Order {{ number }}')).toMatchObject({ draft: 1, published: null })
   expect(await template('publish', 'order_sent')).toMatchObject({ published: 1 })
   await writeFile(`${path}.txt`, 'Hello {{ user.name }}')
@@ -34,7 +33,6 @@ test('a template is pushed from files, published, shown and sent', async () => {
       variables: ['number', 'user.name'],
     },
   })
-  expect(await cli.lines('template', 'list', '--company', 'acme')).toMatch(/order_sent {2}pt-BR {2}\(version 2\)/)
 
   const named = ['--variable', 'user.name=Ana = <b>', '--variable', 'number=7']
   const { outboxId } = await cli.json(
@@ -55,10 +53,9 @@ test('a template is pushed from files, published, shown and sent', async () => {
   expect(short).toContain('variables.user.name')
 })
 
-test('a template that cannot be parsed is refused, and so is a file whose name cannot be a type', async () => {
+test('a template that cannot be parsed is refused', async () => {
   const push = (name: string) =>
     ['template', 'push', join(folder, name), '--company', 'acme', '--subject', 'x'] as const
   await writeFile(join(folder, 'broken.html'), '{% if x %}')
   expect(await cli.fails(1, ...push('broken'))).toContain('not closed')
-  expect(await cli.fails(2, ...push('BAD NAME'))).toContain('cannot be a type')
 })
