@@ -409,6 +409,15 @@ CREATE FUNCTION public.marked_error(p_reason text, p_attempt integer) RETURNS js
     'attempt', p_attempt, 'markedBy', 'role ' || session_user)
 $$;
 
+CREATE FUNCTION public.open_sql_emails_since() RETURNS timestamp with time zone
+    LANGUAGE sql
+    AS $$
+  select greatest(to_timestamp(min(objid::bigint) * 60), now() - interval '1 hour') from pg_locks
+  where locktype = 'advisory' and classid = 7305002 and objsubid = 2
+    and database = (select oid from pg_database where datname = current_database())
+  having count(*) > 0
+$$;
+
 CREATE FUNCTION public.postpone_webhook(p_endpoint uuid, p_delivery uuid, p_due timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -600,6 +609,8 @@ begin
   values (id, p_company, 'QUEUED', instant, jsonb_build_object('queuedAt', to_char(instant at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     'recipientHash', hash, 'priority', 5, 'templateType', p_template_type, 'via', 'sql'));
   insert into email_ready (company_id, priority, outbox_id) values (p_company, 5, id);
+  -- Statistics wait for this transaction (open_sql_emails_since).
+  perform pg_advisory_xact_lock_shared(7305002, floor(extract(epoch from now()) / 60)::int);
   -- Delivered once for the whole transaction, when it commits.
   perform pg_notify('email_ready', '');
   return id;
@@ -693,7 +704,7 @@ CREATE FUNCTION public.roll_up_statistics() RETURNS bigint
     AS $$
 declare
   from_time timestamptz;
-  until_time timestamptz := now() - interval '1 minute';
+  until_time timestamptz := least(now() - interval '1 minute', open_sql_emails_since());
   written bigint;
 begin
   select counted_until into from_time from statistics_cursor for update skip locked;
