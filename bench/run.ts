@@ -8,6 +8,7 @@ import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
+import { benchSqlDoor } from './sql-door.ts'
 import { benchSuppression } from './suppression.ts'
 import { benchTemplateRender } from './template-render.ts'
 import { benchWebhooks } from './webhooks.ts'
@@ -24,6 +25,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   latency: benchLatency,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
+  'sql-door': benchSqlDoor,
   suppression: benchSuppression,
   'template-render': benchTemplateRender,
   webhooks: benchWebhooks,

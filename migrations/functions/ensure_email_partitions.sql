@@ -11,7 +11,7 @@ begin
   loop
     child := parent || '_' || to_char(p_day, 'YYYYMMDD');
     continue when to_regclass(child) is not null;
-    execute format('create table %I (like %I including defaults including constraints including storage)', child, parent);
+    execute format('create table %I (like %I including defaults including generated including constraints including storage)', child, parent);
     if parent in ('email_outbox', 'email_recipients') then
       -- Room on the page for the versions that an e-mail's life adds to its row: an update that stays on its page writes no index.
       execute format('alter table %I set (fillfactor = %s)', child, case parent when 'email_outbox' then 40 else 60 end);

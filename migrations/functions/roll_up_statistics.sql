@@ -1,6 +1,16 @@
--- Counts the events since the last call into company_statistics. A minute late: every transaction that writes events has ended by
--- then, because statements are limited to less. At most five minutes of events in one call, so that it is short also after a long
--- stop. Answers how many rows of statistics were written; null when there is nothing to count, or another process is at it.
+-- Since when a transaction is open that has enqueued e-mails by SQL. Each holds a lock with the minute of its start (put_sql_email).
+-- An hour ago at most; null: there is none.
+create or replace function open_sql_emails_since() returns timestamptz language sql as $$
+  select greatest(to_timestamp(min(objid::bigint) * 60), now() - interval '1 hour') from pg_locks
+  where locktype = 'advisory' and classid = 7305002 and objsubid = 2
+    and database = (select oid from pg_database where datname = current_database())
+  having count(*) > 0
+$$;
+
+-- Counts the events since the last call into company_statistics. A minute late: every transaction of the gateway that writes events has
+-- ended by then, because statements are limited to less. One of an application is waited for. At most five minutes of events in one
+-- call, so that it is short also after a long stop. Answers how many rows of statistics were written; null when there is nothing to
+-- count, or another process is at it.
 create or replace function roll_up_statistics() returns bigint language plpgsql as $$
 declare
   from_time timestamptz;
@@ -8,7 +18,7 @@ declare
   written bigint;
 begin
   select counted_until into from_time from statistics_cursor for update skip locked;
-  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes');
+  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes', open_sql_emails_since());
   if from_time is null or from_time >= until_time - interval '1 second' then
     return null;
   end if;

@@ -4,6 +4,11 @@ create or replace function uuid_v7_floor(p_at timestamptz) returns uuid language
   from (select lpad(to_hex(greatest(0, extract(epoch from p_at) * 1000)::bigint), 12, '0') as hex) t
 $$;
 
+create or replace function uuid_v7_at(p_at timestamptz) returns uuid language sql volatile as $$
+  select (left(hex, 8) || '-' || right(hex, 4) || '-7' || right(gen_random_uuid()::text, 21))::uuid
+  from (select lpad(to_hex((extract(epoch from p_at) * 1000)::bigint), 12, '0') as hex) t
+$$;
+
 -- An id of now.
 create or replace function uuid_v7_now() returns uuid language sql volatile as $$
   select (left(hex, 8) || '-' || right(hex, 4) || '-7' || right(gen_random_uuid()::text, 21))::uuid

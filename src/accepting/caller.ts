@@ -6,6 +6,8 @@ export type Caller = {
   companyId: string
   test: boolean
   fromDomains: readonly string[]
+  /** The sender of its e-mails that name none; null: EMAIL_FROM. */
+  defaultFrom: string | null
   linkSchemes: readonly string[]
   retryPolicy: RetryPolicyName | null
 }

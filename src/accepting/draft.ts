@@ -6,10 +6,11 @@ import { encrypt, type KeyRing } from '../contracts/encryption.ts'
 import { hashDocument, hashEmail } from '../contracts/hashing.ts'
 import { maxAttempts, type RetryPolicyName } from '../contracts/retry.ts'
 import type { SendBody } from '../contracts/send-body.ts'
+import type { SenderSettings } from '../contracts/sender.ts'
 import type { Draft, DraftAddress, DraftRecipientRecord } from '../db/outbox/draft.ts'
 import type { Caller } from './caller.ts'
 import type { BodyWithContent } from './content.ts'
-import { type SenderSettings, senderOf } from './sender.ts'
+import { senderOf } from './sender.ts'
 
 export type DraftDeps = {
   html: { prove(html: string): string }

@@ -1,9 +1,10 @@
 import type { HtmlProblem } from '../contracts/html/rules.ts'
 import { type FieldProblem, type Refusal, summarise } from '../contracts/refusal.ts'
 import { checkSchedule } from '../contracts/send-body.ts'
+import type { SenderSettings } from '../contracts/sender.ts'
 import type { Caller } from './caller.ts'
 import type { BodyWithContent } from './content.ts'
-import { type SenderSettings, senderOf } from './sender.ts'
+import { senderOf } from './sender.ts'
 
 /** The rules that need more than the body: the time, the company, and an HTML parser. null: it may be accepted. */
 export function refuseBody(
@@ -24,7 +25,7 @@ export function refuseBody(
   if (!senderOf(body.from, caller, sender)) {
     const message = body.from
       ? 'is not one of the sender domains of this company'
-      : 'is missing, and EMAIL_FROM is not one of the sender domains of this company'
+      : 'is missing, the company has no default sender, and EMAIL_FROM is not one of its sender domains'
     return { code: 'FROM_NOT_ALLOWED', errors: [{ path: 'from', code: 'FROM_NOT_ALLOWED', message }] }
   }
   return null

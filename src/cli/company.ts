@@ -1,12 +1,9 @@
-import { domainToASCII } from 'node:url'
-import { MAX_LINK_SCHEMES, parseLinkScheme } from '../contracts/html/link-schemes.ts'
-import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
-import { TEMPLATE_LOCALE } from '../contracts/templates/limits.ts'
+import { RETRY_POLICY_NAMES } from '../contracts/retry.ts'
 import {
   type Company,
-  type CompanyChange,
   findCompany,
   listCompanies,
+  makeDefaultCompany,
   updateCompany,
 } from '../db/companies/companies.ts'
 import { registerCompany } from '../db/companies/registration.ts'
@@ -24,15 +21,21 @@ import {
   UsageError,
   writing,
 } from './command.ts'
+import { changeOf } from './company-settings.ts'
+import { grantSqlAccess, withdrawSqlAccess } from './company-sql-access.ts'
 
 export const companyCommand: Command = {
-  summary: 'create, list, update, pause and resume companies',
+  summary: 'create, list, update, pause and resume companies; give them access by SQL',
   usage: [
     ['company create NAME [OPTIONS]', 'create a company and its first API key, which is shown only once'],
     ['company list', 'all companies with their settings'],
     ['company update ID|NAME [OPTIONS]', 'change the given settings and no others'],
     ['company pause ID|NAME [--reason TEXT]', 'stop sending its e-mails; they stay queued'],
     ['company resume ID|NAME [--reason TEXT]', 'send its e-mails again'],
+    [
+      'company sql-access ID|NAME [--revoke]',
+      'make its database role, with a password that is shown only once; or remove it',
+    ],
   ],
   words: 2,
   options: {
@@ -48,6 +51,13 @@ export const companyCommand: Command = {
       help: 'the delays between attempts; none: the setting RETRY_POLICY',
     },
     'from-domains': { type: 'string', value: 'A.COM,B.COM', help: 'the domains that it may use in From' },
+    from: {
+      type: 'string',
+      value: 'ADDRESS|none',
+      help: 'the sender of its e-mails that name none, of one of its domains; none: the setting EMAIL_FROM',
+    },
+    default: { type: 'boolean', help: 'update: e-mails that come by SQL without a company are its own' },
+    revoke: { type: 'boolean', help: 'sql-access: remove the role' },
     'link-schemes': {
       type: 'string',
       value: 'MYAPP|none',
@@ -64,12 +74,12 @@ export const companyCommand: Command = {
 
 type Action = (name: string | undefined, values: Input['values']) => Promise<Answer>
 
-const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action> = {
+const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-access', Action> = {
   create: writing(async ({ db, config }, given, values) => {
     const name = required(given, 'NAME')
     if (name.length > 100) throw new UsageError('NAME must have at most 100 characters')
     if (await findCompany(db.pool, name)) throw new CommandFailed(`There is a company "${name}" already.`)
-    const { company, apiKey } = await registerCompany(db, config.hashPepper, { name, ...changeOf(values) })
+    const { company, apiKey } = await registerCompany(db, config.hashPepper, { name, ...changeOf(values, []) })
     const { companyId } = company
     return {
       json: { companyId, name, apiKey },
@@ -82,7 +92,8 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action>
   }),
   update: writing(async ({ db }, given, values) => {
     const company = await requireCompany(db, given)
-    await updateCompany(db.pool, company.companyId, changeOf(values))
+    await updateCompany(db.pool, company.companyId, changeOf(values, company.fromDomains))
+    if (values.default) await makeDefaultCompany(db.pool, company.companyId)
     return companyAnswer(db, company.companyId)
   }),
   pause: writing(async ({ db }, given, values) => {
@@ -104,6 +115,10 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume', Action>
       performedBy: BY_COMMAND_LINE,
     })
     return companyAnswer(db, companyId)
+  }),
+  'sql-access': writing(async ({ db }, given, values) => {
+    const company = await requireCompany(db, given)
+    return values.revoke ? withdrawSqlAccess(db, company) : grantSqlAccess(db, company)
   }),
 }
 
@@ -127,67 +142,10 @@ function describe(company: Company): string {
     `rate ${company.ratePerSecond === null ? 'unlimited' : `${company.ratePerSecond}/s`}`,
     `retry ${company.retryPolicy ?? 'default'}`,
     `from ${company.fromDomains.join(' ') || 'EMAIL_FROM only'}`,
+    ...(company.defaultFrom ? [`default sender ${company.defaultFrom}`] : []),
+    ...(company.isDefault ? ['default for SQL'] : []),
     ...(company.linkSchemes.length > 0 ? [`links ${company.linkSchemes.join(' ')}`] : []),
     ...(company.pausedAt ? [`PAUSED: ${company.pauseReason}`] : []),
   ]
   return `${company.companyId}  ${company.name}  (${facts.join(', ')})`
-}
-
-function changeOf(values: Input['values']): CompanyChange {
-  const change: CompanyChange = {}
-  const [weight, rate, policy, domains, schemes] = [
-    'weight',
-    'rate',
-    'retry-policy',
-    'from-domains',
-    'link-schemes',
-  ].map(name => text(values, name))
-  if (weight !== undefined) change.weight = number(weight, '--weight', 1, 100)
-  if (rate !== undefined) change.ratePerSecond = rate === 'none' ? null : number(rate, '--rate', 0.01, 1_000_000)
-  if (policy !== undefined) change.retryPolicy = policy === 'none' ? null : retryPolicy(policy)
-  if (domains !== undefined) change.fromDomains = domains.split(',').filter(Boolean).map(domain)
-  const locale = localeOf(values)
-  if (locale !== undefined) change.locale = locale
-  if (schemes !== undefined) change.linkSchemes = schemes === 'none' ? [] : linkSchemes(schemes)
-  return change
-}
-
-export function localeOf(values: Input['values']): string | undefined {
-  const given = text(values, 'locale')
-  if (given !== undefined && !TEMPLATE_LOCALE.test(given))
-    throw new UsageError('--locale must be a language, or a language and a country, such as en or pt-BR')
-  return given
-}
-
-function number(given: string, option: string, min: number, max: number): number {
-  const value = Number(given)
-  if (!(value >= min && value <= max)) throw new UsageError(`${option} must be a number from ${min} to ${max}`)
-  return option === '--weight' ? Math.floor(value) : value
-}
-
-function retryPolicy(given: string): RetryPolicyName {
-  if (!RETRY_POLICY_NAMES.includes(given as RetryPolicyName))
-    throw new UsageError(`--retry-policy must be ${RETRY_POLICY_NAMES.join(', ')} or none`)
-  return given as RetryPolicyName
-}
-
-function linkSchemes(given: string): string[] {
-  const schemes = given
-    .split(',')
-    .filter(Boolean)
-    .map(text => {
-      const parsed = parseLinkScheme(text)
-      if (!parsed.ok) throw new UsageError(`--link-schemes: "${text}" ${parsed.problem}`)
-      return parsed.scheme
-    })
-  const distinct = [...new Set(schemes)]
-  if (distinct.length > MAX_LINK_SCHEMES) throw new UsageError(`--link-schemes: at most ${MAX_LINK_SCHEMES}`)
-  return distinct
-}
-
-function domain(given: string): string {
-  const ascii = domainToASCII(given.trim().toLowerCase())
-  if (!/^([a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/.test(ascii))
-    throw new UsageError(`--from-domains: "${given}" is not a domain`)
-  return ascii
 }

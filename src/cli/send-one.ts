@@ -39,6 +39,7 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
         companyId: company.companyId,
         test,
         fromDomains: company.fromDomains,
+        defaultFrom: company.defaultFrom,
         linkSchemes: company.linkSchemes,
         retryPolicy: company.retryPolicy,
       },

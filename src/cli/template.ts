@@ -2,7 +2,8 @@ import { TEMPLATE_TYPE } from '../contracts/templates/limits.ts'
 import type { TemplateView } from '../contracts/templates/view.ts'
 import { listTemplates } from '../db/templates/templates.ts'
 import { type Answer, actionOf, type Command, type Input, reading, required, text, UsageError } from './command.ts'
-import { localeOf, requireCompany } from './company.ts'
+import { requireCompany } from './company.ts'
+import { localeOf } from './company-settings.ts'
 
 export const templateCommand: Command = {
   summary: 'list, show, push and publish templates',

@@ -1,5 +1,4 @@
 import type { Config } from '../config.ts'
-import { type MailAddress, parseAddress } from '../contracts/addresses.ts'
 import { keyRing } from '../contracts/encryption.ts'
 import { acceptRequests } from '../db/outbox/accept.ts'
 import type { Draft, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
@@ -8,6 +7,7 @@ import type { AcceptDeps } from '../pipeline/accept.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { PublishedTemplates } from '../sending/published-templates.ts'
+import { senderSettings } from './sender-settings.ts'
 
 /**
  * Accepts weigh one each, and one more per 16 KB. One flush at a time makes fuller batches (51 µs of Postgres an e-mail
@@ -36,10 +36,7 @@ export function makeAccept(
     html,
     findTemplate: choice => templates.find(choice),
     secrets: { keys: keyRing(config.encryptionKeys), pepper: config.hashPepper },
-    sender: {
-      defaultFrom: senderAddress(config.EMAIL_FROM),
-      captureOnly: config.EMAIL_PROVIDER.includes('capture'),
-    },
+    sender: senderSettings(config),
     defaultRetryPolicy: config.RETRY_POLICY,
     clock: { now: () => db.clock.now(), newId: () => db.clock.newId() },
     onAccepted,
@@ -50,10 +47,4 @@ export function makeAccept(
 function draftBytes(draft: Draft): number {
   const content = (draft.html?.length ?? 0) + (draft.text?.length ?? 0)
   return draft.attachments.reduce((sum, file) => sum + file.base64.length, content)
-}
-
-function senderAddress(text: string): MailAddress {
-  const parsed = parseAddress(text)
-  if (!parsed.ok) throw new Error('EMAIL_FROM was checked by config.ts')
-  return parsed.value
 }

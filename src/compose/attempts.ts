@@ -4,7 +4,7 @@ import { listLinkSchemes } from '../db/companies/companies.ts'
 import { storeProviderEvents } from '../db/feedback/provider-events.ts'
 import { returnToReady } from '../db/outbox/claim.ts'
 import { isNewlySuppressed, loadAttachments } from '../db/outbox/load.ts'
-import { type RenderedContent, storeRenderedContent } from '../db/outbox/rendered-content.ts'
+import { type RenderedContent, storeRenderedContents } from '../db/outbox/rendered-content.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
 import type { Database } from '../db/pool.ts'
@@ -21,11 +21,13 @@ import type { HtmlChecker } from '../sending/html-check.ts'
 import { prepareContent } from '../sending/prepare-content.ts'
 import { PublishedTemplates } from '../sending/published-templates.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
+import { senderSettings } from './sender-settings.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
 const START_BATCH = { maxItems: 256, concurrency: 2, worthAnother: 64, inOrder: true }
 /** Settlements wait some milliseconds for each other: at half load, a shared commit halves their cost, and nobody waits for them. */
 const SETTLE_BATCH = { maxItems: 256, concurrency: 2, gatherMs: 8, gathered: 64 }
+const RENDERED_BATCH = { maxItems: 256, concurrency: 2, maxWeight: 2048 }
 const RETURN_BATCH = { maxItems: 256, concurrency: 2 }
 const PROVIDER_TIMEOUT_MS = 30_000
 /**
@@ -56,11 +58,17 @@ export type AttemptParts = {
 
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
   const { config, db, providers, html } = parts
+  const rendered = new Batcher({
+    ...RENDERED_BATCH,
+    flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
+    weigh: ({ html, text }) => 1 + Math.floor(((html?.length ?? 0) + (text?.length ?? 0)) / 16_384),
+  })
   const content = {
     html,
+    sender: senderSettings(config),
     linkSchemesOf: (companyId: string) => listLinkSchemes(db.pool, companyId),
     templates: new PublishedTemplates(db.pool),
-    store: (rendered: RenderedContent) => storeRenderedContent(db.pool, rendered),
+    store: (one: RenderedContent) => rendered.add(one),
   }
   const attemptStarts = new Batcher({
     ...START_BATCH,

@@ -41,7 +41,7 @@ export const emailSummarySchema = z
     requestId: z.string(),
     externalId: z.string().nullable(),
     status: z.enum(EMAIL_STATUSES).describe('PENDING after the 202 (event QUEUED), until its first attempt begins'),
-    from: z.string(),
+    from: z.string().nullable().describe('null: it came by SQL, and gets its sender when it is sent'),
     to: z.array(z.string()),
     cc: z.array(z.string()),
     bcc: z.array(z.string()),

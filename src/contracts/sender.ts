@@ -1,9 +1,17 @@
 import type { MailAddress } from './addresses.ts'
 
+export type SenderSettings = {
+  /** EMAIL_FROM: the sender of companies without domains. */
+  defaultFrom: MailAddress
+  /** No provider that leaves the machine is configured. */
+  captureOnly: boolean
+}
+
 export type SenderRules = {
   /** Domains the company may send from. Subdomains are not included. */
   fromDomains: readonly string[]
-  /** EMAIL_FROM: the sender of companies without domains. */
+  /** The sender that the company chose for e-mails that name none. */
+  companyFrom?: MailAddress | null
   defaultFrom: MailAddress
   /** Capture mode or a test key: a company without domains may use any sender. */
   nothingLeaves: boolean
@@ -11,9 +19,13 @@ export type SenderRules = {
 
 /** The address to send from, or null when the company may not use the one it asked for. */
 export function decideSender(wanted: MailAddress | undefined, rules: SenderRules): MailAddress | null {
-  const { fromDomains, defaultFrom, nothingLeaves } = rules
-  if (!wanted)
-    return fromDomains.length === 0 || nothingLeaves || fromDomains.includes(defaultFrom.domain) ? defaultFrom : null
-  if (fromDomains.length > 0) return fromDomains.includes(wanted.domain) ? wanted : null
-  return nothingLeaves || wanted.normalised === defaultFrom.normalised ? wanted : null
+  if (wanted) return mayUse(wanted, rules) ? wanted : null
+  const { companyFrom, defaultFrom, fromDomains, nothingLeaves } = rules
+  if (companyFrom && mayUse(companyFrom, rules)) return companyFrom
+  return fromDomains.length === 0 || nothingLeaves || fromDomains.includes(defaultFrom.domain) ? defaultFrom : null
+}
+
+function mayUse(address: MailAddress, { fromDomains, defaultFrom, nothingLeaves }: SenderRules): boolean {
+  if (fromDomains.length > 0) return fromDomains.includes(address.domain)
+  return nothingLeaves || address.normalised === defaultFrom.normalised
 }

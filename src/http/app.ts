@@ -22,6 +22,7 @@ import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
 import { providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
+import { adminQueueRoutes, type SqlDoorDeps, sqlDoorRoutes } from './routes-sql-door.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { templateUseRoutes } from './routes-template-use.ts'
 import { templateRoutes } from './routes-templates.ts'
@@ -46,6 +47,7 @@ export type AppDeps = SendRouteDeps &
   SuppressionRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
+  SqlDoorDeps &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -65,6 +67,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     webhookRoutes(api, deps)
     webhookDeliveryRoutes(api, deps)
     suppressionRoutes(api, deps)
+    sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
     const onRequest = requireAdministrator(deps.db.pool, deps)
@@ -74,6 +77,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     adminCompanyRoutes(api, { ...deps, onRequest })
     adminPeopleRoutes(api, { ...deps, onRequest })
     adminStatsRoutes(api, { ...deps, onRequest })
+    adminQueueRoutes(api, { ...deps, onRequest })
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))

@@ -123,6 +123,7 @@ export function toAccept(
       companyId: key.companyId,
       test: key.mode === 'test',
       fromDomains: key.fromDomains,
+      defaultFrom: key.defaultFrom,
       linkSchemes: key.linkSchemes,
       retryPolicy: key.retryPolicy,
     },

@@ -16,7 +16,7 @@ export function toMessage(
     outboxId: email.outboxId,
     attemptId: email.unresolvedAttempt?.attemptId ?? uuidv7(),
     companyId: email.companyId,
-    from: email.from,
+    from: email.from!,
     to: only('to'),
     cc: only('cc'),
     bcc: only('bcc'),

@@ -6,6 +6,7 @@ import type { EmailToSend } from '../db/outbox/load.ts'
 import { isPlain, jobDataOf } from './validate-email.ts'
 
 const PLAIN: EmailToSend = {
+  companySender: null,
   outboxId: uuidv7(),
   companyId: uuidv7(),
   requestId: 'request',

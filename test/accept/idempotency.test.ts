@@ -341,6 +341,7 @@ describe('a crash between the commit and the answer', () => {
           companyId: company.companyId,
           test: false,
           fromDomains: [],
+          defaultFrom: null,
           linkSchemes: [],
           retryPolicy: null,
         },

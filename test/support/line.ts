@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { pino } from 'pino'
 import { makeAttachmentMemory } from '../../src/compose/attempts.ts'
 import { addressKey } from '../../src/contracts/address-key.ts'
+import { type MailAddress, parseAddress } from '../../src/contracts/addresses.ts'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { countThrottled, putCaptured } from '../../src/db/capture-inbox.ts'
@@ -10,7 +11,7 @@ import { acceptRequests } from '../../src/db/outbox/accept.ts'
 import { type Claim, type Claimed, claimFairBatch, returnToReady } from '../../src/db/outbox/claim.ts'
 import type { Draft, DraftRecipientRecord, RequestToStore } from '../../src/db/outbox/draft.ts'
 import { type EmailToSend, isNewlySuppressed, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
-import { type RenderedContent, storeRenderedContent } from '../../src/db/outbox/rendered-content.ts'
+import { type RenderedContent, storeRenderedContents } from '../../src/db/outbox/rendered-content.ts'
 import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
@@ -206,7 +207,11 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
     html,
     linkSchemesOf: async () => [],
     templates: new PublishedTemplates(db),
-    store: (rendered: RenderedContent) => storeRenderedContent(db, rendered),
+    sender: {
+      defaultFrom: (parseAddress('gateway@example.com') as { value: MailAddress }).value,
+      captureOnly: true,
+    },
+    store: (rendered: RenderedContent) => storeRenderedContents(db, [rendered]),
   }
   const { route = () => capture, waitForRate = async () => true, nowMs = () => performance.now() } = change
   return {

@@ -17,6 +17,7 @@ export const GATEWAY_ERRORS = {
   OUTBOX_NOT_FOUND: errorRule('OUTBOX_NOT_FOUND', 'VALIDATION_ERROR', 'final'),
   RECIPIENT_NOT_FOUND: errorRule('RECIPIENT_NOT_FOUND', 'VALIDATION_ERROR', 'final'),
   INVALID_EMAIL: errorRule('INVALID_EMAIL', 'VALIDATION_ERROR', 'final'),
+  FROM_NOT_ALLOWED: errorRule('FROM_NOT_ALLOWED', 'VALIDATION_ERROR', 'final'),
   INVALID_TEMPLATE: errorRule('INVALID_TEMPLATE', 'VALIDATION_ERROR', 'final'),
   TEMPLATE_NOT_FOUND: errorRule('TEMPLATE_NOT_FOUND', 'VALIDATION_ERROR', 'final'),
   TEMPLATE_VARIABLE_MISSING: errorRule('TEMPLATE_VARIABLE_MISSING', 'VALIDATION_ERROR', 'final'),
@@ -25,6 +26,9 @@ export const GATEWAY_ERRORS = {
   EXPIRED: errorRule('EXPIRED', 'TIMEOUT_ERROR', 'final'),
   ATTEMPTS_EXHAUSTED: errorRule('ATTEMPTS_EXHAUSTED', 'PERMANENT_ERROR', 'final'),
 } as const
+/** What an application says of an attempt (`mark_email_failed`). */
+const MARKED_AS_FAILED = errorRule('MARKED_AS_FAILED', 'TRANSIENT_ERROR', 'retry')
+
 export type GatewayErrorCode = keyof typeof GATEWAY_ERRORS
 
 /**
@@ -50,6 +54,7 @@ export const OWN_CODES: ReadonlyMap<string, ErrorRule> = new Map(
     ...RULE_TABLES.flatMap(table => [...table.values()]),
     ...REFINEMENTS.map(({ rule }) => rule),
     ...Object.values(GATEWAY_ERRORS),
+    MARKED_AS_FAILED,
   ].flatMap(rule => PROVIDER_NAMES.map(provider => [codeOf(rule, provider), rule])),
 )
 

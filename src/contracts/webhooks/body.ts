@@ -17,7 +17,8 @@ export type EmailFacts = {
   outboxId: string
   externalId: string | null
   requestId: string
-  from: string
+  /** null: it came by SQL and ended before it got a sender. */
+  from: string | null
   subject: string | null
   tags: string[]
   test: boolean

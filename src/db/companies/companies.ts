@@ -1,11 +1,14 @@
+import type pg from 'pg'
 import type { RetryPolicyName } from '../../contracts/retry.ts'
 import { DEFAULT_LOCALE } from '../../contracts/templates/limits.ts'
-import { type Queryable, run } from '../query.ts'
+import { inTransaction, type Queryable, run } from '../query.ts'
 
 export type Company = {
   companyId: string
   name: string
   fromDomains: string[]
+  /** The sender of its e-mails that name none; null: EMAIL_FROM. */
+  defaultFrom: string | null
   /** URL schemes of its own apps, in lower case. */
   linkSchemes: string[]
   weight: number
@@ -17,15 +20,17 @@ export type Company = {
   pauseReason: string | null
   /** `reputation`, or the administrator's name. */
   pausedBy: string | null
+  /** E-mails that come by SQL from the owner of the database are this company's. */
+  isDefault: boolean
   createdAt: Date
 }
 
-const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", link_schemes as "linkSchemes", weight, rate_per_second as "ratePerSecond",
+const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", default_from as "defaultFrom", link_schemes as "linkSchemes", weight, rate_per_second as "ratePerSecond",
   retry_policy as "retryPolicy", locale, paused_at as "pausedAt", pause_reason as "pauseReason",
-  paused_by as "pausedBy", created_at as "createdAt"`
+  paused_by as "pausedBy", is_default as "isDefault", created_at as "createdAt"`
 
 export type CompanyChange = Partial<
-  Pick<Company, 'fromDomains' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale'>
+  Pick<Company, 'fromDomains' | 'defaultFrom' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale'>
 >
 
 export async function insertCompany(
@@ -35,8 +40,8 @@ export async function insertCompany(
   const [row] = await run<Company>(
     db,
     'insert-company',
-    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes, locale)
-     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${COLUMNS}`,
+    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes, default_from, locale)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${COLUMNS}`,
     [
       company.companyId,
       company.name,
@@ -45,6 +50,7 @@ export async function insertCompany(
       company.ratePerSecond ?? null,
       company.retryPolicy ?? null,
       company.linkSchemes ?? [],
+      company.defaultFrom ?? null,
       company.locale ?? DEFAULT_LOCALE,
     ],
   )
@@ -86,7 +92,7 @@ export async function listLinkSchemes(db: Queryable, companyId: string): Promise
   return row?.linkSchemes ?? []
 }
 
-/** undefined leaves a field unchanged; null removes the limit or the policy. */
+/** undefined leaves a field unchanged; null removes the limit, the policy or the default sender. */
 export async function updateCompany(db: Queryable, companyId: string, change: CompanyChange): Promise<void> {
   await run(
     db,
@@ -95,7 +101,9 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
        from_domains = coalesce($2, from_domains), weight = coalesce($3, weight),
        rate_per_second = case when $4 then $5 else rate_per_second end,
        retry_policy = case when $6 then $7 else retry_policy end,
-       link_schemes = coalesce($8, link_schemes), locale = coalesce($9, locale)
+       link_schemes = coalesce($8, link_schemes),
+       default_from = case when $9 then $10 else default_from end,
+       locale = coalesce($11, locale)
      where company_id = $1`,
     [
       companyId,
@@ -106,9 +114,23 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
       change.retryPolicy !== undefined,
       change.retryPolicy ?? null,
       change.linkSchemes ?? null,
+      change.defaultFrom !== undefined,
+      change.defaultFrom ?? null,
       change.locale ?? null,
     ],
   )
+}
+
+/** One company at most is the default. */
+export async function makeDefaultCompany(pool: pg.Pool, companyId: string): Promise<void> {
+  await inTransaction(pool, async tx => {
+    // Locked in one order, so that two such changes follow each other.
+    await run(tx, 'lock-companies', `select from companies order by company_id for update`, [])
+    await run(tx, 'clear-default', `update companies set is_default = false where is_default`, [])
+    await run(tx, 'set-default', `update companies set is_default = true, updated_at = now() where company_id = $1`, [
+      companyId,
+    ])
+  })
 }
 
 /** Returns whether the company exists. One that is already paused keeps `pausedAt` and gets the new reason. */

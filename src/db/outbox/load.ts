@@ -20,7 +20,10 @@ export type EmailToSend = {
   requestId: string
   recipientId: string | null
   test: boolean
-  from: string
+  /** null: the company's default sender, or EMAIL_FROM. */
+  from: string | null
+  /** What decides about the sender when the e-mail names none. */
+  companySender: { defaultFrom: string | null; fromDomains: string[] } | null
   subject: string | null
   templateType: string | null
   tags: string[]
@@ -64,7 +67,9 @@ export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Prom
 
 /** Of `email_outbox o` and `email_content c`, as `EmailToSend`. A test e-mail is kept from nobody: the suppression list is live data. */
 export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
-  o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts",
+  o.recipient_id as "recipientId", o.test, o.from_address as "from",
+  case when o.from_address is null then (select json_build_object('defaultFrom', p.default_from, 'fromDomains', p.from_domains)
+    from companies p where p.company_id = o.company_id) end as "companySender", o.subject, o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts",
   o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
   case when ${HAS_UNRESOLVED_ATTEMPT} then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
     'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as "unresolvedAttempt",

@@ -35,39 +35,20 @@ export async function readyDueEmails(db: Queryable, limit: number): Promise<numb
 
 export type ChangeOutcome = 'done' | 'not-found' | 'too-late'
 
-/**
- * Cancels what no worker has started on. The claim and this meet on the e-mail's row: one of them wins.
- * With started_at, a worker died after the message may have left: too late as well.
- */
+/** Cancels what no worker has started on; migrations/functions/sql_changes.sql says how. companyId null: of any company. */
 export async function cancelEmail(
   db: Queryable,
   outboxId: string,
   companyId: string | null,
   by: string,
 ): Promise<ChangeOutcome> {
-  const rows = await run<{ cancelled: boolean }>(
+  const [row] = await run<{ cancelled: boolean | null }>(
     db,
     'cancel-email',
-    `with open as materialized (
-       select outbox_id, company_id, priority, next_attempt_at, status in ('PENDING', 'RETRY_SCHEDULED') and started_at is null as waiting
-       from email_outbox where outbox_id = $1 and ($2::uuid is null or company_id = $2) for update
-     ), cancelled as (
-       update email_outbox o set status = 'CANCELLED', next_attempt_at = null from open where open.waiting and o.outbox_id = $1
-     ), unready as (
-       delete from email_ready r using open
-       where open.waiting and r.company_id = open.company_id and r.priority = open.priority and r.outbox_id = $1
-     ), unscheduled as (
-       delete from email_scheduled s using open where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1
-     ), put_recipients as (
-       update email_recipients r set status = 'CANCELLED' from open where open.waiting and r.outbox_id = $1 and not r.suppressed
-     ), put_event as (
-       insert into email_events (outbox_id, company_id, type, metadata)
-       select outbox_id, company_id, 'CANCELLED', jsonb_build_object('cancelledBy', $3::text) from open where waiting
-     )
-     select waiting as cancelled from open`,
-    [outboxId, companyId, by],
+    'select cancel_waiting_email($1, $2, $3) as cancelled',
+    [outboxId, companyId === null ? null : [companyId], by],
   )
-  return outcomeOf(rows[0]?.cancelled)
+  return outcomeOf(row!.cancelled)
 }
 
 /** Moves an e-mail that has not started to another time: its scheduled or ready row moves with it. */
@@ -105,7 +86,7 @@ export async function rescheduleEmail(
   return outcomeOf(rows[0]?.moved)
 }
 
-function outcomeOf(done: boolean | undefined): ChangeOutcome {
-  if (done === undefined) return 'not-found'
+function outcomeOf(done: boolean | null | undefined): ChangeOutcome {
+  if (done === undefined || done === null) return 'not-found'
   return done ? 'done' : 'too-late'
 }

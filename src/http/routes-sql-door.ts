@@ -1,0 +1,102 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { isUuid } from '../contracts/uuid.ts'
+import { findCompany } from '../db/companies/companies.ts'
+import { putSqlEmail, readyRetries } from '../db/outbox/sql-door.ts'
+import type { Database } from '../db/pool.ts'
+import type { App } from './app.ts'
+import { ownerOf, requireKey } from './auth.ts'
+import type { KeyRegistry } from './key-registry.ts'
+import { problemAnswers } from './openapi.ts'
+import { invalidField } from './problem.ts'
+import { type RateLimitDeps, spendTokens } from './rate-limit.ts'
+import type { AdminRouteDeps } from './routes-admin.ts'
+
+export type SqlDoorDeps = RateLimitDeps & { db: Database; keys: KeyRegistry; pepper: string }
+
+/** What one call brings forward when it does not say. */
+const DEFAULT_LIMIT = 10
+
+const enqueueBody = z
+  .strictObject({
+    p_user_id: z.uuid().nullish().describe('Who caused it in your application'),
+    p_template_type: z.string().min(1).max(100),
+    p_recipient_email: z.string().min(1).max(400).describe('Checked when it is sent, as in SQL'),
+    p_payload: z.record(z.string(), z.unknown()).nullish().describe('The variables of the template'),
+  })
+  .meta({
+    id: 'EnqueueEmail',
+    example: {
+      p_user_id: '2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d',
+      p_template_type: 'welcome_user',
+      p_recipient_email: 'test@example.com',
+      p_payload: { user_data: { full_name: 'Test User' } },
+    },
+  })
+const limit = z.int().min(1).max(1000).default(DEFAULT_LIMIT)
+const processBody = z
+  .strictObject({ limit })
+  .prefault({})
+  .nullish()
+  .meta({ id: 'ProcessQueue', example: { limit: 10 } })
+const adminProcessBody = z
+  .strictObject({ limit, companyId: z.string().max(100).optional().describe('Without it: of every company') })
+  .meta({ id: 'ProcessQueueByAdmin', example: { limit: 10 } })
+const processedSchema = z.object({ processed: z.int(), outboxIds: z.array(z.uuid()) })
+
+const tags = ['SQL']
+const enqueueSchema = {
+  summary: 'enqueue_email over HTTP: answers the id of the e-mail as a JSON string',
+  tags,
+  body: enqueueBody,
+  response: { 200: z.uuid(), ...problemAnswers(400, 401, 403, 413, 415, 422, 429, 503) },
+}
+const processSchema = {
+  summary: 'Bring scheduled retries forward',
+  tags,
+  body: processBody,
+  response: { 200: processedSchema, ...problemAnswers(400, 401, 403, 413, 415, 422, 503) },
+}
+const adminProcessSchema = {
+  summary: 'Bring scheduled retries forward',
+  tags: ['Admin'],
+  security: [{ administrator: [] }],
+  body: adminProcessBody,
+  response: { 200: processedSchema, ...problemAnswers(400, 401, 403, 413, 415, 422, 429, 503) },
+}
+
+/** The functions of the SQL door for callers that have HTTP only. */
+export function sqlDoorRoutes(app: App, deps: SqlDoorDeps): void {
+  const onRequest = requireKey(deps.keys, deps.pepper, 'manage')
+  app.post('/rest/v1/rpc/enqueue_email', { onRequest, schema: enqueueSchema }, (request, reply) =>
+    enqueue(request, reply, deps),
+  )
+  app.post('/functions/v1/process-email-queue', { onRequest, schema: processSchema }, async request => {
+    const body = request.body as z.output<typeof processBody>
+    return processed(await readyRetries(deps.db.pool, ownerOf(request), body?.limit ?? DEFAULT_LIMIT))
+  })
+}
+
+export function adminQueueRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
+  app.post('/admin/queue/process', { onRequest, schema: adminProcessSchema }, async request => {
+    const { limit, companyId = null } = request.body as z.output<typeof adminProcessBody>
+    if (companyId !== null && !(isUuid(companyId) && (await findCompany(db.pool, companyId.toLowerCase()))))
+      throw invalidField('companyId', 'is not the id of a company')
+    return processed(await readyRetries(db.pool, { companyId, test: false }, limit))
+  })
+}
+
+async function enqueue(request: FastifyRequest, reply: FastifyReply, deps: SqlDoorDeps) {
+  await spendTokens(request, reply, 1, deps)
+  const body = request.body as z.output<typeof enqueueBody>
+  const id = await putSqlEmail(deps.db.pool, ownerOf(request), {
+    userId: body.p_user_id ?? null,
+    templateType: body.p_template_type,
+    recipientEmail: body.p_recipient_email,
+    payload: body.p_payload ?? {},
+  })
+  // Fastify sends a string as it is.
+  return reply.type('application/json').send(JSON.stringify(id))
+}
+
+const processed = (outboxIds: string[]) => ({ processed: outboxIds.length, outboxIds })
