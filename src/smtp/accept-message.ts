@@ -1,0 +1,37 @@
+import { callerOf } from '../accepting/caller.ts'
+import type { MailAddress } from '../contracts/addresses.ts'
+import { fieldProblems, REPORT_INPUT } from '../contracts/field-problems.ts'
+import { summarise } from '../contracts/refusal.ts'
+import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
+import type { KnownKey } from '../db/companies/api-keys.ts'
+import type { MemberResult } from '../db/outbox/draft.ts'
+import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
+import { messageBody } from './message-body.ts'
+import { refusedBy, resultOf } from './replies.ts'
+
+/** Once this has answered, the e-mail is committed. */
+export async function acceptMessage(
+  message: Buffer,
+  envelope: readonly MailAddress[],
+  key: KnownKey,
+  requestId: string,
+  accept: AcceptDeps,
+): Promise<MemberResult> {
+  const { body, idempotencyKey } = messageBody(message, envelope)
+  const request = {
+    caller: callerOf(key),
+    requestId,
+    members: [{ index: 0, body: validated(body) }],
+    strict: true,
+    // The body, not the message: programs that repeat a message give it a new date and new boundaries.
+    idempotency: idempotencyKey === null ? null : { key: idempotencyKey, writtenBody: body },
+    refusedBefore: [],
+  }
+  return resultOf(await acceptEmails(request, accept))
+}
+
+function validated(body: Record<string, unknown>): SendBody {
+  const parsed = sendBodySchema.safeParse(body, REPORT_INPUT)
+  if (parsed.success) return parsed.data
+  throw refusedBy(summarise(fieldProblems(parsed.error.issues)))
+}
