@@ -88,7 +88,7 @@ begin
         claim_allowance(co, p_busy, p_left, p_most, instant) as room
       from companies co where co.company_id = n.company_id) t on true
     where c.filled < p_size
-  ), picked as (
+  ), picked as materialized (
     select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.take as turn
     from circle c cross join lateral (
       select e.priority, e.outbox_id, row_number() over (order by e.priority, e.outbox_id) as nth from (
@@ -97,10 +97,8 @@ begin
         offset c.skip) e) own
     where c.room > c.skip
     order by turn, c.place, own.nth limit p_size
-  ), taken as (
-    delete from email_ready r using picked p
-    where r.company_id = p.company_id and r.priority = p.priority and r.outbox_id = p.outbox_id
-    returning p.outbox_id, p.company_id, p.rated, p.turn, p.place, p.nth
+  ), taken as materialized (
+    select * from picked p where take_ready_email(p.company_id, p.priority, p.outbox_id)
   )
   select array_agg(outbox_id order by turn, place, nth), array_agg(company_id order by turn, place, nth), bool_or(rated)
     into ids, owners, rated from taken;
@@ -242,6 +240,14 @@ CREATE FUNCTION public.spend_company_rates(p_owners uuid[], p_instant timestamp 
   left join company_flow f on f.company_id = c.company_id and f.sendable_at <= p_instant
   on conflict (company_id) do update set sendable_at = excluded.sendable_at
 $$;
+
+CREATE FUNCTION public.take_ready_email(p_company uuid, p_priority smallint, p_outbox uuid) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+begin
+  delete from email_ready r where r.company_id = p_company and r.priority = p_priority and r.outbox_id = p_outbox;
+  return found;
+end $$;
 
 CREATE FUNCTION public.uuid_v7_floor(p_at timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE

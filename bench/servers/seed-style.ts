@@ -43,7 +43,7 @@ async function insertEmail(outboxId: string, requestId: string, body: SendBody):
       client,
       'outbox',
       'insert into seed.email_outbox (outbox_id, company_id, request_id, recipient, subject, html) values ($1, $2, $3, $4, $5, $6)',
-      [outboxId, companyId, requestId, body.to.address, body.subject, body.html],
+      [outboxId, companyId, requestId, body.to[0]!.address, body.subject, body.html],
     )
     await one(
       client,
@@ -72,7 +72,7 @@ app.post(
       pool,
       'suppressed',
       'select reason from seed.suppression_list where email_hash = $1 and (expires_at is null or expires_at > now())',
-      [hashEmail(body.to.normalised)],
+      [hashEmail(body.to[0]!.normalised)],
     )
     if (suppressed) throw new Problem('RECIPIENT_SUPPRESSED')
     const outboxId = uuidv7()

@@ -22,6 +22,14 @@ create or replace function spend_company_rates(p_owners uuid[], p_instant timest
   on conflict (company_id) do update set sendable_at = excluded.sendable_at
 $$;
 
+-- Takes one e-mail out of the ready ones, found by its key. As a join with the picked e-mails, this was planned while email_ready was
+-- empty and vacuumed, when reading all of it looks cheapest, and then read the whole backlog for every batch.
+create or replace function take_ready_email(p_company uuid, p_priority smallint, p_outbox uuid) returns boolean language plpgsql as $$
+begin
+  delete from email_ready r where r.company_id = p_company and r.priority = p_priority and r.outbox_id = p_outbox;
+  return found;
+end $$;
+
 -- The next e-mails in the fair order, under a new lease. Companies stand in a circle; the cursor remembers who was served last. Each
 -- gets a turn of p_per_turn × its weight, round after round until the batch is full. Inside a company, priority and then age decide.
 -- The walk visits no more companies than the batch needs, so neither the backlog nor the number of companies matters.
@@ -30,7 +38,7 @@ create or replace function claim_fair_batch(
   p_lease uuid, p_kind text, p_holder text, p_lease_seconds int, p_size int, p_per_turn int, p_ended uuid[],
   p_busy uuid[], p_left int[], p_most int)
 returns table (outbox_id uuid, company_id uuid) language plpgsql
--- Rows are found by their keys. Planned while email_ready was empty, any other join would read all of a backlog.
+-- Rows are found by their keys, whatever the planner believes about tables that fill and empty all the time.
 set enable_hashjoin = off set enable_mergejoin = off set enable_memoize = off as $$
 #variable_conflict use_column
 declare
@@ -76,7 +84,7 @@ begin
         claim_allowance(co, p_busy, p_left, p_most, instant) as room
       from companies co where co.company_id = n.company_id) t on true
     where c.filled < p_size
-  ), picked as (
+  ), picked as materialized (
     select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.take as turn
     from circle c cross join lateral (
       select e.priority, e.outbox_id, row_number() over (order by e.priority, e.outbox_id) as nth from (
@@ -85,10 +93,8 @@ begin
         offset c.skip) e) own
     where c.room > c.skip
     order by turn, c.place, own.nth limit p_size
-  ), taken as (
-    delete from email_ready r using picked p
-    where r.company_id = p.company_id and r.priority = p.priority and r.outbox_id = p.outbox_id
-    returning p.outbox_id, p.company_id, p.rated, p.turn, p.place, p.nth
+  ), taken as materialized (
+    select * from picked p where take_ready_email(p.company_id, p.priority, p.outbox_id)
   )
   select array_agg(outbox_id order by turn, place, nth), array_agg(company_id order by turn, place, nth), bool_or(rated)
     into ids, owners, rated from taken;

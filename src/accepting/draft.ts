@@ -58,17 +58,13 @@ export function draftEmail(index: number, body: SendBody, caller: Caller, reques
 
 /** Someone named twice gets one copy; `to` wins over cc, cc over bcc. */
 function addressesOf(body: SendBody): DraftAddress[] {
-  const addresses = [draftAddress('to', body.to)]
-  if (!body.cc && !body.bcc) return addresses
-  const seen = new Set([body.to.normalised])
-  for (const kind of ['cc', 'bcc'] as const) {
+  const byAddress = new Map<string, DraftAddress>()
+  for (const kind of ['to', 'cc', 'bcc'] as const) {
     for (const address of body[kind] ?? []) {
-      if (seen.has(address.normalised)) continue
-      seen.add(address.normalised)
-      addresses.push(draftAddress(kind, address))
+      if (!byAddress.has(address.normalised)) byAddress.set(address.normalised, draftAddress(kind, address))
     }
   }
-  return addresses
+  return [...byAddress.values()]
 }
 
 function draftAddress(kind: DraftAddress['kind'], { address, displayName, normalised }: MailAddress): DraftAddress {
@@ -79,7 +75,7 @@ function draftAddress(kind: DraftAddress['kind'], { address, displayName, normal
 function recipientRecordOf(body: SendBody, { companyId, test }: Caller, deps: DraftDeps): DraftRecipientRecord {
   const { recipientId, externalId, cpfCnpj, cpfCnpjHash, razaoSocial, nome } = body.recipient!
   const documentHash = cpfCnpj ? hashDocument(cpfCnpj, deps.secrets.pepper) : (cpfCnpjHash ?? null)
-  const email = body.to.normalised
+  const email = body.to[0]!.normalised
   const identity = externalId
     ? `external:${externalId}`
     : documentHash

@@ -18,7 +18,7 @@ const file = (bytes: number) => ({ filename: 'a.pdf', content: Buffer.alloc(byte
 
 test('the smallest body is accepted and gets its defaults', () => {
   expect(sendBodySchema.parse(LEAST)).toMatchObject({ priority: 5, onUnknown: 'resend', subject: 'Hello', text: 'Hi' })
-  expect(sendBodySchema.parse(LEAST).to).toMatchObject({ address: 'maria@example.com', displayName: null })
+  expect(sendBodySchema.parse(LEAST).to).toMatchObject([{ address: 'maria@example.com', displayName: null }])
 })
 
 test('everything at once, at its limits, is accepted', () => {

@@ -7,6 +7,8 @@ import { instantSchema } from './instant.ts'
 import { RETRY_POLICY_NAMES } from './retry.ts'
 
 export const SEND_LIMITS = {
+  /** Of the doors that take several. */
+  TO: 50,
   CC: 5,
   BCC: 5,
   REPLY_TO: 5,
@@ -135,7 +137,8 @@ export const SEND_EXAMPLE = {
 
 export const sendBodySchema = z
   .strictObject({
-    to: address,
+    /** One address here; the doors of other protocols give several. */
+    to: address.transform((one): MailAddress[] => [one]),
     cc: z.array(address).max(SEND_LIMITS.CC).optional(),
     bcc: z.array(address).max(SEND_LIMITS.BCC).optional(),
     from: address.optional(),
@@ -170,7 +173,7 @@ export const sendBodySchema = z
     const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
     if (body.delay !== undefined && body.scheduledAt !== undefined)
       refuse(['delay'], 'cannot be combined with scheduledAt')
-    if (body.recipient?.email && body.recipient.email.normalised !== body.to.normalised) {
+    if (body.recipient?.email && body.recipient.email.normalised !== body.to[0]?.normalised) {
       refuse(['recipient', 'email'], 'must be the same address as to')
     }
   })
