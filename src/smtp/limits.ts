@@ -23,7 +23,7 @@ export const SMTP_LIMITS: SmtpLimits = {
   connectionsPerNetwork: 100,
   loginWithinMs: 30_000,
   idleMs: 60_000,
-  recipients: 1 + SEND_LIMITS.CC + SEND_LIMITS.BCC,
+  recipients: SEND_LIMITS.TO + SEND_LIMITS.CC + SEND_LIMITS.BCC,
   maxBytes: 16 * 1024 * 1024,
   countFrom: 64 * 1024,
   maxWaitMs: 10_000,

@@ -22,6 +22,10 @@ const MAX_DEPTH = 10
 const MAX_PARTS = 100
 const MAX_HEADER_BYTES = 256 * 1024
 const MAX_BOUNDARY_CHARS = 200
+/** Spaces after a boundary. */
+const MAX_PADDING = 80
+/** Bounds the time that a message made for it can take. */
+const MAX_SIMILAR_LINES = 10_000
 
 const CRLF = Buffer.from('\r\n')
 const END_OF_HEADER = Buffer.from('\r\n\r\n')
@@ -90,28 +94,32 @@ function boundaryOf(type: string, { boundary }: Record<string, string>): string 
 
 /** What comes before the first boundary and after the last one is for readers without MIME, and belongs to no part. */
 function splitAtBoundary(body: Buffer, boundary: string): Buffer[] {
-  const delimiter = Buffer.from(`--${boundary}`)
+  const delimiter = Buffer.from(`\r\n--${boundary}`)
   const parts: Buffer[] = []
+  let similarLines = 0
   let start = -1
-  let at = body.indexOf(delimiter)
+  // The first line has no line break before it.
+  let at = body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2)) ? -2 : body.indexOf(delimiter)
   while (at !== -1) {
-    const line = delimiterLine(body, at, delimiter.length)
+    const line = delimiterLine(body, at + delimiter.length)
     if (line) {
-      if (start !== -1) parts.push(body.subarray(start, Math.max(start, at - 2)))
+      if (start !== -1) parts.push(body.subarray(start, Math.max(start, at)))
       if (line.closes) return parts
+      if (parts.length > MAX_PARTS) throw cannotCarry(`The message has more than ${MAX_PARTS} parts`)
       start = line.end
-    }
-    at = body.indexOf(delimiter, line ? line.end : at + 1)
+    } else if (++similarLines > MAX_SIMILAR_LINES)
+      throw malformed('Too many lines begin like the boundary of their part')
+    // The line break of one delimiter may be the first of the next.
+    at = body.indexOf(delimiter, line ? line.end - 2 : at + delimiter.length)
   }
   if (start !== -1) parts.push(body.subarray(start))
   return parts
 }
 
-/** null: the bytes of the boundary stand inside a line. */
-function delimiterLine(body: Buffer, at: number, length: number): { closes: boolean; end: number } | null {
-  if (at !== 0 && !body.subarray(at - 2, at).equals(CRLF)) return null
-  const lineBreak = body.indexOf(CRLF, at + length)
+/** null: the line goes on after the boundary, so it is no delimiter. */
+function delimiterLine(body: Buffer, afterBoundary: number): { closes: boolean; end: number } | null {
+  const lineBreak = body.indexOf(CRLF, afterBoundary)
   const end = lineBreak === -1 ? body.length : lineBreak
-  const rest = /^(--)?[ \t]*$/.exec(body.toString('latin1', at + length, Math.min(end, at + length + 80)))
+  const rest = /^(--)?[ \t]*$/.exec(body.toString('latin1', afterBoundary, Math.min(end, afterBoundary + MAX_PADDING)))
   return rest && { closes: rest[1] !== undefined, end: lineBreak === -1 ? end : end + 2 }
 }
