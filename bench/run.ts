@@ -8,6 +8,7 @@ import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
+import { benchSmtpIngress } from './smtp-ingress.ts'
 import { benchSuppression } from './suppression.ts'
 import { benchWebhooks } from './webhooks.ts'
 
@@ -23,6 +24,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   latency: benchLatency,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
+  'smtp-ingress': benchSmtpIngress,
   suppression: benchSuppression,
   webhooks: benchWebhooks,
 }

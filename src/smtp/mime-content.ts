@@ -59,7 +59,7 @@ function refuseSealed(part: MimePart, root: MimePart): void {
     throw cannotCarry('Signed and encrypted messages (S/MIME, PGP) cannot be carried: the signature would break')
 }
 
-/** A signed document that is attached (contract.pdf.p7m) is a file as any other. */
+/** A signed document that is attached (contract.pdf.p7m) is an ordinary file. */
 const isAttachedFile = (part: MimePart, root: MimePart) =>
   part !== root && part.disposition === 'attachment' && part.filename !== null && !/^smime\./i.test(part.filename)
 
