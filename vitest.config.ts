@@ -45,6 +45,8 @@ export default defineConfig({
           exclude: ['src/**/*.db.test.ts'],
           maxWorkers,
           isolate: false,
+          // Passwords are hashed slowly on purpose, and a busy machine makes it slower still.
+          testTimeout: 30_000,
         },
       },
       {

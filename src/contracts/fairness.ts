@@ -1,4 +1,4 @@
-/** The names and values are part of the published contract. */
+/** The names and values are part of the published contract. The claim goes by the setting MAX_JOBS_PER_TENANT_BATCH. */
 export const EMAIL_JOB_FAIRNESS_CONFIG = {
   ENABLE_ROUND_ROBIN: true,
   MAX_JOBS_PER_TENANT_BATCH: 3,

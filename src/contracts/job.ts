@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { parseBareAddress } from './addresses.ts'
 
-/** The names and values are part of the published contract. */
+/**
+ * The names and values are part of the published contract. The gateway itself uses QUEUE_NAME and MAX_ATTEMPTS only: delays are in
+ * RETRY_POLICIES (retry.ts), the defaults of a request in send-body.ts, retention in settings.ts.
+ */
 export const EMAIL_JOB_CONFIG = {
   QUEUE_NAME: 'email:send',
   DEFAULT_TTL: 86400000,

@@ -1,4 +1,4 @@
-/** The names and values are part of the published contract. */
+/** The names and values are part of the published contract. The gateway's own delays are in RETRY_POLICIES. */
 export const EMAIL_JOB_RETRY_CONFIG = {
   MAX_ATTEMPTS: 5,
   BASE_DELAY_MS: 1000,
@@ -31,7 +31,7 @@ export const RETRY_POLICIES: Readonly<Record<RetryPolicyName, RetryPolicy>> = {
 
 export const DEFAULT_RETRY_POLICY: RetryPolicyName = 'steps'
 
-/** 1, 2, 4 … seconds, at most 60, each ± 25 %. */
+/** 1, 2, 4 … seconds, at most 60, each ± 25 %. For users of the contract; the gateway calls retryDelayMs. */
 export function calculateBackoffDelay(attempt: number, random: () => number = Math.random): number {
   const { BASE_DELAY_MS, MAX_DELAY_MS } = EMAIL_JOB_RETRY_CONFIG
   return withJitter(Math.min(BASE_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS), random)

@@ -61,7 +61,7 @@ export class BullmqLane<Content> implements Lane {
   }
 
   start(): void {
-    const { connection, concurrency, feeder } = this.#options
+    const { connection, concurrency, leases, feeder } = this.#options
     this.#worker = new Worker(BULLMQ_QUEUE_NAME, job => this.#process(job), {
       connection,
       ...SKIP_VERSION_CHECK,
@@ -75,6 +75,7 @@ export class BullmqLane<Content> implements Lane {
     this.#worker.on('completed', job => this.#completed(job))
     this.#worker.on('failed', (job, error) => this.#failed(job, error))
     this.#worker.on('error', error => this.#error(error))
+    leases.start()
     feeder.start()
   }
 

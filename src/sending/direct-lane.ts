@@ -70,7 +70,9 @@ export class DirectLane<Content> implements Lane {
   }
 
   start(): void {
-    this.#loop ??= this.#run()
+    if (this.#loop) return
+    this.#options.leases.start()
+    this.#loop = this.#run()
   }
 
   async stop(): Promise<void> {

@@ -22,6 +22,7 @@ beforeEach(() => {
   }
   const log = pino({ level: 'trace' }, { write: line => void logged.push(line) })
   leases = new HeldLeases({ renew: into(renewed), end: into(ended), renewEveryMs: RENEW_MS, log })
+  leases.start()
 })
 afterEach(async () => {
   await leases.stop()

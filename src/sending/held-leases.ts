@@ -17,13 +17,16 @@ const RENEW_AGAIN_MS = 500
 export class HeldLeases {
   readonly #options: HeldLeasesOptions
   readonly #open = new Map<string, { items: number; unsettled: boolean }>()
-  readonly #stopRenewing: () => Promise<void>
+  #stopRenewing: () => Promise<void> = async () => {}
   #ended: string[] = []
   #endTimer: NodeJS.Timeout | null = null
 
   constructor(options: HeldLeasesOptions) {
     this.#options = options
-    const { renewEveryMs, log } = options
+  }
+
+  start(): void {
+    const { renewEveryMs, log } = this.#options
     this.#stopRenewing = periodically(
       renewEveryMs,
       () => this.#renew(),
