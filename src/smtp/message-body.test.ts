@@ -22,6 +22,15 @@ const part = (type: string, text: string, ...headers: string[]) => [`Content-Typ
 const file = (name: string) => `Content-Disposition: attachment; filename="${name}"`
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
+/** Of this process, which other programs do not slow down. What is meant is not to grow with the square of the message. */
+function processorTime(): () => number {
+  const before = process.cpuUsage()
+  return () => {
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000
+  }
+}
+
 describe('recipients', () => {
   const message = lines(
     'From: =?utf-8?Q?Jo=C3=A3o?= <shop@sender.test>',
@@ -332,15 +341,15 @@ describe('content', () => {
     ['lines that begin like the boundary', '\r\n--bc'.repeat(2_000_000)],
     ['empty parts', '\r\n--b'.repeat(3_000_000)],
     ['escapes only', '=41'.repeat(5_000_000)],
-  ])('%s: a message of 16 MB takes less than a second, whatever is in it', (_name, text) => {
-    const startedMs = performance.now()
+  ])('%s: a message of 16 MB takes little time, whatever is in it', (_name, text) => {
+    const spentMs = processorTime()
     const part = ['--b', 'Content-Transfer-Encoding: quoted-printable', 'Content-Type: image/png', '', text]
     try {
       body(typed('multipart/mixed; boundary=b', '', ...part, '--b--'))
     } catch (error) {
       expect(error).toBeInstanceOf(Refused)
     }
-    expect(performance.now() - startedMs).toBeLessThan(1_000)
+    expect(spentMs()).toBeLessThan(3_000)
   })
 
   test.each([
@@ -356,7 +365,7 @@ describe('content', () => {
   })
 
   test('hostile header values take no time', () => {
-    const startedMs = performance.now()
+    const spentMs = processorTime()
     const values = [
       '=?a?b?'.repeat(2_600),
       '=?utf-8?q?=?='.repeat(1_200),
@@ -373,6 +382,6 @@ describe('content', () => {
         }
       }
     }
-    expect(performance.now() - startedMs).toBeLessThan(2_000)
+    expect(spentMs()).toBeLessThan(3_000)
   })
 })

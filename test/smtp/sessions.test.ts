@@ -2,13 +2,17 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startSmtp } from '../../src/compose/smtp.ts'
+import { loadConfig } from '../../src/config.ts'
 import { revokeKey } from '../../src/db/companies/api-keys.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { keptOf } from '../support/mail.ts'
+import { SHARED_SECRETS } from '../support/secrets.ts'
 import { plainMessage, type SmtpClient, smtpClient } from '../support/smtp-client.ts'
 import { startTestSmtp, type TestSmtp, type TestSmtpOptions } from '../support/smtp-server.ts'
 
@@ -99,6 +103,27 @@ describe('TLS', () => {
       client.socket.destroy()
     }),
   )
+})
+
+describe('a certificate that cannot be used stops the start', () => {
+  const start = (env: Record<string, string>) =>
+    startSmtp(
+      loadConfig({ DATABASE_URL: gateway.databaseUrl, SMTP_INGRESS_PORT: '0', ...SHARED_SECRETS, ...env }),
+      {} as never,
+    )
+
+  test('a file that is not there', async () => {
+    const env = { SMTP_TLS_CERT: '/nowhere/cert.pem', SMTP_TLS_KEY: '/nowhere/key.pem' }
+    await expect(start(env)).rejects.toThrow('Bad setting. SMTP_TLS_CERT: /nowhere/cert.pem cannot be read')
+  })
+
+  test('a file that is something else', async () => {
+    const file = join(import.meta.dirname, 'sessions.test.ts')
+    const env = { SMTP_TLS_CERT: file, SMTP_TLS_KEY: file }
+    await expect(start(env)).rejects.toThrow(
+      'Bad setting. SMTP_TLS_CERT, SMTP_TLS_KEY: are no certificate with its key',
+    )
+  })
 })
 
 describe('AUTH', () => {
