@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { SMTPServer } from 'smtp-server'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { FairSlots } from '../runtime/fair-semaphore.ts'
 import { addRecipient, receiveMessage, type Session, type SmtpDeps, startMessage } from './commands.ts'
 import { ConnectionCounts, isLoopback } from './connections.ts'
@@ -37,20 +37,8 @@ export async function startSmtpServer(
   let stopping = false
 
   const server = new SMTPServer({
-    ...(tls && { secure: tls.mode === 'implicit', cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' }),
+    ...protocolOptions(tls, limits),
     disabledCommands,
-    authMethods: ['PLAIN', 'LOGIN'],
-    // AUTH is switched off below for clients that it is not safe for.
-    allowInsecureAuth: true,
-    authRequiredMessage: '5.7.0 AUTH is required, with an API key as the password',
-    // Its codes are one for each reply code; ours are part of the text.
-    hideENHANCEDSTATUSCODES: true,
-    size: limits.maxBytes,
-    maxClients: limits.connections,
-    socketTimeout: limits.idleMs,
-    closeTimeout: limits.stopWithinMs,
-    disableReverseLookup: true,
-    logger: false,
     onConnect(session, done) {
       if (!connections.open(session.id, session.remoteAddress))
         return done(new Refused(421, '4.7.0', 'Too many connections from this address'))
@@ -133,6 +121,26 @@ export async function startSmtpServer(
         for (const { session } of server.connections)
           if (!receiving.has(session.id)) end(session, '4.3.2 The gateway is stopping')
       }),
+  }
+}
+
+function protocolOptions(tls: SmtpOptions['tls'], limits: SmtpLimits): SMTPServerOptions {
+  return {
+    ...(tls && { secure: tls.mode === 'implicit', cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' }),
+    authMethods: ['PLAIN', 'LOGIN'],
+    // onConnect switches AUTH off for clients that it is not safe for.
+    allowInsecureAuth: true,
+    authRequiredMessage: '5.7.0 AUTH is required, with an API key as the password',
+    // Those of smtp-server are one for each reply code; ours are part of the text.
+    hideENHANCEDSTATUSCODES: true,
+    size: limits.maxBytes,
+    maxClients: limits.connections,
+    socketTimeout: limits.idleMs,
+    closeTimeout: limits.stopWithinMs,
+    // A look-up for each client would wait for somebody else's name server.
+    disableReverseLookup: true,
+    // It would log addresses.
+    logger: false,
   }
 }
 
