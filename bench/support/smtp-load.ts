@@ -32,9 +32,10 @@ function runSession({ port, apiKey, recipient, message, seconds }: Omit<SmtpLoad
     let accepted = 0
     let untilMs = Number.POSITIVE_INFINITY
     function onReply(code: number, line: string): void {
-      const step = steps.shift()
-      if (step) {
-        if (code !== step.expected) return fail(line)
+      const [step] = steps
+      if (step && code !== step.expected) fail(line)
+      else if (step) {
+        steps.shift()
         if (steps.length === 0) untilMs = performance.now() + seconds * 1000
         socket.write(step.write)
       } else if (code === 354) socket.write(body)
