@@ -1,12 +1,9 @@
 import type { Logger } from 'pino'
 import { RECIPIENT_SUPPRESSED_MESSAGE, type Refusal } from '../contracts/refusal.ts'
-import { DatabaseUnavailable } from '../db/errors.ts'
+import { DatabaseUnavailable, isDiskFull } from '../db/errors.ts'
 import type { MemberResult } from '../db/outbox/draft.ts'
 import type { AcceptResult } from '../pipeline/accept.ts'
 import { Refused } from './refused.ts'
-
-/** SQLSTATE disk_full. */
-const DISK_FULL = '53100'
 
 /** What SMTP answers where the HTTP API answers with a problem. */
 export function refusedBy(refusal: Refusal): Refused {
@@ -53,8 +50,7 @@ function refuse(code: number, enhancedCode: string, text: string): never {
 export function toRefused(error: unknown, log: Logger): Refused {
   if (error instanceof Refused) return error
   if (error instanceof DatabaseUnavailable) {
-    const isFull = (error.cause as { code?: string } | undefined)?.code === DISK_FULL
-    return isFull
+    return isDiskFull(error)
       ? new Refused(452, '4.3.1', 'The disk of the database is full; try again')
       : new Refused(451, '4.3.0', 'The database does not answer; try again')
   }

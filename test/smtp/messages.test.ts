@@ -1,7 +1,7 @@
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
-import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
+import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { captured, keptOf, NOTHING_KEPT, read, rows, untilStatus } from '../support/mail.ts'
 import { plainMessage, type SmtpClient, smtpClient } from '../support/smtp-client.ts'
 
@@ -149,6 +149,13 @@ describe('refusals keep nothing and say why', () => {
     expect(text).toBe(`550 5.7.1 Recipient is on suppression list (${hash})`)
   })
 
+  test('a suppressed cc or bcc is left out, and the reply says so', async () => {
+    const hash = hashEmail('gone@example.com')
+    await rows(gateway, `insert into suppression_list (email_hash, reason) values ($1, 'MANUAL')`, [hash])
+    const { text } = await submit(plainMessage('Cc: gone@example.com'), ['maria@example.com', 'gone@example.com'])
+    expect(text).toMatch(/^250 2\.0\.0 queued as \S+; 1 suppressed left out$/)
+  })
+
   test('too large, announced or not', async () => {
     const client = await loggedIn()
     expect((await client.say(`MAIL FROM:<a@b.test> SIZE=${17 * 1024 * 1024}`)).code).toBe(552)
@@ -243,6 +250,16 @@ describe('the protocol', () => {
     client.socket.destroy()
     expect((await submit(plainMessage(), undefined, by)).code).toBe(250)
     expect(await keptOf(gateway, by.companyId)).toMatchObject({ email_outbox: 1 })
+  })
+
+  test('accepted and refused messages are counted', async () => {
+    await submit(plainMessage())
+    await submit(plainMessage('what'))
+    const metrics = await until(
+      async () => (await gateway.call(null, 'GET', '/metrics')).text,
+      text => /smtp_messages_total\{outcome="refused"\}/.test(text),
+    )
+    expect(metrics).toMatch(/smtp_messages_total\{outcome="accepted"\} \d+/)
   })
 
   test('neither addresses nor keys are logged', async () => {
