@@ -10,6 +10,7 @@ import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
 import { benchSmtpIngress } from './smtp-ingress.ts'
 import { benchSuppression } from './suppression.ts'
+import { benchTemplateRender } from './template-render.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
@@ -26,6 +27,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   references: benchReferences,
   'smtp-ingress': benchSmtpIngress,
   suppression: benchSuppression,
+  'template-render': benchTemplateRender,
   webhooks: benchWebhooks,
 }
 

@@ -198,6 +198,7 @@ function requestOf(n: number): RequestToStore {
     from: BODY.from,
     subject: BODY.subject,
     template: null,
+    templateVersion: null,
     tags: BODY.tags,
     priority: 5,
     retryPolicy: 'steps',

@@ -11,6 +11,8 @@ create table companies (
   weight           smallint not null default 1 check (weight between 1 and 100),
   rate_per_second  double precision constraint rate_can_be_counted check (rate_per_second between 0.01 and 1000000),
   retry_policy     text check (retry_policy in ('steps', 'exponential', 'patient', 'persistent')),
+  -- Of templates, when a request names none.
+  locale           text not null default 'pt-BR' check (locale ~ '^[a-z]{2,3}(-[A-Z]{2})?$'),
   paused_at        timestamptz,
   paused_by        text,
   pause_reason     text,

@@ -7,6 +7,8 @@ create table webhook_endpoints (
   test                  boolean not null default false,
   url                   text not null check (length(url) between 1 and 2048),
   description           text,
+  -- Of the body. resend: made by the Resend-compatible API.
+  format                text not null default 'native' check (format in ('native', 'resend')),
   event_types           text[] not null check (cardinality(event_types) > 0),
   -- Encrypted, not hashed: it signs.
   secret_cipher         bytea not null,

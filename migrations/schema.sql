@@ -10,6 +10,7 @@ CREATE TABLE public.companies (
     weight smallint DEFAULT 1 NOT NULL,
     rate_per_second double precision,
     retry_policy text,
+    locale text DEFAULT 'pt-BR'::text NOT NULL,
     paused_at timestamp with time zone,
     paused_by text,
     pause_reason text,
@@ -19,6 +20,7 @@ CREATE TABLE public.companies (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT companies_link_schemes_check CHECK ((cardinality(link_schemes) <= 20)),
+    CONSTRAINT companies_locale_check CHECK ((locale ~ '^[a-z]{2,3}(-[A-Z]{2})?$'::text)),
     CONSTRAINT companies_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
     CONSTRAINT companies_retry_policy_check CHECK ((retry_policy = ANY (ARRAY['steps'::text, 'exponential'::text, 'patient'::text, 'persistent'::text]))),
     CONSTRAINT companies_weight_check CHECK (((weight >= 1) AND (weight <= 100))),
@@ -207,9 +209,25 @@ begin
     delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
     rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired;
   get diagnostics written = row_count;
+  perform roll_up_template_statistics(from_time, until_time);
   update statistics_cursor set counted_until = until_time;
   return written;
 end $$;
+
+CREATE FUNCTION public.roll_up_template_statistics(from_time timestamp with time zone, until_time timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    AS $$
+  insert into template_statistics as s (company_id, type, hour, accepted, sent, failed, retries)
+  select e.company_id, o.template_type, date_trunc('hour', e.created_at), count(*) filter (where e.type = 'QUEUED'),
+    count(*) filter (where e.type = 'SENT'), count(*) filter (where e.type in ('DLQ_MOVED', 'EXPIRED')),
+    count(*) filter (where e.type = 'RETRY_SCHEDULED')
+  from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test and o.template_type is not null
+  where e.created_at >= from_time and e.created_at < until_time
+    and e.type in ('QUEUED', 'SENT', 'DLQ_MOVED', 'EXPIRED', 'RETRY_SCHEDULED')
+  group by 1, 2, 3 order by 1, 2, 3
+  on conflict (company_id, type, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+    failed = s.failed + excluded.failed, retries = s.retries + excluded.retries
+$$;
 
 CREATE FUNCTION public.settle_webhook(p_endpoint uuid, p_delivery uuid, p_attempts smallint, p_outcome text, p_delay_ms double precision, p_body text, p_status smallint, p_error text, p_answer text, p_duration_ms integer) RETURNS text
     LANGUAGE plpgsql
@@ -608,6 +626,19 @@ CREATE TABLE public.recipients (
     CONSTRAINT recipients_cpf_cnpj_hash_check CHECK ((cpf_cnpj_hash ~ '^[0-9a-f]{64}$'::text))
 );
 
+CREATE TABLE public.resend_templates (
+    template_id uuid NOT NULL,
+    name text NOT NULL,
+    alias text,
+    from_address text,
+    reply_to text[],
+    subject text NOT NULL,
+    html text NOT NULL,
+    text text,
+    variables jsonb NOT NULL,
+    CONSTRAINT resend_templates_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+
 CREATE TABLE public.schema_functions (
     name text NOT NULL,
     digest text NOT NULL,
@@ -687,6 +718,44 @@ CREATE TABLE public.suppression_list (
     CONSTRAINT suppression_list_reason_check CHECK ((reason = ANY (ARRAY['HARD_BOUNCE'::text, 'COMPLAINT'::text, 'MANUAL'::text])))
 );
 
+CREATE TABLE public.template_statistics (
+    company_id uuid NOT NULL,
+    type text NOT NULL,
+    hour timestamp with time zone NOT NULL,
+    accepted bigint DEFAULT 0 NOT NULL,
+    sent bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    retries bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.template_versions (
+    version_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    template_id uuid NOT NULL,
+    number integer NOT NULL,
+    subject text NOT NULL,
+    html text,
+    text text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text NOT NULL,
+    published_at timestamp with time zone,
+    CONSTRAINT has_content CHECK (((html IS NOT NULL) OR (text IS NOT NULL))),
+    CONSTRAINT template_versions_created_by_check CHECK (((length(created_by) >= 1) AND (length(created_by) <= 100))),
+    CONSTRAINT template_versions_number_check CHECK ((number >= 1)),
+    CONSTRAINT template_versions_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 500)))
+);
+
+CREATE TABLE public.templates (
+    template_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    company_id uuid,
+    type text NOT NULL,
+    locale text NOT NULL,
+    published_number integer,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT templates_locale_check CHECK ((locale ~ '^[a-z]{2,3}(-[A-Z]{2})?$'::text)),
+    CONSTRAINT templates_type_check CHECK ((type ~ '^[a-z0-9][a-z0-9_-]{0,63}$'::text))
+);
+
 CREATE TABLE public.unknown_sends (
     outbox_id uuid NOT NULL,
     attempt_id uuid NOT NULL,
@@ -735,6 +804,7 @@ CREATE TABLE public.webhook_endpoints (
     test boolean DEFAULT false NOT NULL,
     url text NOT NULL,
     description text,
+    format text DEFAULT 'native'::text NOT NULL,
     event_types text[] NOT NULL,
     secret_cipher bytea NOT NULL,
     previous_cipher bytea,
@@ -747,6 +817,7 @@ CREATE TABLE public.webhook_endpoints (
     CONSTRAINT webhook_endpoints_check1 CHECK (((previous_cipher IS NULL) = (previous_until IS NULL))),
     CONSTRAINT webhook_endpoints_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['MANUAL'::text, 'GONE'::text, 'FAILING'::text, 'DELETED'::text]))),
     CONSTRAINT webhook_endpoints_event_types_check CHECK ((cardinality(event_types) > 0)),
+    CONSTRAINT webhook_endpoints_format_check CHECK ((format = ANY (ARRAY['native'::text, 'resend'::text]))),
     CONSTRAINT webhook_endpoints_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
 );
 
@@ -871,6 +942,9 @@ ALTER TABLE ONLY public.recipients
 ALTER TABLE ONLY public.recipients
     ADD CONSTRAINT recipients_pkey PRIMARY KEY (recipient_id);
 
+ALTER TABLE ONLY public.resend_templates
+    ADD CONSTRAINT resend_templates_pkey PRIMARY KEY (template_id);
+
 ALTER TABLE ONLY public.schema_functions
     ADD CONSTRAINT schema_functions_pkey PRIMARY KEY (name);
 
@@ -897,6 +971,21 @@ ALTER TABLE ONLY public.suppression_list
 
 ALTER TABLE ONLY public.suppression_list
     ADD CONSTRAINT suppression_list_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.template_statistics
+    ADD CONSTRAINT template_statistics_pkey PRIMARY KEY (company_id, type, hour);
+
+ALTER TABLE ONLY public.template_versions
+    ADD CONSTRAINT template_versions_pkey PRIMARY KEY (version_id);
+
+ALTER TABLE ONLY public.template_versions
+    ADD CONSTRAINT template_versions_template_id_number_key UNIQUE (template_id, number);
+
+ALTER TABLE ONLY public.templates
+    ADD CONSTRAINT templates_company_id_type_locale_key UNIQUE NULLS NOT DISTINCT (company_id, type, locale);
+
+ALTER TABLE ONLY public.templates
+    ADD CONSTRAINT templates_pkey PRIMARY KEY (template_id);
 
 ALTER TABLE ONLY public.unknown_sends
     ADD CONSTRAINT unknown_sends_pkey PRIMARY KEY (outbox_id);
@@ -974,6 +1063,8 @@ CREATE INDEX suppression_list_key ON public.suppression_list USING btree (hash_k
 
 CREATE INDEX suppression_list_reason ON public.suppression_list USING btree (reason, expires_at);
 
+CREATE INDEX template_statistics_hour ON public.template_statistics USING btree (hour);
+
 CREATE INDEX unknown_sends_due ON public.unknown_sends USING btree (resolve_at);
 
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (due_at) WHERE (due_at IS NOT NULL);
@@ -993,14 +1084,26 @@ ALTER TABLE ONLY public.company_flow
 ALTER TABLE ONLY public.company_reputation
     ADD CONSTRAINT company_reputation_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.templates
+    ADD CONSTRAINT published_version_exists FOREIGN KEY (template_id, published_number) REFERENCES public.template_versions(template_id, number) DEFERRABLE INITIALLY DEFERRED;
+
 ALTER TABLE ONLY public.rate_buckets
     ADD CONSTRAINT rate_buckets_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.recipients
     ADD CONSTRAINT recipients_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);
 
+ALTER TABLE ONLY public.resend_templates
+    ADD CONSTRAINT resend_templates_template_id_fkey FOREIGN KEY (template_id) REFERENCES public.templates(template_id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.suppression_list
     ADD CONSTRAINT suppression_list_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);
+
+ALTER TABLE ONLY public.template_versions
+    ADD CONSTRAINT template_versions_template_id_fkey FOREIGN KEY (template_id) REFERENCES public.templates(template_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.templates
+    ADD CONSTRAINT templates_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.webhook_endpoints
     ADD CONSTRAINT webhook_endpoints_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;

@@ -102,6 +102,7 @@ function draftOf(companyId: string, place: number): Draft {
     from: BODY.from,
     subject: BODY.subject,
     template: null,
+    templateVersion: null,
     tags: BODY.tags,
     priority: 5,
     retryPolicy: 'steps',

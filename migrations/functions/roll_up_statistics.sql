@@ -22,6 +22,7 @@ begin
     delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
     rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired;
   get diagnostics written = row_count;
+  perform roll_up_template_statistics(from_time, until_time);
   update statistics_cursor set counted_until = until_time;
   return written;
 end $$;

@@ -8,6 +8,7 @@ import { maxAttempts, type RetryPolicyName } from '../contracts/retry.ts'
 import type { SendBody } from '../contracts/send-body.ts'
 import type { Draft, DraftAddress, DraftRecipientRecord } from '../db/outbox/draft.ts'
 import type { Caller } from './caller.ts'
+import type { BodyWithContent } from './content.ts'
 import { type SenderSettings, senderOf } from './sender.ts'
 
 export type DraftDeps = {
@@ -19,7 +20,13 @@ export type DraftDeps = {
 }
 
 /** The rows of one e-mail, as the accept statement writes them. */
-export function draftEmail(index: number, body: SendBody, caller: Caller, requestId: string, deps: DraftDeps): Draft {
+export function draftEmail(
+  index: number,
+  body: BodyWithContent,
+  caller: Caller,
+  requestId: string,
+  deps: DraftDeps,
+): Draft {
   const chosen = body.retryPolicy ?? caller.retryPolicy
   return {
     index,
@@ -31,7 +38,8 @@ export function draftEmail(index: number, body: SendBody, caller: Caller, reques
     test: caller.test,
     from: formatAddress(senderOf(body.from, caller, deps.sender)!),
     subject: body.subject,
-    template: null,
+    template: body.template ?? null,
+    templateVersion: body.templateVersion ?? null,
     tags: body.tags ?? [],
     priority: body.priority,
     retryPolicy: chosen,

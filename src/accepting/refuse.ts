@@ -1,19 +1,20 @@
 import type { HtmlProblem } from '../contracts/html/rules.ts'
 import { type FieldProblem, type Refusal, summarise } from '../contracts/refusal.ts'
-import { checkSchedule, type SendBody } from '../contracts/send-body.ts'
+import { checkSchedule } from '../contracts/send-body.ts'
 import type { Caller } from './caller.ts'
+import type { BodyWithContent } from './content.ts'
 import { type SenderSettings, senderOf } from './sender.ts'
 
 /** The rules that need more than the body: the time, the company, and an HTML parser. null: it may be accepted. */
 export function refuseBody(
-  body: SendBody,
+  body: BodyWithContent,
   html: HtmlProblem[],
   caller: Caller,
   sender: SenderSettings,
   now: Date,
 ): Refusal | null {
   const problems: FieldProblem[] = html.map(({ code, message }) => ({
-    path: 'html',
+    path: body.template === undefined ? 'html' : 'template',
     code: 'INVALID_TEMPLATE',
     message: `${message} (${code})`,
   }))

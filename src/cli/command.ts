@@ -23,7 +23,9 @@ export class CommandFailed extends Error {
 export type Answer = { json: unknown; lines: string[]; exitCode?: number }
 
 /** `value` is the placeholder in the help, as in `--limit N`. */
-export type OptionSpec = { type: 'string'; value: string; help: string } | { type: 'boolean'; help: string }
+export type OptionSpec =
+  /** multiple: it may be given several times; the values are read with `texts`. */
+  { type: 'string'; value: string; help: string; multiple?: boolean } | { type: 'boolean'; help: string }
 export type Options = Record<string, OptionSpec>
 
 export type Command = {
@@ -41,7 +43,7 @@ export type Command = {
 
 export type Input = {
   words: string[]
-  values: Record<string, string | boolean | undefined>
+  values: Record<string, string | string[] | boolean | undefined>
   /** The `.env` file that settings were read from, if any. */
   envFile?: string | null
 }
@@ -57,6 +59,11 @@ export function actionOf<Action>(actions: Record<string, Action>, given: string 
 export function text(values: Input['values'], name: string): string | undefined {
   const value = values[name]
   return typeof value === 'string' ? value : undefined
+}
+
+export function texts(values: Input['values'], name: string): string[] {
+  const value = values[name]
+  return Array.isArray(value) ? value : []
 }
 
 export function required(value: string | undefined, what: string): string {

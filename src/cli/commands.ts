@@ -10,6 +10,7 @@ import { migrateCommand } from './migrate.ts'
 import { sendCommand } from './send.ts'
 import { startCommand } from './start.ts'
 import { suppressionCommand } from './suppression.ts'
+import { templateCommand } from './template.ts'
 import { webhookCommand } from './webhook.ts'
 
 export const COMMANDS: Record<string, Command> = {
@@ -22,6 +23,7 @@ export const COMMANDS: Record<string, Command> = {
   email: emailCommand,
   dlq: dlqCommand,
   suppression: suppressionCommand,
+  template: templateCommand,
   webhook: webhookCommand,
   doctor: doctorCommand,
   db: dbCommand,

@@ -1,6 +1,7 @@
 import { domainToASCII } from 'node:url'
 import { MAX_LINK_SCHEMES, parseLinkScheme } from '../contracts/html/link-schemes.ts'
 import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
+import { TEMPLATE_LOCALE } from '../contracts/templates/limits.ts'
 import {
   type Company,
   type CompanyChange,
@@ -52,6 +53,7 @@ export const companyCommand: Command = {
       value: 'MYAPP|none',
       help: 'URL schemes of its own apps that its e-mails may link to',
     },
+    locale: { type: 'string', value: 'LOCALE', help: 'of its templates, when a request names none (pt-BR)' },
     reason: { type: 'string', value: 'TEXT', help: 'pause and resume: why; written to the audit log' },
   },
   run({ words: [action, name], values }) {
@@ -144,8 +146,17 @@ function changeOf(values: Input['values']): CompanyChange {
   if (rate !== undefined) change.ratePerSecond = rate === 'none' ? null : number(rate, '--rate', 0.01, 1_000_000)
   if (policy !== undefined) change.retryPolicy = policy === 'none' ? null : retryPolicy(policy)
   if (domains !== undefined) change.fromDomains = domains.split(',').filter(Boolean).map(domain)
+  const locale = localeOf(values)
+  if (locale !== undefined) change.locale = locale
   if (schemes !== undefined) change.linkSchemes = schemes === 'none' ? [] : linkSchemes(schemes)
   return change
+}
+
+export function localeOf(values: Input['values']): string | undefined {
+  const given = text(values, 'locale')
+  if (given !== undefined && !TEMPLATE_LOCALE.test(given))
+    throw new UsageError('--locale must be a language, or a language and a country, such as en or pt-BR')
+  return given
 }
 
 function number(given: string, option: string, min: number, max: number): number {

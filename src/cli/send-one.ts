@@ -10,7 +10,7 @@ import { requireCompany } from './company.ts'
 import { withGatewaySettings } from './in-use.ts'
 
 /** Accepts one e-mail for a company, with the same checks as POST /v1/email/send. */
-export function sendOne(given: Record<string, string>, idOrName: string, test: boolean): Promise<Answer | null> {
+export function sendOne(given: Record<string, unknown>, idOrName: string, test: boolean): Promise<Answer | null> {
   const body = bodyOf(given)
   return withStorage(async ({ db, config }) => {
     const company = await requireCompany(db, idOrName)
@@ -24,7 +24,7 @@ export function sendOne(given: Record<string, string>, idOrName: string, test: b
   })
 }
 
-function bodyOf(given: Record<string, string>): SendBody {
+function bodyOf(given: Record<string, unknown>): SendBody {
   const parsed = sendBodySchema.safeParse(given)
   if (parsed.success) return parsed.data
   const sentences = parsed.error.issues.map(issue => `--${fieldPath(issue.path)}: ${issue.message}`)

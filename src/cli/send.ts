@@ -1,11 +1,22 @@
-import { type Command, text } from './command.ts'
+import { type Command, text, texts, UsageError } from './command.ts'
 
-const TEXT_OPTIONS = ['to', 'from', 'subject', 'html', 'text', 'externalId', 'scheduledAt'] as const
+const TEXT_OPTIONS = [
+  'to',
+  'from',
+  'subject',
+  'html',
+  'text',
+  'externalId',
+  'scheduledAt',
+  'template',
+  'locale',
+] as const
 
 export const sendCommand: Command = {
   summary: 'accept one e-mail, as the API does',
   usage: [
     ['send --to ADDRESS --subject TEXT (--html HTML | --text TEXT) [OPTIONS]', 'accept one e-mail, as the API does'],
+    ['send --to ADDRESS --template TYPE [--variable NAME=VALUE …] [OPTIONS]', 'with the content of a template'],
   ],
   words: 0,
   options: {
@@ -14,6 +25,14 @@ export const sendCommand: Command = {
     subject: { type: 'string', value: 'TEXT', help: 'the subject' },
     html: { type: 'string', value: 'HTML', help: 'the HTML part' },
     text: { type: 'string', value: 'TEXT', help: 'the plain text part' },
+    template: { type: 'string', value: 'TYPE', help: 'a template, in place of --html and --text' },
+    variable: {
+      type: 'string',
+      value: 'NAME=VALUE',
+      help: 'for the template, such as user.name=Maria; once for each variable',
+      multiple: true,
+    },
+    locale: { type: 'string', value: 'LOCALE', help: "of the template (the company's)" },
     externalId: { type: 'string', value: 'TEXT', help: 'your own id for it' },
     scheduledAt: { type: 'string', value: 'TIME', help: 'send not before this time, such as 2026-11-15T10:00:00Z' },
     company: { type: 'string', value: 'ID|NAME', help: 'the company that sends it (demo)' },
@@ -23,6 +42,31 @@ export const sendCommand: Command = {
     // Imported here, because the HTML parser and the accept rules take a quarter of the start-up time of any command.
     const { sendOne } = await import('./send-one.ts')
     const given = TEXT_OPTIONS.map(name => [name, text(values, name)]).filter(([, value]) => value !== undefined)
-    return sendOne(Object.fromEntries(given), text(values, 'company') ?? 'demo', values.test === true)
+    const named = texts(values, 'variable')
+    const body = { ...Object.fromEntries(given), ...(named.length > 0 && { variables: variablesOf(named) }) }
+    return sendOne(body, text(values, 'company') ?? 'demo', values.test === true)
   },
+}
+
+type Variables = { [name: string]: string | Variables }
+
+/** `user.name=Maria` becomes `{ user: { name: 'Maria' } }`. */
+export function variablesOf(given: string[]): Variables {
+  const variables: Variables = Object.create(null)
+  for (const one of given) {
+    const match = /^([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)=(.*)$/s.exec(one)
+    if (!match) throw new UsageError(`--variable must be NAME=VALUE, such as user.name=Maria, not "${one}"`)
+    const names = match[1]!.split('.')
+    const last = names.pop()!
+    let place = variables
+    for (const name of names) {
+      place[name] ??= Object.create(null) as Variables
+      const inner = place[name]
+      if (typeof inner === 'string') throw new UsageError(`--variable ${one}: ${name} is a text already`)
+      place = inner
+    }
+    if (last in place) throw new UsageError(`--variable ${match[1]} is given twice`)
+    place[last] = match[2]!
+  }
+  return variables
 }

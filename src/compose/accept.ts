@@ -7,6 +7,7 @@ import type { Database } from '../db/pool.ts'
 import type { AcceptDeps } from '../pipeline/accept.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import { PublishedTemplates } from '../sending/published-templates.ts'
 
 /**
  * Accepts weigh one each, and one more per 16 KB. One flush at a time makes fuller batches (51 µs of Postgres an e-mail
@@ -29,9 +30,11 @@ export function makeAccept(
     flush: batch => acceptRequests(db.hot, batch, db.clock),
     weigh: request => request.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
+  const templates = new PublishedTemplates(db.pool)
   return {
     write: request => requests.add(request),
     html,
+    findTemplate: choice => templates.find(choice),
     secrets: { keys: keyRing(config.encryptionKeys), pepper: config.hashPepper },
     sender: {
       defaultFrom: senderAddress(config.EMAIL_FROM),

@@ -4,6 +4,7 @@ import { listLinkSchemes } from '../db/companies/companies.ts'
 import { storeProviderEvents } from '../db/feedback/provider-events.ts'
 import { returnToReady } from '../db/outbox/claim.ts'
 import { isNewlySuppressed, loadAttachments } from '../db/outbox/load.ts'
+import { type RenderedContent, storeRenderedContent } from '../db/outbox/rendered-content.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
 import type { Database } from '../db/pool.ts'
@@ -17,8 +18,9 @@ import { attemptLog } from '../sending/attempt-log.ts'
 import { commitSettlements } from '../sending/commit-settlements.ts'
 import { commitStarts } from '../sending/commit-starts.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import { prepareContent } from '../sending/prepare-content.ts'
+import { PublishedTemplates } from '../sending/published-templates.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
-import { validateEmail } from '../sending/validate-email.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
 const START_BATCH = { maxItems: 256, concurrency: 2, worthAnother: 64, inOrder: true }
@@ -54,7 +56,12 @@ export type AttemptParts = {
 
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
   const { config, db, providers, html } = parts
-  const linkSchemesOf = (companyId: string) => listLinkSchemes(db.pool, companyId)
+  const content = {
+    html,
+    linkSchemesOf: (companyId: string) => listLinkSchemes(db.pool, companyId),
+    templates: new PublishedTemplates(db.pool),
+    store: (rendered: RenderedContent) => storeRenderedContent(db.pool, rendered),
+  }
   const attemptStarts = new Batcher({
     ...START_BATCH,
     flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, patienceMs(stopping)),
@@ -64,7 +71,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
     slots: { starts, calls: new Semaphore(config.WORKER_CONCURRENCY) },
     stopping,
     content: {
-      validate: (email, companyId) => validateEmail(email, companyId, html, linkSchemesOf),
+      prepare: (email, companyId) => prepareContent(email, companyId, content),
       textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
     },
     attachments: {

@@ -4,7 +4,13 @@ export type FieldProblem = { path: string; code: string; message: string }
 /** Why an e-mail is not accepted. Only http/problem.ts translates this into HTTP statuses. */
 export type Refusal =
   | {
-      code: 'INVALID_PAYLOAD' | 'INVALID_EMAIL' | 'INVALID_TEMPLATE' | 'RECIPIENT_NOT_FOUND'
+      code:
+        | 'INVALID_PAYLOAD'
+        | 'INVALID_EMAIL'
+        | 'INVALID_TEMPLATE'
+        | 'TEMPLATE_NOT_FOUND'
+        | 'TEMPLATE_VARIABLE_MISSING'
+        | 'RECIPIENT_NOT_FOUND'
       errors: FieldProblem[]
     }
   | { code: 'FROM_NOT_ALLOWED'; errors: FieldProblem[] }
@@ -18,7 +24,7 @@ export function fieldPath(path: readonly PropertyKey[]): string {
   }, '')
 }
 
-const SPECIFIC = ['INVALID_EMAIL', 'INVALID_TEMPLATE'] as const
+const SPECIFIC = ['INVALID_EMAIL', 'INVALID_TEMPLATE', 'TEMPLATE_VARIABLE_MISSING'] as const
 
 /** The code of the whole response: a specific one if every field problem has it, otherwise INVALID_PAYLOAD. */
 export function summarise(errors: FieldProblem[]): Refusal {

@@ -99,7 +99,6 @@ describe('each field by itself', () => {
 
   test.each<[string, object]>([
     ['an unknown field', { ccc: [] }],
-    ['a template, which there are none of yet', { template: 'welcome' }],
     ['an unknown field in recipient', { recipient: { cpf: '1' } }],
     ['an unknown field in an attachment', { attachments: [{ ...file(1), path: '/etc/passwd' }] }],
   ])('%s is refused, not dropped', (_, change) => {
@@ -120,7 +119,10 @@ describe('each field by itself', () => {
     expect(named({})).toEqual(['to', 'subject', 'html'])
     expect(named({ cc: 'x' })).toEqual(['to', 'cc', 'subject', 'html'])
     expect(named({ to: 'maria', subject: 1, text: '' })).toEqual(['to', 'subject', 'text'])
-    expect(named({ ...LEAST, subject: undefined, priority: 99 })).toEqual(['subject', 'priority'])
+    expect(named({ ...LEAST, subject: undefined, priority: 99 })).toEqual(['priority', 'subject'])
+    expect(named({ to: 'a@b.example', template: 'welcome', subject: 1 })).toEqual(['subject'])
+    expect(named({ ...LEAST, template: 'welcome' })).toEqual(['template'])
+    expect(named({ ...LEAST, variables: {}, locale: 'en' })).toEqual(['variables', 'locale'])
     expect(problemsOf(null)).toHaveLength(1)
     expect(problemsOf([])).toHaveLength(1)
   })

@@ -5,6 +5,7 @@ import { isValidCpfCnpj } from './documents.ts'
 import { checkHeaders } from './header-rules.ts'
 import { instantSchema } from './instant.ts'
 import { RETRY_POLICY_NAMES } from './retry.ts'
+import { TEMPLATE_LOCALE, TEMPLATE_TYPE } from './templates/limits.ts'
 
 export const SEND_LIMITS = {
   /** Of the doors that take several. */
@@ -21,6 +22,8 @@ export const SEND_LIMITS = {
   SCHEDULE_MS: 30 * 24 * 60 * 60 * 1000,
   BATCH: 100,
 } as const
+
+export const DEFAULT_PRIORITY = 5
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
@@ -43,7 +46,7 @@ const callerText = (max: number) =>
     )
 
 /** Text that recipients see. */
-const oneLine = (max: number) =>
+export const oneLine = (max: number) =>
   z
     .string()
     .min(1)
@@ -54,7 +57,7 @@ const oneLine = (max: number) =>
       if (message !== null) context.addIssue({ code: 'custom', message })
     })
 
-const address = z
+export const addressSchema = z
   .string()
   .max(320)
   .transform((text, context): MailAddress => {
@@ -70,7 +73,7 @@ const address = z
   })
   .meta({ description: 'address, or Name <address>', examples: ['Maria <maria@example.com>'] })
 
-const content = z
+export const contentSchema = z
   .string()
   .min(1)
   .superRefine((text, context) => {
@@ -79,13 +82,24 @@ const content = z
     context.addIssue({ code: 'custom', message })
   })
 
-const headers = z.record(z.string(), z.string()).superRefine((value, context) => {
+export const templateTypeSchema = z
+  .string()
+  .max(64)
+  .regex(TEMPLATE_TYPE, 'must be lower-case letters, digits, _ and -')
+  .meta({ examples: ['welcome_user'] })
+
+export const localeSchema = z
+  .string()
+  .regex(TEMPLATE_LOCALE, 'must be a language, or a language and a country, such as en or pt-BR')
+  .meta({ examples: ['pt-BR'] })
+
+export const headersSchema = z.record(z.string(), z.string()).superRefine((value, context) => {
   for (const problem of checkHeaders(value)) {
     context.addIssue({ code: 'custom', path: [problem.name], message: problem.message, params: { code: problem.code } })
   }
 })
 
-const attachment = z.strictObject({
+export const attachmentSchema = z.strictObject({
   filename: oneLine(255).refine(
     orTooLong(255, name => !/[/\\]/.test(name)),
     'must be a file name without a path',
@@ -122,7 +136,7 @@ const recipient = z.strictObject({
     .optional(),
   razaoSocial: oneLine(200).optional(),
   nome: oneLine(200).optional(),
-  email: address.optional(),
+  email: addressSchema.optional(),
 })
 
 /** Shown in the API documentation; a test sends it. */
@@ -138,29 +152,25 @@ export const SEND_EXAMPLE = {
 export const sendBodySchema = z
   .strictObject({
     /** One address here; the doors of other protocols give several. */
-    to: address.transform((one): MailAddress[] => [one]),
-    cc: z.array(address).max(SEND_LIMITS.CC).optional(),
-    bcc: z.array(address).max(SEND_LIMITS.BCC).optional(),
-    from: address.optional(),
-    replyTo: z.union([address, z.array(address).min(1).max(SEND_LIMITS.REPLY_TO)]).optional(),
-    subject: oneLine(SEND_LIMITS.SUBJECT_CHARS),
-    html: content.optional(),
-    text: content.optional(),
-    headers: headers.optional(),
+    to: addressSchema.transform((one): MailAddress[] => [one]),
+    cc: z.array(addressSchema).max(SEND_LIMITS.CC).optional(),
+    bcc: z.array(addressSchema).max(SEND_LIMITS.BCC).optional(),
+    from: addressSchema.optional(),
+    replyTo: z.union([addressSchema, z.array(addressSchema).min(1).max(SEND_LIMITS.REPLY_TO)]).optional(),
+    subject: oneLine(SEND_LIMITS.SUBJECT_CHARS)
+      .optional()
+      .describe("Required without a template; wins over the template's"),
+    html: contentSchema.optional(),
+    text: contentSchema.optional(),
+    template: templateTypeSchema.optional().describe('The type of a template, in place of html and text'),
+    variables: z.record(z.string(), z.unknown()).optional().describe('For the template; at most 64 KB'),
+    locale: localeSchema.optional().describe("Of the template; the company's when absent"),
+    headers: headersSchema.optional(),
     tags: z.array(callerText(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
-    attachments: z
-      .array(attachment)
-      .max(SEND_LIMITS.ATTACHMENTS)
-      .superRefine((files, context) => {
-        const bytes = totalBytes(files)
-        if (bytes <= SEND_LIMITS.ATTACHMENT_BYTES) return
-        const message = `must not be larger than ${SEND_LIMITS.ATTACHMENT_BYTES} bytes (10 MB) in all, have ${bytes}`
-        context.addIssue({ code: 'custom', message })
-      })
-      .optional(),
+    attachments: z.array(attachmentSchema).max(SEND_LIMITS.ATTACHMENTS).superRefine(refuseLargeAttachments).optional(),
     recipient: recipient.optional(),
     externalId: callerText(255).optional(),
-    priority: z.int().min(1).max(10).default(5).describe('1 is the most urgent'),
+    priority: z.int().min(1).max(10).default(DEFAULT_PRIORITY).describe('1 is the most urgent'),
     delay: z.int().min(0).max(SEND_LIMITS.SCHEDULE_MS).optional().describe('Milliseconds'),
     scheduledAt: instantSchema.optional(),
     retryPolicy: z.enum(RETRY_POLICY_NAMES).optional(),
@@ -183,11 +193,21 @@ export type SendBodyInput = z.input<typeof sendBodySchema>
 export type SendBody = z.output<typeof sendBodySchema>
 
 /** Runs even if other fields are invalid, so that one response names every problem. */
-function refuseWithoutContent(body: { html?: unknown; text?: unknown }, context: z.RefinementCtx): void {
+function refuseWithoutContent(body: WrittenContent, context: z.RefinementCtx): void {
   const named = new Set(context.issues.map(issue => issue.path?.[0]))
-  if (body.html !== undefined || body.text !== undefined || named.has('html') || named.has('text')) return
-  context.addIssue({ code: 'custom', path: ['html'], message: 'html or text is required' })
+  const has = (field: keyof WrittenContent) => body[field] !== undefined || named.has(field)
+  const refuse = (field: keyof WrittenContent, message: string, params = {}) =>
+    context.addIssue({ code: 'custom', path: [field], message, params })
+  if (has('template')) {
+    if (has('html') || has('text')) refuse('template', 'cannot be combined with html or text')
+    return
+  }
+  if (!has('subject')) refuse('subject', 'is required', { code: 'INVALID_TYPE' })
+  if (!has('html') && !has('text')) refuse('html', 'html or text is required')
+  for (const field of ['variables', 'locale'] as const) if (body[field] !== undefined) refuse(field, 'needs a template')
 }
+
+type WrittenContent = Partial<Record<'subject' | 'html' | 'text' | 'template' | 'variables' | 'locale', unknown>>
 
 /** What is wrong with scheduledAt, or null. Not part of the schema because it depends on the time. */
 export function checkSchedule(scheduledAt: string | undefined, now: Date): string | null {
@@ -200,6 +220,13 @@ function fits(text: string, bytes: number): boolean {
   // A UTF-16 unit takes at most three bytes, so short texts need no counting.
   if (text.length * 3 <= bytes) return true
   return text.length <= bytes && Buffer.byteLength(text) <= bytes
+}
+
+export function refuseLargeAttachments(files: { content: string }[], context: z.RefinementCtx): void {
+  const bytes = totalBytes(files)
+  if (bytes <= SEND_LIMITS.ATTACHMENT_BYTES) return
+  const message = `must not be larger than ${SEND_LIMITS.ATTACHMENT_BYTES} bytes (10 MB) in all, have ${bytes}`
+  context.addIssue({ code: 'custom', message })
 }
 
 function totalBytes(files: { content: string }[]): number {

@@ -5,10 +5,11 @@ import { maskSensitive } from '../contracts/masking.ts'
 import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
-import { SMALL_BODY_LIMIT } from './limits.ts'
+import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
+import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
@@ -19,6 +20,8 @@ import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts
 import { providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
+import { templateUseRoutes } from './routes-template-use.ts'
+import { templateRoutes } from './routes-templates.ts'
 import { webhookDeliveryRoutes } from './routes-webhook-deliveries.ts'
 import { webhookRoutes } from './routes-webhooks.ts'
 import { refuseUnknownQuery, validatorCompiler } from './validation.ts'
@@ -58,6 +61,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     webhookRoutes(api, deps)
     webhookDeliveryRoutes(api, deps)
     suppressionRoutes(api, deps)
+    templateRoutes(api, deps)
+    templateUseRoutes(api, deps)
     const onRequest = requireAdministrator(deps.db.pool, deps)
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
@@ -66,6 +71,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
+  await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
 }
@@ -90,7 +96,7 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
         request,
         reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id }),
       ),
-    routerOptions: { maxParamLength: 200 },
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.server.maxConnections = limits.connections
   app.setValidatorCompiler(validatorCompiler as never)

@@ -19,6 +19,13 @@ export const SEND_MEMORY: BodyMemoryOptions = {
   countFrom: 64 * 1024,
   maxWaitMs: 10_000,
 }
+/** Templates are written by people. */
+export const TEMPLATE_MEMORY: BodyMemoryOptions = {
+  total: 32 * 1024 * 1024,
+  perKey: 8 * 1024 * 1024,
+  countFrom: 64 * 1024,
+  maxWaitMs: 10_000,
+}
 /**
  * The sender of an event is authenticated only after its body has been read. Most events have a few KB and are not counted, so that large
  * bodies that arrive slowly cannot delay them.

@@ -62,7 +62,7 @@ async function reschedule(request: FastifyRequest, db: Database) {
   return { outboxId, status: 'PENDING' as const, scheduledAt }
 }
 
-function throwUnlessDone(outcome: ChangeOutcome): void {
+export function throwUnlessDone(outcome: ChangeOutcome): void {
   if (outcome === 'not-found') throw new Problem('NOT_FOUND')
   if (outcome === 'too-late') throw new Problem('ALREADY_STARTED')
 }

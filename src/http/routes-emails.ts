@@ -7,6 +7,7 @@ import { emailListSchema, emailSchema, explanationSchema } from '../contracts/em
 import { explainEmail } from '../contracts/explain.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
+import { templateTypeSchema } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { type EmailFilter, findEmail, listEmails, listEvents } from '../db/outbox/emails.ts'
 import { findLocation } from '../db/outbox/location.ts'
@@ -36,6 +37,7 @@ const listQuery = z.object({
     .max(64)
     .refine(text => !text.includes('\0'), 'must not contain NUL')
     .optional(),
+  template: templateTypeSchema.optional().describe('The type of a template'),
   createdAfter: rangeEndSchema.optional(),
   createdBefore: rangeEndSchema.optional(),
   cursor: z.string().max(100).optional(),
@@ -95,6 +97,7 @@ function toFilter(query: ListQuery, owner: Owner): EmailFilter {
     status: query.status ?? null,
     recipient: query.recipient === undefined ? null : recipientFilter(query.recipient),
     tag: query.tag ?? null,
+    template: query.template ?? null,
     createdAfter: query.createdAfter ?? null,
     createdBefore: query.createdBefore ?? null,
     before: query.cursor === undefined ? null : fromCursor(query.cursor),

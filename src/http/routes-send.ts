@@ -1,5 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { z } from 'zod'
+import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import { type ZodType, z } from 'zod'
 import { callerOf } from '../accepting/caller.ts'
 import { acceptedSchema, batchAcceptedSchema } from '../contracts/email-view.ts'
 import { fieldProblems, REPORT_INPUT } from '../contracts/field-problems.ts'
@@ -62,15 +62,16 @@ export function sendRoutes(app: App, deps: SendRouteDeps, memory = SEND_MEMORY):
     {
       onRequest,
       bodyLimit: BATCH_BODY_LIMIT,
-      // sendBatch validates the members one by one, so that a permissive batch can accept the valid ones.
-      validatorCompiler: route => (route.httpPart === 'body' ? unvalidated : validatorCompiler(route as never)),
+      validatorCompiler: validateAllButBody as never,
       schema: batchSchema,
     },
     (request, reply) => sendBatch(request, reply, deps),
   )
 }
 
-const unvalidated = (value: unknown) => ({ value })
+/** For batches: their members are validated one by one, so that a permissive batch can accept the valid ones. */
+export const validateAllButBody: FastifySchemaCompiler<ZodType> = route =>
+  route.httpPart === 'body' ? value => ({ value }) : validatorCompiler(route)
 
 async function send(request: FastifyRequest, reply: FastifyReply, deps: SendRouteDeps) {
   await spendTokens(request, reply, 1, deps)
@@ -92,7 +93,7 @@ async function sendBatch(request: FastifyRequest, reply: FastifyReply, deps: Sen
   return reply.code(202).send(batchAnswer(outcome, reply, { strict, errors }))
 }
 
-function batchMembers(body: unknown): unknown[] {
+export function batchMembers(body: unknown): unknown[] {
   if (Array.isArray(body) && body.length >= 1 && body.length <= SEND_LIMITS.BATCH) return body
   throw invalidField('', `must be an array of 1 to ${SEND_LIMITS.BATCH} e-mails`)
 }
@@ -108,7 +109,7 @@ function validateMembers(bodies: unknown[]) {
   return { members, refused }
 }
 
-function toAccept(
+export function toAccept(
   request: FastifyRequest,
   members: AcceptRequest['members'],
   strict: boolean,

@@ -70,10 +70,20 @@ async function check(request: FastifyRequest, email: string, { db }: Suppression
   return toCheck(test ? null : await findBlocking(db.pool, emailHash, companyId))
 }
 
-async function remove(request: FastifyRequest, { db, suppression }: SuppressionRouteDeps) {
+async function remove(request: FastifyRequest, deps: SuppressionRouteDeps) {
   const { email, justification } = request.body as z.output<typeof removeBody>
-  const { companyId, keyId } = request.key!
   const emailHash = hashOrProblem(email)
+  await removeOwnSuppression(request, emailHash, justification, deps)
+  return { removed: true as const, emailHash }
+}
+
+export async function removeOwnSuppression(
+  request: FastifyRequest,
+  emailHash: string,
+  justification: string,
+  { db, suppression }: SuppressionRouteDeps,
+): Promise<void> {
+  const { companyId, keyId } = request.key!
   if (ownerOf(request).test)
     throw new Problem('NOT_SUPPRESSED', { detail: 'The suppression list is live data; use a live key.' })
   // With SUPPRESSION_SCOPE=global a company may still have entries of its own from before, which block as well.
@@ -85,7 +95,6 @@ async function remove(request: FastifyRequest, { db, suppression }: SuppressionR
       detail: "The address is on the gateway's own list, not on this company's; ask its administrators.",
     })
   throwUnlessRemoved(outcome)
-  return { removed: true as const, emailHash }
 }
 
 export function throwUnlessRemoved(outcome: RemovalOutcome): asserts outcome is RemovalOutcome & { kind: 'removed' } {

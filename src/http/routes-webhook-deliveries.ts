@@ -91,7 +91,7 @@ async function replay(request: FastifyRequest, reply: FastifyReply, { db, webhoo
   return reply.code(202).send(delivery)
 }
 
-function refuseDisabled({ enabled, disabledReason }: WebhookEndpoint): void {
+export function refuseDisabled({ enabled, disabledReason }: WebhookEndpoint): void {
   if (!enabled)
     throw new Problem('WEBHOOK_DISABLED', {
       detail: `It was disabled (${disabledReason}); enable it first: PATCH {"enabled": true}.`,

@@ -1,7 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type CipherContext, encrypt } from '../contracts/encryption.ts'
-import { makeWebhookSecret } from '../contracts/webhooks/signature.ts'
 import {
   newWebhookSchema,
   WEBHOOK_LIMITS,
@@ -9,20 +7,20 @@ import {
   webhookSchema,
   webhookWithSecretSchema,
 } from '../contracts/webhooks/view.ts'
-import {
-  deleteEndpoint,
-  insertEndpoint,
-  listEndpoints,
-  rotateSecret,
-  updateEndpoint,
-} from '../db/webhooks/endpoints.ts'
-import { refuseWebhookUrl } from '../webhooks/address-check.ts'
+import { deleteEndpoint, listEndpoints, updateEndpoint } from '../db/webhooks/endpoints.ts'
 import type { App } from './app.ts'
 import { ownerOf, requireKey } from './auth.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
-import { invalidField, Problem } from './problem.ts'
-import { findOwnEndpoint, refusals, type WebhookRouteDeps } from './webhook-endpoint.ts'
+import { Problem } from './problem.ts'
+import {
+  addEndpoint,
+  findOwnEndpoint,
+  refusals,
+  refuseUrl,
+  renewSecret,
+  type WebhookRouteDeps,
+} from './webhook-endpoint.ts'
 
 const tags = ['Webhooks']
 const params = z.object({ id: z.string() })
@@ -75,38 +73,21 @@ export function webhookRoutes(app: App, deps: WebhookRouteDeps): void {
   app.patch('/v1/webhooks/:id', { onRequest: mayManage, schema: updateSchema }, request => update(request, deps))
   app.delete('/v1/webhooks/:id', { onRequest: mayManage, schema: removeSchema }, request => remove(request, deps))
   app.post('/v1/webhooks/:id/rotate-secret', { onRequest: mayManage, schema: rotateSchema }, request =>
-    rotate(request, deps),
+    renewSecret(request, deps),
   )
 }
 
-async function create(request: FastifyRequest, reply: FastifyReply, { db, webhooks }: WebhookRouteDeps) {
-  const body = request.body as z.output<typeof newWebhookSchema>
-  refuseUrl(body.url, webhooks.allowPrivate)
-  const secret = makeWebhookSecret()
-  const endpoint = await insertEndpoint(
-    db.pool,
-    {
-      endpointId: db.clock.newId(),
-      owner: ownerOf(request),
-      url: body.url,
-      description: body.description ?? null,
-      eventTypes: body.eventTypes,
-      secretCipher: encrypt(secret, webhooks.keys, secretPlace(request)),
-    },
-    WEBHOOK_LIMITS.ENDPOINTS,
-  )
-  if (!endpoint)
-    throw new Problem('WEBHOOK_LIMIT_REACHED', {
-      detail: `A company has at most ${WEBHOOK_LIMITS.ENDPOINTS} webhook endpoints of each mode; remove one first.`,
-    })
-  return reply.code(201).send({ ...endpoint, secret })
+async function create(request: FastifyRequest, reply: FastifyReply, deps: WebhookRouteDeps) {
+  const { url, description = null, eventTypes } = request.body as z.output<typeof newWebhookSchema>
+  refuseUrl('url', url, deps)
+  return reply.code(201).send(await addEndpoint(request, { url, description, eventTypes, format: 'native' }, deps))
 }
 
-async function update(request: FastifyRequest, { db, webhooks }: WebhookRouteDeps) {
+async function update(request: FastifyRequest, deps: WebhookRouteDeps) {
   const id = uuidParam(request, 'id')
   const change = request.body as z.output<typeof webhookChangeSchema>
-  if (change.url !== undefined) refuseUrl(change.url, webhooks.allowPrivate)
-  const endpoint = await updateEndpoint(db.pool, ownerOf(request), id, change)
+  if (change.url !== undefined) refuseUrl('url', change.url, deps)
+  const endpoint = await updateEndpoint(deps.db.pool, ownerOf(request), id, change)
   if (!endpoint) throw new Problem('NOT_FOUND')
   return endpoint
 }
@@ -115,23 +96,4 @@ async function remove(request: FastifyRequest, { db }: WebhookRouteDeps) {
   const id = uuidParam(request, 'id')
   if (!(await deleteEndpoint(db.pool, ownerOf(request), id))) throw new Problem('NOT_FOUND')
   return { id, deleted: true as const }
-}
-
-async function rotate(request: FastifyRequest, { db, webhooks }: WebhookRouteDeps) {
-  const id = uuidParam(request, 'id')
-  const secret = makeWebhookSecret()
-  const cipher = encrypt(secret, webhooks.keys, secretPlace(request))
-  const endpoint = await rotateSecret(db.pool, ownerOf(request), id, cipher, WEBHOOK_LIMITS.OVERLAP_HOURS)
-  if (!endpoint) throw new Problem('NOT_FOUND')
-  return { ...endpoint, secret }
-}
-
-/** The ciphertext is bound to company and column: copied elsewhere, it cannot be decrypted. */
-function secretPlace(request: FastifyRequest): CipherContext {
-  return { companyId: request.key!.companyId, column: 'webhook_endpoints.secret' }
-}
-
-function refuseUrl(url: string, allowPrivate: boolean): void {
-  const message = refuseWebhookUrl(url, allowPrivate)
-  if (message) throw invalidField('url', message, 'INVALID_WEBHOOK_URL')
 }

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../accepting/caller.ts'
+import { type FindTemplate, findTemplates, renderBody } from '../accepting/content.ts'
 import { type DraftDeps, draftEmail } from '../accepting/draft.ts'
 import { type IdempotencyKey, storedIdempotency } from '../accepting/idempotency.ts'
 import { refuseBody } from '../accepting/refuse.ts'
@@ -34,6 +35,7 @@ export type AcceptDeps = DraftDeps & {
   /** Writes outbox rows and QUEUED events of one request in one commit. */
   write: (request: RequestToStore) => Promise<StoreOutcome>
   html: HtmlChecker
+  findTemplate: FindTemplate
   /** Times and ids follow the clock of the database. */
   clock: { now: () => Date; newId: () => string }
   onAccepted: () => void
@@ -56,7 +58,8 @@ export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Pr
 /** Too much large HTML of this company is waiting to be checked. */
 function isBusy({ members, caller }: AcceptRequest, { html }: AcceptDeps): boolean {
   return (
-    html.isFull(caller.companyId) && members.some(({ body }) => body.html !== undefined && html.takesTime(body.html))
+    html.isFull(caller.companyId) &&
+    members.some(({ body }) => body.template !== undefined || (body.html !== undefined && html.takesTime(body.html)))
   )
 }
 
@@ -64,18 +67,28 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
   const drafts: Draft[] = []
   const refusals = new Map<number, Refusal>()
   const allowances = { linkSchemes: caller.linkSchemes }
+  const bodies = members.map(({ body }) => body)
+  const templates = await findTemplates(bodies, caller, deps.findTemplate)
   let startedMs = performance.now()
   for (const { index, body } of members) {
     if (performance.now() - startedMs > MAX_BLOCK_MS) {
       await nextTurn()
       startedMs = performance.now()
     }
-    const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)
-    const refusal = refuseBody(body, problems, caller, deps.sender, deps.clock.now())
+    const refusal = await draftOne(index, body)
     if (refusal) refusals.set(index, refusal)
-    else drafts.push(draftEmail(index, body, caller, requestId, deps))
   }
   return { drafts, refusals }
+
+  async function draftOne(index: number, written: SendBody): Promise<Refusal | null> {
+    const content = renderBody(written, templates)
+    if (!content.ok) return content.refusal
+    const { body } = content
+    const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)
+    const refusal = refuseBody(body, problems, caller, deps.sender, deps.clock.now())
+    if (!refusal) drafts.push(draftEmail(index, body, caller, requestId, deps))
+    return refusal
+  }
 }
 
 function toStore(

@@ -43,7 +43,8 @@ export type AttemptDeps = {
   /** Aborted when the process stops: what has not started returns to ready. */
   stopping: AbortSignal
   content: {
-    validate: (email: EmailToSend, companyId: string) => Promise<Invalid | null>
+    /** Renders its template, if it came without content, and validates it. */
+    prepare: (email: EmailToSend, companyId: string) => Promise<EmailToSend | Invalid>
     /** The text part: the e-mail's own, or made from its HTML. */
     textOf: (email: EmailToSend) => Promise<string>
   }
@@ -73,10 +74,12 @@ export async function attemptEmail(claimed: ClaimedEmail, deps: AttemptDeps): Pr
 }
 
 async function validateAndSend(claimed: ClaimedEmail, deps: AttemptDeps): Promise<Ended> {
-  const email = claimed.content
-  if (!email) return withoutCall({ kind: 'not-ours' })
-  const unsendable = await findUnsendable(email, claimed.companyId, deps)
-  if (unsendable) return withoutCall(unsendable)
+  const waiting = claimed.content
+  if (!waiting) return withoutCall({ kind: 'not-ours' })
+  const ended = findEnd(waiting)
+  if (ended) return withoutCall(ended)
+  const email = waiting.unresolvedAttempt ? waiting : await deps.content.prepare(waiting, claimed.companyId)
+  if ('failure' in email) return withoutCall({ kind: 'dead', status: 'FAILED', ...email })
   return deps.attachments.memory.spend(email.fileBytes, () => send(claimed, email, deps))
 }
 
@@ -97,8 +100,8 @@ async function send(claimed: ClaimedEmail, email: EmailToSend, deps: AttemptDeps
 const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
 const BACK_TO_READY = withoutCall({ kind: 'back-to-ready' })
 
-/** Finds a reason to end the e-mail without calling a provider. */
-async function findUnsendable(email: EmailToSend, companyId: string, deps: AttemptDeps): Promise<Outcome | null> {
+/** Finds a reason to end the e-mail, whatever its content is. */
+function findEnd(email: EmailToSend): Outcome | null {
   // Its message may have left already: the provider must be asked, even if the e-mail has expired or become invalid.
   if (email.unresolvedAttempt) return null
   if (email.expired) return { kind: 'expired' }
@@ -106,8 +109,7 @@ async function findUnsendable(email: EmailToSend, companyId: string, deps: Attem
   const to = email.recipients.filter(one => one.kind === 'to')
   if (to.length > 0 && to.every(one => one.suppressed))
     return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
-  const invalid = await deps.content.validate(email, companyId)
-  return invalid && { kind: 'dead', status: 'FAILED', ...invalid }
+  return null
 }
 
 const ATTEMPTS_EXHAUSTED = {

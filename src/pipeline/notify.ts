@@ -1,7 +1,8 @@
 import { decrypt, type KeyRing } from '../contracts/encryption.ts'
+import { buildResendBody } from '../contracts/resend/webhook-body.ts'
 import { buildWebhookBody } from '../contracts/webhooks/body.ts'
 import { decideAfterWebhook } from '../contracts/webhooks/schedule.ts'
-import { signWebhook } from '../contracts/webhooks/signature.ts'
+import { signWebhook, withSvixNames } from '../contracts/webhooks/signature.ts'
 import type { ClaimedDelivery, EventFacts } from '../db/webhooks/claim.ts'
 import { memoize } from '../runtime/memoize.ts'
 import type { Notified } from '../webhooks/notified.ts'
@@ -50,9 +51,18 @@ export function secretReader(keys: KeyRing): ReadSecret {
 
 const UNSIGNED: Posted = { status: null, error: 'SECRET_UNREADABLE', retryAfterMs: null, answer: '', durationMs: 0 }
 
-function headersOf({ deliveryId }: ClaimedDelivery, body: string, secrets: string[], at: Date): Record<string, string> {
+function headersOf(
+  { deliveryId, format }: ClaimedDelivery,
+  body: string,
+  secrets: string[],
+  at: Date,
+): Record<string, string> {
   const signed = signWebhook(`msg_${deliveryId}`, body, secrets, at)
-  return { ...signed, 'content-type': 'application/json', 'user-agent': USER_AGENT }
+  return {
+    ...(format === 'resend' ? withSvixNames(signed) : signed),
+    'content-type': 'application/json',
+    'user-agent': USER_AGENT,
+  }
 }
 
 /** Retention has deleted the e-mail and its events, so no body can be made. */
@@ -61,13 +71,10 @@ function nothingToSend(delivery: ClaimedDelivery): Notified {
   return { delivery, posted, decision: { kind: 'failed', ourFault: true, pauseMs: 0 }, body: '' }
 }
 
-function makeBody({ type, sequence, companyId, data, timestamp }: ClaimedDelivery, facts: EventFacts | null): string {
-  return buildWebhookBody({
-    type,
-    sequence,
-    companyId,
-    data,
-    timestamp: facts?.timestamp ?? timestamp,
-    email: facts,
-  })
+export type DeliveryFacts = Pick<ClaimedDelivery, 'type' | 'sequence' | 'companyId' | 'data' | 'timestamp' | 'format'>
+
+export function makeBody(delivery: DeliveryFacts, facts: EventFacts | null): string {
+  const { type, sequence, companyId, data, timestamp, format } = delivery
+  const build = format === 'resend' ? buildResendBody : buildWebhookBody
+  return build({ type, sequence, companyId, data, timestamp: facts?.timestamp ?? timestamp, email: facts })
 }

@@ -55,17 +55,6 @@ describe('the examples of the API document', () => {
     }
     expect(sent).toBeGreaterThan(8)
   })
-
-  test('offer no templates, which there are none of yet', async () => {
-    const document: Json = (await gateway.call(null, 'GET', '/openapi.json')).body
-    const name = Object.keys(document.components.schemas).find(one => one.startsWith('SendEmail'))!
-    expect(Object.keys(document.components.schemas[name].properties)).not.toContain('template')
-    const operations = Object.values<Json>(document.paths).flatMap(path => Object.values<Json>(path))
-    const parameters = operations.flatMap(({ parameters = [] }) => parameters.map((one: Json) => one.name))
-    expect(parameters).toContain('recipient')
-    expect(parameters).not.toContain('template')
-    expect((await gateway.call(company, 'GET', '/v1/emails?template=welcome')).status).toBe(422)
-  })
 })
 
 test('everything that is missing or wrong is in one answer, with limits and sizes', async () => {

@@ -129,6 +129,16 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(told).toMatch(/Usage: [\s\S]*Company acme[\s\S]*sk_live_\w+[\s\S]*sk_test_\w+[\s\S]*Queued [0-9a-f-]{36}/)
   })
 
+  test('under "Templates" send with a starter, and push one', async () => {
+    const [block, ...rest] = shellBlocks('Templates')
+    expect(rest).toEqual([])
+    const folder = await makeDataDir()
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, 'order_sent.html'), '<p>It is on its way.</p>')
+    const told = await run(block!.replace('emails/', `${folder}/`))
+    expect(told).toMatch(/Queued [0-9a-f-]{36}[\s\S]*order_sent {2}pt-BR {2}published as version 1\n$/)
+  })
+
   test('under "Dead letters" list, show, replay, export and purge them', async () => {
     const [block, ...rest] = shellBlocks('Dead letters')
     expect(rest).toEqual([])
@@ -214,7 +224,7 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   test('are all in a section that is tried here', () => {
     const sections = readme.split(/^## /m).filter(part => part.includes('```sh'))
     expect(sections.map(part => part.split('\n')[0])).toEqual([
-      ...['Install', 'Quick start', 'Command line', 'Providers', 'Scaling', 'Operations', 'Dead letters'],
+      ...['Install', 'Quick start', 'Command line', 'Templates', 'Providers', 'Scaling', 'Operations', 'Dead letters'],
       ...['Suppression', 'Webhooks', 'Development'],
     ])
   })

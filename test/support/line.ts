@@ -10,6 +10,7 @@ import { acceptRequests } from '../../src/db/outbox/accept.ts'
 import { type Claim, type Claimed, claimFairBatch, returnToReady } from '../../src/db/outbox/claim.ts'
 import type { Draft, DraftRecipientRecord, RequestToStore } from '../../src/db/outbox/draft.ts'
 import { type EmailToSend, isNewlySuppressed, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
+import { type RenderedContent, storeRenderedContent } from '../../src/db/outbox/rendered-content.ts'
 import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
@@ -20,8 +21,9 @@ import type { Provider } from '../../src/providers/provider.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
 import { attemptLog } from '../../src/sending/attempt-log.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
+import { prepareContent } from '../../src/sending/prepare-content.ts'
+import { PublishedTemplates } from '../../src/sending/published-templates.ts'
 import { toIncomingEvents } from '../../src/sending/synchronous-events.ts'
-import { validateEmail } from '../../src/sending/validate-email.ts'
 import type { Answer } from './gateway.ts'
 
 const silent = pino({ level: 'silent' })
@@ -45,6 +47,7 @@ export function draft(companyId: string, { to = 'maria@example.com', cc = [], ..
     from: 'shop@example.com',
     subject: 'Hello',
     template: null,
+    templateVersion: null,
     tags: [],
     priority: 5,
     retryPolicy: 'steps',
@@ -198,13 +201,19 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
     timesThrottled: outboxId => countThrottled(db, outboxId),
   })
   const html = new HtmlChecker('a key')
+  const content = {
+    html,
+    linkSchemesOf: async () => [],
+    templates: new PublishedTemplates(db),
+    store: (rendered: RenderedContent) => storeRenderedContent(db, rendered),
+  }
   const { route = () => capture, waitForRate = async () => true, nowMs = () => performance.now() } = change
   return {
     providers: { route: async email => route(email), report: () => {}, waitForRate },
     slots: change.slots ?? { starts: new Semaphore(1000), calls: new Semaphore(1000) },
     stopping: new AbortController().signal,
     content: {
-      validate: (email, companyId) => validateEmail(email, companyId, html, async () => []),
+      prepare: (email, companyId) => prepareContent(email, companyId, content),
       textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
     },
     attachments: {

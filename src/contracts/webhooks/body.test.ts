@@ -16,6 +16,9 @@ const email = (metadata: Record<string, unknown>, eventType = 'SENT'): EmailFact
   tags: ['order'],
   test: false,
   attempts: 2,
+  messageId: 'm-9',
+  templateType: null,
+  createdAt: '2026-11-15T09:00:00.000Z',
   recipients: [
     { kind: 'to', address: 'maria@example.com' },
     { kind: 'cc', address: 'Joao@example.com' },

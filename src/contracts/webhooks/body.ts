@@ -22,6 +22,10 @@ export type EmailFacts = {
   tags: string[]
   test: boolean
   attempts: number
+  /** Of the last send. */
+  messageId: string | null
+  templateType: string | null
+  createdAt: string
   recipients: { kind: 'to' | 'cc' | 'bcc'; address: string | null }[]
   eventType: string
   /** Of the event. */
@@ -29,9 +33,14 @@ export type EmailFacts = {
 }
 
 /** The body that is signed and sent. It depends only on immutable facts, so every retry sends the same bytes. */
-export function buildWebhookBody({ type, timestamp, sequence, companyId, data, email }: WebhookFacts): string {
+export function buildWebhookBody(facts: WebhookFacts): string {
+  const { type, timestamp } = facts
+  return JSON.stringify({ type, timestamp, data: webhookData(facts) })
+}
+
+export function webhookData({ type, timestamp, sequence, companyId, data, email }: WebhookFacts) {
   const own = email ? { ...aboutEmail(email, companyId), ...fieldsOf(type, timestamp, email) } : { companyId }
-  return JSON.stringify({ type, timestamp, data: { sequence, ...own, ...data } })
+  return { sequence, ...own, ...data }
 }
 
 function aboutEmail(email: EmailFacts, companyId: string) {

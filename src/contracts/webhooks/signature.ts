@@ -10,6 +10,16 @@ export function makeWebhookSecret(random: (size: number) => Buffer = randomBytes
 
 export type SignedHeaders = { 'webhook-id': string; 'webhook-timestamp': string; 'webhook-signature': string }
 
+/** Resend's documentation reads the headers by the names of Svix; the values are those of Standard Webhooks. */
+export function withSvixNames(signed: SignedHeaders): Record<string, string> {
+  return {
+    ...signed,
+    'svix-id': signed['webhook-id'],
+    'svix-timestamp': signed['webhook-timestamp'],
+    'svix-signature': signed['webhook-signature'],
+  }
+}
+
 /** Standard Webhooks: one signature per valid secret, so that a receiver can change to a new secret at any time. */
 export function signWebhook(id: string, body: string, secrets: readonly string[], now: Date): SignedHeaders {
   const timestamp = String(Math.floor(now.getTime() / 1000))

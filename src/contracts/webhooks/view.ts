@@ -43,6 +43,9 @@ export const webhookChangeSchema = z
 export const webhookSchema = z
   .object({
     id: z.uuid(),
+    format: z
+      .enum(['native', 'resend'])
+      .describe('resend: made by the Resend-compatible API, and gets bodies of that form'),
     test: z.boolean().describe('Created with a test key: it receives events of test e-mails only'),
     url: z.string(),
     description: z.string().nullable(),

@@ -1,4 +1,4 @@
-import type { Scope } from '../../contracts/api-key.ts'
+import type { Owner, Scope } from '../../contracts/api-key.ts'
 import type { RetryPolicyName } from '../../contracts/retry.ts'
 import { type Queryable, run } from '../query.ts'
 
@@ -70,6 +70,18 @@ export async function revokeKey(db: Queryable, keyId: string): Promise<boolean> 
     'revoke-api-key',
     `update api_keys set revoked_at = coalesce(revoked_at, now()) where key_id = $1 returning key_id`,
     [keyId],
+  )
+  return rows.length > 0
+}
+
+/** For a key that manages the keys of its own company and mode. */
+export async function revokeOwnKey(db: Queryable, { companyId, test }: Owner, keyId: string): Promise<boolean> {
+  const rows = await run(
+    db,
+    'revoke-own-api-key',
+    `update api_keys set revoked_at = now()
+     where key_id = $1 and company_id = $2 and mode = $3 and revoked_at is null returning key_id`,
+    [keyId, companyId, test ? 'test' : 'live'],
   )
   return rows.length > 0
 }

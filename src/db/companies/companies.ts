@@ -1,4 +1,5 @@
 import type { RetryPolicyName } from '../../contracts/retry.ts'
+import { DEFAULT_LOCALE } from '../../contracts/templates/limits.ts'
 import { type Queryable, run } from '../query.ts'
 
 export type Company = {
@@ -10,6 +11,8 @@ export type Company = {
   weight: number
   ratePerSecond: number | null
   retryPolicy: RetryPolicyName | null
+  /** Of templates, when a request names none. */
+  locale: string
   pausedAt: Date | null
   pauseReason: string | null
   /** `reputation`, or the administrator's name. */
@@ -18,11 +21,11 @@ export type Company = {
 }
 
 const COLUMNS = `company_id as "companyId", name, from_domains as "fromDomains", link_schemes as "linkSchemes", weight, rate_per_second as "ratePerSecond",
-  retry_policy as "retryPolicy", paused_at as "pausedAt", pause_reason as "pauseReason",
+  retry_policy as "retryPolicy", locale, paused_at as "pausedAt", pause_reason as "pauseReason",
   paused_by as "pausedBy", created_at as "createdAt"`
 
 export type CompanyChange = Partial<
-  Pick<Company, 'fromDomains' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy'>
+  Pick<Company, 'fromDomains' | 'linkSchemes' | 'weight' | 'ratePerSecond' | 'retryPolicy' | 'locale'>
 >
 
 export async function insertCompany(
@@ -32,8 +35,8 @@ export async function insertCompany(
   const [row] = await run<Company>(
     db,
     'insert-company',
-    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes)
-     values ($1, $2, $3, $4, $5, $6, $7) returning ${COLUMNS}`,
+    `insert into companies (company_id, name, from_domains, weight, rate_per_second, retry_policy, link_schemes, locale)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${COLUMNS}`,
     [
       company.companyId,
       company.name,
@@ -42,6 +45,7 @@ export async function insertCompany(
       company.ratePerSecond ?? null,
       company.retryPolicy ?? null,
       company.linkSchemes ?? [],
+      company.locale ?? DEFAULT_LOCALE,
     ],
   )
   return row!
@@ -91,7 +95,7 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
        from_domains = coalesce($2, from_domains), weight = coalesce($3, weight),
        rate_per_second = case when $4 then $5 else rate_per_second end,
        retry_policy = case when $6 then $7 else retry_policy end,
-       link_schemes = coalesce($8, link_schemes)
+       link_schemes = coalesce($8, link_schemes), locale = coalesce($9, locale)
      where company_id = $1`,
     [
       companyId,
@@ -102,6 +106,7 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
       change.retryPolicy !== undefined,
       change.retryPolicy ?? null,
       change.linkSchemes ?? null,
+      change.locale ?? null,
     ],
   )
 }

@@ -19,6 +19,7 @@ const OTHER: { [Field in keyof Draft]: NonNullable<Draft[Field]> } = {
   from: 'another@example.com',
   subject: 'Another subject',
   template: 'welcome',
+  templateVersion: 3,
   tags: ['a'],
   priority: 1,
   retryPolicy: 'patient',
@@ -56,6 +57,7 @@ describe('every field of an e-mail', () => {
 test('a plain e-mail needs the plain statement; an idempotency key and each rare field need the full one', () => {
   const rare = [
     'template',
+    'templateVersion',
     'delayMs',
     'scheduledAt',
     'replyTo',

@@ -72,6 +72,7 @@ function addressRows({ addresses, companyId: company, test }: Draft, i: number):
 function extrasRows(draft: Draft, i: number): object[] {
   const extras = {
     template: draft.template ?? undefined,
+    template_version: draft.templateVersion ?? undefined,
     delay_ms: draft.delayMs ?? undefined,
     scheduled: draft.scheduledAt ?? undefined,
     reply_to: draft.replyTo ?? undefined,

@@ -43,7 +43,7 @@ with clock as materialized (
 ), ${when(STORED_KEYS)} accepted as materialized (
   select e.*, r.suppressed, ${
     full
-      ? `x.template, x.reply_to, x.headers, x.variables,
+      ? `x.template, x.template_version, x.reply_to, x.headers, x.variables,
     coalesce(x.scheduled, now() + x.delay_ms * interval '1 millisecond')`
       : 'null::timestamptz'
   } as due
@@ -66,7 +66,7 @@ with clock as materialized (
 ), ${when(ATTACHMENTS)} put_events as (
   insert into email_events (outbox_id, event_id, company_id, type, metadata)
   select id, event_id, company, 'QUEUED', jsonb_strip_nulls(jsonb_build_object('queuedAt', (select instant from clock), 'recipientHash', to_hash,
-    'priority', priority, 'externalId', external, 'suppressed', suppressed))
+    'priority', priority, 'externalId', external, 'suppressed', suppressed${when(", 'templateType', template, 'templateVersion', template_version")}))
   from accepted
 ), ${when(SCHEDULED)} put_ready as (
   insert into email_ready (company_id, priority, outbox_id)
@@ -83,7 +83,7 @@ from results r order by r.i`
 /** The fields that few e-mails have. */
 const EXTRAS = `extras as materialized (
   select * from json_to_recordset($6::json) as x(
-    i int, template text, delay_ms double precision, scheduled timestamptz, reply_to text[], headers jsonb, variables jsonb)
+    i int, template text, template_version int, delay_ms double precision, scheduled timestamptz, reply_to text[], headers jsonb, variables jsonb)
 ),`
 
 const RECIPIENT_RECORDS = `recipient_records as materialized (

@@ -39,6 +39,8 @@ export type Draft = {
   from: string
   subject: string | null
   template: string | null
+  /** The version of the template that html and text were rendered from. */
+  templateVersion: number | null
   tags: string[]
   priority: number
   /** null: neither the company nor the request chose one. */

@@ -41,10 +41,13 @@ export type EmailFilter = {
   status: string | null
   recipient: { key: string; address: string } | null
   tag: string | null
+  template: string | null
   createdAfter: string | null
   createdBefore: string | null
   /** Only older than this id. */
   before: string | null
+  /** Those next to this id, of the newer ones. */
+  newerThan?: string | null
   limit: number
 }
 
@@ -54,7 +57,8 @@ const ID_SLACK = `interval '1 hour'`
 /** Newest first. The time filters bound the time-ordered id as well, so they prune partitions. */
 export async function listEmails(db: Queryable, filter: EmailFilter): Promise<EmailSummary[]> {
   const { text, values } = listQuery(filter)
-  return (await db.query<EmailSummary>(text, values)).rows
+  const { rows } = await db.query<EmailSummary>(text, values)
+  return filter.newerThan ? rows.reverse() : rows
 }
 
 function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
@@ -68,6 +72,7 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
   if (filter.owner.companyId) add(p => `o.company_id = ${p}`, filter.owner.companyId)
   if (filter.status) add(p => `o.status = ${p}`, filter.status)
   if (filter.tag) add(p => `o.tags @> array[${p}::text]`, filter.tag)
+  if (filter.template) add(p => `o.template_type = ${p}`, filter.template)
   if (filter.createdAfter)
     add(
       p => `o.created_at >= ${p}::timestamptz and o.outbox_id >= uuid_v7_floor(${p}::timestamptz - ${ID_SLACK})`,
@@ -79,6 +84,7 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
       filter.createdBefore,
     )
   if (filter.before) add(p => `o.outbox_id < ${p}::uuid`, filter.before)
+  if (filter.newerThan) add(p => `o.outbox_id > ${p}::uuid`, filter.newerThan)
   if (filter.recipient) {
     add(
       p => `o.outbox_id in (select r.outbox_id from email_recipients r where r.address_key = ${p}::bigint`,
@@ -88,6 +94,7 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
     where[where.length - 1] += ` and lower(r.address) = $${values.length})`
   }
   values.push(filter.limit)
-  const text = `select ${SUMMARY} from email_outbox o where ${where.join(' and ')} order by o.outbox_id desc limit $${values.length}`
+  const order = filter.newerThan ? 'asc' : 'desc'
+  const text = `select ${SUMMARY} from email_outbox o where ${where.join(' and ')} order by o.outbox_id ${order} limit $${values.length}`
   return { text, values }
 }

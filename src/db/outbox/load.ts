@@ -22,6 +22,7 @@ export type EmailToSend = {
   test: boolean
   from: string
   subject: string | null
+  templateType: string | null
   tags: string[]
   attempts: number
   maxAttempts: number
@@ -35,6 +36,8 @@ export type EmailToSend = {
   /** Keyed hash: shows that this HTML passed the rules when it was accepted. */
   htmlProof: string | null
   text: string | null
+  /** Of its template; only for an e-mail that has no content yet. */
+  variables: Record<string, unknown> | null
   replyTo: string[] | null
   headers: Record<string, string> | null
   recipients: RecipientToSend[]
@@ -61,11 +64,12 @@ export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Prom
 
 /** Of `email_outbox o` and `email_content c`, as `EmailToSend`. A test e-mail is kept from nobody: the suppression list is live data. */
 export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
-  o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.tags, o.attempts, o.max_attempts as "maxAttempts",
+  o.recipient_id as "recipientId", o.test, o.from_address as "from", o.subject, o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts",
   o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
   case when ${HAS_UNRESOLVED_ATTEMPT} then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
     'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as "unresolvedAttempt",
-  c.html, c.html_proof as "htmlProof", c.text, c.reply_to as "replyTo", c.headers,
+  c.html, c.html_proof as "htmlProof", c.text,
+  case when c.html is null and c.text is null then c.variables end as variables, c.reply_to as "replyTo", c.headers,
   (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,
       -- Not "exists", of which the planner may make a join with the whole list.
       'suppressed', not o.test and (select true from suppression_list s

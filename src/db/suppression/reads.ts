@@ -35,6 +35,21 @@ export async function findEntries(db: Queryable, emailHash: string): Promise<Sup
   )
 }
 
+/** The ids of entries on one company's list, by hash. */
+export async function findEntryIds(
+  db: Queryable,
+  emailHashes: string[],
+  companyId: string,
+): Promise<Map<string, string>> {
+  const rows = await run<{ emailHash: string; id: string }>(
+    db,
+    'find-suppression-ids',
+    `select s.email_hash as "emailHash", s.id from suppression_list s where s.email_hash = any($1) and s.company_id = $2`,
+    [emailHashes, companyId],
+  )
+  return new Map(rows.map(({ emailHash, id }) => [emailHash, id]))
+}
+
 const AUDIT_LIMIT = 100
 
 /** The last 100 changes on one list, oldest first. */

@@ -1,6 +1,7 @@
 import type { EmailFacts, WebhookFacts } from '../../contracts/webhooks/body.ts'
 import { idRange } from '../outbox/sql.ts'
 import { iso, type Queryable, run } from '../query.ts'
+import type { WebhookFormat } from './endpoints.ts'
 
 export type WebhookClaim = {
   /** The id of this process, for as long as it runs. */
@@ -29,6 +30,7 @@ export type ClaimedDelivery = Omit<WebhookFacts, 'email'> & {
   attempts: number
   body: string | null
   url: string
+  format: WebhookFormat
   /** How many attempts at this endpoint failed in a row. */
   failures: number
   secretCipher: Buffer
@@ -98,7 +100,7 @@ with recursive walk as (
     or (s.holder = $1 and s.held_until >= now() + $2 * interval '0.5 second'))
 ), open as materialized (
   -- No more of each than are likely to be taken: looking at one costs as much as taking it.
-  select ours.endpoint_id, ours.failures, ours.failures > 0 as suspect, w.url, w.secret_cipher,
+  select ours.endpoint_id, ours.failures, ours.failures > 0 as suspect, w.url, w.format, w.secret_cipher,
     case when w.previous_until > now() then w.previous_cipher end as previous_cipher,
     case when ours.failures > 0 then 1 else least(ours.room, 1 + ($7::int - 1) / (count(*) over ())::int) end as room, company.room as company_room
   from ours cross join lateral (select * from webhook_endpoints w where w.endpoint_id = ours.endpoint_id offset 0) w
@@ -107,7 +109,7 @@ with recursive walk as (
     from (select case when ours.failures > 0 then $10::jsonb else $9::jsonb end as given) g) company
   where ours.room > 0 and company.room > 0 and w.disabled_at is null
 ), seen as materialized (
-  select open.suspect, open.failures, open.url, open.secret_cipher, open.previous_cipher, open.company_room, d.*
+  select open.suspect, open.failures, open.url, open.format, open.secret_cipher, open.previous_cipher, open.company_room, d.*
   from open cross join lateral (
     select d.*, before.due_at as before_due
     from (select r.sequence, r.delivery_id from webhook_ready r
@@ -140,7 +142,7 @@ with recursive walk as (
 )
 select last.id as last, (select count(*) from behind)::int as behind, d.endpoint_id as "endpointId", d.delivery_id as "deliveryId", d.type,
   d.sequence::float8 as sequence, d.company_id as "companyId", d.attempts, d.body, d.data, ${iso('d.created_at')} as timestamp,
-  d.outbox_id as "outboxId", d.event_id as "eventId", d.url, d.failures, d.secret_cipher as "secretCipher", d.previous_cipher as "previousCipher"
+  d.outbox_id as "outboxId", d.event_id as "eventId", d.url, d.format, d.failures, d.secret_cipher as "secretCipher", d.previous_cipher as "previousCipher"
 from last left join taken d on true`
 
 export type EventFacts = EmailFacts & { eventId: string; timestamp: string }
@@ -159,6 +161,7 @@ export async function loadEventFacts(
     'load-event-facts',
     `select e.event_id as "eventId", ${iso('e.created_at')} as timestamp, e.type as "eventType", e.metadata, o.outbox_id as "outboxId",
        o.external_id as "externalId", o.request_id as "requestId", o.from_address as "from", o.subject, o.tags, o.test, o.attempts,
+       o.message_id as "messageId", o.template_type as "templateType", ${iso('o.created_at')} as "createdAt",
        (select coalesce(jsonb_agg(jsonb_build_object('kind', r.kind, 'address', r.address) order by r.ordinal), '[]')
         from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
      from unnest($1::uuid[], $2::uuid[]) as i(outbox_id, event_id)

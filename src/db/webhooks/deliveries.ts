@@ -1,5 +1,6 @@
 import type { AnyWebhookType } from '../../contracts/webhooks/events.ts'
 import { iso, type Queryable, run } from '../query.ts'
+import type { ClaimedDelivery } from './claim.ts'
 
 export type WebhookDelivery = {
   id: string
@@ -35,6 +36,25 @@ export async function listDeliveries(
      order by d.delivery_id desc limit $3`,
     [endpointId, before, limit, status],
   )
+}
+
+/** A delivery with what its body is made of. */
+export type DeliveryWithFacts = WebhookDelivery &
+  Pick<ClaimedDelivery, 'companyId' | 'data' | 'timestamp' | 'eventId' | 'body' | 'format'>
+
+export async function findDelivery(
+  db: Queryable,
+  endpointId: string,
+  deliveryId: string,
+): Promise<DeliveryWithFacts | null> {
+  const [row] = await run<DeliveryWithFacts>(
+    db,
+    'find-webhook-delivery',
+    `select ${COLUMNS}, d.company_id as "companyId", d.data, ${iso('d.created_at')} as timestamp, d.event_id as "eventId", d.body, w.format
+     from webhook_deliveries d join webhook_endpoints w using (endpoint_id) where d.endpoint_id = $1 and d.delivery_id = $2`,
+    [endpointId, deliveryId],
+  )
+  return row ?? null
 }
 
 /** Starts again with the first attempt, under the same id. A delivery that waits for a retry is sent now. */

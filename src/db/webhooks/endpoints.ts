@@ -4,8 +4,12 @@ import { iso, type Queryable, run } from '../query.ts'
 
 export type DisabledReason = 'MANUAL' | 'GONE' | 'FAILING'
 
+/** Whose form the body has. */
+export type WebhookFormat = 'native' | 'resend'
+
 export type WebhookEndpoint = {
   id: string
+  format: WebhookFormat
   /** Gets events of test e-mails only. */
   test: boolean
   url: string
@@ -20,7 +24,7 @@ export type WebhookEndpoint = {
   updatedAt: string
 }
 
-export const ENDPOINT_COLUMNS = `w.endpoint_id as id, w.test, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
+export const ENDPOINT_COLUMNS = `w.endpoint_id as id, w.format, w.test, w.url, w.description, w.event_types as "eventTypes", w.disabled_at is null as enabled,
   ${iso('w.disabled_at')} as "disabledAt", w.disabled_reason as "disabledReason",
   (select ${iso('s.failing_since')} from webhook_state s where s.endpoint_id = w.endpoint_id) as "failingSince",
   case when w.previous_until > now() then ${iso('w.previous_until')} end as "previousSecretUntil",
@@ -30,6 +34,7 @@ export const NOT_DELETED = `w.disabled_reason is distinct from 'DELETED'`
 export type NewEndpoint = {
   endpointId: string
   owner: Owner
+  format: WebhookFormat
   url: string
   description: string | null
   eventTypes: WebhookEventType[]
@@ -48,8 +53,8 @@ export async function insertEndpoint(
     `with company as materialized (
        select company_id from companies where company_id = $2 for update
      ), w as (
-       insert into webhook_endpoints (endpoint_id, company_id, url, description, event_types, secret_cipher, test)
-       select $1, company.company_id, $3, $4, $5, $6, $8 from company
+       insert into webhook_endpoints (endpoint_id, company_id, url, description, event_types, secret_cipher, test, format)
+       select $1, company.company_id, $3, $4, $5, $6, $8, $9 from company
        where webhook_endpoint_count(company.company_id, $8) < $7
        returning *
      ), put_state as (
@@ -65,6 +70,7 @@ export async function insertEndpoint(
       endpoint.secretCipher,
       limit,
       endpoint.owner.test,
+      endpoint.format,
     ],
   )
   return row ?? null
@@ -91,6 +97,22 @@ export async function findEndpoint(
     [companyId, endpointId, test],
   )
   return row ?? null
+}
+
+/** The encrypted signing secret in use. */
+export async function findSecretCipher(
+  db: Queryable,
+  { companyId, test }: Owner,
+  endpointId: string,
+): Promise<Buffer | null> {
+  const [row] = await run<{ cipher: Buffer }>(
+    db,
+    'find-webhook-secret',
+    `select w.secret_cipher as cipher from webhook_endpoints w
+     where w.company_id = $1 and w.endpoint_id = $2 and w.test = $3 and ${NOT_DELETED}`,
+    [companyId, endpointId, test],
+  )
+  return row?.cipher ?? null
 }
 
 export type EndpointChange = {

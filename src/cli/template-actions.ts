@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { parseTemplate, type TemplateSource } from '../contracts/templates/parse.ts'
+import { usedVariables } from '../contracts/templates/used-variables.ts'
+import { TEMPLATES_PER_COMPANY, type TemplateView } from '../contracts/templates/view.ts'
+import type { Company } from '../db/companies/companies.ts'
+import type { Database } from '../db/pool.ts'
+import { addDraft, createTemplate, publishVersion, type TemplateAuthor } from '../db/templates/changes.ts'
+import { findOwnByType, findTemplate, findVersion, listTemplates } from '../db/templates/templates.ts'
+import { type Answer, CommandFailed, withStorage, withStorageToRead } from './command.ts'
+import { requireCompany } from './company.ts'
+import type { Choice } from './template.ts'
+
+type Numbered = Choice & { number: number | null }
+
+export function showTemplate({ company, type, locale, number }: Numbered): Promise<Answer> {
+  return withStorageToRead(async ({ db }) => {
+    const owner = await requireCompany(db, company)
+    const ofType = (await listTemplates(db.pool, owner.companyId)).filter(one => one.type === type)
+    const wanted = locale ?? owner.locale
+    const template = ofType.find(one => one.locale === wanted) ?? (locale === undefined ? ofType[0] : undefined)
+    if (!template) throw notFound({ company, type, locale })
+    // What is sent, unless another version is asked for.
+    const version = await findVersion(db.pool, template.id, number ?? template.published)
+    if (!version) throw new CommandFailed(`${type} has no version ${number}.`)
+    const variables = [version.subject, version.html ?? '', version.text ?? ''].flatMap(usedVariables)
+    const json = { ...template, version: { ...version, variables: [...new Set(variables)].sort() } }
+    return { json, lines: linesOf(json) }
+  })
+}
+
+function linesOf({ type, locale, version }: TemplateView & { version: TemplateSource & VersionFacts }): string[] {
+  return [
+    `${type}  ${locale}  version ${version.number} (${version.status}, ${version.createdAt}, ${version.createdBy})`,
+    `variables: ${version.variables.join(', ') || 'none'}`,
+    `subject: ${version.subject}`,
+    ...(version.html === null ? [] : ['', 'html:', version.html]),
+    ...(version.text === null ? [] : ['', 'text:', version.text]),
+  ]
+}
+
+type VersionFacts = { number: number; status: string; createdAt: string; createdBy: string; variables: string[] }
+
+export function pushTemplate(
+  choice: Choice,
+  { path, subject, publish }: { path: string; subject: string | undefined; publish: boolean },
+): Promise<Answer> {
+  return withStorage(async ({ db }) => {
+    const owner = await requireCompany(db, choice.company)
+    const locale = choice.locale ?? owner.locale
+    const existing = await findOwnByType(db.pool, owner.companyId, choice.type, locale)
+    const newest = existing && (await findVersion(db.pool, existing.id, null))
+    const source = await readSource(path, subject ?? newest?.subject)
+    const template = existing
+      ? await update(db, authorOf(owner), existing, source, publish)
+      : await create(db, authorOf(owner), { ...source, type: choice.type, locale, publish })
+    const state = template.draft === null ? `published as version ${template.published}` : `draft ${template.draft}`
+    return { json: template, lines: [`${template.type}  ${locale}  ${state}`] }
+  })
+}
+
+async function readSource(path: string, subject: string | undefined): Promise<TemplateSource> {
+  const [html, text] = await Promise.all([readIfThere(`${path}.html`), readIfThere(`${path}.txt`)])
+  if (html === null && text === null) throw new CommandFailed(`There is neither ${path}.html nor ${path}.txt.`)
+  if (subject === undefined) throw new CommandFailed('A new template needs --subject TEXT.')
+  const parsed = parseTemplate({ subject, html, text })
+  if (parsed.ok) return { subject, html, text }
+  throw new CommandFailed(parsed.problems.map(({ path: part, message }) => `${part}: ${message}`).join('; '))
+}
+
+async function readIfThere(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw new CommandFailed(`${file} cannot be read: ${(error as Error).message}`)
+  }
+}
+
+type NewTemplate = Parameters<typeof createTemplate>[2]
+
+async function create(db: Database, author: TemplateAuthor, template: NewTemplate): Promise<TemplateView> {
+  const outcome = await createTemplate(db.pool, author, template, TEMPLATES_PER_COMPANY)
+  if (outcome.kind === 'limit') throw new CommandFailed(`A company has at most ${TEMPLATES_PER_COMPANY} templates.`)
+  if (outcome.kind === 'exists') throw new CommandFailed('It has just been created by somebody else; push it again.')
+  return (await findTemplate(db.pool, author.companyId, outcome.id))!
+}
+
+async function update(
+  db: Database,
+  author: TemplateAuthor,
+  { id }: TemplateView,
+  source: TemplateSource,
+  publish: boolean,
+): Promise<TemplateView> {
+  const number = await addDraft(db.pool, author, id, source)
+  if (publish) await publishVersion(db.pool, author, id, number)
+  return (await findTemplate(db.pool, author.companyId, id))!
+}
+
+export function publishTemplate(choice: Numbered): Promise<Answer> {
+  const { company, type, locale, number } = choice
+  return withStorage(async ({ db }) => {
+    const owner = await requireCompany(db, company)
+    const template = await findOwnByType(db.pool, owner.companyId, type, locale ?? owner.locale)
+    if (!template) throw notFound(choice)
+    const published = await publishVersion(db.pool, authorOf(owner), template.id, number)
+    if (published === null)
+      throw new CommandFailed(number === null ? `${type} has no draft.` : `${type} has no version ${number}.`)
+    return {
+      json: { ...template, published },
+      lines: [`${type}  ${template.locale}  published as version ${published}`],
+    }
+  })
+}
+
+const authorOf = ({ companyId }: Company): TemplateAuthor => ({ companyId, performedBy: `cli:${userInfo().username}` })
+
+function notFound({ company, type, locale }: Choice): CommandFailed {
+  const where = locale === undefined ? '' : ` in ${locale}`
+  return new CommandFailed(
+    `${company} has no template ${type}${where}. List them with: email-gateway template list --company ${company}`,
+  )
+}

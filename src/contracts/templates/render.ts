@@ -1,0 +1,112 @@
+import { UndefinedVariableError } from 'liquidjs'
+import { problemOfLine } from '../characters.ts'
+import type { FieldProblem } from '../refusal.ts'
+import { SEND_LIMITS } from '../send-body.ts'
+import { ENGINES } from './engine.ts'
+import { TEMPLATE_LIMITS } from './limits.ts'
+import type { ParsedTemplate, TemplatePart } from './parse.ts'
+import { rootOf } from './used-variables.ts'
+import { problemOfVariables, type TemplateVariables, withoutNulls } from './variables.ts'
+
+export type RenderedTemplate = { subject: string; html: string | null; text: string | null }
+export type RenderResult = ({ ok: true } & RenderedTemplate) | { ok: false; problems: FieldProblem[] }
+
+/** The HTML rules are not applied here: they count for what is sent, wherever it comes from. */
+export function renderTemplate(template: ParsedTemplate, variables: TemplateVariables): RenderResult {
+  const unusable = problemOfVariables(variables)
+  if (unusable) return { ok: false, problems: [unusable] }
+  const scope = withoutNulls(variables) as object
+  const result = renderParts(template, scope, ENGINES.firstError)
+  if (result.ok) return result
+  // Once more: to name every missing variable, or because a process that was suspended for a moment looks like a slow template.
+  const isMissing = result.problems.some(({ code }) => code === 'TEMPLATE_VARIABLE_MISSING')
+  if (isMissing && template.namesAllErrors) return renderParts(template, scope, ENGINES.allErrors)
+  const isSlow = result.problems.some(({ message }) => message === TOO_SLOW)
+  return isSlow ? renderParts(template, scope, ENGINES.firstError) : result
+}
+
+const TOO_SLOW = 'takes too long to render; simplify it, or give it shorter lists'
+const TOO_MUCH = 'makes too much of its variables; simplify it, or give it shorter lists'
+/** How LiquidJS names its limits. */
+const LIMITS: [RegExp, string][] = [
+  [/^template render limit exceeded/, TOO_SLOW],
+  [/^memory alloc limit exceeded/, TOO_MUCH],
+]
+
+function renderParts(template: ParsedTemplate, scope: object, engines: Engines): RenderResult {
+  const endMs = performance.now() + TEMPLATE_LIMITS.RENDER_MS
+  const found = new Map<string, FieldProblem>()
+  const render = (part: TemplatePart): string | null => {
+    const parsed = template.parts[part]
+    if (!parsed) return null
+    try {
+      return engines[part].renderSync(parsed, scope, { renderLimit: endMs - performance.now() }) as string
+    } catch (error) {
+      for (const problem of problemsOf(error, part, template.variables))
+        found.set(problem.path + problem.message, problem)
+      return null
+    }
+  }
+  const rendered = { subject: (render('subject') ?? '').trim(), html: render('html'), text: render('text') }
+  const problems = found.size > 0 ? [...found.values()] : problemsOfResult(rendered)
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, ...rendered }
+}
+
+type Engines = (typeof ENGINES)['allErrors']
+
+const MAX_PROBLEMS = 100
+const SIMPLE_PATH = /^[\w.[\]"'-]{1,200}$/
+
+function problemsOf(thrown: unknown, part: TemplatePart, variables: string[]): FieldProblem[] {
+  return errorsOf(thrown)
+    .slice(0, MAX_PROBLEMS)
+    .map(error => (error instanceof UndefinedVariableError ? missing(error, variables) : failedPart(part, error)))
+}
+
+/** With catchAllErrors, LiquidJS throws one error that holds all of them, also in levels. */
+function errorsOf(error: unknown): Error[] {
+  const { errors } = error as { errors?: Error[] }
+  return Array.isArray(errors) ? errors.flatMap(errorsOf) : [error as Error]
+}
+
+function failedPart(part: TemplatePart, { message }: Error): FieldProblem {
+  const limit = LIMITS.find(([words]) => words.test(message))
+  return failed(part, limit ? limit[1] : message.slice(0, 300))
+}
+
+function missing({ token }: UndefinedVariableError, variables: string[]): FieldProblem {
+  const written = token.getText()
+  const name = SIMPLE_PATH.test(written) ? written : 'a variable'
+  // A name inside a loop belongs to the list, which has another name in the request.
+  const isGiven = variables.some(used => rootOf(used) === rootOf(name))
+  return {
+    path: isGiven ? `variables.${name}` : 'variables',
+    code: 'TEMPLATE_VARIABLE_MISSING',
+    message: `${name} is missing: the template uses it and has no default for it`,
+  }
+}
+
+const failed = (path: string, message: string): FieldProblem => ({ path, code: 'INVALID_TEMPLATE', message })
+
+/** The limits of an e-mail that was written by hand. */
+function problemsOfResult({ subject, html, text }: RenderedTemplate): FieldProblem[] {
+  const problems: FieldProblem[] = []
+  const inSubject = problemOfSubject(subject)
+  if (inSubject) problems.push(failed('subject', `the rendered subject ${inSubject}`))
+  for (const [part, content] of Object.entries({ html, text })) {
+    if (content === null) continue
+    const bytes = Buffer.byteLength(content)
+    if (bytes === 0) problems.push(failed(part, `the rendered ${part} is empty`))
+    if (bytes > SEND_LIMITS.CONTENT_BYTES)
+      problems.push(failed(part, `the rendered ${part} must not be larger than ${SEND_LIMITS.CONTENT_BYTES} bytes`))
+  }
+  return problems
+}
+
+function problemOfSubject(subject: string): string | null {
+  if (subject === '') return 'is empty'
+  const { SUBJECT_CHARS } = SEND_LIMITS
+  return subject.length > SUBJECT_CHARS
+    ? `must not have more than ${SUBJECT_CHARS} characters, has ${subject.length}`
+    : problemOfLine(subject)
+}

@@ -1,0 +1,32 @@
+import type { FieldProblem } from '../refusal.ts'
+import { TEMPLATE_LIMITS } from './limits.ts'
+
+export type TemplateVariables = Record<string, unknown>
+
+/** What is wrong with the variables, or null. */
+export function problemOfVariables(variables: TemplateVariables): FieldProblem | null {
+  const { VARIABLES_BYTES, VARIABLES_DEPTH } = TEMPLATE_LIMITS
+  const refuse = (message: string) => ({ path: 'variables', code: 'INVALID_PAYLOAD', message })
+  if (isDeeperThan(variables, VARIABLES_DEPTH))
+    return refuse(`must not be nested deeper than ${VARIABLES_DEPTH} levels`)
+  const bytes = Buffer.byteLength(JSON.stringify(variables))
+  return bytes > VARIABLES_BYTES ? refuse(`must not be larger than ${VARIABLES_BYTES} bytes, has ${bytes}`) : null
+}
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  return Object.values(value).some(inner => isDeeperThan(inner, levels - 1))
+}
+
+/**
+ * A copy without prototypes, and without nulls: a variable that is null counts as missing, so that nobody is greeted with nothing
+ * in place of a name.
+ */
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  const copy = Object.create(null) as Record<string, unknown>
+  for (const [key, inner] of Object.entries(value)) if (inner !== null) copy[key] = withoutNulls(inner)
+  return copy
+}

@@ -1,0 +1,100 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { mayDownload, signDownload } from '../../contracts/resend/download-signature.ts'
+import { listFiles, readFileContent, type StoredFile } from '../../db/outbox/content.ts'
+import type { App } from '../app.ts'
+import { requireKey } from '../auth.ts'
+import { uuidParam } from '../params.ts'
+import { Problem } from '../problem.ts'
+import { described, idParams } from './describe.ts'
+import { findResendEmail } from './emails.ts'
+import type { ResendRouteDeps } from './index.ts'
+import { type PageQuery, pageOf, pageQuery } from './paging.ts'
+
+const DOWNLOAD_SECONDS = 60 * 60
+const fileParams = z.object({ id: z.string(), attachmentId: z.string() })
+const downloadQuery = z.object({ expires: z.coerce.number().int().positive(), signature: z.string().max(100) })
+
+export function resendAttachmentRoutes(app: App, deps: ResendRouteDeps): void {
+  const onRequest = requireKey(deps.keys, deps.pepper, 'read')
+  const schema = {
+    list: described('Attachments of an e-mail', { params: idParams, querystring: pageQuery }),
+    get: described('One attachment, with a link to download it', { params: fileParams }),
+    download: described('Download an attachment', { params: fileParams, querystring: downloadQuery, security: [] }),
+  }
+  app.get('/emails/:id/attachments', { onRequest, schema: schema.list }, async request =>
+    pageOf(await list(request, deps), request.query as PageQuery),
+  )
+  app.get('/emails/:id/attachments/:attachmentId', { onRequest, schema: schema.get }, async request => {
+    const { attachmentId } = request.params as z.output<typeof fileParams>
+    const file = (await list(request, deps)).find(one => one.id === attachmentId)
+    if (!file) throw new Problem('NOT_FOUND', { detail: 'Attachment not found' })
+    return { object: 'attachment', ...file }
+  })
+  // The signature is the permission, so that the link works without a key, as at Resend.
+  app.get('/emails/:id/attachments/:attachmentId/file', { schema: schema.download }, (request, reply) =>
+    download(request, reply, deps),
+  )
+}
+
+async function list(request: FastifyRequest, deps: ResendRouteDeps) {
+  const { outboxId } = await findResendEmail(request, deps.db)
+  const files = await listFiles(deps.db.pool, outboxId)
+  const expiresAtSeconds = Math.floor(deps.db.clock.nowMs() / 1000) + DOWNLOAD_SECONDS
+  return files.map(file => toAttachment(file, { outboxId, ordinal: file.ordinal, expiresAtSeconds }, request, deps))
+}
+
+type Download = Parameters<typeof signDownload>[0]
+
+function toAttachment(
+  { filename, contentType, contentId, size }: StoredFile,
+  file: Download,
+  request: FastifyRequest,
+  { publicUrl, pepper }: ResendRouteDeps,
+) {
+  const id = idOf(file.ordinal)
+  const base = publicUrl?.replace(/\/$/, '') ?? `${request.protocol}://${request.host}`
+  const query = new URLSearchParams({
+    expires: String(file.expiresAtSeconds),
+    signature: signDownload(file, pepper),
+  })
+  return {
+    id,
+    filename,
+    size,
+    content_type: contentType,
+    content_disposition: contentId === null ? ('attachment' as const) : ('inline' as const),
+    ...(contentId !== null && { content_id: contentId }),
+    download_url: `${base}/emails/${file.outboxId}/attachments/${id}/file?${query}`,
+    expires_at: new Date(file.expiresAtSeconds * 1000).toISOString(),
+  }
+}
+
+async function download(request: FastifyRequest, reply: FastifyReply, { db, pepper }: ResendRouteDeps) {
+  const { expires, signature } = request.query as z.output<typeof downloadQuery>
+  const ordinal = ordinalOf((request.params as z.output<typeof fileParams>).attachmentId)
+  const file = { outboxId: uuidParam(request, 'id'), ordinal, expiresAtSeconds: expires }
+  if (!mayDownload(file, signature, pepper, db.clock.now())) {
+    throw new Problem('NOT_FOUND', { detail: 'The link is not valid or has expired; ask for the attachment again.' })
+  }
+  const found = await readFileContent(db.pool, file.outboxId, ordinal)
+  if (!found) throw new Problem('NOT_FOUND', { detail: 'Attachment not found' })
+  // Never shown by a browser: the file is whatever the company sent.
+  return reply
+    .type('application/octet-stream')
+    .header('content-disposition', `attachment; filename*=UTF-8''${encodeName(found.filename)}`)
+    .header('content-security-policy', "default-src 'none'; sandbox; frame-ancestors 'none'")
+    .send(found.content)
+}
+
+/** RFC 8187. */
+const encodeName = (name: string) =>
+  encodeURIComponent(name).replace(/['()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+
+const idOf = (ordinal: number) => `att_${ordinal}`
+
+function ordinalOf(attachmentId: string): number {
+  const [, digits] = /^att_(\d{1,4})$/.exec(attachmentId) ?? []
+  if (digits === undefined) throw new Problem('NOT_FOUND', { detail: 'Attachment not found' })
+  return Number(digits)
+}

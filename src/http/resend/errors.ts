@@ -1,0 +1,97 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../app.ts'
+import { type Problem, type ProblemCode, problemBody, toProblem } from '../problem.ts'
+
+/** The names of the SDK that the gateway uses. */
+type ErrorName =
+  | 'application_error'
+  | 'concurrent_idempotent_requests'
+  | 'internal_server_error'
+  | 'invalid_api_key'
+  | 'invalid_attachment'
+  | 'invalid_from_address'
+  | 'invalid_idempotency_key'
+  | 'invalid_idempotent_request'
+  | 'missing_api_key'
+  | 'missing_required_field'
+  | 'not_found'
+  | 'rate_limit_exceeded'
+  | 'restricted_api_key'
+  | 'validation_error'
+
+/** Status and name by code, as Resend documents them (https://resend.com/docs/api-reference/errors). */
+const ERRORS: Partial<Record<ProblemCode, readonly [number, ErrorName]>> = {
+  INVALID_IDEMPOTENCY_KEY: [400, 'invalid_idempotency_key'],
+  UNAUTHENTICATED: [403, 'invalid_api_key'],
+  INSUFFICIENT_SCOPE: [401, 'restricted_api_key'],
+  IDEMPOTENCY_KEY_REUSED: [409, 'invalid_idempotent_request'],
+  IDEMPOTENCY_IN_PROGRESS: [409, 'concurrent_idempotent_requests'],
+  NOT_FOUND: [404, 'not_found'],
+  NOT_SUPPRESSED: [404, 'not_found'],
+  ALREADY_STARTED: [422, 'validation_error'],
+  RATE_LIMITED: [429, 'rate_limit_exceeded'],
+}
+
+export type ResendError = { statusCode: number; name: ErrorName; message: string }
+
+/** Every error of this scope is answered in Resend's form. The SDK passes it on unchanged. */
+export function answerInResendForm(app: App): void {
+  app.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error, request)
+    if (problem.code === 'INTERNAL_ERROR') request.log.error({ err: error }, 'Request failed')
+    return sendResendError(problem, request, reply)
+  })
+}
+
+function sendResendError(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  request.errorCode = problem.code
+  // Refused while the body is still arriving: close the connection instead of reading the rest.
+  if (!request.raw.complete) reply.header('connection', 'close')
+  const error = toResendError(problem, hasCredentials(request))
+  return reply
+    .code(error.statusCode)
+    .headers(problem.extras.headers ?? {})
+    .type('application/json')
+    .serializer(JSON.stringify)
+    .send(error)
+}
+
+export function toResendError(problem: Problem, withKey: boolean): ResendError {
+  const { message } = problemBody(problem, '')
+  if (problem.code === 'UNAUTHENTICATED' && !withKey) {
+    return { statusCode: 401, name: 'missing_api_key', message: 'Missing API key in the authorization header.' }
+  }
+  const [first] = problem.extras.errors ?? []
+  if (first) return fieldError(problem, first)
+  const [statusCode, name] = ERRORS[problem.code] ?? [problem.status, nameOf(problem.status)]
+  return { statusCode, name, message }
+}
+
+/** The message names every wrong field; the name of the error says what is wrong with the first. */
+function fieldError(problem: Problem, first: { path: string; message: string }): ResendError {
+  const errors = problem.extras.errors ?? []
+  const message = errors.map(fieldSentence).join(' ')
+  return { statusCode: problem.status, name: fieldErrorName(problem, first), message }
+}
+
+function fieldSentence({ path, message }: { path: string; message: string }): string {
+  if (message === 'is required') return `Missing \`${path}\` field.`
+  return path === '' ? `The body ${message}.` : `The \`${path}\` field ${message}.`
+}
+
+function fieldErrorName({ code }: Problem, { path, message }: { path: string; message: string }): ErrorName {
+  if (code === 'FROM_NOT_ALLOWED') return 'validation_error'
+  const field = path.replace(/^\[\d+\]\.?/, '')
+  if (field.startsWith('attachments')) return 'invalid_attachment'
+  if (message === 'is required') return 'missing_required_field'
+  return field === 'from' ? 'invalid_from_address' : 'validation_error'
+}
+
+function nameOf(status: number): ErrorName {
+  if (status === 500) return 'internal_server_error'
+  return status >= 500 ? 'application_error' : 'validation_error'
+}
+
+function hasCredentials({ headers }: FastifyRequest): boolean {
+  return headers['x-api-key'] !== undefined || headers.authorization !== undefined
+}

@@ -1,0 +1,34 @@
+import type { App } from '../app.ts'
+import type { EmailRouteDeps } from '../routes-emails.ts'
+import type { SendRouteDeps } from '../routes-send.ts'
+import type { SuppressionRouteDeps } from '../routes-suppression.ts'
+import type { WebhookRouteDeps } from '../webhook-endpoint.ts'
+import { resendApiKeyRoutes } from './api-keys.ts'
+import { resendAttachmentRoutes } from './attachments.ts'
+import { resendEmailRoutes } from './emails.ts'
+import { answerInResendForm } from './errors.ts'
+import { resendNotOfferedRoutes } from './not-offered.ts'
+import { resendSendRoutes } from './send.ts'
+import { resendSuppressionRoutes } from './suppressions.ts'
+import { resendTemplateRoutes } from './templates.ts'
+import { resendWebhookEventRoutes } from './webhook-events.ts'
+import { resendWebhookRoutes } from './webhooks.ts'
+
+export type ResendRouteDeps = SendRouteDeps &
+  EmailRouteDeps &
+  SuppressionRouteDeps &
+  WebhookRouteDeps & { publicUrl: string | undefined }
+
+/** The routes of the Resend API, so that its SDK works unchanged; see docs/resend.md. They call the same steps as the native ones. */
+export function resendRoutes(app: App, deps: ResendRouteDeps): void {
+  answerInResendForm(app)
+  resendSendRoutes(app, deps)
+  resendEmailRoutes(app, deps)
+  resendAttachmentRoutes(app, deps)
+  resendApiKeyRoutes(app, deps)
+  resendWebhookRoutes(app, deps)
+  resendWebhookEventRoutes(app, deps)
+  resendSuppressionRoutes(app, deps)
+  resendTemplateRoutes(app, deps)
+  resendNotOfferedRoutes(app)
+}

@@ -1,0 +1,36 @@
+import type { FieldProblem } from '../contracts/refusal.ts'
+import { renderTemplate } from '../contracts/templates/render.ts'
+import type { EmailToSend } from '../db/outbox/load.ts'
+import type { PublishedTemplates } from './published-templates.ts'
+import type { Invalid } from './validate-email.ts'
+
+/** An e-mail that came by SQL has a template and variables in place of content: SQL cannot render it. */
+export const needsRendering = ({ templateType, html, text }: EmailToSend) =>
+  templateType !== null && html === null && text === null
+
+/** With the content of its template. A subject of its own wins over the template's. */
+export async function renderEmail(
+  email: EmailToSend,
+  templates: Pick<PublishedTemplates, 'find'>,
+): Promise<EmailToSend | Invalid> {
+  const { companyId, templateType, variables } = email
+  const found = await templates.find({ companyId, type: templateType!, locale: null })
+  if (!found) return invalid('TEMPLATE_NOT_FOUND', `There is no published template ${templateType}`)
+  const result = found.parsed.ok ? renderTemplate(found.parsed.template, variables ?? {}) : found.parsed
+  if (!result.ok) return refused(result.problems)
+  const { subject, html, text } = result
+  return { ...email, subject: email.subject ?? subject, html, htmlProof: null, text, variables: null }
+}
+
+function refused(problems: FieldProblem[]): Invalid {
+  const isMissing = problems.some(({ code }) => code === 'TEMPLATE_VARIABLE_MISSING')
+  const message = problems.map(problem => `${problem.path}: ${problem.message}`).join('; ')
+  return invalid(isMissing ? 'TEMPLATE_VARIABLE_MISSING' : 'INVALID_TEMPLATE', message.slice(0, MAX_MESSAGE_CHARS))
+}
+
+const MAX_MESSAGE_CHARS = 1_000
+
+const invalid = (code: string, message: string): Invalid => ({
+  validation: 'TEMPLATE',
+  failure: { code, category: 'VALIDATION_ERROR', message },
+})
