@@ -216,6 +216,16 @@ describe('the protocol', () => {
     await client.closed
   })
 
+  test('a flood of commands before AUTH ends the connection', async () => {
+    const client = await smtpClient(port)
+    client.write('NOOP\r\n'.repeat(10_000))
+    const replies: string[] = []
+    for (let i = 0; i < 10; i++) replies.push((await client.reply()).text)
+    expect(replies.at(-1)).toMatch(/^421 Error: too many unauthenticated commands/)
+    client.socket.end()
+    await client.closed
+  })
+
   test.each(['\n.\n', '\r.\r', '\n.\r\n', '\r\n.\n', '\r.\r\n'])(
     'a second message hidden behind %j does not become one',
     async end => {
