@@ -215,6 +215,7 @@ function requestOf(n: number): RequestToStore {
     addresses: [address('to', to), ...cc.map(one => address('cc', one))],
     recipientRecord: null,
     attachments: [],
+    resendOf: null,
   }
   return { drafts: [draft], strict: true, idempotency: null, refusedBefore: [] }
 }

@@ -101,6 +101,13 @@ create table company_statistics (
   rejected   bigint not null default 0,
   failed     bigint not null default 0,
   expired    bigint not null default 0,
+  -- What the e-mails came to that were accepted in this hour, each counted once and as it stands now. recovered and not_recovered:
+  -- of those whose first attempt failed. delivery_seconds: from the due time of the delivered ones, added up.
+  finally_delivered bigint not null default 0,
+  finally_failed    bigint not null default 0,
+  recovered         bigint not null default 0,
+  not_recovered     bigint not null default 0,
+  delivery_seconds  double precision not null default 0,
   primary key (company_id, hour)
 );
 create index company_statistics_hour on company_statistics (hour);

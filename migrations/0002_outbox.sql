@@ -46,6 +46,10 @@ create table email_outbox (
   bounce_type     text,
   complained_at   timestamptz,
   failed_at       timestamptz,
+  -- The e-mail that this one sends again.
+  resend_of       uuid,
+  -- When a recipient was erased: events that arrive later are stored without personal data.
+  erased_at       timestamptz,
   constraint worked_on_under_a_lease check ((status = 'PROCESSING') = (lease_id is not null)),
   constraint sent_has_a_message_id check (sent_at is null or message_id is not null),
   constraint failure_has_a_reason check (failed_at is null or failure_reason is not null)
@@ -55,6 +59,7 @@ create index email_outbox_company on email_outbox (company_id, outbox_id);
 create index email_outbox_test on email_outbox (company_id, outbox_id) where test;
 create index email_outbox_external on email_outbox (company_id, external_id) where external_id is not null;
 create index email_outbox_recipient on email_outbox (recipient_id) where recipient_id is not null;
+create index email_outbox_resend on email_outbox (resend_of) where resend_of is not null;
 
 create table email_recipients (
   outbox_id    uuid not null,

@@ -190,24 +190,74 @@ CREATE FUNCTION public.roll_up_statistics() RETURNS bigint
     AS $$
 declare
   from_time timestamptz;
-  until_time timestamptz := now() - interval '1 minute';
+  until_time timestamptz;
   written bigint;
 begin
   select counted_until into from_time from statistics_cursor for update skip locked;
-  if from_time is null or from_time >= until_time then
+  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes');
+  if from_time is null or from_time >= until_time - interval '1 second' then
     return null;
   end if;
-  insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
-  select e.company_id, date_trunc('hour', e.created_at), count(*) filter (where e.type = 'QUEUED'), count(*) filter (where e.type = 'SENT'),
-    count(*) filter (where e.type = 'DELIVERED'), count(*) filter (where e.type = 'BOUNCE'), count(*) filter (where e.type = 'COMPLAINT'),
-    count(*) filter (where e.type = 'REJECTED'), count(*) filter (where e.type = 'FAILED'), count(*) filter (where e.type = 'EXPIRED')
-  from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test
-  where e.created_at >= from_time and e.created_at < until_time
-    and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT', 'REJECTED', 'FAILED', 'EXPIRED')
-  group by 1, 2 order by 1, 2
+  with recent as materialized (
+    select e.outbox_id, e.company_id, e.type, e.created_at, e.metadata, o.created_at as accepted_at,
+      greatest(o.created_at, o.scheduled_at) as due_at
+    from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test
+    where e.created_at >= from_time and e.created_at < until_time and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT',
+      'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN')
+  ), story as (
+    -- The whole story of each of these e-mails. That of a new one is in "recent".
+    select * from recent
+    union all
+    select older.outbox_id, older.company_id, e.type, e.created_at, e.metadata, older.accepted_at, older.due_at
+    from (select outbox_id, company_id, accepted_at, due_at from recent
+      group by 1, 2, 3, 4 having not bool_or(type = 'QUEUED')) older
+    cross join lateral (select * from email_events e where e.outbox_id = older.outbox_id and e.created_at < from_time offset 0) e
+  ), facts as (
+    -- What a provider reports about a copy says nothing about the e-mail.
+    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and coalesce(s.metadata ->> 'recipientHash' <>
+        max(s.metadata ->> 'recipientHash') filter (where s.type = 'QUEUED') over (partition by s.outbox_id), false) as of_copy,
+      s.type = 'RETRY_SCHEDULED' and not s.metadata ?| array['throttled', 'unconnected', 'parked'] as attempt_failed
+    from story s
+  ), ends as (
+    -- Each e-mail as it stood when it was counted last (-1), and as it stands now (+1).
+    select f.outbox_id, f.company_id, f.accepted_at, f.due_at, m.sign,
+      (array_agg(f.type order by f.created_at desc) filter (where f.type not in ('QUEUED', 'RECEIVED', 'VALIDATED', 'VALIDATION_FAILED',
+        'SENT_ATTEMPT', 'RESOLVED', 'DELIVERED', 'COMPLAINT')))[1] as last_type,
+      coalesce(bool_or(f.type in ('DELIVERED', 'COMPLAINT')), false) as arrived, bool_or(f.attempt_failed) as retried,
+      coalesce(min(f.created_at) filter (where f.type = 'DELIVERED'), min(f.created_at) filter (where f.type = 'SENT')) as arrived_at
+    from facts f join (values (from_time, -1), (until_time, 1)) as m(until, sign) on f.created_at < m.until
+    where not f.of_copy group by 1, 2, 3, 4, 5
+  ), judged as (
+    select *, arrived or coalesce(last_type = 'SENT', false) as delivered,
+      not arrived and last_type in ('REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'BOUNCE') as failed
+    from ends
+  ), counted as (
+    select company_id, date_trunc('hour', created_at) as hour, count(*) filter (where type = 'QUEUED') as accepted,
+      count(*) filter (where type = 'SENT') as sent, count(*) filter (where type = 'DELIVERED') as delivered,
+      count(*) filter (where type = 'BOUNCE') as bounced, count(*) filter (where type = 'COMPLAINT') as complained,
+      count(*) filter (where type = 'REJECTED') as rejected, count(*) filter (where type = 'FAILED') as failed,
+      count(*) filter (where type = 'EXPIRED') as expired,
+      0 as finally_delivered, 0 as finally_failed, 0 as recovered, 0 as not_recovered, 0.0 as delivery_seconds
+    from recent group by 1, 2
+    union all
+    select company_id, date_trunc('hour', accepted_at), 0, 0, 0, 0, 0, 0, 0, 0,
+      sum(sign) filter (where delivered), sum(sign) filter (where failed),
+      sum(sign) filter (where delivered and retried), sum(sign) filter (where failed and retried),
+      sum(sign * greatest(0, extract(epoch from arrived_at - due_at))) filter (where delivered)
+    from judged group by 1, 2
+  )
+  insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired,
+    finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
+  select company_id, hour, sum(accepted), sum(sent), sum(delivered), sum(bounced), sum(complained), sum(rejected), sum(failed), sum(expired),
+    coalesce(sum(finally_delivered), 0), coalesce(sum(finally_failed), 0), coalesce(sum(recovered), 0), coalesce(sum(not_recovered), 0),
+    coalesce(sum(delivery_seconds), 0)
+  from counted group by 1, 2 order by 1, 2
   on conflict (company_id, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
     delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
-    rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired;
+    rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired,
+    finally_delivered = s.finally_delivered + excluded.finally_delivered, finally_failed = s.finally_failed + excluded.finally_failed,
+    recovered = s.recovered + excluded.recovered, not_recovered = s.not_recovered + excluded.not_recovered,
+    delivery_seconds = s.delivery_seconds + excluded.delivery_seconds;
   get diagnostics written = row_count;
   perform roll_up_template_statistics(from_time, until_time);
   update statistics_cursor set counted_until = until_time;
@@ -242,6 +292,12 @@ begin
   returning d.sequence into place;
   if not found then
     return null;
+  end if;
+  if p_outcome = 'retry' then
+    -- Under way while its e-mail was erased. A statement of its own: it sees what the erasure committed while the update above
+    -- waited for the row.
+    update webhook_deliveries d set body = null from email_outbox o
+    where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and o.outbox_id = d.outbox_id and o.erased_at is not null;
   end if;
   delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = place;
   return p_outcome;
@@ -285,6 +341,19 @@ CREATE FUNCTION public.webhook_endpoint_count(p_company uuid, p_test boolean) RE
     LANGUAGE sql
     AS $$
   select count(*) from webhook_endpoints where company_id = p_company and test = p_test and disabled_reason is distinct from 'DELETED'
+$$;
+
+CREATE FUNCTION public.without_personal_data(metadata jsonb) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(metadata)
+  where key in (
+    'attempt', 'attempts', 'attemptId', 'nextAttemptNumber', 'previousAttempts', 'previousStatus', 'backoffDelay', 'willRetry',
+    'provider', 'messageId', 'sesMessageId', 'durationMs', 'processingTimeMs', 'graceSeconds', 'priority', 'requestId',
+    'errorCode', 'errorCategory', 'providerCode', 'originalCode', 'lastErrorCode', 'lastProviderCode', 'validation', 'validations',
+    'parked', 'throttled', 'unconnected', 'by', 'from', 'event', 'cancelledBy', 'replayedBy',
+    'bounceType', 'bounceSubType', 'feedbackType',
+    'queuedAt', 'sentAt', 'deliveredAt', 'bouncedAt', 'complaintAt', 'rejectedAt', 'at')
 $$;
 
 CREATE TABLE public.administrators (
@@ -368,7 +437,12 @@ CREATE TABLE public.company_statistics (
     complained bigint DEFAULT 0 NOT NULL,
     rejected bigint DEFAULT 0 NOT NULL,
     failed bigint DEFAULT 0 NOT NULL,
-    expired bigint DEFAULT 0 NOT NULL
+    expired bigint DEFAULT 0 NOT NULL,
+    finally_delivered bigint DEFAULT 0 NOT NULL,
+    finally_failed bigint DEFAULT 0 NOT NULL,
+    recovered bigint DEFAULT 0 NOT NULL,
+    not_recovered bigint DEFAULT 0 NOT NULL,
+    delivery_seconds double precision DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.counters (
@@ -463,6 +537,8 @@ CREATE TABLE public.email_outbox (
     bounce_type text,
     complained_at timestamp with time zone,
     failed_at timestamp with time zone,
+    resend_of uuid,
+    erased_at timestamp with time zone,
     CONSTRAINT email_outbox_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT email_outbox_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
     CONSTRAINT email_outbox_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['resend'::text, 'hold'::text]))),
@@ -563,6 +639,31 @@ CREATE TABLE public.orphan_checks (
     day date NOT NULL,
     checked_at timestamp with time zone DEFAULT now() NOT NULL,
     unfinished integer
+);
+
+CREATE TABLE public.person_erasure_emails (
+    erasure_id uuid NOT NULL,
+    outbox_id uuid NOT NULL,
+    ordinals smallint[] NOT NULL,
+    taken_off boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE public.person_erasures (
+    erasure_id uuid NOT NULL,
+    company_id uuid,
+    subject_hashes text[] NOT NULL,
+    requested_by text NOT NULL,
+    requested_at timestamp with time zone DEFAULT now() NOT NULL,
+    state text DEFAULT 'searching'::text NOT NULL,
+    addresses text[],
+    recipient_ids uuid[],
+    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT person_erasures_check CHECK (((state = 'searching'::text) = ((addresses IS NOT NULL) AND (recipient_ids IS NOT NULL)))),
+    CONSTRAINT person_erasures_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),
+    CONSTRAINT person_erasures_requested_by_check CHECK (((length(requested_by) >= 1) AND (length(requested_by) <= 100))),
+    CONSTRAINT person_erasures_state_check CHECK ((state = ANY (ARRAY['searching'::text, 'erasing'::text, 'done'::text]))),
+    CONSTRAINT person_erasures_subject_hashes_check CHECK ((cardinality(subject_hashes) > 0))
 );
 
 CREATE TABLE public.provider_events (
@@ -927,6 +1028,12 @@ ALTER TABLE ONLY public.leases
 ALTER TABLE ONLY public.orphan_checks
     ADD CONSTRAINT orphan_checks_pkey PRIMARY KEY (day);
 
+ALTER TABLE ONLY public.person_erasure_emails
+    ADD CONSTRAINT person_erasure_emails_pkey PRIMARY KEY (erasure_id, outbox_id);
+
+ALTER TABLE ONLY public.person_erasures
+    ADD CONSTRAINT person_erasures_pkey PRIMARY KEY (erasure_id);
+
 ALTER TABLE ONLY public.provider_events
     ADD CONSTRAINT provider_events_pkey PRIMARY KEY (event_id);
 
@@ -1031,13 +1138,19 @@ CREATE INDEX email_outbox_external ON ONLY public.email_outbox USING btree (comp
 
 CREATE INDEX email_outbox_recipient ON ONLY public.email_outbox USING btree (recipient_id) WHERE (recipient_id IS NOT NULL);
 
+CREATE INDEX email_outbox_resend ON ONLY public.email_outbox USING btree (resend_of) WHERE (resend_of IS NOT NULL);
+
 CREATE INDEX email_outbox_test ON ONLY public.email_outbox USING btree (company_id, outbox_id) WHERE test;
 
 CREATE INDEX email_recipients_address ON ONLY public.email_recipients USING btree (address_key);
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
+CREATE INDEX person_erasures_open ON public.person_erasures USING btree (requested_at) WHERE (state <> 'done'::text);
+
 CREATE INDEX provider_events_age ON public.provider_events USING brin (received_at) WITH (pages_per_range='32', autosummarize='on');
+
+CREATE INDEX provider_events_kept ON public.provider_events USING btree (received_at) WHERE (state = ANY (ARRAY['unmatched'::text, 'unreadable'::text]));
 
 CREATE INDEX provider_events_waiting ON public.provider_events USING btree (next_try_at) WHERE (state = 'waiting'::text);
 
@@ -1083,6 +1196,9 @@ ALTER TABLE ONLY public.company_flow
 
 ALTER TABLE ONLY public.company_reputation
     ADD CONSTRAINT company_reputation_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.person_erasure_emails
+    ADD CONSTRAINT person_erasure_emails_erasure_id_fkey FOREIGN KEY (erasure_id) REFERENCES public.person_erasures(erasure_id);
 
 ALTER TABLE ONLY public.templates
     ADD CONSTRAINT published_version_exists FOREIGN KEY (template_id, published_number) REFERENCES public.template_versions(template_id, number) DEFERRABLE INITIALLY DEFERRED;

@@ -118,6 +118,7 @@ function draftOf(companyId: string, place: number): Draft {
     variables: null,
     recipientRecord: null,
     attachments: [],
+    resendOf: null,
     addresses: [{ ...TO, key: addressKey(TO.hash) }],
   }
 }

@@ -19,10 +19,16 @@ export type DraftDeps = {
   clock: { newId: () => string }
 }
 
+/** `resend`: the e-mail that this one sends again. */
+export type DraftMember<Body = SendBody> = {
+  index: number
+  body: Body
+  resend?: { outboxId: string; template: string | null }
+}
+
 /** The rows of one e-mail, as the accept statement writes them. */
 export function draftEmail(
-  index: number,
-  body: BodyWithContent,
+  { index, body, resend }: DraftMember<BodyWithContent>,
   caller: Caller,
   requestId: string,
   deps: DraftDeps,
@@ -38,7 +44,7 @@ export function draftEmail(
     test: caller.test,
     from: formatAddress(senderOf(body.from, caller, deps.sender)!),
     subject: body.subject,
-    template: body.template ?? null,
+    template: body.template ?? resend?.template ?? null,
     templateVersion: body.templateVersion ?? null,
     tags: body.tags ?? [],
     priority: body.priority,
@@ -61,6 +67,7 @@ export function draftEmail(
       contentId: file.contentId ?? null,
       base64: file.content,
     })),
+    resendOf: resend?.outboxId ?? null,
   }
 }
 

@@ -7,8 +7,10 @@ import { doctorCommand } from './doctor.ts'
 import { emailCommand } from './email.ts'
 import { keyCommand } from './key.ts'
 import { migrateCommand } from './migrate.ts'
+import { personCommand } from './person.ts'
 import { sendCommand } from './send.ts'
 import { startCommand } from './start.ts'
+import { statsCommand } from './stats.ts'
 import { suppressionCommand } from './suppression.ts'
 import { templateCommand } from './template.ts'
 import { webhookCommand } from './webhook.ts'
@@ -25,6 +27,8 @@ export const COMMANDS: Record<string, Command> = {
   suppression: suppressionCommand,
   template: templateCommand,
   webhook: webhookCommand,
+  person: personCommand,
+  stats: statsCommand,
   doctor: doctorCommand,
   db: dbCommand,
 }

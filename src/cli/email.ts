@@ -3,6 +3,7 @@ import { isUuid } from '../contracts/uuid.ts'
 import { companyNames } from '../db/companies/companies.ts'
 import { findEmail, listEvents } from '../db/outbox/emails.ts'
 import { findLocation } from '../db/outbox/location.ts'
+import { listResends } from '../db/outbox/resend.ts'
 import { cancelEmail } from '../db/outbox/schedule.ts'
 import {
   type Answer,
@@ -19,12 +20,13 @@ import { LIST_OPTIONS, listAction } from './email-list.ts'
 import { readInUse } from './in-use.ts'
 
 export const emailCommand: Command = {
-  summary: 'list, show, explain and cancel e-mails',
+  summary: 'list, show, explain, cancel and resend e-mails',
   usage: [
     ['email list [OPTIONS]', 'newest first'],
     ['email show ID', 'an e-mail and its events'],
     ['email explain ID', 'where it is, why, and what happens next'],
     ['email cancel ID', 'cancel an e-mail that has not started'],
+    ['email resend ID', 'send an e-mail that has ended once more, as a new one; all checks are made again'],
   ],
   words: 2,
   options: LIST_OPTIONS,
@@ -45,18 +47,21 @@ export const emailCommand: Command = {
 type ListAction = typeof listAction
 type IdAction = (outboxId: string) => Promise<Answer>
 
-const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
+const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend', IdAction> = {
   show: reading(async ({ db }, outboxId) => {
     const email = await requireEmail(db.pool, outboxId)
     const events = await listEvents(db.pool, outboxId)
+    const resentAs = await listResends(db.pool, outboxId)
     const companyName = (await companyNames(db.pool, [email.companyId])).get(email.companyId) ?? email.companyId
     const lines = [
       `${email.status}  ${email.subject ?? email.templateType ?? ''}`,
       `company ${companyName} (${email.companyId})`,
       `from ${email.from}  to ${email.to.join(', ')}`,
+      ...(email.resendOf ? [`sends ${email.resendOf} again`] : []),
+      ...resentAs.map(id => `sent again as ${id}`),
       ...events.map(event => `${event.createdAt}  ${event.type}  ${JSON.stringify(event.metadata)}`),
     ]
-    return { json: { ...email, companyName, events }, lines }
+    return { json: { ...email, resentAs, companyName, events }, lines }
   }),
   explain: reading(async ({ db, config }, outboxId) => {
     const email = await requireEmail(db.pool, outboxId)
@@ -72,6 +77,11 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel', IdAction> = {
     if (outcome === 'not-found') throw notFound(outboxId)
     if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has been started or has ended.')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }
+  }),
+  resend: writing(async (opened, outboxId) => {
+    // Imported here, as in send.ts: the accept rules take a quarter of the start-up time of any command.
+    const { resendOne } = await import('./email-resend.ts')
+    return resendOne(opened, outboxId)
   }),
 }
 

@@ -61,7 +61,8 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
       await sending.prepare()
     },
     start() {
-      stops.push(startHousekeeping(db.hot, { idempotentProviders, graceSeconds, retentionDays, emailsReady }, log))
+      const options = { idempotentProviders, graceSeconds, retentionDays, emailsReady, pool: db.pool }
+      stops.push(startHousekeeping(db.hot, options, log))
       stops.push(
         listenForNotifications(url, senderId, wake, error =>
           log.debug({ err: error }, 'The connection for notifications was lost'),

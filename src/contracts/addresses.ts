@@ -51,7 +51,7 @@ export function parseBareAddress(input: string): ParsedAddress {
 }
 
 /** For a header: quotes the name if necessary. The MIME layer encodes names outside ASCII. */
-export function formatAddress({ displayName, address }: MailAddress): string {
+export function formatAddress({ displayName, address }: Pick<MailAddress, 'displayName' | 'address'>): string {
   if (displayName === null) return address
   const name = PLAIN_PHRASE.test(displayName) ? displayName : `"${displayName.replace(/["\\]/g, '\\$&')}"`
   return `${name} <${address}>`

@@ -61,6 +61,7 @@ export const emailSummarySchema = z
     failedAt: instant.nullable(),
     expiresAt: instant,
     durationMs: z.int().nullable(),
+    resendOf: z.uuid().nullable().describe('The e-mail that this one sends again'),
   })
   .meta({ id: 'EmailSummary' })
 
@@ -69,7 +70,12 @@ export const emailEventSchema = z
   .meta({ id: 'EmailEvent' })
 
 /** An e-mail with its history. */
-export const emailSchema = emailSummarySchema.extend({ events: z.array(emailEventSchema) }).meta({ id: 'Email' })
+export const emailSchema = emailSummarySchema
+  .extend({
+    resentAs: z.array(z.uuid()).describe('The e-mails that sent this one again'),
+    events: z.array(emailEventSchema),
+  })
+  .meta({ id: 'Email' })
 
 export const emailListSchema = z
   .object({ data: z.array(emailSummarySchema), cursor: z.string().nullable(), hasMore: z.boolean() })

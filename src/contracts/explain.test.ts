@@ -153,7 +153,13 @@ describe('the summary', () => {
   })
 
   test('a final status has no next step', () => {
-    for (const status of ['DELIVERED', 'BOUNCED', 'COMPLAINED', 'CANCELLED'] as const)
+    for (const status of ['DELIVERED', 'COMPLAINED', 'CANCELLED'] as const)
       expect(explainEmail(email(status), where()).next).toBeNull()
+  })
+
+  test('what bounced or was suppressed can be sent again, as long as its content is there', () => {
+    const again = 'It can be sent again (resend) once the address works and is not suppressed.'
+    expect(explainEmail(email('BOUNCED'), where()).next).toBe(again)
+    expect(explainEmail(email('BOUNCED'), where({ contentGone: true })).next).toBeNull()
   })
 })

@@ -57,7 +57,10 @@ function describeStatus(email: EmailSummary, location: EmailLocation): StatusTex
     case 'DELIVERED':
       return statusText(`Delivered to the recipient's server${at(email.deliveredAt)}.`, null)
     case 'BOUNCED':
-      return statusText("The recipient's server returned it; the BOUNCE event has the diagnosis.", null)
+      return statusText(
+        "The recipient's server returned it; the BOUNCE event has the diagnosis.",
+        resendText(location, 'once the address works and is not suppressed'),
+      )
     case 'COMPLAINED':
       return statusText('The recipient reported it as spam.', null)
     case 'CANCELLED':
@@ -183,7 +186,8 @@ const withoutFullStop = (message: string) => message.replace(/[.\s]+$/, '')
 
 function describeDead(email: EmailSummary, location: EmailLocation): StatusText {
   const because = email.lastError ? ` ${email.lastError.code}: ${withoutFullStop(email.lastError.message)}.` : ''
-  if (email.lastError?.code === 'RECIPIENT_SUPPRESSED') return statusText(`Not sent.${because}`, null)
+  if (email.lastError?.code === 'RECIPIENT_SUPPRESSED')
+    return statusText(`Not sent.${because}`, resendText(location, 'once the address is no longer suppressed'))
   const how = {
     REJECTED: 'Refused by the provider.',
     FAILED: 'Given up: it can never be sent as it is.',
@@ -192,6 +196,9 @@ function describeDead(email: EmailSummary, location: EmailLocation): StatusText 
   const next = 'It is in the dead letter queue and can be replayed once the cause is fixed.'
   return statusText(`${how}${because}`, replayText(location, next))
 }
+
+const resendText = ({ contentGone }: EmailLocation, when: string) =>
+  contentGone ? null : `It can be sent again (resend) ${when}.`
 
 const replayText = ({ contentGone }: EmailLocation, next: string) =>
   contentGone ? 'Its content was purged, so it can no longer be replayed.' : next

@@ -12,9 +12,12 @@ import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminPeopleRoutes } from './routes-admin-people.ts'
+import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
+import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
 import { providerEventRoutes } from './routes-provider-events.ts'
@@ -58,6 +61,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sendRoutes(api, deps)
     emailRoutes(api, deps)
     emailChangeRoutes(api, deps)
+    emailResendRoutes(api, deps)
     webhookRoutes(api, deps)
     webhookDeliveryRoutes(api, deps)
     suppressionRoutes(api, deps)
@@ -68,6 +72,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     adminSuppressionRoutes(api, { ...deps, onRequest })
     adminSuppressionChangeRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })
+    adminPeopleRoutes(api, { ...deps, onRequest })
+    adminStatsRoutes(api, { ...deps, onRequest })
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))

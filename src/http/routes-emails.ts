@@ -11,6 +11,7 @@ import { templateTypeSchema } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { type EmailFilter, findEmail, listEmails, listEvents } from '../db/outbox/emails.ts'
 import { findLocation } from '../db/outbox/location.ts'
+import { listResends } from '../db/outbox/resend.ts'
 import type { Database } from '../db/pool.ts'
 import type { App } from './app.ts'
 import { ownerOf, requireKey } from './auth.ts'
@@ -69,7 +70,8 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
 
   app.get('/v1/email/:outboxId', { onRequest, schema: showSchema }, async request => {
     const email = await findOwnEmail(request, db)
-    return { ...email, events: await listEvents(db.pool, email.outboxId) }
+    const resentAs = await listResends(db.pool, email.outboxId)
+    return { ...email, resentAs, events: await listEvents(db.pool, email.outboxId) }
   })
   app.get('/v1/email/:outboxId/explain', { onRequest, schema: explainSchema }, async request => {
     const email = await findOwnEmail(request, db)

@@ -19,7 +19,7 @@ import { validatorCompiler } from './validation.ts'
 
 export type SendRouteDeps = RateLimitDeps & { accept: AcceptDeps; keys: KeyRegistry; pepper: string }
 
-const sendHeaders = z.object({
+export const sendHeaders = z.object({
   'idempotency-key': z
     .string()
     .optional()
@@ -109,11 +109,13 @@ function validateMembers(bodies: unknown[]) {
   return { members, refused }
 }
 
+/** `stands`: what an idempotency key stands for. */
 export function toAccept(
   request: FastifyRequest,
   members: AcceptRequest['members'],
   strict: boolean,
   refusedBefore: BatchError[],
+  stands: unknown = request.writtenBody,
 ): AcceptRequest {
   const idempotencyKey = idempotencyKeyOf(request)
   return {
@@ -121,7 +123,7 @@ export function toAccept(
     requestId: request.id,
     members,
     strict,
-    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, writtenBody: request.writtenBody },
+    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, writtenBody: stands },
     refusedBefore,
   }
 }

@@ -1,11 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../accepting/caller.ts'
 import { type FindTemplate, findTemplates, renderBody } from '../accepting/content.ts'
-import { type DraftDeps, draftEmail } from '../accepting/draft.ts'
+import { type DraftDeps, type DraftMember, draftEmail } from '../accepting/draft.ts'
 import { type IdempotencyKey, storedIdempotency } from '../accepting/idempotency.ts'
 import { refuseBody } from '../accepting/refuse.ts'
 import { type BatchError, batchError, type Refusal } from '../contracts/refusal.ts'
-import type { SendBody } from '../contracts/send-body.ts'
 import type { Draft, RequestAnswer, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 
@@ -15,7 +14,7 @@ const MAX_BLOCK_MS = 5
 export type AcceptRequest = {
   caller: Caller
   requestId: string
-  members: readonly { index: number; body: SendBody }[]
+  members: readonly DraftMember[]
   /** true: all members are accepted, or none. false: each on its own. */
   strict: boolean
   idempotency: IdempotencyKey | null
@@ -70,23 +69,23 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
   const bodies = members.map(({ body }) => body)
   const templates = await findTemplates(bodies, caller, deps.findTemplate)
   let startedMs = performance.now()
-  for (const { index, body } of members) {
+  for (const member of members) {
     if (performance.now() - startedMs > MAX_BLOCK_MS) {
       await nextTurn()
       startedMs = performance.now()
     }
-    const refusal = await draftOne(index, body)
-    if (refusal) refusals.set(index, refusal)
+    const refusal = await draftOne(member)
+    if (refusal) refusals.set(member.index, refusal)
   }
   return { drafts, refusals }
 
-  async function draftOne(index: number, written: SendBody): Promise<Refusal | null> {
-    const content = renderBody(written, templates)
+  async function draftOne(member: DraftMember): Promise<Refusal | null> {
+    const content = renderBody(member.body, templates)
     if (!content.ok) return content.refusal
     const { body } = content
     const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)
     const refusal = refuseBody(body, problems, caller, deps.sender, deps.clock.now())
-    if (!refusal) drafts.push(draftEmail(index, body, caller, requestId, deps))
+    if (!refusal) drafts.push(draftEmail({ ...member, body }, caller, requestId, deps))
     return refusal
   }
 }

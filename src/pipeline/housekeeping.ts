@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import { trimCaptured } from '../db/capture-inbox.ts'
 import { purgeReputation } from '../db/companies/reputation.ts'
@@ -13,6 +14,7 @@ import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
 import { expireSuppressions } from '../db/suppression/ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
+import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 
@@ -22,6 +24,8 @@ export type HousekeepingOptions = {
   graceSeconds: number
   retentionDays: { providerEvents: number }
   emailsReady: { wake(): void }
+  /** For work of several statements. */
+  pool: pg.Pool
 }
 
 type Task = {
@@ -50,6 +54,7 @@ const TASKS: Task[] = [
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
   { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
+  { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
 ]
 
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */

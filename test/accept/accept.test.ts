@@ -179,6 +179,8 @@ describe('GET', () => {
       failedAt: null,
       expiresAt: expect.stringMatching(INSTANT),
       durationMs: expect.any(Number),
+      resendOf: null,
+      resentAs: [],
       events: expect.any(Array),
     })
     expect(ms(email.expiresAt) - ms(email.createdAt)).toBe(DAY_MS)

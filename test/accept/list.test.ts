@@ -55,8 +55,9 @@ describe('the list', () => {
     const { body } = await list('')
     expect(idsOf(body)).toEqual([...ids].reverse())
     for (const one of body.data) {
-      const { events, ...email } = await read(gateway, company, one.outboxId)
+      const { events, resentAs, ...email } = await read(gateway, company, one.outboxId)
       expect(events).toHaveLength(1)
+      expect(resentAs).toEqual([])
       expect(one).toEqual(email)
     }
   })

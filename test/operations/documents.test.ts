@@ -166,6 +166,18 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     )
   })
 
+  test('under "Privacy" export a person and erase the same', async () => {
+    const [block, ...rest] = shellBlocks('Privacy')
+    expect(rest).toEqual([])
+    await isSent(gateway.url, gateway.apiKey, { ...LETTER, to: 'joana@example.com' })
+    const file = join(await makeDataDir(), 'joana.json')
+    const told = await run(block!.replaceAll('maria@', 'joana@').replace('maria.json', file))
+    expect(told).toMatch(
+      /^Exported to .*\nReceipt [0-9a-f-]{36}\nrequested .*, done .*\nerased: emails 1, recipients 1, contents 1/,
+    )
+    expect(JSON.parse(await readFile(file, 'utf8')).emails).toHaveLength(1)
+  })
+
   test('under "Webhooks" make an endpoint', async () => {
     const [block, ...rest] = shellBlocks('Webhooks')
     expect(rest).toEqual([])
@@ -225,7 +237,7 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     const sections = readme.split(/^## /m).filter(part => part.includes('```sh'))
     expect(sections.map(part => part.split('\n')[0])).toEqual([
       ...['Install', 'Quick start', 'Command line', 'Templates', 'Providers', 'Scaling', 'Operations', 'Dead letters'],
-      ...['Suppression', 'Webhooks', 'Development'],
+      ...['Suppression', 'Privacy', 'Webhooks', 'Development'],
     ])
   })
 

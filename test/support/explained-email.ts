@@ -55,6 +55,7 @@ export function email(status: EmailStatus, more: Partial<EmailSummary> = {}): Em
     failedAt: null,
     expiresAt: '2026-01-24T10:00:00.000Z',
     durationMs: null,
+    resendOf: null,
     ...FACTS[status],
     ...more,
   }

@@ -64,6 +64,7 @@ export function draft(companyId: string, { to = 'maria@example.com', cc = [], ..
     addresses: [address('to', to), ...cc.map(one => address('cc', one))],
     recipientRecord: null,
     attachments: [],
+    resendOf: null,
     ...change,
   }
 }

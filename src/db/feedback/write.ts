@@ -11,6 +11,8 @@ export type FeedbackEmail = EmailBefore & {
   counts: boolean
   /** Attempts that the provider has refused, of an e-mail that was replayed since. */
   refusedAttempts: string[]
+  /** A recipient was erased: nothing personal is written any more. */
+  erased: boolean
 }
 
 const rangeOf = (outboxIds: string[]) => idRange(outboxIds.map(outboxId => ({ outboxId })))
@@ -35,7 +37,7 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
   const rows = await run<FeedbackEmail>(
     tx,
     'read-emails-for-feedback',
-    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId",
+    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId", o.erased_at is not null as erased,
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING') and o.started_at is not null and exists (
          select from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
@@ -119,7 +121,7 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
     bounce: decision.bounceType,
     complained: decision.complainedAt,
     code: decision.rejected?.code,
-    reason: decision.rejected?.reason,
+    reason: email.erased ? decision.rejected?.code : decision.rejected?.reason,
     at: decision.rejected?.at,
   }))
   await run(
@@ -173,6 +175,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
       t: type,
       w: toldAs(type, decision),
       x: metadata,
+      erased: email.erased || undefined,
       n: place,
     })),
   )
@@ -181,11 +184,11 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
     tx,
     'put-feedback-events',
     `with input as materialized (
-       select * from json_to_recordset($1::json) as i(o uuid, c uuid, test boolean, e uuid, t text, w text, x jsonb, n int)
+       select * from json_to_recordset($1::json) as i(o uuid, c uuid, test boolean, e uuid, t text, w text, x jsonb, erased boolean, n int)
      ), written as (
        -- A microsecond apart: events are read in the order of their times.
        insert into email_events (outbox_id, event_id, company_id, type, created_at, metadata)
-       select o, e, c, t, now() + n * interval '1 microsecond', x from input
+       select o, e, c, t, now() + n * interval '1 microsecond', case when erased then without_personal_data(x) else x end from input
        where t <> 'SENT' or not exists (
          select from email_events known where known.outbox_id = o and known.outbox_id between $2 and $3 and known.type = 'SENT') order by o, n
        on conflict do nothing returning outbox_id, event_id

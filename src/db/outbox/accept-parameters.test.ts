@@ -36,6 +36,7 @@ const OTHER: { [Field in keyof Draft]: NonNullable<Draft[Field]> } = {
   addresses: [{ kind: 'to', address: 'bob@example.com', name: 'Bob', key: '1', hash: 'a hash' }],
   recipientRecord: recipientRecord('x'),
   attachments: [{ filename: 'a.txt', contentType: 'text/plain', contentId: null, base64: 'aGk=' }],
+  resendOf: 'an old id',
 }
 
 const parametersOf = (change: Partial<Draft>) => acceptParameters([unit({ ...PLAIN, ...change })])

@@ -78,6 +78,7 @@ function extrasRows(draft: Draft, i: number): object[] {
     reply_to: draft.replyTo ?? undefined,
     headers: draft.headers ?? undefined,
     variables: draft.variables ?? undefined,
+    resend_of: draft.resendOf ?? undefined,
   }
   return Object.values(extras).some(value => value !== undefined) ? [{ i, ...extras }] : []
 }

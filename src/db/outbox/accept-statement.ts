@@ -43,7 +43,7 @@ with clock as materialized (
 ), ${when(STORED_KEYS)} accepted as materialized (
   select e.*, r.suppressed, ${
     full
-      ? `x.template, x.template_version, x.reply_to, x.headers, x.variables,
+      ? `x.template, x.template_version, x.reply_to, x.headers, x.variables, x.resend_of,
     coalesce(x.scheduled, now() + x.delay_ms * interval '1 millisecond')`
       : 'null::timestamptz'
   } as due
@@ -51,9 +51,9 @@ with clock as materialized (
   where r.status = 'ACCEPTED' and e.u not in (select u from refused_requests) ${when('and e.u not in (select u from keys_in_use)')}
 ), ${when(STORED_RECIPIENTS)} put_outbox as (
   insert into email_outbox (outbox_id, company_id, request_id, external_id, recipient_id, test, from_address, subject,
-    template_type, tags, priority, retry_policy, on_unknown, max_attempts, scheduled_at, next_attempt_at, expires_at)
+    template_type, tags, priority, retry_policy, on_unknown, max_attempts, scheduled_at, next_attempt_at, expires_at${when(', resend_of')})
   select a.id, a.company, a.request, a.external, ${full ? 'coalesce(stored.recipient_id, p.id)' : 'null'}, a.test, a.sender, a.subject,
-    ${full ? 'a.template' : 'null'}, string_to_array(a.tags, E'\\x1f'), a.priority, a.policy, a.unknown, a.max, a.due, case when a.due > now() then a.due end, greatest(a.due, now()) + interval '24 hours'
+    ${full ? 'a.template' : 'null'}, string_to_array(a.tags, E'\\x1f'), a.priority, a.policy, a.unknown, a.max, a.due, case when a.due > now() then a.due end, greatest(a.due, now()) + interval '24 hours'${when(', a.resend_of')}
   from accepted a ${when(`left join recipient_records p using (i)
      left join stored_recipients stored on stored.company_id = p.company and stored.identity = p.identity and not p.must_exist`)}
 ), put_recipients as (
@@ -83,7 +83,8 @@ from results r order by r.i`
 /** The fields that few e-mails have. */
 const EXTRAS = `extras as materialized (
   select * from json_to_recordset($6::json) as x(
-    i int, template text, template_version int, delay_ms double precision, scheduled timestamptz, reply_to text[], headers jsonb, variables jsonb)
+    i int, template text, template_version int, delay_ms double precision, scheduled timestamptz, reply_to text[], headers jsonb,
+    variables jsonb, resend_of uuid)
 ),`
 
 const RECIPIENT_RECORDS = `recipient_records as materialized (

@@ -12,6 +12,8 @@ import {
 } from './dead-letters.ts'
 import { LOCK_EXISTING_READY_ROW } from './sql.ts'
 
+const SUPPRESSED = 'RECIPIENT_SUPPRESSED'
+
 /**
  * From the locked e-mails to PENDING, all or nothing. The e-mail's row is locked first, as everywhere. Who deletes the entry
  * replays it: one that was replayed, purged or emptied since our snapshot is not there to be deleted. Arrays instead of joins:
@@ -27,11 +29,13 @@ picked as materialized (${pick}), taken as (
     error_code = null, provider_code = null, error_category = null, failure_reason = null, failed_at = null
   from picked f
   where o.outbox_id = any(array(select outbox_id from picked)) and o.outbox_id = f.outbox_id and o.status = f.status
-    and (f.status = 'EXPIRED' or f.outbox_id in (select outbox_id from taken))
+    and (f.status = 'EXPIRED' or f.code = '${SUPPRESSED}' or f.outbox_id in (select outbox_id from taken))
   returning o.outbox_id, o.company_id, o.priority, f.status, f.attempts, f.code, f.reason
 ), put_recipients as (
-  update email_recipients r set status = 'PENDING'
-  where r.outbox_id = any(array(select outbox_id from replayed)) and not r.suppressed
+  -- Whoever was suppressed when it was to be sent gets another chance: the list is asked again before the attempt.
+  update email_recipients r set status = 'PENDING', suppressed = false from replayed f
+  where r.outbox_id = any(array(select outbox_id from replayed)) and r.outbox_id = f.outbox_id
+    and (not r.suppressed or (f.code = '${SUPPRESSED}' and r.address is not null))
 ), put_events as (
   insert into email_events (outbox_id, company_id, type, metadata)
   select outbox_id, company_id, 'REPLAYED', jsonb_build_object('replayedBy', ${by}::text, 'previousStatus', status,
@@ -89,8 +93,8 @@ export type NamedReplay = {
 /** What a dry run tells: busy ones are not looked for. */
 export type CheckedReplay = NamedReplay & { outcome: Exclude<NamedReplay['outcome'], 'busy'> }
 
-/** What has an entry, or has expired. */
-export const MAY_BE_REPLAYED = `(o.status = 'EXPIRED' or (${IS_DEAD} and d.outbox_id is not null))`
+/** What has an entry; what has expired, or was suppressed before it was sent, has none. */
+export const MAY_BE_REPLAYED = `(o.status = 'EXPIRED' or (o.status = 'REJECTED' and o.error_code = '${SUPPRESSED}') or (${IS_DEAD} and d.outbox_id is not null))`
 export const HAS_PAYLOAD = `((d.outbox_id is null or d.original_data is not null) and ${HAS_CONTENT})`
 
 const PICK_BY_ID = `

@@ -59,6 +59,8 @@ export type Draft = {
   addresses: DraftAddress[]
   recipientRecord: DraftRecipientRecord | null
   attachments: DraftAttachment[]
+  /** The e-mail that this one sends again. */
+  resendOf: string | null
 }
 
 /** One request: its e-mails are stored, or refused, by one statement. */

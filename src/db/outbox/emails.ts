@@ -13,7 +13,7 @@ const SUMMARY = `
     'code', o.error_code, 'providerCode', o.provider_code, 'category', o.error_category, 'message', coalesce(o.failure_reason, o.error_code)) end as "lastError",
   ${iso('o.created_at')} as "createdAt", ${iso('o.scheduled_at')} as "scheduledAt", ${iso('o.next_attempt_at')} as "nextAttemptAt",
   ${iso('o.sent_at')} as "sentAt", ${iso('o.delivered_at')} as "deliveredAt", ${iso('o.failed_at')} as "failedAt",
-  ${iso('o.expires_at')} as "expiresAt", o.duration_ms as "durationMs"`
+  ${iso('o.expires_at')} as "expiresAt", o.duration_ms as "durationMs", o.resend_of as "resendOf"`
 
 /** owner null: any (the command line). */
 export async function findEmail(db: Queryable, outboxId: string, owner: Owner | null): Promise<EmailSummary | null> {

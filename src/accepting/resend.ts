@@ -1,0 +1,54 @@
+import type { z } from 'zod'
+import { formatAddress } from '../contracts/addresses.ts'
+import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
+import { isFinal } from '../contracts/states.ts'
+import type { StoredEmail } from '../db/outbox/resend.ts'
+
+export type ResendDecision =
+  | { kind: 'resend'; body: SendBody }
+  /** It may still be sent or delivered. */
+  | { kind: 'not-ended' }
+  /** Its content was purged, or a recipient was erased. */
+  | { kind: 'content-gone' }
+  /** It does not follow the rules of a new request. */
+  | { kind: 'invalid'; issues: readonly z.core.$ZodIssue[] }
+
+/** The body that sends a stored e-mail again, as if the caller had sent it now: all rules are checked again. */
+export function decideResend(email: StoredEmail): ResendDecision {
+  if (!isFinal(email.status)) return { kind: 'not-ended' }
+  const addresses = (kind: 'to' | 'cc' | 'bcc') => email.recipients.filter(one => one.kind === kind).map(written)
+  const to = addresses('to')
+  if (to.length === 0 || (email.html === null && email.text === null)) return { kind: 'content-gone' }
+  const parsed = sendBodySchema.safeParse({
+    to: to.length === 1 ? to[0] : to,
+    cc: addresses('cc'),
+    bcc: addresses('bcc'),
+    tags: email.tags,
+    priority: email.priority,
+    onUnknown: email.onUnknown,
+    attachments: email.attachments.map(({ filename, contentType, contentId, base64 }) => ({
+      filename,
+      contentType,
+      content: base64,
+      ...present({ contentId }),
+    })),
+    ...present({
+      from: email.from,
+      subject: email.subject,
+      html: email.html,
+      text: email.text,
+      replyTo: email.replyTo,
+      headers: email.headers,
+      retryPolicy: email.retryPolicy,
+      externalId: email.externalId,
+      recipient: email.recipientId === null ? null : { recipientId: email.recipientId },
+    }),
+  })
+  return parsed.success ? { kind: 'resend', body: parsed.data } : { kind: 'invalid', issues: parsed.error.issues }
+}
+
+const written = ({ address, name }: StoredEmail['recipients'][number]) => formatAddress({ address, displayName: name })
+
+/** The fields that are not null. */
+const present = (fields: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import { decideResend } from '../accepting/resend.ts'
+import { makeAccept } from '../compose/accept.ts'
+import { batchError, fieldPath } from '../contracts/refusal.ts'
+import type { SendBody } from '../contracts/send-body.ts'
+import { findCompany } from '../db/companies/companies.ts'
+import { readStoredEmail, type StoredEmail } from '../db/outbox/resend.ts'
+import { acceptEmails } from '../pipeline/accept.ts'
+import { HtmlChecker } from '../sending/html-check.ts'
+import { type Answer, CommandFailed, type Opened } from './command.ts'
+import { withGatewaySettings } from './in-use.ts'
+
+/** Sends an e-mail again, with the same checks as POST /v1/email/:outboxId/resend. */
+export async function resendOne({ db, config }: Opened, outboxId: string): Promise<Answer> {
+  const stored = await readStoredEmail(db.pool, outboxId)
+  if (!stored) throw new CommandFailed(`There is no e-mail ${outboxId}.`)
+  const body = bodyOrRefusal(stored)
+  const html = new HtmlChecker(config.hashPepper)
+  try {
+    const deps = makeAccept(await withGatewaySettings(db.pool, config), db, html, () => {})
+    const request = {
+      caller: await callerOf(stored, db.pool),
+      requestId: randomUUID(),
+      members: [{ index: 0, body, resend: { outboxId, template: stored.template } }],
+      strict: true,
+      idempotency: null,
+      refusedBefore: [],
+    }
+    return answerOf(await acceptEmails(request, deps), outboxId)
+  } finally {
+    await html.close()
+  }
+}
+
+function bodyOrRefusal(stored: StoredEmail): SendBody {
+  const decision = decideResend(stored)
+  switch (decision.kind) {
+    case 'resend':
+      return decision.body
+    case 'not-ended':
+      throw new CommandFailed(`It is ${stored.status}: only an e-mail that has ended can be sent again.`, 'NOT_ENDED')
+    case 'content-gone':
+      throw new CommandFailed('Its content or its recipient was erased, so it cannot be sent again.', 'CONTENT_GONE')
+    case 'invalid': {
+      const sentences = decision.issues.map(issue => `${fieldPath(issue.path)}: ${issue.message}`)
+      throw new CommandFailed(`It does not follow the rules of a new e-mail: ${sentences.join('; ')}`)
+    }
+  }
+}
+
+async function callerOf({ companyId, test }: StoredEmail, db: Opened['db']['pool']) {
+  const company = await findCompany(db, companyId)
+  if (!company) throw new CommandFailed('Its company does not exist any more.')
+  const { fromDomains, linkSchemes, retryPolicy } = company
+  return { keyId: 'command line', companyId, test, fromDomains, linkSchemes, retryPolicy }
+}
+
+function answerOf(outcome: Awaited<ReturnType<typeof acceptEmails>>, resendOf: string): Answer {
+  if (outcome.kind === 'refused') throw new CommandFailed(batchError(0, outcome.refusals.get(0)!).message)
+  const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
+  if (result?.status === 'SUPPRESSED')
+    throw new CommandFailed('Refused: the recipient is on the suppression list.', 'RECIPIENT_SUPPRESSED')
+  if (result?.status !== 'ACCEPTED') throw new CommandFailed('The e-mail could not be accepted; try again.')
+  const { outboxId } = result
+  return {
+    json: { outboxId, status: 'QUEUED', resendOf },
+    lines: [`Queued ${outboxId}, which sends ${resendOf} again`],
+  }
+}

@@ -1,0 +1,57 @@
+import type { EmailStatus } from '../../contracts/states.ts'
+import { type Queryable, run } from '../query.ts'
+import { type Attachment, loadAttachments } from './load.ts'
+
+/** A stored e-mail as far as sending it again needs it. */
+export type StoredEmail = {
+  outboxId: string
+  companyId: string
+  test: boolean
+  status: EmailStatus
+  from: string | null
+  subject: string | null
+  template: string | null
+  tags: string[]
+  priority: number
+  retryPolicy: string | null
+  onUnknown: string
+  externalId: string | null
+  /** Null: it had none, or the record has another address by now. */
+  recipientId: string | null
+  html: string | null
+  text: string | null
+  replyTo: string[] | null
+  headers: Record<string, string> | null
+  /** Also those that were suppressed then: the list is asked again. Without those who were erased. */
+  recipients: { kind: 'to' | 'cc' | 'bcc'; address: string; name: string | null }[]
+  attachments: Attachment[]
+}
+
+export async function readStoredEmail(db: Queryable, outboxId: string): Promise<StoredEmail | null> {
+  const [row] = await run<Omit<StoredEmail, 'attachments'>>(
+    db,
+    'read-stored-email',
+    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.from_address as "from", o.subject,
+       o.template_type as template, o.tags, o.priority, o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown",
+       o.external_id as "externalId", (select p.recipient_id from recipients p where p.recipient_id = o.recipient_id
+         and p.company_id = o.company_id and p.deleted_at is null and p.email = (
+           select lower(r.address) from email_recipients r where r.outbox_id = o.outbox_id and r.ordinal = 0)) as "recipientId",
+       c.html, c.text, c.reply_to as "replyTo", c.headers,
+       (select coalesce(json_agg(json_build_object('kind', r.kind, 'address', r.address, 'name', r.display_name) order by r.ordinal), '[]')
+         from email_recipients r where r.outbox_id = o.outbox_id and r.address is not null) as recipients
+     from email_outbox o left join email_content c on c.outbox_id = o.outbox_id where o.outbox_id = $1`,
+    [outboxId],
+  )
+  return row ? { ...row, attachments: await loadAttachments(db, outboxId) } : null
+}
+
+/** The e-mails that sent this one again, oldest first. */
+export async function listResends(db: Queryable, outboxId: string): Promise<string[]> {
+  const rows = await run<{ outboxId: string }>(
+    db,
+    'list-resends',
+    `select outbox_id as "outboxId" from email_outbox where resend_of = $1 order by outbox_id limit 100`,
+    [outboxId],
+  )
+  return rows.map(row => row.outboxId)
+}

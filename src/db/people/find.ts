@@ -1,0 +1,96 @@
+import { addressKey } from '../../contracts/address-key.ts'
+import { hashEmail } from '../../contracts/hashing.ts'
+import { type Queryable, run } from '../query.ts'
+
+export type PersonQuery = {
+  /** Null: every company. */
+  companyId: string | null
+  email: string | null
+  documentHash: string | null
+  externalId: string | null
+}
+
+/** A person: normalised addresses and the records of the table `recipients`. */
+export type FoundPerson = { addresses: string[]; recipientIds: string[] }
+
+/**
+ * The records that match an identifier, the records with the addresses of those, and every address that all of them have or had.
+ * It stops there: other documents at an address are not followed further, since families share addresses.
+ */
+export async function findPerson(db: Queryable, query: PersonQuery): Promise<FoundPerson> {
+  const named = await run<RecordRow>(
+    db,
+    'find-person-records',
+    `select recipient_id as "recipientId", email from recipients
+     where ($1::uuid is null or company_id = $1) and (email = $2 or cpf_cnpj_hash = $3 or external_id = $4)`,
+    [query.companyId, query.email, query.documentHash, query.externalId],
+  )
+  const known = [query.email, ...named.map(row => row.email)].filter(one => one !== null)
+  const neighbours = await run<RecordRow>(
+    db,
+    'find-records-of-addresses',
+    `select recipient_id as "recipientId", email from recipients where email = any($1) and ($2::uuid is null or company_id = $2)`,
+    [known, query.companyId],
+  )
+  const recipientIds = [...new Set([...named, ...neighbours].map(row => row.recipientId))]
+  const written = await listWrittenAddresses(db, recipientIds)
+  return { addresses: [...new Set([...known, ...written])], recipientIds }
+}
+
+type RecordRow = { recipientId: string; email: string | null }
+
+/** Where e-mails for these records were sent: a record keeps its last address only. */
+async function listWrittenAddresses(db: Queryable, recipientIds: string[]): Promise<string[]> {
+  if (recipientIds.length === 0) return []
+  const rows = await run<{ address: string }>(
+    db,
+    'list-written-addresses',
+    `select distinct r.address from email_outbox o join email_recipients r on r.outbox_id = o.outbox_id and r.ordinal = 0
+     where o.recipient_id = any($1) and r.address is not null`,
+    [recipientIds],
+  )
+  return rows.map(row => row.address.toLowerCase())
+}
+
+/** An e-mail, and which of its recipients are the person. */
+export type PersonEmail = { outboxId: string; ordinals: number[] }
+export type PersonEmailPage = { emails: PersonEmail[]; next: string | null }
+
+const FIRST = '00000000-0000-0000-0000-000000000000'
+
+/** In the order of their ids, oldest first. `next`: the id after which the following page begins. */
+export async function listPersonEmails(
+  db: Queryable,
+  { addresses, recipientIds }: FoundPerson,
+  companyId: string | null,
+  { after = null, limit }: { after?: string | null; limit: number },
+): Promise<PersonEmailPage> {
+  const hashes = new Set(addresses.map(hashEmail))
+  const rows = await run<{ outboxId: string; ordinal: number; address: string | null; byRecord: boolean }>(
+    db,
+    'list-person-emails',
+    `with page as materialized (
+       select outbox_id from (
+         select outbox_id from email_recipients where address_key = any($1::bigint[]) and outbox_id > $4
+         union select outbox_id from email_outbox where recipient_id = any($2) and outbox_id > $4) found
+       order by outbox_id limit $5
+     )
+     select page.outbox_id as "outboxId", r.ordinal, r.address, r.ordinal = 0 and coalesce(o.recipient_id = any($2), false) as "byRecord"
+     from page left join email_outbox o on o.outbox_id = page.outbox_id and ($3::uuid is null or o.company_id = $3)
+     left join email_recipients r on r.outbox_id = o.outbox_id
+       and (r.address_key = any($1::bigint[]) or (r.ordinal = 0 and o.recipient_id = any($2)))
+     order by page.outbox_id, r.ordinal`,
+    [[...hashes].map(addressKey), recipientIds, companyId, after ?? FIRST, limit],
+  )
+  const emails = new Map<string, number[]>()
+  const pageIds = new Set(rows.map(row => row.outboxId))
+  for (const { outboxId, ordinal, address, byRecord } of rows) {
+    // The key is a part of the hash; the hash itself decides.
+    if (address === null || !(byRecord || hashes.has(hashEmail(address)))) continue
+    emails.set(outboxId, [...(emails.get(outboxId) ?? []), ordinal])
+  }
+  return {
+    emails: [...emails].map(([outboxId, ordinals]) => ({ outboxId, ordinals })),
+    next: pageIds.size === limit ? rows.at(-1)!.outboxId : null,
+  }
+}

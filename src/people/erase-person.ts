@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import { hashDocument } from '../contracts/hashing.ts'
+import { type ErasedCounts, type ErasureReceipt, type Person, personHashes } from '../contracts/person.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
+import { cancelEmail } from '../db/outbox/schedule.ts'
+import {
+  eraseEmails,
+  eraseProviderEvents,
+  expireUnknownSends,
+  takeEmailsToErase,
+  takeOff,
+} from '../db/people/erase-emails.ts'
+import {
+  addErasedCounts,
+  endErasure,
+  endSearch,
+  findReceipt,
+  isMovingErasure,
+  listForErasure,
+  listOpenErasures,
+  lockErasure,
+  type OpenErasure,
+  putErasure,
+} from '../db/people/erasures.ts'
+import { findPerson, listPersonEmails } from '../db/people/find.ts'
+import { inTransaction, type Queryable } from '../db/query.ts'
+
+/** One commit each, so that nobody waits long for a lock and a crash loses little. */
+const BATCH = 200
+const PAUSE_MS = 200
+
+export type ErasureRequest = { person: Person; companyId: string | null; requestedBy: string; pepper: string }
+
+/** Records the request. eraseWithin carries it out, and any worker does. */
+export async function requestErasure(db: Queryable, request: ErasureRequest): Promise<string> {
+  const { person, companyId, requestedBy, pepper } = request
+  const found = await findPerson(db, personQuery(person, companyId, pepper))
+  const erasureId = uuidv7()
+  const subjectHashes = personHashes(person, companyId, pepper)
+  await putErasure(db, { erasureId, companyId, subjectHashes, requestedBy, ...found })
+  return erasureId
+}
+
+export const personQuery = (person: Person, companyId: string | null, pepper: string) => ({
+  companyId,
+  email: person.email ?? null,
+  documentHash: person.cpf === undefined ? null : hashDocument(person.cpf, pepper),
+  externalId: person.externalId ?? null,
+})
+
+/** Erases for so long, or until nothing is left or moves. Then the workers go on: what is being sent is erased when it has ended. */
+export async function eraseWithin(pool: pg.Pool, erasureId: string, patienceMs: number): Promise<ErasureReceipt> {
+  const deadlineMs = performance.now() + patienceMs
+  const isOver = () => performance.now() > deadlineMs
+  await eraseUnless(isOver, pool, erasureId)
+  while (!isOver() && (await isMovingErasure(pool, erasureId))) {
+    await sleep(PAUSE_MS)
+    await eraseUnless(isOver, pool, erasureId)
+  }
+  return (await findReceipt(pool, erasureId))!
+}
+
+/** For housekeeping: everything that a crash, a restart or an e-mail in flight has left. */
+export async function continueErasures(pool: pg.Pool): Promise<void> {
+  for (const erasureId of await listOpenErasures(pool)) await eraseUnless(() => false, pool, erasureId)
+}
+
+/** Until nothing can be erased now. Each batch is one commit, so it may be killed at any moment and called again. */
+async function eraseUnless(isOver: () => boolean, pool: pg.Pool, erasureId: string): Promise<void> {
+  while (!isOver() && (await inTransaction(pool, tx => eraseBatch(tx, erasureId)))) {}
+}
+
+/** Answers whether there may be more to do now. */
+async function eraseBatch(tx: Queryable, erasureId: string): Promise<boolean> {
+  const erasure = await lockErasure(tx, erasureId)
+  if (!erasure) return false
+  if (erasure.state === 'searching') return search(tx, erasureId, erasure)
+  await expireUnknownSends(tx, erasureId)
+  const emails = await takeEmailsToErase(tx, erasureId, BATCH)
+  if (emails.length === 0) {
+    await endErasure(tx, erasureId)
+    return false
+  }
+  const waiting = emails.filter(email => email.next === 'cancel')
+  for (const { outboxId } of waiting) await cancelEmail(tx, outboxId, null, 'erasure')
+  const takenOff = await takeOff(
+    tx,
+    erasureId,
+    emails.filter(email => email.next === 'take-off'),
+  )
+  const erased = await eraseEmails(
+    tx,
+    erasureId,
+    emails.filter(email => email.next !== 'take-off'),
+  )
+  await addErasedCounts(tx, erasureId, { ...sum(erased, takenOff), cancelled: waiting.length })
+  return true
+}
+
+/** Lists all e-mails of the person, then forgets what was searched for. Killed, it begins again and lists the same. */
+async function search(tx: Queryable, erasureId: string, erasure: OpenErasure): Promise<boolean> {
+  const events = await eraseProviderEvents(tx, erasure.addresses)
+  await addErasedCounts(tx, erasureId, { providerEvents: events.erased })
+  if (events.waiting > 0) return false
+  let after: string | null = null
+  do {
+    const page = await listPersonEmails(tx, erasure, erasure.companyId, { after, limit: BATCH })
+    await listForErasure(tx, erasureId, page.emails)
+    after = page.next
+  } while (after !== null)
+  await endSearch(tx, erasureId)
+  return true
+}
+
+function sum(a: Partial<ErasedCounts>, b: Partial<ErasedCounts>): Partial<ErasedCounts> {
+  return { ...a, ...b, recipients: (a.recipients ?? 0) + (b.recipients ?? 0) }
+}
