@@ -8,6 +8,7 @@ import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
+import { benchSmtpIngress } from './smtp-ingress.ts'
 import { benchSqlDoor } from './sql-door.ts'
 import { benchSuppression } from './suppression.ts'
 import { benchTemplateRender } from './template-render.ts'
@@ -25,6 +26,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   latency: benchLatency,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
+  'smtp-ingress': benchSmtpIngress,
   'sql-door': benchSqlDoor,
   suppression: benchSuppression,
   'template-render': benchTemplateRender,

@@ -97,6 +97,8 @@ const WRONG: Record<string, string[]> = {
   RETENTION_PROVIDER_EVENTS_DAYS: ['0', '366', 'week'],
   RESEND_BASE_URL: ['api.resend.com'],
   SMTP_URL: ['http://mail.example.com', 'mail.example.com:25'],
+  SMTP_INGRESS_PORT: ['-1', '65536', 'smtp'],
+  SMTP_INGRESS_TLS: ['on', 'STARTTLS'],
   SEND_RATE_PER_SECOND: ['0', '-1', 'fast'],
   UNKNOWN_GRACE_SECONDS: ['-1', '86401', 'long'],
   EMAIL_FROM: ['nobody', 'a@b', 'a@example.com, b@example.com', 'X <a@example.com>\r\nBcc: b@example.com'],
@@ -111,7 +113,7 @@ const WRONG: Record<string, string[]> = {
   SUPPRESSION_AUTO_COMPLAINT_ENABLED: ['no', 'off'],
   SUPPRESSION_SCOPE: ['tenant', 'GLOBAL'],
 }
-const FREE_TEXT = ['HOST', 'DATA_DIR', 'AWS_REGION', 'RESEND_API_KEY', 'SNS_CERT_DIR']
+const FREE_TEXT = ['HOST', 'DATA_DIR', 'AWS_REGION', 'RESEND_API_KEY', 'SNS_CERT_DIR', 'SMTP_TLS_CERT', 'SMTP_TLS_KEY']
 
 describe('a wrong value', () => {
   test.each(Object.entries(WRONG).flatMap(([name, values]) => values.map(value => [name, value] as const)))(
@@ -144,6 +146,14 @@ describe('a wrong value', () => {
     ['ses:eu-west-1,resend', 'RESEND_API_KEY'],
   ])('EMAIL_PROVIDER=%s without %s is refused by name', (EMAIL_PROVIDER, missing) => {
     expect(errorOf(() => load({ EMAIL_PROVIDER }))).toContain(`${missing} must be set`)
+  })
+
+  test.each([
+    [{ SMTP_TLS_CERT: 'a.pem' }, 'SMTP_TLS_CERT and SMTP_TLS_KEY must be set together'],
+    [{ SMTP_TLS_KEY: 'a.pem' }, 'SMTP_TLS_CERT and SMTP_TLS_KEY must be set together'],
+    [{ SMTP_INGRESS_TLS: 'implicit' }, 'SMTP_TLS_CERT and SMTP_TLS_KEY must be set'],
+  ])('%j alone is refused', (given, sentence) => {
+    expect(errorOf(() => load(given))).toContain(sentence)
   })
 
   test('a failover order may name regions of SES', () => {

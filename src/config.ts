@@ -40,6 +40,7 @@ export function loadEnvFile(): string | null {
 export function loadReadingConfig(env: NodeJS.ProcessEnv = process.env): ReadingConfig {
   const settings = readSettings(env)
   requireProviderSettings(settings)
+  requireSmtpCertificate(settings)
   return { ...settings, dataDir: resolve(settings.DATA_DIR) }
 }
 
@@ -92,6 +93,15 @@ function requireProviderSettings(settings: Settings): void {
         `Missing setting. With EMAIL_PROVIDER=${settings.EMAIL_PROVIDER.join(',')}, ${name} must be set.`,
       )
   }
+}
+
+function requireSmtpCertificate({ SMTP_TLS_CERT, SMTP_TLS_KEY, SMTP_INGRESS_TLS }: Settings): void {
+  if ((SMTP_TLS_CERT === undefined) !== (SMTP_TLS_KEY === undefined))
+    throw new ConfigError('Missing setting. SMTP_TLS_CERT and SMTP_TLS_KEY must be set together.')
+  if (SMTP_INGRESS_TLS === 'implicit' && SMTP_TLS_CERT === undefined)
+    throw new ConfigError(
+      'Missing setting. With SMTP_INGRESS_TLS=implicit, SMTP_TLS_CERT and SMTP_TLS_KEY must be set.',
+    )
 }
 
 /** From the environment, else from DATA_DIR of an embedded gateway. Generates nothing. */

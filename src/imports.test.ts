@@ -21,11 +21,12 @@ const MAY_IMPORT: Record<string, string[]> = {
   people: BASE,
   pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people'],
   http: STEPS,
+  smtp: STEPS,
   'secrets.ts': [],
   'settings.ts': ['contracts'],
   'recorded-settings.ts': ['settings.ts'],
   'config.ts': ['secrets.ts', 'settings.ts', 'contracts'],
-  compose: [...CONFIG, 'http', ...STEPS],
+  compose: [...CONFIG, 'http', 'smtp', ...STEPS],
   'main.ts': [...CONFIG, 'compose', 'http', ...STEPS],
   // The command line is the entry point: `start` calls main.ts.
   cli: [...CONFIG, 'main.ts', 'compose', 'http', ...STEPS],

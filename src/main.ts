@@ -14,7 +14,8 @@ export const VERSION = '0.1.0'
 /** How long a start that failed waits for what it had begun. */
 const UNDO_MS = 10_000
 
-export type Gateway = { url: string; stop(): Promise<void> }
+/** `smtpPort`: null when the gateway does not listen for SMTP. */
+export type Gateway = { url: string; smtpPort: number | null; stop(): Promise<void> }
 
 /** Starts everything in order; `stop` ends it in the reverse order. */
 export async function startGateway(
@@ -58,7 +59,7 @@ export async function startGateway(
     if (api) stops.push(() => api.stop())
 
     worker?.start()
-    return { url: api?.url ?? '', stop }
+    return { url: api?.url ?? '', smtpPort: api?.smtpPort ?? null, stop }
   } catch (error) {
     // Nothing is left behind: neither an open port, nor a connection that keeps the process alive.
     const notStopped = (problem: unknown) => log.warn({ err: problem }, 'Could not stop what had been started')

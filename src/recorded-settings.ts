@@ -18,6 +18,8 @@ const RECORDED = [
   'RETRY_POLICY',
   'SUPPRESSION_SCOPE',
   'WEBHOOK_ALLOW_PRIVATE',
+  'SMTP_INGRESS_PORT',
+  'SMTP_INGRESS_TLS',
 ] as const satisfies (keyof Settings)[]
 
 /** Recorded without user, password and query. */

@@ -145,6 +145,13 @@ export const settingsSchema = z.object({
   SUPPRESSION_SCOPE: z.enum(SUPPRESSION_SCOPES).default('global'),
   /** Companies choose webhook URLs, which must not reach the gateway's own network (SSRF). */
   WEBHOOK_ALLOW_PRIVATE: flag.default(false),
+  /** Set: e-mails are also accepted by SMTP, on this port of HOST. */
+  SMTP_INGRESS_PORT: wholeNumber(0, 65_535).optional(),
+  /** implicit: TLS from the first byte, as on port 465. */
+  SMTP_INGRESS_TLS: z.enum(['starttls', 'implicit']).default('starttls'),
+  /** Files. Without them only programs of this machine can log in by SMTP. */
+  SMTP_TLS_CERT: z.string().min(1).optional(),
+  SMTP_TLS_KEY: z.string().min(1).optional(),
   /** Metrics contain company ids and volumes. Not set: everybody who reaches the port can read them. */
   METRICS_TOKEN: z
     .string()

@@ -28,9 +28,9 @@ export async function startOurs(env: Record<string, string> = {}, role = 'api'):
     cwd: ROOT,
     env: { ...process.env, PORT: '0', DATA_DIR: dataDir, ...env },
   })
-  const output = await outputUntil(child, /first e-mail[\s\S]*inbox/)
-  const url = /curl -sS (\S+)\/v1/.exec(output)![1]!
-  const apiKey = /sk_live_\w+/.exec(output)![0]
+  const output = await outputUntil(child, /API at \S+,/)
+  const url = /API at (\S+),/.exec(output)![1]!
+  const apiKey = /sk_live_\w+/.exec(readFileSync(join(dataDir, 'first-start.txt'), 'utf8'))![0]
   return {
     url,
     apiKey,

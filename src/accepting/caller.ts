@@ -1,4 +1,5 @@
 import type { RetryPolicyName } from '../contracts/retry.ts'
+import type { KnownKey } from '../db/companies/api-keys.ts'
 
 /** Who asks: the API key and what its company has configured. */
 export type Caller = {
@@ -10,4 +11,16 @@ export type Caller = {
   defaultFrom: string | null
   linkSchemes: readonly string[]
   retryPolicy: RetryPolicyName | null
+}
+
+export function callerOf({
+  keyId,
+  companyId,
+  mode,
+  fromDomains,
+  defaultFrom,
+  linkSchemes,
+  retryPolicy,
+}: KnownKey): Caller {
+  return { keyId, companyId, test: mode === 'test', fromDomains, defaultFrom, linkSchemes, retryPolicy }
 }

@@ -1,6 +1,6 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { formatAddress } from '../contracts/addresses.ts'
-import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
+import { addressSchema, type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import { isFinal } from '../contracts/states.ts'
 import type { StoredEmail } from '../db/outbox/resend.ts'
 
@@ -17,10 +17,10 @@ export type ResendDecision =
 export function decideResend(email: StoredEmail): ResendDecision {
   if (!isFinal(email.status)) return { kind: 'not-ended' }
   const addresses = (kind: 'to' | 'cc' | 'bcc') => email.recipients.filter(one => one.kind === kind).map(written)
-  const to = addresses('to')
-  if (to.length === 0 || (email.html === null && email.text === null)) return { kind: 'content-gone' }
+  const [to, ...moreTo] = addresses('to')
+  if (to === undefined || (email.html === null && email.text === null)) return { kind: 'content-gone' }
   const parsed = sendBodySchema.safeParse({
-    to: to.length === 1 ? to[0] : to,
+    to,
     cc: addresses('cc'),
     bcc: addresses('bcc'),
     tags: email.tags,
@@ -44,7 +44,10 @@ export function decideResend(email: StoredEmail): ResendDecision {
       recipient: email.recipientId === null ? null : { recipientId: email.recipientId },
     }),
   })
-  return parsed.success ? { kind: 'resend', body: parsed.data } : { kind: 'invalid', issues: parsed.error.issues }
+  const others = z.array(addressSchema).safeParse(moreTo)
+  if (!parsed.success) return { kind: 'invalid', issues: parsed.error.issues }
+  if (!others.success) return { kind: 'invalid', issues: others.error.issues }
+  return { kind: 'resend', body: { ...parsed.data, to: [...parsed.data.to, ...others.data] } }
 }
 
 const written = ({ address, name }: StoredEmail['recipients'][number]) => formatAddress({ address, displayName: name })

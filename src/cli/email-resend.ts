@@ -51,8 +51,8 @@ function bodyOrRefusal(stored: StoredEmail): SendBody {
 async function callerOf({ companyId, test }: StoredEmail, db: Opened['db']['pool']) {
   const company = await findCompany(db, companyId)
   if (!company) throw new CommandFailed('Its company does not exist any more.')
-  const { fromDomains, linkSchemes, retryPolicy } = company
-  return { keyId: 'command line', companyId, test, fromDomains, linkSchemes, retryPolicy }
+  const { fromDomains, defaultFrom, linkSchemes, retryPolicy } = company
+  return { keyId: 'command line', companyId, test, fromDomains, defaultFrom, linkSchemes, retryPolicy }
 }
 
 function answerOf(outcome: Awaited<ReturnType<typeof acceptEmails>>, resendOf: string): Answer {

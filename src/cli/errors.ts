@@ -13,7 +13,7 @@ type Coded = Error & { code?: string; address?: string; port?: number }
 export function sentenceFor(error: unknown): string | null {
   const coded = error as Coded
   if (PRINTABLE_ERRORS.some(kind => error instanceof kind)) return coded.message
-  if (error instanceof CannotListen) return cannotListen(error.cause as Coded)
+  if (error instanceof CannotListen) return cannotListen(error)
   if (coded.code === 'EACCES') return `No permission: ${coded.message}.`
   const sentence = connectSentence(error)
   if (sentence) return sentence
@@ -22,10 +22,11 @@ export function sentenceFor(error: unknown): string | null {
   return null
 }
 
-function cannotListen({ code, address: host, port, message }: Coded): string {
+function cannotListen({ setting, cause }: CannotListen): string {
+  const { code, address: host, port, message } = cause as Coded
   if (code === 'EADDRINUSE')
-    return `PORT: ${host}:${port} is in use by another program (EADDRINUSE). Stop it, or set PORT to a free port.`
+    return `${setting}: ${host}:${port} is in use by another program (EADDRINUSE). Stop it, or set ${setting} to a free port.`
   if (code === 'EACCES')
-    return `PORT: this user may not listen on ${host}:${port} (EACCES). Set PORT to a port above 1023.`
+    return `${setting}: this user may not listen on ${host}:${port} (EACCES). Set ${setting} to a port above 1023.`
   return `HOST: the gateway cannot listen there (${message}).`
 }

@@ -92,6 +92,7 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   started.gateway = gateway
   await show(firstCurl(gateway.url, first))
   const inbox = isCaptureOnly(config.EMAIL_PROVIDER) ? `, captured e-mails at ${gateway.url}/admin/inbox` : ''
+  if (gateway.smtpPort !== null) log.info(`SMTP at ${config.HOST}:${gateway.smtpPort}`)
   if (gateway.url) log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs${inbox}`)
   else log.info('Sending the e-mails of this database')
 }

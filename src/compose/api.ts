@@ -1,17 +1,20 @@
 import type { Logger } from 'pino'
+import { keyVerifier } from '../accepting/verify-key.ts'
 import { type Config, suppressionPolicy } from '../config.ts'
 import { keyRing } from '../contracts/encryption.ts'
 import { takeTokens } from '../db/companies/rate-buckets.ts'
 import { addSendRequests } from '../db/companies/send-requests.ts'
-import { buildApp } from '../http/app.ts'
+import { type App, buildApp } from '../http/app.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 import { KeyRegistry } from '../http/key-registry.ts'
 import { RequestCounts } from '../http/request-counts.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import type { SmtpServer } from '../smtp/server.ts'
 import { makeAccept } from './accept.ts'
-import { countLogins } from './admin-logins.ts'
+import { bufferedCounts } from './buffered-counts.ts'
 import { composeProviderEvents } from './provider-events.ts'
+import { startSmtp } from './smtp.ts'
 import type { Storage } from './storage.ts'
 
 /** How long a request under way may take once the process stops. */
@@ -29,23 +32,30 @@ export type ApiParts = {
   log: Logger
 }
 
-export type Api = { url: string; stop(): Promise<void> }
+/** `smtpPort`: null without SMTP_INGRESS_PORT. */
+export type Api = { url: string; smtpPort: number | null; stop(): Promise<void> }
 
-/** Listens for HTTP requests. */
+/** Listens for HTTP requests, and for SMTP if that is configured. */
 export async function startApi(parts: ApiParts): Promise<Api> {
   const { config, storage, html, onAccepted, onWebhooksEnqueued, onEventsReceived, version, log } = parts
   const { db, folder } = storage
   const events = composeProviderEvents(config, db, onEventsReceived, log)
   const keys = new KeyRegistry(db.pool)
-  const logins = countLogins(db.pool, log)
+  const logins = bufferedCounts('admin_logins_refused', db.pool, log)
+  const smtpMessages = bufferedCounts('smtp_messages', db.pool, log)
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
+  const accept = makeAccept(config, db, html, onAccepted, (...counted) => counts.count(...counted))
+  const tokens = new Batcher({
+    ...TOKEN_BATCH,
+    flush: (batch: Parameters<typeof takeTokens>[1]) => takeTokens(db.pool, batch),
+  })
   const app = await buildApp({
     db,
     folder,
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,
-    accept: makeAccept(config, db, html, onAccepted, (...counted) => counts.count(...counted)),
+    accept,
     suppression: suppressionPolicy(config),
     events: events.deps,
     webhooks: {
@@ -53,31 +63,41 @@ export async function startApi(parts: ApiParts): Promise<Api> {
       allowPrivate: config.WEBHOOK_ALLOW_PRIVATE,
       onEnqueued: onWebhooksEnqueued,
     },
-    tokens: new Batcher({
-      ...TOKEN_BATCH,
-      flush: (batch: Parameters<typeof takeTokens>[1]) => takeTokens(db.pool, batch),
-    }),
+    tokens,
     log,
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
-    onLoginRefused: logins.refused,
+    onLoginRefused: logins.count,
     metricsToken: config.METRICS_TOKEN,
     version,
   })
+  let smtp: SmtpServer | null = null
   const stop = async () => {
     // A client that never finishes its request is not waited for.
     const hangUp = setTimeout(() => app.server.closeAllConnections(), REQUEST_GRACE_MS)
-    await app.close()
+    await Promise.all([app.close(), smtp?.stop()])
     clearTimeout(hangUp)
     await keys.close()
     await logins.close()
+    await smtpMessages.close()
     await counts.close()
     await events.close()
   }
   try {
-    return { url: await app.listen({ host: config.HOST, port: config.PORT }), stop }
+    const url = await listen(app, config)
+    const verify = keyVerifier(keys, config.hashPepper, 'send')
+    smtp = await startSmtp(config, { verify, tokens, accept, onMessage: smtpMessages.count, log })
+    return { url, smtpPort: smtp?.port ?? null, stop }
   } catch (error) {
     await stop()
-    throw new CannotListen((error as Error).message, { cause: error })
+    throw error
+  }
+}
+
+async function listen(app: App, { HOST, PORT }: Config): Promise<string> {
+  try {
+    return await app.listen({ host: HOST, port: PORT })
+  } catch (error) {
+    throw new CannotListen('PORT', error as Error)
   }
 }

@@ -3,6 +3,11 @@ export class DatabaseUnavailable extends Error {
   override name = 'DatabaseUnavailable'
 }
 
+/** SQLSTATE disk_full: repeating helps only when somebody has made room. */
+export function isDiskFull({ cause }: DatabaseUnavailable): boolean {
+  return (cause as { code?: string } | undefined)?.code === '53100'
+}
+
 /** Connection classes of SQLSTATE (08, 57P), a statement that the server ended (57014), too many connections, or an error of the socket itself. */
 export function isLostConnection(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }

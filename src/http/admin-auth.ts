@@ -6,7 +6,7 @@ import { DUMMY_PASSWORD_HASH, passwordMatches } from '../contracts/password.ts'
 import { findAdministrator } from '../db/companies/administrators.ts'
 import type { Queryable } from '../db/query.ts'
 import { FairSlots } from '../runtime/fair-semaphore.ts'
-import { LoginLimits, networkOf, siteOf } from './login-limits.ts'
+import { LoginLimits, networkOf, siteOf } from '../runtime/login-limits.ts'
 import { Problem } from './problem.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { type FieldProblem, RECIPIENT_SUPPRESSED_MESSAGE, type Refusal } from '../contracts/refusal.ts'
-import { DatabaseUnavailable } from '../db/errors.ts'
+import { DatabaseUnavailable, isDiskFull } from '../db/errors.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -60,9 +60,6 @@ const PROBLEMS = {
   DATABASE_UNAVAILABLE: [503, 'The database does not answer; repeat the request with the same Idempotency-Key'],
 } as const satisfies Record<string, readonly [number, string]>
 
-/** SQLSTATE disk_full. */
-const DISK_FULL = '53100'
-
 export type ProblemCode = keyof typeof PROBLEMS
 
 export type ProblemExtras = {
@@ -121,7 +118,7 @@ export function toProblem(error: unknown, { routeOptions }: Pick<FastifyRequest,
   if (error instanceof DatabaseUnavailable)
     return new Problem('DATABASE_UNAVAILABLE', {
       headers: { 'retry-after': '1' },
-      ...((error.cause as { code?: string } | undefined)?.code === DISK_FULL && {
+      ...(isDiskFull(error) && {
         detail: 'The disk of the database is full; repeat the request with the same Idempotency-Key',
       }),
     })

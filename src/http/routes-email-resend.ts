@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { decideResend } from '../accepting/resend.ts'
 import { acceptedSchema } from '../contracts/email-view.ts'
+import { fieldProblems } from '../contracts/field-problems.ts'
 import { summarise } from '../contracts/refusal.ts'
 import { readStoredEmail } from '../db/outbox/resend.ts'
 import { acceptEmails } from '../pipeline/accept.ts'
@@ -13,7 +14,6 @@ import { spendTokens } from './rate-limit.ts'
 import { type EmailRouteDeps, emailParams, emailRefusals, findOwnEmail } from './routes-emails.ts'
 import { type SendRouteDeps, sendHeaders, toAccept } from './routes-send.ts'
 import { sendAnswer } from './send-answers.ts'
-import { fieldProblems } from './validation.ts'
 
 const resendSchema = {
   summary: 'Send an e-mail that has ended once more, as a new e-mail that names the old one',

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import { type ZodType, z } from 'zod'
+import { callerOf } from '../accepting/caller.ts'
 import { acceptedSchema, batchAcceptedSchema } from '../contracts/email-view.ts'
+import { fieldProblems, REPORT_INPUT } from '../contracts/field-problems.ts'
 import { type BatchError, type Refusal, summarise } from '../contracts/refusal.ts'
 import { SEND_EXAMPLE, SEND_LIMITS, type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import { type AcceptDeps, type AcceptRequest, acceptEmails } from '../pipeline/accept.ts'
@@ -13,7 +15,7 @@ import { problemAnswers } from './openapi.ts'
 import { invalidField, Problem } from './problem.ts'
 import { type RateLimitDeps, spendTokens } from './rate-limit.ts'
 import { batchAnswer, batchErrors, batchProblem, sendAnswer } from './send-answers.ts'
-import { fieldProblems, REPORT_INPUT, validatorCompiler } from './validation.ts'
+import { validatorCompiler } from './validation.ts'
 
 export type SendRouteDeps = RateLimitDeps & { accept: AcceptDeps; keys: KeyRegistry; pepper: string }
 
@@ -115,18 +117,9 @@ export function toAccept(
   refusedBefore: BatchError[],
   stands: unknown = request.writtenBody,
 ): AcceptRequest {
-  const key = request.key!
   const idempotencyKey = idempotencyKeyOf(request)
   return {
-    caller: {
-      keyId: key.keyId,
-      companyId: key.companyId,
-      test: key.mode === 'test',
-      fromDomains: key.fromDomains,
-      defaultFrom: key.defaultFrom,
-      linkSchemes: key.linkSchemes,
-      retryPolicy: key.retryPolicy,
-    },
+    caller: callerOf(request.key!),
     requestId: request.id,
     members,
     strict,

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { acceptedSchema } from '../contracts/email-view.ts'
+import { fieldProblems } from '../contracts/field-problems.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
 import { summarise } from '../contracts/refusal.ts'
 import { SEND_LIMITS, sendBodySchema } from '../contracts/send-body.ts'
@@ -24,7 +25,6 @@ import {
   templateBodyRefusals,
   templateRefusals,
 } from './template-access.ts'
-import { fieldProblems } from './validation.ts'
 
 const tags = ['Templates']
 const params = z.object({ id: z.string() })

@@ -38,6 +38,7 @@ const COUNTERS: Record<string, { help: string; labels: string[] }> = {
     help: 'Logins of administrators that were refused: wrong password, or too many failures before',
     labels: ['reason'],
   },
+  smtp_messages: { help: 'Messages received by SMTP, by outcome: accepted or refused', labels: ['outcome'] },
   webhook_deliveries: { help: 'Attempts to deliver a webhook, by outcome', labels: ['outcome'] },
   webhook_endpoints_disabled: {
     help: 'Webhook endpoints that were disabled because they failed or are gone',

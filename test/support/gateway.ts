@@ -14,6 +14,7 @@ export type TestCompany = { companyId: string; name: string; apiKey: string; key
 
 export type TestGateway = {
   url: string
+  smtpPort: number | null
   db: Database
   databaseUrl: string
   /** Every log line so far, as text. */
@@ -58,6 +59,7 @@ export async function startTestGateway(
   let made = 0
   return {
     url: gateway.url,
+    smtpPort: gateway.smtpPort,
     db: storage.db,
     databaseUrl: database.url,
     logs: () => lines.join(''),

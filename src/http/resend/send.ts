@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { fieldProblems, REPORT_INPUT } from '../../contracts/field-problems.ts'
 import { type BatchError, type Refusal, summarise } from '../../contracts/refusal.ts'
 import {
   type NamedTemplate,
@@ -20,7 +21,6 @@ import { refusalProblem } from '../problem.ts'
 import { spendTokens } from '../rate-limit.ts'
 import { batchMembers, toAccept, validateAllButBody } from '../routes-send.ts'
 import { batchAnswer, batchErrors, batchProblem, sendAnswer } from '../send-answers.ts'
-import { fieldProblems, REPORT_INPUT } from '../validation.ts'
 import { described } from './describe.ts'
 import type { ResendRouteDeps } from './index.ts'
 

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import { type MailAddress, parseBareAddress } from '../contracts/addresses.ts'
+import type { Draw } from '../contracts/token-bucket.ts'
+import type { KnownKey } from '../db/companies/api-keys.ts'
+import type { TokenRequest } from '../db/companies/rate-buckets.ts'
+import type { AcceptDeps } from '../pipeline/accept.ts'
+import { acceptMessage } from './accept-message.ts'
+import type { SmtpLimits } from './limits.ts'
+import { keyOf, type VerifyKey } from './login.ts'
+import { type ReadDeps, readMessage } from './read-message.ts'
+import { Refused } from './refused.ts'
+import { toRefused } from './replies.ts'
+
+export type SmtpDeps = {
+  verify: VerifyKey
+  tokens: { add(request: TokenRequest): Promise<Draw> }
+  accept: AcceptDeps
+  onMessage: (outcome: 'accepted' | 'refused') => void
+  log: Logger
+}
+
+export type Session = SMTPServerSession
+
+/** MAIL FROM: who sends, and whether the company may send one more now. The envelope sender is not used: the header From counts. */
+export async function startMessage(session: Session, { verify, tokens }: SmtpDeps): Promise<void> {
+  const { companyId, ratePerSecond } = await keyOf(session.user, verify)
+  if (ratePerSecond === null) return
+  const draw = await tokens.add({ companyId, ratePerSecond, amount: 1 })
+  if (draw.granted) return
+  const text = `This company may send ${ratePerSecond} e-mails a second; try again in ${draw.retryAfterSeconds} s`
+  throw new Refused(451, '4.7.1', text)
+}
+
+/** RCPT TO. */
+export function addRecipient({ address }: SMTPServerAddress, { envelope }: Session, limits: SmtpLimits): void {
+  if (envelope.rcptTo.length >= limits.recipients)
+    throw new Refused(452, '4.5.3', `A message may have at most ${limits.recipients} recipients`)
+  const parsed = parseBareAddress(address)
+  if (!parsed.ok) throw new Refused(553, '5.1.3', parsed.problem.message)
+}
+
+/** DATA: returns the text of the 250, after the commit. */
+export async function receiveMessage(
+  stream: SMTPServerDataStream,
+  session: Session,
+  deps: SmtpDeps,
+  reading: ReadDeps,
+): Promise<string> {
+  const requestId = randomUUID()
+  const startedMs = performance.now()
+  const durationMs = () => Math.round((performance.now() - startedMs) * 10) / 10
+  const { envelope } = session
+  let companyId: string | undefined
+  try {
+    const key = await keyOf(session.user, deps.verify)
+    companyId = key.companyId
+    const { outboxId, suppressed } = await readAndAccept(stream, envelope, key, requestId, deps, reading)
+    const fields = { requestId, companyId, outboxId, bytes: stream.byteLength, durationMs: durationMs() }
+    deps.log.info(fields, 'SMTP message accepted')
+    deps.onMessage('accepted')
+    const leftOut = suppressed.length > 0 ? `; ${suppressed.length} suppressed left out` : ''
+    return `2.0.0 queued as ${outboxId}${leftOut}`
+  } catch (error) {
+    const refused = toRefused(error, deps.log)
+    const [enhancedCode] = refused.message.split(' ')
+    const fields = { requestId, companyId, reply: refused.responseCode, enhancedCode, durationMs: durationMs() }
+    deps.log.info(fields, 'SMTP message refused')
+    deps.onMessage('refused')
+    throw refused
+  }
+}
+
+async function readAndAccept(
+  stream: SMTPServerDataStream,
+  envelope: Session['envelope'],
+  key: KnownKey,
+  requestId: string,
+  { accept }: SmtpDeps,
+  reading: ReadDeps,
+) {
+  const { message, release } = await readMessage(stream, key.companyId, announcedBytes(envelope), reading)
+  try {
+    return await acceptMessage(message, recipientsOf(envelope), key, requestId, accept)
+  } finally {
+    release()
+  }
+}
+
+/** SIZE of MAIL FROM, an estimate of the client. */
+function announcedBytes({ mailFrom }: Session['envelope']): number | null {
+  const args = mailFrom ? mailFrom.args : false
+  const size = args ? Number((args as { SIZE?: string }).SIZE) : Number.NaN
+  return Number.isSafeInteger(size) && size > 0 ? size : null
+}
+
+/** addRecipient has refused all others. */
+function recipientsOf({ rcptTo }: Session['envelope']): MailAddress[] {
+  return rcptTo.flatMap(({ address }) => {
+    const parsed = parseBareAddress(address)
+    return parsed.ok ? [parsed.value] : []
+  })
+}

@@ -1,0 +1,125 @@
+import libmime from 'libmime'
+import { decodedText, type MimeHeader, onlyHeader, parseHeaders } from './mime-headers.ts'
+import { cannotCarry, malformed } from './refused.ts'
+
+export type MimePart = {
+  headers: MimeHeader[]
+  /** In lower case, such as text/html. */
+  type: string
+  params: Record<string, string>
+  disposition: string | null
+  filename: string | null
+  /** Without the angle brackets. */
+  contentId: string | null
+  /** In lower case; 7bit when the part does not say. */
+  encoding: string
+  /** Not decoded. Empty for a multipart. */
+  body: Buffer
+  parts: MimePart[]
+}
+
+const MAX_DEPTH = 10
+const MAX_PARTS = 100
+const MAX_HEADER_BYTES = 256 * 1024
+const MAX_BOUNDARY_CHARS = 200
+/** Spaces after a boundary. */
+const MAX_PADDING = 80
+/** Bounds the time that a message made for it can take. */
+const MAX_SIMILAR_LINES = 10_000
+
+const CRLF = Buffer.from('\r\n')
+const END_OF_HEADER = Buffer.from('\r\n\r\n')
+
+/**
+ * Splits a message into its parts, which share its memory. Ours, because mailparser joins all text parts into one and does not show
+ * multiparts, so nobody could tell what would be lost.
+ */
+export function parseMime(message: Buffer): MimePart {
+  return parsePart(message, 1, { parts: 0 })
+}
+
+function parsePart(bytes: Buffer, depth: number, seen: { parts: number }): MimePart {
+  if (++seen.parts > MAX_PARTS) throw cannotCarry(`The message has more than ${MAX_PARTS} parts`)
+  const { headers, body } = separate(bytes)
+  const { type, params } = contentTypeOf(headers)
+  const { disposition, filename } = dispositionOf(headers, params)
+  const contentId = onlyHeader(headers, 'content-id')?.value.replace(/^<(.*)>$/, '$1') || null
+  const encoding = onlyHeader(headers, 'content-transfer-encoding')?.value.toLowerCase() || '7bit'
+  const leaf = { headers, type, params, disposition, filename, contentId, encoding, body, parts: [] }
+  if (!type.startsWith('multipart/')) return leaf
+  if (depth === MAX_DEPTH) throw cannotCarry(`The parts of the message are nested more than ${MAX_DEPTH} deep`)
+  if (!['7bit', '8bit', 'binary'].includes(encoding))
+    throw malformed(`A ${type} part must not be encoded as ${encoding}`)
+  const parts = splitAtBoundary(body, boundaryOf(type, params)).map(part => parsePart(part, depth + 1, seen))
+  if (parts.length === 0) throw malformed(`A ${type} part has no parts`)
+  return { ...leaf, body: Buffer.alloc(0), parts }
+}
+
+function separate(bytes: Buffer): { headers: MimeHeader[]; body: Buffer } {
+  // A part may begin with an empty line: then it has no header.
+  if (bytes.subarray(0, 2).equals(CRLF)) return { headers: [], body: bytes.subarray(2) }
+  const end = bytes.indexOf(END_OF_HEADER)
+  const header = end === -1 ? withoutLineBreak(bytes) : bytes.subarray(0, end)
+  if (header.length > MAX_HEADER_BYTES) throw malformed(`The header is longer than ${MAX_HEADER_BYTES} bytes`)
+  return { headers: parseHeaders(header), body: end === -1 ? bytes.subarray(bytes.length) : bytes.subarray(end + 4) }
+}
+
+const withoutLineBreak = (bytes: Buffer) => (bytes.subarray(-2).equals(CRLF) ? bytes.subarray(0, -2) : bytes)
+
+function contentTypeOf(headers: MimeHeader[]): { type: string; params: Record<string, string> } {
+  const header = onlyHeader(headers, 'content-type')
+  if (!header) return { type: 'text/plain', params: {} }
+  const { value, params } = libmime.parseHeaderValue(header.value)
+  const type = value.trim().toLowerCase()
+  if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(type))
+    throw malformed('A Content-Type is not a media type such as text/html')
+  return { type, params }
+}
+
+function dispositionOf(headers: MimeHeader[], params: Record<string, string>) {
+  const header = onlyHeader(headers, 'content-disposition')
+  const parsed = header ? libmime.parseHeaderValue(header.value) : null
+  const name = parsed?.params.filename || params.name
+  return {
+    disposition: parsed?.value.trim().toLowerCase() || null,
+    // Many programs write encoded words here, although RFC 2047 forbids it.
+    filename: name ? decodedText(name) : null,
+  }
+}
+
+function boundaryOf(type: string, { boundary }: Record<string, string>): string {
+  if (!boundary || boundary.length > MAX_BOUNDARY_CHARS) throw malformed(`A ${type} part has no valid boundary`)
+  return boundary
+}
+
+/** What comes before the first boundary and after the last one is for readers without MIME, and belongs to no part. */
+function splitAtBoundary(body: Buffer, boundary: string): Buffer[] {
+  const delimiter = Buffer.from(`\r\n--${boundary}`)
+  const parts: Buffer[] = []
+  let similarLines = 0
+  let start = -1
+  // The first line has no line break before it.
+  let at = body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2)) ? -2 : body.indexOf(delimiter)
+  while (at !== -1) {
+    const line = delimiterLine(body, at + delimiter.length)
+    if (line) {
+      if (start !== -1) parts.push(body.subarray(start, Math.max(start, at)))
+      if (line.closes) return parts
+      if (parts.length > MAX_PARTS) throw cannotCarry(`The message has more than ${MAX_PARTS} parts`)
+      start = line.end
+    } else if (++similarLines > MAX_SIMILAR_LINES)
+      throw malformed('Too many lines begin like the boundary of their part')
+    // The line break of one delimiter may be the first of the next.
+    at = body.indexOf(delimiter, line ? line.end - 2 : at + delimiter.length)
+  }
+  if (start !== -1) parts.push(body.subarray(start))
+  return parts
+}
+
+/** null: the line goes on after the boundary, so it is no delimiter. */
+function delimiterLine(body: Buffer, afterBoundary: number): { closes: boolean; end: number } | null {
+  const lineBreak = body.indexOf(CRLF, afterBoundary)
+  const end = lineBreak === -1 ? body.length : lineBreak
+  const rest = /^(--)?[ \t]*$/.exec(body.toString('latin1', afterBoundary, Math.min(end, afterBoundary + MAX_PADDING)))
+  return rest && { closes: rest[1] !== undefined, end: lineBreak === -1 ? end : end + 2 }
+}

@@ -1,0 +1,70 @@
+import addressparser from 'nodemailer/lib/addressparser'
+import { formatAddress, type MailAddress, parseBareAddress } from '../contracts/addresses.ts'
+import { decodedText, type MimeHeader, onlyHeader } from './mime-headers.ts'
+import { malformed, Refused } from './refused.ts'
+
+type Mailbox = { name: string; address: string }
+export type Recipients = { to: string[]; cc: string[]; bcc: string[] }
+
+/** Every mailbox of an address header, also those inside groups. */
+export function mailboxesOf(header: MimeHeader | undefined): Mailbox[] {
+  if (!header) return []
+  return (
+    addressparser(header.value, { flatten: true })
+      .filter(({ address }) => address !== '')
+      // The address first, the encoded words after it: a decoded name must not become an address.
+      .map(({ name, address }) => ({ name: decodedText(name).trim(), address }))
+  )
+}
+
+/** As the send body takes addresses: with the name in quotes. */
+export const written = ({ name, address }: Mailbox): string =>
+  name === '' ? address : `"${name.replaceAll(/["\\]/g, '\\$&')}" <${address}>`
+
+/**
+ * Who receives the message, and how. The envelope decides who; To and Cc give the kind and the name. Everybody else in the envelope is
+ * a bcc recipient, whom the message does not name.
+ */
+export function recipientsOf(headers: readonly MimeHeader[], envelope: readonly MailAddress[]): Recipients {
+  const named = { to: namesIn(headers, 'to'), cc: namesIn(headers, 'cc') }
+  const recipients: Recipients = { to: [], cc: [], bcc: [] }
+  for (const address of envelope) {
+    const kind = named.to.has(address.normalised) ? 'to' : named.cc.has(address.normalised) ? 'cc' : 'bcc'
+    const displayName = kind === 'bcc' ? null : named[kind].get(address.normalised) || null
+    recipients[kind].push(formatAddress({ ...address, displayName }))
+  }
+  return withTo(recipients)
+}
+
+/** An e-mail needs a `to`. A copy that a mail server sends to one recipient alone is for that one. */
+function withTo({ to, cc, bcc }: Recipients): Recipients {
+  if (to.length > 0) return { to, cc, bcc }
+  if (cc.length > 0) return { to: cc.slice(0, 1), cc: cc.slice(1), bcc }
+  if (bcc.length === 1) return { to: bcc, cc: [], bcc: [] }
+  throw new Refused(
+    550,
+    '5.6.0',
+    'No recipient of the envelope is named in To or Cc: name one in To, or send each a message of its own',
+  )
+}
+
+/** Names by normalised address. */
+function namesIn(headers: readonly MimeHeader[], lower: string): Map<string, string> {
+  const names = new Map<string, string>()
+  for (const { name, address } of mailboxesOf(onlyHeader(headers, lower))) {
+    const parsed = parseBareAddress(address)
+    if (parsed.ok && !names.has(parsed.value.normalised)) names.set(parsed.value.normalised, name)
+  }
+  return names
+}
+
+/** The From header: what the company sends from. */
+export function senderIn(headers: readonly MimeHeader[]): string {
+  const from = onlyHeader(headers, 'from')
+  const [sender, another] = mailboxesOf(from)
+  if (!sender || another) throw malformed('The header From must have exactly one address')
+  const [submitter] = mailboxesOf(onlyHeader(headers, 'sender'))
+  if (submitter && submitter.address.toLowerCase() !== sender.address.toLowerCase())
+    throw new Refused(554, '5.6.1', 'A Sender that is not the From address cannot be carried: leave it out')
+  return written(sender)
+}

@@ -1,0 +1,64 @@
+import type { Logger } from 'pino'
+import { RECIPIENT_SUPPRESSED_MESSAGE, type Refusal } from '../contracts/refusal.ts'
+import { DatabaseUnavailable, isDiskFull } from '../db/errors.ts'
+import type { MemberResult } from '../db/outbox/draft.ts'
+import type { AcceptResult } from '../pipeline/accept.ts'
+import { Refused } from './refused.ts'
+
+/** What SMTP answers where the HTTP API answers with a problem. */
+export function refusedBy(refusal: Refusal): Refused {
+  switch (refusal.code) {
+    case 'RECIPIENT_SUPPRESSED':
+      return new Refused(550, '5.7.1', `${RECIPIENT_SUPPRESSED_MESSAGE} (${refusal.recipient})`)
+    case 'FROM_NOT_ALLOWED':
+      return new Refused(550, '5.7.1', sentences(refusal))
+    default:
+      return new Refused(550, '5.6.0', sentences(refusal))
+  }
+}
+
+const sentences = ({ code, errors }: Exclude<Refusal, { code: 'RECIPIENT_SUPPRESSED' }>) =>
+  `${code}: ${errors.map(({ path, message }) => `${path}: ${message}`).join('; ')}`
+
+/** The one result of a message, or the reason for none. */
+export function resultOf(outcome: AcceptResult): MemberResult {
+  switch (outcome.kind) {
+    case 'busy':
+      return refuse(451, '4.3.2', 'The server is checking too much large HTML of this company; try again')
+    case 'key-still-running':
+      return refuse(451, '4.3.0', 'A message with this Idempotency-Key is being accepted; try again')
+    case 'key-used-for-another-body':
+      return refuse(550, '5.6.0', 'This Idempotency-Key was used with another message')
+    case 'refused':
+      throw refusedBy([...outcome.refusals.values()][0]!)
+    case 'answered':
+      return accepted(outcome.answer.results[0]!)
+  }
+}
+
+function accepted(result: MemberResult): MemberResult {
+  if (result.status === 'SUPPRESSED')
+    throw refusedBy({ code: 'RECIPIENT_SUPPRESSED', recipient: result.suppressed[0]! })
+  return result
+}
+
+function refuse(code: number, enhancedCode: string, text: string): never {
+  throw new Refused(code, enhancedCode, text)
+}
+
+/** Translates a lost database and bugs: the client tries again later. */
+export function toRefused(error: unknown, log: Logger): Refused {
+  if (error instanceof Refused) return error
+  if (error instanceof DatabaseUnavailable) {
+    return isDiskFull(error)
+      ? new Refused(452, '4.3.1', 'The disk of the database is full; try again')
+      : new Refused(451, '4.3.0', 'The database does not answer; try again')
+  }
+  if (isDisconnect(error)) return new Refused(451, '4.4.2', 'The connection was lost')
+  log.error({ err: error }, 'An SMTP command failed')
+  return new Refused(451, '4.3.0', 'Internal error; try again')
+}
+
+/** The client went away in the middle of the message; nobody reads the reply. */
+const isDisconnect = (error: unknown) =>
+  ['ECONNECTION', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as { code?: string }).code ?? '')
