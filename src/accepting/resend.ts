@@ -18,7 +18,8 @@ export function decideResend(email: StoredEmail): ResendDecision {
   if (!isFinal(email.status)) return { kind: 'not-ended' }
   const addresses = (kind: 'to' | 'cc' | 'bcc') => email.recipients.filter(one => one.kind === kind).map(written)
   const [to, ...moreTo] = addresses('to')
-  if (to === undefined || (email.html === null && email.text === null)) return { kind: 'content-gone' }
+  if (to === undefined || (email.html === null && email.text === null && !isUnrendered(email)))
+    return { kind: 'content-gone' }
   const parsed = sendBodySchema.safeParse({
     to,
     cc: addresses('cc'),
@@ -37,6 +38,7 @@ export function decideResend(email: StoredEmail): ResendDecision {
       subject: email.subject,
       html: email.html,
       text: email.text,
+      ...(isUnrendered(email) && { template: email.template, variables: email.variables }),
       replyTo: email.replyTo,
       headers: email.headers,
       retryPolicy: email.retryPolicy,
@@ -49,6 +51,10 @@ export function decideResend(email: StoredEmail): ResendDecision {
   if (!others.success) return { kind: 'invalid', issues: others.error.issues }
   return { kind: 'resend', body: { ...parsed.data, to: [...parsed.data.to, ...others.data] } }
 }
+
+/** It came by SQL and ended before the worker rendered it: accept renders it now. */
+const isUnrendered = ({ html, text, template, variables }: StoredEmail) =>
+  html === null && text === null && template !== null && variables !== null
 
 const written = ({ address, name }: StoredEmail['recipients'][number]) => formatAddress({ address, displayName: name })
 

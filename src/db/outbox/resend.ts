@@ -20,6 +20,8 @@ export type StoredEmail = {
   recipientId: string | null
   html: string | null
   text: string | null
+  /** Of an e-mail from SQL that was not rendered. */
+  variables: Record<string, unknown> | null
   replyTo: string[] | null
   headers: Record<string, string> | null
   /** Also those that were suppressed then: the list is asked again. Without those who were erased. */
@@ -36,7 +38,7 @@ export async function readStoredEmail(db: Queryable, outboxId: string): Promise<
        o.external_id as "externalId", (select p.recipient_id from recipients p where p.recipient_id = o.recipient_id
          and p.company_id = o.company_id and p.deleted_at is null and p.email = (
            select lower(r.address) from email_recipients r where r.outbox_id = o.outbox_id and r.ordinal = 0)) as "recipientId",
-       c.html, c.text, c.reply_to as "replyTo", c.headers,
+       c.html, c.text, c.variables, c.reply_to as "replyTo", c.headers,
        (select coalesce(json_agg(json_build_object('kind', r.kind, 'address', r.address, 'name', r.display_name) order by r.ordinal), '[]')
          from email_recipients r where r.outbox_id = o.outbox_id and r.address is not null) as recipients
      from email_outbox o left join email_content c on c.outbox_id = o.outbox_id where o.outbox_id = $1`,
