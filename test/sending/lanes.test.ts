@@ -68,9 +68,12 @@ describe.each([
   }
   const company = async () => (await api.company()).companyId
 
-  async function put(companyId: string, count: number, change: DraftChange = {}): Promise<string[]> {
+  const put = (companyId: string, count: number, change: DraftChange = {}) => putAll([companyId], count, change)
+
+  /** So many of each company, with one commit: a claim sees all of them or none. */
+  async function putAll(companyIds: string[], count: number, change: DraftChange = {}): Promise<string[]> {
     // Without HTML nothing is looked at on another thread, so that what was claimed first is sent first.
-    const drafts = many(count, () => draft(companyId, { html: null, text: 'Hi', ...change }))
+    const drafts = companyIds.flatMap(id => many(count, () => draft(id, { html: null, text: 'Hi', ...change })))
     const ids = await accept(api.db.pool, drafts)
     await notifyProcesses(api.db.pool, 'email_ready', 'another process')
     return ids
@@ -254,8 +257,7 @@ describe.each([
     )
     const [busy, late] = [await company(), await company()]
     await untilAll(await put(busy, 12), 'SENT')
-    const others = await Promise.all([put(busy, 12), put(late, 12)])
-    await untilAll(others.flat(), 'SENT')
+    await untilAll(await putAll([busy, late], 12), 'SENT')
     expect((await longestRuns()).get(busy), 'while the first one has mail ready').toBeGreaterThan(3)
     resend.release()
     await untilAll(hanging, 'SENT')

@@ -24,7 +24,7 @@ beforeAll(async () => {
   app = new pg.Client({ connectionString: gateway.databaseUrl })
   await app.connect()
   for (const name of ['sent', 'retried', 'failed', 'waiting', 'cancelled']) {
-    if (name === 'waiting') await app.query(`update companies set paused_at = now(), pause_reason = 'test'`)
+    if (name === 'waiting') await sendTheFirstThenPause()
     const type = name === 'failed' ? 'no_such_template' : 'welcome_user'
     const { rows } = await app.query(`select enqueue_email(null, $1, $2, '{"user_data": {"full_name": "X"}}') as id`, [
       type,
@@ -33,9 +33,6 @@ beforeAll(async () => {
     ids[name] = rows[0].id
     if (name === 'cancelled') await app.query('select cancel_email($1)', [ids[name]])
   }
-  await untilStatus(gateway, company, ids.sent!, 'SENT')
-  await untilStatus(gateway, company, ids.retried!, 'SENT')
-  await untilStatus(gateway, company, ids.failed!, 'FAILED')
   // As if two attempts had failed before.
   await app.query(`update email_outbox set attempts = 3 where outbox_id = $1`, [ids.retried])
 })
@@ -43,6 +40,13 @@ afterAll(async () => {
   await app?.end()
   await gateway?.stop()
 })
+
+async function sendTheFirstThenPause() {
+  await untilStatus(gateway, company, ids.sent!, 'SENT')
+  await untilStatus(gateway, company, ids.retried!, 'SENT')
+  await untilStatus(gateway, company, ids.failed!, 'FAILED')
+  await app.query(`update companies set paused_at = now(), pause_reason = 'test'`)
+}
 
 async function answerTo(beginning: string) {
   const statements = STATEMENTS.filter(text => text.replaceAll(/\s+/g, ' ').startsWith(beginning))

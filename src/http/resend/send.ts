@@ -36,7 +36,7 @@ export function resendSendRoutes(app: App, deps: ResendRouteDeps, memory = SEND_
   // The key first: memory is shared fairly between companies.
   const onRequest = [requireKey(deps.keys, deps.pepper, 'send'), boundBodies(memory, request => request.key!.companyId)]
   const schema = {
-    send: described('Accept one e-mail', { headers: sendHeaders, body: resendEmailSchema }),
+    send: described('Send an e-mail', { headers: sendHeaders, body: resendEmailSchema }),
     batch: described('Accept up to 100 e-mails', { headers: batchHeaders, body: batchBody }),
   }
   app.post('/emails', { onRequest, bodyLimit: SEND_BODY_LIMIT, schema: schema.send }, (request, reply) =>
