@@ -8,8 +8,8 @@ async function call(method, path, body, headers = {}) {
     body: body && JSON.stringify(body),
   })
   const answer = await response.json()
-  // Errors name the code, and each wrong field: {"code":"INVALID_PAYLOAD","errors":[{"path":"to", …}]}
-  if (!response.ok) throw new Error(`${response.status} ${answer.code}: ${answer.detail}`)
+  // Errors name the code, and each wrong field: {"code":"INVALID_PAYLOAD","errors":[{"path":"to","message":"…"}]}
+  if (!response.ok) throw new Error(`${response.status} ${JSON.stringify(answer)}`)
   return answer
 }
 

@@ -161,6 +161,9 @@ create table fair_cursor (
 );
 insert into fair_cursor default values;
 
+-- Stays empty: a claim locks it, so that there is one at a time. An advisory lock could be held by anybody who may connect.
+create table claim_lock ();
+
 -- Up to when the send rate of a company with a limit is used up.
 create table company_flow (
   company_id  uuid primary key references companies on delete cascade,

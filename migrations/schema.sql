@@ -216,7 +216,8 @@ begin
   end if;
   -- One claimer at a time. The commit does not wait for the disk, because it promises nothing: lost with Postgres, the ready rows are
   -- back and the lease is not, without which nothing starts; and the commit of a start flushes everything before it.
-  perform pg_advisory_xact_lock(hashtext('claim_fair_batch')), set_config('synchronous_commit', 'off', true);
+  lock table claim_lock in exclusive mode;
+  perform set_config('synchronous_commit', 'off', true);
   instant := clock_timestamp();
   select f.company_id, f.run, coalesce((
       select greatest(0, least(p_per_turn * c.weight - f.run, p_most)) from companies c where c.company_id = f.company_id
@@ -727,9 +728,9 @@ begin
       group by 1, 2, 3, 4 having not bool_or(type = 'QUEUED')) older
     cross join lateral (select * from email_events e where e.outbox_id = older.outbox_id and e.created_at < from_time offset 0) e
   ), facts as (
-    -- What a provider reports about a copy says nothing about the e-mail.
-    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and coalesce(s.metadata ->> 'recipientHash' <>
-        max(s.metadata ->> 'recipientHash') filter (where s.type = 'QUEUED') over (partition by s.outbox_id), false) as of_copy,
+    -- What a provider reports about a copy says nothing about the e-mail. Of an erased e-mail nobody knows: only its QUEUED has no hash.
+    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and s.metadata ? 'recipientHash' and s.metadata ->> 'recipientHash'
+        is distinct from max(s.metadata ->> 'recipientHash') filter (where s.type = 'QUEUED') over (partition by s.outbox_id) as of_copy,
       s.type = 'RETRY_SCHEDULED' and not s.metadata ?| array['throttled', 'unconnected', 'parked'] as attempt_failed
     from story s
   ), ends as (
@@ -971,6 +972,9 @@ CREATE TABLE public.capture_inbox (
     company_id uuid NOT NULL,
     captured_at timestamp with time zone DEFAULT now() NOT NULL,
     message jsonb NOT NULL
+);
+
+CREATE TABLE public.claim_lock (
 );
 
 CREATE TABLE public.company_flow (

@@ -57,7 +57,8 @@ begin
   end if;
   -- One claimer at a time. The commit does not wait for the disk, because it promises nothing: lost with Postgres, the ready rows are
   -- back and the lease is not, without which nothing starts; and the commit of a start flushes everything before it.
-  perform pg_advisory_xact_lock(hashtext('claim_fair_batch')), set_config('synchronous_commit', 'off', true);
+  lock table claim_lock in exclusive mode;
+  perform set_config('synchronous_commit', 'off', true);
   instant := clock_timestamp();
   select f.company_id, f.run, coalesce((
       select greatest(0, least(p_per_turn * c.weight - f.run, p_most)) from companies c where c.company_id = f.company_id

@@ -37,9 +37,9 @@ begin
       group by 1, 2, 3, 4 having not bool_or(type = 'QUEUED')) older
     cross join lateral (select * from email_events e where e.outbox_id = older.outbox_id and e.created_at < from_time offset 0) e
   ), facts as (
-    -- What a provider reports about a copy says nothing about the e-mail.
-    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and coalesce(s.metadata ->> 'recipientHash' <>
-        max(s.metadata ->> 'recipientHash') filter (where s.type = 'QUEUED') over (partition by s.outbox_id), false) as of_copy,
+    -- What a provider reports about a copy says nothing about the e-mail. Of an erased e-mail nobody knows: only its QUEUED has no hash.
+    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and s.metadata ? 'recipientHash' and s.metadata ->> 'recipientHash'
+        is distinct from max(s.metadata ->> 'recipientHash') filter (where s.type = 'QUEUED') over (partition by s.outbox_id) as of_copy,
       s.type = 'RETRY_SCHEDULED' and not s.metadata ?| array['throttled', 'unconnected', 'parked'] as attempt_failed
     from story s
   ), ends as (

@@ -50,6 +50,6 @@ export async function withdrawSqlAccess(db: Database, { companyId, name }: Compa
   if (!found) throw new CommandFailed(`${name} has no database role.`)
   const line = dropped
     ? `Removed the role ${role} of ${name}.`
-    : `The role ${role} of ${name} has no access any more. An administrator of the server can remove it with: drop role ${role};`
+    : `The role ${role} of ${name} has no access any more. It stays because it owns something or this database may not drop roles; an administrator of the server can remove it with: drop owned by ${role}; drop role ${role};`
   return { json: { companyId, name, role, removed: dropped }, lines: [line] }
 }

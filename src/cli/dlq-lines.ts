@@ -1,3 +1,4 @@
+import { bareAddress } from '../contracts/addresses.ts'
 import { maskEmail } from '../contracts/masking.ts'
 import type { DeadLetter, DeadLetterPage } from '../db/outbox/dead-letters.ts'
 import { cursorText } from './dlq-filter.ts'
@@ -59,7 +60,7 @@ const FIELDS = [...ADDRESSES, 'subject', 'templateType', 'tags', 'priority', 're
 function dataLines(data: DeadLetter['originalData']): string[] {
   return FIELDS.flatMap(name => {
     const words = [data[name] ?? []].flat().map(String)
-    const shown = ADDRESSES.includes(name) ? words.map(maskEmail) : words
+    const shown = ADDRESSES.includes(name) ? words.map(word => maskEmail(bareAddress(word))) : words
     return shown.length > 0 ? [`${name}: ${printable(shown.join(', '))}`] : []
   })
 }

@@ -83,7 +83,8 @@ export function secretLines({ ADMIN_USER }: Pick<Config, 'ADMIN_USER'>, { apiKey
   ]
 }
 
-export function firstCurl(url: string, { apiKey }: FirstUse): string[] {
+/** `captured`: nothing leaves the machine. */
+export function firstCurl(url: string, { apiKey }: FirstUse, captured: boolean): string[] {
   if (!apiKey || !url) return []
   return [
     '',
@@ -92,7 +93,7 @@ export function firstCurl(url: string, { apiKey }: FirstUse): string[] {
     `curl -sS ${url}/v1/email/send -H 'X-API-Key: ${apiKey}' -H 'Content-Type: application/json' \\`,
     `  -d '{"to":"maria@example.com","subject":"Hello","html":"<p>It works.</p>"}'`,
     '',
-    `  and look at it: ${url}/admin/inbox`,
+    captured ? `  and look at it: ${url}/admin/inbox` : '  (to an address of yours: the provider really sends it)',
     '',
   ]
 }

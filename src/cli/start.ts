@@ -90,7 +90,7 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   ])
   const gateway = await startGateway(config, storage, role, log, providersOfMember(makeProviders, membership))
   started.gateway = gateway
-  await show(firstCurl(gateway.url, first))
+  await show(firstCurl(gateway.url, first, isCaptureOnly(config.EMAIL_PROVIDER)))
   const inbox = isCaptureOnly(config.EMAIL_PROVIDER) ? `, captured e-mails at ${gateway.url}/admin/inbox` : ''
   if (gateway.smtpPort !== null) log.info(`SMTP at ${config.HOST}:${gateway.smtpPort}`)
   if (gateway.url) log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs${inbox}`)

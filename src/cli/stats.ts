@@ -12,7 +12,11 @@ export const statsCommand: Command = {
   ],
   words: 0,
   options: {
-    since: { type: 'string', value: 'TIME|2h|7d', help: 'accepted since that time, or less than that long ago (7d)' },
+    since: {
+      type: 'string',
+      value: 'TIME|2h|7d',
+      help: 'accepted since that time, or less than that long ago (7d), from the beginning of that hour',
+    },
     until: { type: 'string', value: 'TIME|2h|7d', help: 'accepted before that time, or longer ago than that (now)' },
     company: { type: 'string', value: 'ID|NAME', help: 'of this company' },
   },

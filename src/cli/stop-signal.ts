@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 
-/** `asked`: SIGTERM or SIGINT, exit code 0. `failed`: exit code 1. */
+/** `asked`: SIGTERM, SIGINT or SIGHUP, exit code 0. `failed`: exit code 1. */
 export type StopReason = { kind: 'asked' } | { kind: 'failed'; error: unknown }
 
 export type StopSignal = {
@@ -31,7 +31,8 @@ export function listenForStop(log: Logger): StopSignal {
     log.info(`${signal}: finishing running work; a second signal exits at once`)
     stop({ kind: 'asked' })
   }
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  // SIGHUP: its terminal was closed.
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
   process.on('uncaughtException', error => {
     log.fatal({ err: error }, 'Stopping because of an uncaught exception')
     stop({ kind: 'failed', error })

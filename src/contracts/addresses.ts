@@ -127,3 +127,9 @@ function trimSpaces(text: string): string {
 function refuse(what: string): ParsedAddress {
   return { ok: false, problem: { code: 'INVALID_EMAIL', message: `The e-mail address ${what}` } }
 }
+
+/** Without its display name. The text itself when it is no address. */
+export function bareAddress(text: string): string {
+  const parsed = parseAddress(text)
+  return parsed.ok ? parsed.value.address : text
+}

@@ -153,6 +153,7 @@ function logRequest(request: Parameters<typeof sendProblem>[1], reply: Parameter
     ...(request.errorCode && { errorCode: request.errorCode }),
     durationMs: Math.round(reply.elapsedTime * 10) / 10,
   }
-  if (reply.statusCode >= 500) request.log.error(fields, 'Request failed')
+  // 501 is the answer to a call that the gateway does not offer, not a failure.
+  if (reply.statusCode >= 500 && reply.statusCode !== 501) request.log.error(fields, 'Request failed')
   else request.log[POLLED_ROUTES.has(fields.route) ? 'debug' : 'info'](fields, 'Request')
 }

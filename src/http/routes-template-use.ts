@@ -32,9 +32,10 @@ const DEFAULT_RANGE_MS = 30 * 24 * 3_600_000
 /** Before the subject of a test send. */
 const TEST_MARK = '[Test] '
 
-const testBody = previewSchema
-  .extend({ to: z.string().max(320), from: z.string().max(320).optional() })
-  .meta({ id: 'TestTemplate', example: { to: 'you@example.com', variables: { user_data: { full_name: 'Maria' } } } })
+const testBody = previewSchema.extend({ to: z.string().max(320), from: z.string().max(320).optional() }).meta({
+  id: 'TestTemplate',
+  example: { to: 'you@example.com', variables: { user: { name: 'Maria' }, order: { number: '1042' } } },
+})
 const statisticsQuery = z.object({
   since: rangeEndSchema.optional().describe('To the hour; 30 days ago when absent'),
 })

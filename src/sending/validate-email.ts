@@ -1,5 +1,5 @@
 import { ZodError } from 'zod'
-import { parseAddress, parseBareAddress } from '../contracts/addresses.ts'
+import { bareAddress, parseAddress, parseBareAddress } from '../contracts/addresses.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import type { HtmlProblem } from '../contracts/html/rules.ts'
 import { EMAIL_JOB_CONFIG, type EmailSendJobData, validateEmailJobData } from '../contracts/job.ts'
@@ -114,12 +114,6 @@ export function jobDataOf(email: EmailToSend): EmailSendJobData {
     attempt: Math.min(email.attempts + 1, email.maxAttempts, EMAIL_JOB_CONFIG.MAX_ATTEMPTS),
     enqueuedAt: uuidv7Time(email.outboxId).toISOString(),
   }
-}
-
-/** The text itself when it is no address: the schema refuses it. */
-function bareAddress(text: string): string {
-  const parsed = parseAddress(text)
-  return parsed.ok ? parsed.value.address : text
 }
 
 function checkOutbox(email: EmailToSend, companyId: string): Invalid | null {

@@ -242,8 +242,21 @@ test('a second call gives the role another password, and a revoked role ends in 
   await session.end()
   const role = roleNameOf(third.companyId)
   await until(
-    () => revokeSqlAccess(gateway.db.pool, role, true).catch(() => null),
-    done => done !== null,
+    () => revokeSqlAccess(gateway.db.pool, role, true),
+    ({ dropped }) => dropped,
   )
   expect(await revokeSqlAccess(gateway.db.pool, role, true)).toEqual({ found: false, dropped: true })
+})
+
+test('a role that owns something, and so cannot be removed, loses its login, its rights and its sessions all the same', async () => {
+  const fourth = await gateway.company()
+  const role = roleNameOf(fourth.companyId)
+  const session = await sessionOf(fourth)
+  session.on('error', () => {})
+  await session.query('select lo_create(0)')
+  expect(await revokeSqlAccess(gateway.db.pool, role, true)).toEqual({ found: true, dropped: false })
+  await expect(session.query('select 1')).rejects.toThrow()
+  const { rows } = await gateway.db.pool.query('select rolcanlogin from pg_roles where rolname = $1', [role])
+  expect(rows).toEqual([{ rolcanlogin: false }])
+  await gateway.db.pool.query(`drop owned by ${role}`)
 })

@@ -34,26 +34,45 @@ export async function accessStatements(db: Queryable, { role, companyId, verifie
 
 export type Revoked = { found: boolean; dropped: boolean }
 
-/** Takes the role its rights, which ends the access of open sessions, too; then removes it, where the server lets us. */
+/**
+ * Takes the role its rights and its login, and ends its sessions; then removes it, where the server lets us. Apart from the first
+ * commit, because the role may own something, in any database of the server, and would then keep its access.
+ */
 export async function revokeSqlAccess(pool: pg.Pool, role: string, mayDrop: boolean): Promise<Revoked> {
-  return inTransaction(pool, async tx => {
+  const taken = await inTransaction(pool, async tx => {
     const known = await run(
       tx,
       'forget-sql-role',
       'delete from company_roles where role_name = $1 returning role_name',
       [role],
     )
-    const [there] = await run<{ drop: string }>(
+    const [there] = await run<{ lock: string; drop: string }>(
       tx,
       'find-sql-role',
-      `select format('drop role %I', rolname) as drop from pg_roles where rolname = $1`,
+      `select format('alter role %I nologin', rolname) as lock, format('drop role %I', rolname) as drop from pg_roles where rolname = $1`,
       [role],
     )
-    if (!there) return { found: known.length > 0, dropped: true }
+    if (!there) return { found: known.length > 0, drop: null }
     await run(tx, 'revoke-sql-access', 'select revoke_sql_access($1)', [role])
-    if (mayDrop) await tx.query(there.drop)
-    return { found: true, dropped: mayDrop }
+    if (mayDrop) await tx.query(there.lock)
+    return { found: true, drop: there.drop }
   })
+  if (taken.drop === null) return { found: taken.found, dropped: true }
+  const dropped = mayDrop && (await endSessionsAndDrop(pool, role, taken.drop))
+  return { found: true, dropped }
+}
+
+/** false: something depends on the role, or its sessions are not ours to end. */
+async function endSessionsAndDrop(pool: pg.Pool, role: string, drop: string): Promise<boolean> {
+  await pool
+    .query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role])
+    .catch(() => undefined)
+  try {
+    await pool.query(drop)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** What keeps the owner of the database from making such a role; null: nothing. */
