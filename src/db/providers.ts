@@ -116,7 +116,9 @@ export async function slowSending(
     db,
     'slow-sending',
     `with known as materialized (
-       select name, slowed_at is null or slowed_at > now() or slowed_at < now() - $5 * interval '1 millisecond' as slowed
+       -- Not now(): one that waited for the row may have begun before the slowdown that it waited for.
+       select name, slowed_at is null or slowed_at > clock_timestamp()
+         or slowed_at < clock_timestamp() - $5 * interval '1 millisecond' as slowed
        from providers where name = $1 for update
      )
      update providers p set
