@@ -327,13 +327,38 @@ describe('content', () => {
     expect(() => body(message)).toThrow(sentence)
   })
 
+  test.each([
+    ['two padded segments', 'YQ==Yg=='],
+    ['a cut group', 'YWJjZ'],
+    ['a cut padding', 'YQ='],
+    ['no padding', 'YQ'],
+    ['too much padding', 'Y==='],
+    ['other characters', 'YW-j'],
+    ['a line of text after it', 'YWJj\r\n-- sent by a list'],
+  ])('base64 with %s is refused, as a text and as a file: it would be cut', (_name, written) => {
+    const encoding = 'Content-Transfer-Encoding: base64'
+    const files = multipart('mixed', part('text/plain', 'Hi'), part('image/png', written, file('a.png'), encoding))
+    expect(() => body(typed('text/plain', encoding, '', written))).toThrow('The text/plain part is not valid base64')
+    expect(() => body(files)).toThrow('5.6.0 The image/png part is not valid base64')
+  })
+
+  test('base64 may be broken into lines at any place', () => {
+    const written = [' YW', 'JjZA=', '=\t', '', '']
+    expect(body(typed('text/plain', 'Content-Transfer-Encoding: base64', '', ...written)).text).toBe('abcd')
+  })
+
+  test.each([
+    ['a message', typed('multipart/mixed; boundary=b', '', '--b', '', 'Hi', '--b', ...part('image/png', 'a'))],
+    ['a part', multipart('mixed', ['Content-Type: multipart/related; boundary=c', '', '--c', '', 'Hi'])],
+  ])('%s without its closing boundary is refused: its end is missing', (_name, message) => {
+    expect(() => body(message)).toThrow('5.6.0 A multipart ends without its closing boundary')
+  })
+
   test('a deep nest of parts is refused, not followed', () => {
-    const nested = Array.from({ length: 50 }, (_, level) => [
-      `Content-Type: multipart/mixed; boundary=b${level}`,
-      '',
-      `--b${level}`,
-    ])
-    expect(() => body(lines(...HEAD, ...nested.flat(), '', 'a'))).toThrow('nested more than 10 deep')
+    const levels = Array.from({ length: 50 }, (_, level) => level)
+    const begin = levels.flatMap(level => [`Content-Type: multipart/mixed; boundary=b${level}`, '', `--b${level}`])
+    const end = levels.toReversed().map(level => `--b${level}--`)
+    expect(() => body(lines(...HEAD, ...begin, '', 'a', ...end))).toThrow('nested more than 10 deep')
   })
 
   test.each([

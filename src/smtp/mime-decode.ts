@@ -12,6 +12,8 @@ export function decodedBytes({ encoding, body, type }: MimePart): Buffer {
     case 'binary':
       return body
     case 'base64':
+      if (!isBase64(body))
+        throw malformed(`The ${type} part is not valid base64: it was cut, or has other characters or a padding inside`)
       return Buffer.from(body.toString('latin1'), 'base64')
     case 'quoted-printable':
       return decodeQuotedPrintable(body)
@@ -20,7 +22,25 @@ export function decodedBytes({ encoding, body, type }: MimePart): Buffer {
   }
 }
 
-const [TAB, LF, CR, SPACE, EQUALS] = [9, 10, 13, 32, 61]
+const [TAB, LF, CR, SPACE, PLUS, SLASH, EQUALS] = [9, 10, 13, 32, 43, 47, 61]
+
+/** Buffer.from stops at the first padding and leaves out what it does not know, so a file would be cut without a word. */
+export function isBase64(bytes: Buffer): boolean {
+  let digits = 0
+  let padding = 0
+  for (const byte of bytes) {
+    if (byte === CR || byte === LF || byte === SPACE || byte === TAB) continue
+    if (byte === EQUALS) padding++
+    else if (padding > 0 || !isBase64Digit(byte)) return false
+    else digits++
+  }
+  return padding <= 2 && (digits + padding) % 4 === 0
+}
+
+function isBase64Digit(byte: number): boolean {
+  const upper = byte & ~32
+  return (upper >= 65 && upper <= 90) || (byte >= 48 && byte <= 57) || byte === PLUS || byte === SLASH
+}
 
 /** RFC 2045. By bytes, because a file of 16 MB may be written in this way. */
 function decodeQuotedPrintable(body: Buffer): Buffer {

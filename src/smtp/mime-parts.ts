@@ -112,7 +112,7 @@ function splitAtBoundary(body: Buffer, boundary: string): Buffer[] {
     // The line break of one delimiter may be the first of the next.
     at = body.indexOf(delimiter, line ? line.end - 2 : at + delimiter.length)
   }
-  if (start !== -1) parts.push(body.subarray(start))
+  if (start !== -1) throw malformed('A multipart ends without its closing boundary: the message was cut')
   return parts
 }
 
