@@ -320,8 +320,14 @@ describe('content', () => {
     ['two types', typed('text/plain', 'Content-Type: text/html', '', 'a'), 'Content-Type is there more than once'],
     [
       'very many parts',
-      multipart('mixed', ...Array.from({ length: 100 }, () => part('image/png', 'a'))),
-      'more than 100 parts',
+      multipart('mixed', ...Array.from({ length: 13 }, () => part('image/png', 'a'))),
+      '5.6.1 The message has more than 10 attachments',
+    ],
+    ['a long Content-Type', typed(`text/plain; a=${'a'.repeat(4_096)}`, '', 'a'), 'Content-Type is longer than 4096'],
+    [
+      'a long Content-Disposition',
+      typed('text/plain', file('a'.repeat(4_096)), '', 'a'),
+      'Content-Disposition is longer than 4096',
     ],
   ])('%s is refused in words', (_name, message, sentence) => {
     expect(() => body(message)).toThrow(sentence)
@@ -387,6 +393,35 @@ describe('content', () => {
     expect(body(typed('text/plain', 'Content-Transfer-Encoding: quoted-printable', '', `${written}!`)).text).toBe(
       `${decoded}!`,
     )
+  })
+
+  describe('parameters in charsets that are slow to decode', () => {
+    const parameters = (chars: number) => {
+      const count = Math.floor(chars / 20)
+      return Array.from({ length: count }, (_, i) => `; a${i}*0*=gb18030''x`).join('')
+    }
+    const image = (slow: string) =>
+      part(`image/png${slow}`, 'a', `Content-Disposition: attachment; filename=a.png${slow}`)
+
+    test('very many parts are refused before their parameters are read', () => {
+      const spentMs = processorTime()
+      const parts = Array.from({ length: 97 }, () => image(parameters(15_000)))
+      expect(() => body(multipart('mixed', ...parts))).toThrow('5.6.1 The message has more than 10 attachments')
+      expect(spentMs()).toBeLessThan(500)
+    })
+
+    test('as many as a message may have take little time', () => {
+      const slow = parameters(3_900)
+      const nested = Array.from({ length: 10 }, (_, branch) => {
+        const names = Array.from({ length: 8 }, (_, level) => `c${branch}-${level}`)
+        const begin = names.flatMap(name => [`Content-Type: multipart/mixed; boundary=${name}${slow}`, '', `--${name}`])
+        return [...begin, ...image(slow), ...names.toReversed().map(name => `--${name}--`)]
+      })
+      const message = multipart('mixed', ...nested)
+      const spentMs = processorTime()
+      expect(body(message).attachments).toHaveLength(10)
+      expect(spentMs()).toBeLessThan(1_000)
+    })
   })
 
   test('hostile header values take no time', () => {
