@@ -141,6 +141,60 @@ describe('headers', () => {
   })
 })
 
+describe('encoded words', () => {
+  const subjectOf = (written: string) => body(lines('From: shop@sender.test', `Subject: ${written}`, '', 'Hi')).subject
+
+  test.each([
+    ['words of several charsets', '=?iso-8859-1?Q?Ol=E1_?= =?UTF-8?B?w6E=?= and more', 'Olá á and more'],
+    ['a character divided between two words', '=?utf-8?Q?=C3?= =?UTF-8?Q?=A1?=', 'á'],
+    ['a language', '=?utf-8*pt-BR?Q?=C3=A1?=', 'á'],
+    ['Japanese', '=?ISO-2022-JP?B?GyRCRnxLXBsoQg==?= =?iso-2022-jp?b?GyRCOGwbKEI=?=', '日本語'],
+    ['ASCII that is UTF-8', '=?us-ascii?Q?=C3=A1?=', 'á'],
+    ['words next to other text', 'a =?utf-8?Q?b?= c =?utf-8?Q?d?=e', 'a b c de'],
+    ['an escape that is none', '=?utf-8?Q?100=_=ZZ?=', '100= =ZZ'],
+    ['what is no encoded word', '=?utf-8?X?a?= =?utf-8?Q?a', '=?utf-8?X?a?= =?utf-8?Q?a'],
+  ])('%s', (_name, written, decoded) => {
+    expect(subjectOf(written)).toBe(decoded)
+  })
+
+  const word = (header: string, word: string) =>
+    plain()
+      .toString()
+      .replace(new RegExp(`^${header}: `, 'm'), `${header}: ${word} `)
+      .replace(/ (\S+@\S+)/g, ' <$1>')
+  const attached = (disposition: string) =>
+    multipart('mixed', part('text/plain', 'Hi'), part('image/png', 'a', `Content-Disposition: ${disposition}`))
+
+  test.each([
+    ['an unknown charset', word('Subject', '=?klingon?Q?a?='), '5.6.1 The charset of the header Subject is not known'],
+    ['an unknown charset of a name', word('From', '=?klingon?Q?a?='), 'The charset of the header From is not known'],
+    ['bytes that do not fit', word('To', '=?utf-8?Q?=E1?='), '5.6.0 The header To has bytes that are not utf-8'],
+    [
+      'base64 that is cut',
+      word('Subject', '=?utf-8?B?w6Eh?= =?utf-8?B?w6E?='),
+      'encoded word that is not valid base64',
+    ],
+    ['another header', plain('X-A: =?utf-8?Q?=E1?='), 'The header X-A has bytes that are not utf-8'],
+    [
+      'a file name',
+      attached('attachment; filename="=?klingon?Q?a?="'),
+      'The charset of the header Content-Disposition is not known',
+    ],
+    [
+      'an unknown charset of RFC 2231',
+      attached("attachment; filename*=klingon''a"),
+      '5.6.1 The charset of the file name in Content-Disposition is not known',
+    ],
+    [
+      'bytes that do not fit in RFC 2231',
+      attached("attachment; filename*0*=utf-8''%E1; filename*1=.png"),
+      '5.6.0 The file name in Content-Disposition has bytes that are not of its charset',
+    ],
+  ])('%s is refused, not replaced by other characters', (_name, message, sentence) => {
+    expect(() => body(Buffer.from(message))).toThrow(sentence)
+  })
+})
+
 describe('content', () => {
   const invite = ['BEGIN:VCALENDAR', 'METHOD:REQUEST', 'END:VCALENDAR'].join('\r\n')
 

@@ -50,7 +50,7 @@ export function messageBody(message: Buffer, envelope: readonly MailAddress[]): 
     ...(cc.length > 0 && { cc }),
     ...(bcc.length > 0 && { bcc }),
     ...(replyTo.length > 0 && { replyTo }),
-    ...(subject && { subject: decodedText(subject.value) }),
+    ...(subject && { subject: decodedText(subject, subject.value) }),
     ...texts,
     ...(Object.keys(others).length > 0 && { headers: others }),
     ...(attachments.length > 0 && { attachments }),
@@ -66,7 +66,7 @@ function optionsIn(headers: readonly MimeHeader[]): Record<string, unknown> {
     if (!read)
       throw new Refused(550, '5.6.0', `The header ${name} is not known: there are ${Object.keys(OPTIONS).join(', ')}`)
     onlyHeader(headers, lower)
-    Object.assign(options, read(decodedText(value)))
+    Object.assign(options, read(decodedText({ name }, value)))
   }
   return options
 }
@@ -75,7 +75,7 @@ function optionsIn(headers: readonly MimeHeader[]): Record<string, unknown> {
 function copiedHeaders(headers: readonly MimeHeader[]): Record<string, string> {
   const copied = headers.filter(({ lower, value }) => value !== '' && isCopied(lower))
   for (const { lower } of copied) onlyHeader(copied, lower)
-  return Object.fromEntries(copied.map(({ name, value }) => [name, decodedText(value)]))
+  return Object.fromEntries(copied.map(({ name, value }) => [name, decodedText({ name }, value)]))
 }
 
 function isCopied(lower: string): boolean {

@@ -1,5 +1,6 @@
 import libmime from 'libmime'
 import { SEND_LIMITS } from '../contracts/send-body.ts'
+import { knownCharset } from './charset.ts'
 import { decodedText, type MimeHeader, onlyHeader, parseHeaders } from './mime-headers.ts'
 import { cannotCarry, malformed } from './refused.ts'
 
@@ -97,12 +98,28 @@ function withParameters({ name, value }: MimeHeader): { value: string; params: R
 function dispositionOf(headers: MimeHeader[], params: Record<string, string>) {
   const header = onlyHeader(headers, 'content-disposition')
   const parsed = header ? withParameters(header) : null
+  const named = parsed?.params.filename ? header : onlyHeader(headers, 'content-type')
   const name = parsed?.params.filename || params.name
   return {
     disposition: parsed?.value.trim().toLowerCase() || null,
-    // Many programs write encoded words here, although RFC 2047 forbids it.
-    filename: name ? decodedText(name) : null,
+    filename: name && named ? fileName(named, name) : null,
   }
+}
+
+/** A charset of RFC 2231, such as `name*=utf-8''a` and `filename*0*=utf-8''a`. */
+const NAME_CHARSET = /name\*(?:0\*)?\s*=\s*"?([^'";\s]+)'/gi
+
+function fileName(header: MimeHeader, name: string): string {
+  const charsets = new Set([...header.value.matchAll(NAME_CHARSET)].map(([, charset]) => charset!.toLowerCase()))
+  for (const charset of charsets)
+    if (!knownCharset(charset))
+      throw cannotCarry(`The charset of the file name in ${header.name} is not known: use UTF-8`)
+  // Many programs write encoded words here, although RFC 2047 forbids it.
+  const decoded = decodedText(header, name)
+  // libmime decodes RFC 2231, and puts this character for bytes that do not fit.
+  if (decoded.includes('\ufffd'))
+    throw malformed(`The file name in ${header.name} has bytes that are not of its charset`)
+  return decoded
 }
 
 function boundaryOf(type: string, { boundary }: Record<string, string>): string {

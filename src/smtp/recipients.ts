@@ -13,7 +13,7 @@ export function mailboxesOf(header: MimeHeader | undefined): Mailbox[] {
     addressparser(header.value, { flatten: true })
       .filter(({ address }) => address !== '')
       // The address first, the encoded words after it: a decoded name must not become an address.
-      .map(({ name, address }) => ({ name: decodedText(name).trim(), address }))
+      .map(({ name, address }) => ({ name: decodedText(header, name).trim(), address }))
   )
 }
 
