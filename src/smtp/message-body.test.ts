@@ -76,6 +76,9 @@ describe('recipients', () => {
       'From must have exactly one address',
     ],
     ['two From headers', plain('From: evil@sender.test'), 'From is there more than once'],
+    ['a Reply-To that is no address', plain('Reply-To: nobody'), '5.6.0 The header Reply-To has something'],
+    ['a Reply-To with one that is none', plain('Reply-To: a@b.test, Help'), 'The header Reply-To has something'],
+    ['a Reply-To with nobody in it', plain('Reply-To: team:;'), 'The header Reply-To has something'],
     ['another Sender', plain('Sender: other@sender.test'), '5.6.1 A Sender'],
   ])('%s is refused', (_name, message, sentence) => {
     expect(() => body(Buffer.from(message))).toThrow(sentence)

@@ -2,7 +2,7 @@ import type { MailAddress } from '../contracts/addresses.ts'
 import { contentOf } from './mime-content.ts'
 import { decodedText, type MimeHeader, onlyHeader } from './mime-headers.ts'
 import { parseMime } from './mime-parts.ts'
-import { mailboxesOf, recipientsOf, senderIn, written } from './recipients.ts'
+import { recipientsOf, replyToIn, senderIn } from './recipients.ts'
 import { malformed, Refused } from './refused.ts'
 
 /** A message in the form of a send body with several `to`, not validated yet. */
@@ -38,7 +38,7 @@ const COPIED = 'content-language'
 export function messageBody(message: Buffer, envelope: readonly MailAddress[]): MessageBody {
   const root = parseMime(message)
   const { headers } = root
-  const replyTo = mailboxesOf(onlyHeader(headers, 'reply-to')).map(written)
+  const replyTo = replyToIn(headers)
   const subject = onlyHeader(headers, 'subject')
   const others = copiedHeaders(headers)
   const { to, cc, bcc } = recipientsOf(headers, envelope)
