@@ -1,8 +1,6 @@
 /** libmime has no types of its own: what the gateway uses of it. */
 declare module 'libmime' {
   const libmime: {
-    /** `=?utf-8?Q?…?=` → text. */
-    decodeWords(text: string): string
     /** A header value with parameters, also those of RFC 2231. */
     parseHeaderValue(text: string): { value: string; params: Record<string, string> }
     decodeFlowed(text: string, deleteSpaces: boolean): string

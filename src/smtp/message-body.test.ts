@@ -76,6 +76,9 @@ describe('recipients', () => {
       'From must have exactly one address',
     ],
     ['two From headers', plain('From: evil@sender.test'), 'From is there more than once'],
+    ['a Reply-To that is no address', plain('Reply-To: nobody'), '5.6.0 The header Reply-To has something'],
+    ['a Reply-To with one that is none', plain('Reply-To: a@b.test, Help'), 'The header Reply-To has something'],
+    ['a Reply-To with nobody in it', plain('Reply-To: team:;'), 'The header Reply-To has something'],
     ['another Sender', plain('Sender: other@sender.test'), '5.6.1 A Sender'],
   ])('%s is refused', (_name, message, sentence) => {
     expect(() => body(Buffer.from(message))).toThrow(sentence)
@@ -138,6 +141,60 @@ describe('headers', () => {
     ['too many headers', plain(...Array.from({ length: 201 }, (_, i) => `X-${i}: a`)), 'more than 200 headers'],
   ])('%s is refused', (_name, message, sentence) => {
     expect(() => read(message)).toThrow(sentence)
+  })
+})
+
+describe('encoded words', () => {
+  const subjectOf = (written: string) => body(lines('From: shop@sender.test', `Subject: ${written}`, '', 'Hi')).subject
+
+  test.each([
+    ['words of several charsets', '=?iso-8859-1?Q?Ol=E1_?= =?UTF-8?B?w6E=?= and more', 'Olá á and more'],
+    ['a character divided between two words', '=?utf-8?Q?=C3?= =?UTF-8?Q?=A1?=', 'á'],
+    ['a language', '=?utf-8*pt-BR?Q?=C3=A1?=', 'á'],
+    ['Japanese', '=?ISO-2022-JP?B?GyRCRnxLXBsoQg==?= =?iso-2022-jp?b?GyRCOGwbKEI=?=', '日本語'],
+    ['ASCII that is UTF-8', '=?us-ascii?Q?=C3=A1?=', 'á'],
+    ['words next to other text', 'a =?utf-8?Q?b?= c =?utf-8?Q?d?=e', 'a b c de'],
+    ['an escape that is none', '=?utf-8?Q?100=_=ZZ?=', '100= =ZZ'],
+    ['what is no encoded word', '=?utf-8?X?a?= =?utf-8?Q?a', '=?utf-8?X?a?= =?utf-8?Q?a'],
+  ])('%s', (_name, written, decoded) => {
+    expect(subjectOf(written)).toBe(decoded)
+  })
+
+  const word = (header: string, word: string) =>
+    plain()
+      .toString()
+      .replace(new RegExp(`^${header}: `, 'm'), `${header}: ${word} `)
+      .replace(/ (\S+@\S+)/g, ' <$1>')
+  const attached = (disposition: string) =>
+    multipart('mixed', part('text/plain', 'Hi'), part('image/png', 'a', `Content-Disposition: ${disposition}`))
+
+  test.each([
+    ['an unknown charset', word('Subject', '=?klingon?Q?a?='), '5.6.1 The charset of the header Subject is not known'],
+    ['an unknown charset of a name', word('From', '=?klingon?Q?a?='), 'The charset of the header From is not known'],
+    ['bytes that do not fit', word('To', '=?utf-8?Q?=E1?='), '5.6.0 The header To has bytes that are not utf-8'],
+    [
+      'base64 that is cut',
+      word('Subject', '=?utf-8?B?w6Eh?= =?utf-8?B?w6E?='),
+      'encoded word that is not valid base64',
+    ],
+    ['another header', plain('X-A: =?utf-8?Q?=E1?='), 'The header X-A has bytes that are not utf-8'],
+    [
+      'a file name',
+      attached('attachment; filename="=?klingon?Q?a?="'),
+      'The charset of the header Content-Disposition is not known',
+    ],
+    [
+      'an unknown charset of RFC 2231',
+      attached("attachment; filename*=klingon''a"),
+      '5.6.1 The charset of the file name in Content-Disposition is not known',
+    ],
+    [
+      'bytes that do not fit in RFC 2231',
+      attached("attachment; filename*0*=utf-8''%E1; filename*1=.png"),
+      '5.6.0 The file name in Content-Disposition has bytes that are not of its charset',
+    ],
+  ])('%s is refused, not replaced by other characters', (_name, message, sentence) => {
+    expect(() => body(Buffer.from(message))).toThrow(sentence)
   })
 })
 
@@ -320,20 +377,51 @@ describe('content', () => {
     ['two types', typed('text/plain', 'Content-Type: text/html', '', 'a'), 'Content-Type is there more than once'],
     [
       'very many parts',
-      multipart('mixed', ...Array.from({ length: 100 }, () => part('image/png', 'a'))),
-      'more than 100 parts',
+      multipart('mixed', ...Array.from({ length: 13 }, () => part('image/png', 'a'))),
+      '5.6.1 The message has more than 10 attachments',
+    ],
+    ['a long Content-Type', typed(`text/plain; a=${'a'.repeat(4_096)}`, '', 'a'), 'Content-Type is longer than 4096'],
+    [
+      'a long Content-Disposition',
+      typed('text/plain', file('a'.repeat(4_096)), '', 'a'),
+      'Content-Disposition is longer than 4096',
     ],
   ])('%s is refused in words', (_name, message, sentence) => {
     expect(() => body(message)).toThrow(sentence)
   })
 
+  test.each([
+    ['two padded segments', 'YQ==Yg=='],
+    ['a cut group', 'YWJjZ'],
+    ['a cut padding', 'YQ='],
+    ['no padding', 'YQ'],
+    ['too much padding', 'Y==='],
+    ['other characters', 'YW-j'],
+    ['a line of text after it', 'YWJj\r\n-- sent by a list'],
+  ])('base64 with %s is refused, as a text and as a file: it would be cut', (_name, written) => {
+    const encoding = 'Content-Transfer-Encoding: base64'
+    const files = multipart('mixed', part('text/plain', 'Hi'), part('image/png', written, file('a.png'), encoding))
+    expect(() => body(typed('text/plain', encoding, '', written))).toThrow('The text/plain part is not valid base64')
+    expect(() => body(files)).toThrow('5.6.0 The image/png part is not valid base64')
+  })
+
+  test('base64 may be broken into lines at any place', () => {
+    const written = [' YW', 'JjZA=', '=\t', '', '']
+    expect(body(typed('text/plain', 'Content-Transfer-Encoding: base64', '', ...written)).text).toBe('abcd')
+  })
+
+  test.each([
+    ['a message', typed('multipart/mixed; boundary=b', '', '--b', '', 'Hi', '--b', ...part('image/png', 'a'))],
+    ['a part', multipart('mixed', ['Content-Type: multipart/related; boundary=c', '', '--c', '', 'Hi'])],
+  ])('%s without its closing boundary is refused: its end is missing', (_name, message) => {
+    expect(() => body(message)).toThrow('5.6.0 A multipart ends without its closing boundary')
+  })
+
   test('a deep nest of parts is refused, not followed', () => {
-    const nested = Array.from({ length: 50 }, (_, level) => [
-      `Content-Type: multipart/mixed; boundary=b${level}`,
-      '',
-      `--b${level}`,
-    ])
-    expect(() => body(lines(...HEAD, ...nested.flat(), '', 'a'))).toThrow('nested more than 10 deep')
+    const levels = Array.from({ length: 50 }, (_, level) => level)
+    const begin = levels.flatMap(level => [`Content-Type: multipart/mixed; boundary=b${level}`, '', `--b${level}`])
+    const end = levels.toReversed().map(level => `--b${level}--`)
+    expect(() => body(lines(...HEAD, ...begin, '', 'a', ...end))).toThrow('nested more than 10 deep')
   })
 
   test.each([
@@ -362,6 +450,35 @@ describe('content', () => {
     expect(body(typed('text/plain', 'Content-Transfer-Encoding: quoted-printable', '', `${written}!`)).text).toBe(
       `${decoded}!`,
     )
+  })
+
+  describe('parameters in charsets that are slow to decode', () => {
+    const parameters = (chars: number) => {
+      const count = Math.floor(chars / 20)
+      return Array.from({ length: count }, (_, i) => `; a${i}*0*=gb18030''x`).join('')
+    }
+    const image = (slow: string) =>
+      part(`image/png${slow}`, 'a', `Content-Disposition: attachment; filename=a.png${slow}`)
+
+    test('very many parts are refused before their parameters are read', () => {
+      const spentMs = processorTime()
+      const parts = Array.from({ length: 97 }, () => image(parameters(15_000)))
+      expect(() => body(multipart('mixed', ...parts))).toThrow('5.6.1 The message has more than 10 attachments')
+      expect(spentMs()).toBeLessThan(500)
+    })
+
+    test('as many as a message may have take little time', () => {
+      const slow = parameters(3_900)
+      const nested = Array.from({ length: 10 }, (_, branch) => {
+        const names = Array.from({ length: 8 }, (_, level) => `c${branch}-${level}`)
+        const begin = names.flatMap(name => [`Content-Type: multipart/mixed; boundary=${name}${slow}`, '', `--${name}`])
+        return [...begin, ...image(slow), ...names.toReversed().map(name => `--${name}--`)]
+      })
+      const message = multipart('mixed', ...nested)
+      const spentMs = processorTime()
+      expect(body(message).attachments).toHaveLength(10)
+      expect(spentMs()).toBeLessThan(1_000)
+    })
   })
 
   test('hostile header values take no time', () => {

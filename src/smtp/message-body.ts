@@ -2,7 +2,7 @@ import type { MailAddress } from '../contracts/addresses.ts'
 import { contentOf } from './mime-content.ts'
 import { decodedText, type MimeHeader, onlyHeader } from './mime-headers.ts'
 import { parseMime } from './mime-parts.ts'
-import { mailboxesOf, recipientsOf, senderIn, written } from './recipients.ts'
+import { recipientsOf, replyToIn, senderIn } from './recipients.ts'
 import { malformed, Refused } from './refused.ts'
 
 /** A message in the form of a send body with several `to`, not validated yet. */
@@ -38,7 +38,7 @@ const COPIED = 'content-language'
 export function messageBody(message: Buffer, envelope: readonly MailAddress[]): MessageBody {
   const root = parseMime(message)
   const { headers } = root
-  const replyTo = mailboxesOf(onlyHeader(headers, 'reply-to')).map(written)
+  const replyTo = replyToIn(headers)
   const subject = onlyHeader(headers, 'subject')
   const others = copiedHeaders(headers)
   const { to, cc, bcc } = recipientsOf(headers, envelope)
@@ -50,7 +50,7 @@ export function messageBody(message: Buffer, envelope: readonly MailAddress[]): 
     ...(cc.length > 0 && { cc }),
     ...(bcc.length > 0 && { bcc }),
     ...(replyTo.length > 0 && { replyTo }),
-    ...(subject && { subject: decodedText(subject.value) }),
+    ...(subject && { subject: decodedText(subject, subject.value) }),
     ...texts,
     ...(Object.keys(others).length > 0 && { headers: others }),
     ...(attachments.length > 0 && { attachments }),
@@ -66,7 +66,7 @@ function optionsIn(headers: readonly MimeHeader[]): Record<string, unknown> {
     if (!read)
       throw new Refused(550, '5.6.0', `The header ${name} is not known: there are ${Object.keys(OPTIONS).join(', ')}`)
     onlyHeader(headers, lower)
-    Object.assign(options, read(decodedText(value)))
+    Object.assign(options, read(decodedText({ name }, value)))
   }
   return options
 }
@@ -75,7 +75,7 @@ function optionsIn(headers: readonly MimeHeader[]): Record<string, unknown> {
 function copiedHeaders(headers: readonly MimeHeader[]): Record<string, string> {
   const copied = headers.filter(({ lower, value }) => value !== '' && isCopied(lower))
   for (const { lower } of copied) onlyHeader(copied, lower)
-  return Object.fromEntries(copied.map(({ name, value }) => [name, decodedText(value)]))
+  return Object.fromEntries(copied.map(({ name, value }) => [name, decodedText({ name }, value)]))
 }
 
 function isCopied(lower: string): boolean {

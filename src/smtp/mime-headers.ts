@@ -1,4 +1,4 @@
-import libmime from 'libmime'
+import { decodeWords } from './encoded-words.ts'
 import { malformed } from './refused.ts'
 
 /** `value` is unfolded and not decoded: where encoded words may stand depends on the header. */
@@ -32,9 +32,9 @@ export function onlyHeader(headers: readonly MimeHeader[], lower: string): MimeH
   return first
 }
 
-/** Text that people read: encoded words are decoded. */
-export function decodedText(value: string): string {
-  return libmime.decodeWords(value)
+/** Text that people read: encoded words are decoded. `value` may be a piece of the header's. */
+export function decodedText({ name }: Pick<MimeHeader, 'name'>, value: string): string {
+  return decodeWords(value, `header ${name}`)
 }
 
 function unfold(text: string): string[] {

@@ -1,4 +1,6 @@
 import libmime from 'libmime'
+import { SEND_LIMITS } from '../contracts/send-body.ts'
+import { knownCharset } from './charset.ts'
 import { decodedText, type MimeHeader, onlyHeader, parseHeaders } from './mime-headers.ts'
 import { cannotCarry, malformed } from './refused.ts'
 
@@ -20,6 +22,10 @@ export type MimePart = {
 
 const MAX_DEPTH = 10
 const MAX_PARTS = 100
+/** Text, HTML and the attachments of a send body. */
+const MAX_CONTENTS = SEND_LIMITS.ATTACHMENTS + 2
+/** Content-Type and Content-Disposition: each of their parameters may be in a charset of its own, which takes time to decode. */
+const MAX_PARAMETERS_CHARS = 4096
 const MAX_HEADER_BYTES = 256 * 1024
 const MAX_BOUNDARY_CHARS = 200
 /** Spaces after a boundary. */
@@ -35,25 +41,32 @@ const END_OF_HEADER = Buffer.from('\r\n\r\n')
  * multiparts, so nobody could tell what would be lost.
  */
 export function parseMime(message: Buffer): MimePart {
-  return parsePart(message, 1, { parts: 0 })
+  return parsePart(message, 1, { parts: 0, contents: 1 })
 }
 
-function parsePart(bytes: Buffer, depth: number, seen: { parts: number }): MimePart {
+function parsePart(bytes: Buffer, depth: number, seen: { parts: number; contents: number }): MimePart {
   if (++seen.parts > MAX_PARTS) throw cannotCarry(`The message has more than ${MAX_PARTS} parts`)
   const { headers, body } = separate(bytes)
   const { type, params } = contentTypeOf(headers)
-  const { disposition, filename } = dispositionOf(headers, params)
+  const isMultipart = type.startsWith('multipart/')
+  const { disposition, filename } = isMultipart ? { disposition: null, filename: null } : dispositionOf(headers, params)
   const contentId = onlyHeader(headers, 'content-id')?.value.replace(/^<(.*)>$/, '$1') || null
   const encoding = onlyHeader(headers, 'content-transfer-encoding')?.value.toLowerCase() || '7bit'
   const leaf = { headers, type, params, disposition, filename, contentId, encoding, body, parts: [] }
-  if (!type.startsWith('multipart/')) return leaf
+  if (!isMultipart) return leaf
   if (depth === MAX_DEPTH) throw cannotCarry(`The parts of the message are nested more than ${MAX_DEPTH} deep`)
   if (!['7bit', '8bit', 'binary'].includes(encoding))
     throw malformed(`A ${type} part must not be encoded as ${encoding}`)
-  const parts = splitAtBoundary(body, boundaryOf(type, params)).map(part => parsePart(part, depth + 1, seen))
-  if (parts.length === 0) throw malformed(`A ${type} part has no parts`)
-  return { ...leaf, body: Buffer.alloc(0), parts }
+  const pieces = splitAtBoundary(body, boundaryOf(type, params))
+  if (pieces.length === 0) throw malformed(`A ${type} part has no parts`)
+  // Each of them is, or has in it, at least one text or attachment. Counted before their headers are read.
+  seen.contents += pieces.length - 1
+  if (seen.contents > MAX_CONTENTS) throw tooManyContents()
+  return { ...leaf, body: Buffer.alloc(0), parts: pieces.map(piece => parsePart(piece, depth + 1, seen)) }
 }
+
+const tooManyContents = () =>
+  cannotCarry(`The message has more than ${SEND_LIMITS.ATTACHMENTS} attachments beside its text and HTML`)
 
 function separate(bytes: Buffer): { headers: MimeHeader[]; body: Buffer } {
   // A part may begin with an empty line: then it has no header.
@@ -69,22 +82,44 @@ const withoutLineBreak = (bytes: Buffer) => (bytes.subarray(-2).equals(CRLF) ? b
 function contentTypeOf(headers: MimeHeader[]): { type: string; params: Record<string, string> } {
   const header = onlyHeader(headers, 'content-type')
   if (!header) return { type: 'text/plain', params: {} }
-  const { value, params } = libmime.parseHeaderValue(header.value)
+  const { value, params } = withParameters(header)
   const type = value.trim().toLowerCase()
   if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(type))
     throw malformed('A Content-Type is not a media type such as text/html')
   return { type, params }
 }
 
+function withParameters({ name, value }: MimeHeader): { value: string; params: Record<string, string> } {
+  if (value.length > MAX_PARAMETERS_CHARS)
+    throw malformed(`The header ${name} is longer than ${MAX_PARAMETERS_CHARS} characters`)
+  return libmime.parseHeaderValue(value)
+}
+
 function dispositionOf(headers: MimeHeader[], params: Record<string, string>) {
   const header = onlyHeader(headers, 'content-disposition')
-  const parsed = header ? libmime.parseHeaderValue(header.value) : null
+  const parsed = header ? withParameters(header) : null
+  const named = parsed?.params.filename ? header : onlyHeader(headers, 'content-type')
   const name = parsed?.params.filename || params.name
   return {
     disposition: parsed?.value.trim().toLowerCase() || null,
-    // Many programs write encoded words here, although RFC 2047 forbids it.
-    filename: name ? decodedText(name) : null,
+    filename: name && named ? fileName(named, name) : null,
   }
+}
+
+/** A charset of RFC 2231, such as `name*=utf-8''a` and `filename*0*=utf-8''a`. */
+const NAME_CHARSET = /name\*(?:0\*)?\s*=\s*"?([^'";\s]+)'/gi
+
+function fileName(header: MimeHeader, name: string): string {
+  const charsets = new Set([...header.value.matchAll(NAME_CHARSET)].map(([, charset]) => charset!.toLowerCase()))
+  for (const charset of charsets)
+    if (!knownCharset(charset))
+      throw cannotCarry(`The charset of the file name in ${header.name} is not known: use UTF-8`)
+  // Many programs write encoded words here, although RFC 2047 forbids it.
+  const decoded = decodedText(header, name)
+  // libmime decodes RFC 2231, and puts this character for bytes that do not fit.
+  if (decoded.includes('\ufffd'))
+    throw malformed(`The file name in ${header.name} has bytes that are not of its charset`)
+  return decoded
 }
 
 function boundaryOf(type: string, { boundary }: Record<string, string>): string {
@@ -105,14 +140,14 @@ function splitAtBoundary(body: Buffer, boundary: string): Buffer[] {
     if (line) {
       if (start !== -1) parts.push(body.subarray(start, Math.max(start, at)))
       if (line.closes) return parts
-      if (parts.length > MAX_PARTS) throw cannotCarry(`The message has more than ${MAX_PARTS} parts`)
+      if (parts.length > MAX_CONTENTS) throw tooManyContents()
       start = line.end
     } else if (++similarLines > MAX_SIMILAR_LINES)
       throw malformed('Too many lines begin like the boundary of their part')
     // The line break of one delimiter may be the first of the next.
     at = body.indexOf(delimiter, line ? line.end - 2 : at + delimiter.length)
   }
-  if (start !== -1) parts.push(body.subarray(start))
+  if (start !== -1) throw malformed('A multipart ends without its closing boundary: the message was cut')
   return parts
 }
 

@@ -13,12 +13,22 @@ export function mailboxesOf(header: MimeHeader | undefined): Mailbox[] {
     addressparser(header.value, { flatten: true })
       .filter(({ address }) => address !== '')
       // The address first, the encoded words after it: a decoded name must not become an address.
-      .map(({ name, address }) => ({ name: decodedText(name).trim(), address }))
+      .map(({ name, address }) => ({ name: decodedText(header, name).trim(), address }))
   )
 }
 
+/** Answers would go elsewhere if one of them were left out. Their addresses are checked by the rules of the send body. */
+export function replyToIn(headers: readonly MimeHeader[]): string[] {
+  const header = onlyHeader(headers, 'reply-to')
+  if (!header || header.value === '') return []
+  const written = addressparser(header.value, { flatten: true })
+  if (written.length === 0 || written.some(({ address }) => address === ''))
+    throw malformed('The header Reply-To has something that is not an address')
+  return mailboxesOf(header).map(asSendBody)
+}
+
 /** As the send body takes addresses: with the name in quotes. */
-export const written = ({ name, address }: Mailbox): string =>
+const asSendBody = ({ name, address }: Mailbox): string =>
   name === '' ? address : `"${name.replaceAll(/["\\]/g, '\\$&')}" <${address}>`
 
 /**
@@ -66,5 +76,5 @@ export function senderIn(headers: readonly MimeHeader[]): string {
   const [submitter] = mailboxesOf(onlyHeader(headers, 'sender'))
   if (submitter && submitter.address.toLowerCase() !== sender.address.toLowerCase())
     throw new Refused(554, '5.6.1', 'A Sender that is not the From address cannot be carried: leave it out')
-  return written(sender)
+  return asSendBody(sender)
 }

@@ -131,7 +131,7 @@ describe('refusals keep nothing and say why', () => {
     ['a wrong option', plainMessage('X-Gateway-Retry-Policy: often'), '550 5.6.0 INVALID_PAYLOAD: retryPolicy: '],
     [
       'a signed message',
-      plainMessage('Content-Type: multipart/signed; boundary=b').replace('Hi', '--b\r\n\r\nHi\r\n--b--'),
+      plainMessage('Content-Type: multipart/signed; boundary=b').replace('Hi Maria', '--b\r\n\r\nHi\r\n--b--'),
       '554 5.6.1 Signed and',
     ],
     ['a bare line feed', plainMessage().replace('Hi', 'Hi\n'), '554 5.6.0 The message has a bare CR or LF'],

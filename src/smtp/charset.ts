@@ -1,0 +1,25 @@
+import { TextDecoder } from 'node:util'
+import { cannotCarry, malformed } from './refused.ts'
+
+/** Bytes that do not fit the charset are refused: recipients would see something else. `what` is named in the refusal. */
+export function decodedAs(charset: string, bytes: Buffer, what: string): string {
+  const decoder = knownCharset(charset)
+  if (!decoder) throw cannotCarry(`The charset of the ${what} is not known: use UTF-8`)
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw malformed(`The ${what} has bytes that are not ${decoder.encoding}`)
+  }
+}
+
+/** null: it is not known. */
+export function knownCharset(charset: string): TextDecoder | null {
+  const lower = charset.trim().toLowerCase()
+  // Bytes above 127 are no ASCII; programs that write them mean UTF-8.
+  const label = lower === 'us-ascii' || lower === 'ascii' ? 'utf-8' : lower
+  try {
+    return new TextDecoder(label, { fatal: true })
+  } catch {
+    return null
+  }
+}
