@@ -1670,6 +1670,8 @@ CREATE INDEX email_outbox_test ON ONLY public.email_outbox USING btree (company_
 
 CREATE INDEX email_recipients_address ON ONLY public.email_recipients USING btree (address_key);
 
+CREATE INDEX email_recipients_bracketed ON ONLY public.email_recipients USING btree (lower((btrim("substring"(address, '<([^<>]*)>$'::text)) COLLATE "C"))) WHERE (address ~~ '%>'::text);
+
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 
 CREATE INDEX person_erasures_open ON public.person_erasures USING btree (requested_at) WHERE (state <> 'done'::text);

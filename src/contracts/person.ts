@@ -4,19 +4,21 @@ import { parseBareAddress } from './addresses.ts'
 import { isValidCpfCnpj } from './documents.ts'
 import { hashDocument } from './hashing.ts'
 
+/** `Name <address>`: the address is what identifies a person. */
+const BRACKETED = /<([^<>]*)> *$/
+
+/** SQL accepts any text as an address, and keeps it when the e-mail fails: such a text must be found, too. */
 const email = z
   .string()
-  .max(320)
-  .transform((text, context): string => {
-    const parsed = parseBareAddress(text)
-    if (parsed.ok) return parsed.value.normalised
-    context.issues.push({
-      code: 'custom',
-      message: parsed.problem.message,
-      input: text,
-      params: { code: parsed.problem.code },
-    })
-    return z.NEVER
+  .min(3)
+  .max(400)
+  .refine(text => text.includes('@'), 'must have an @')
+  .refine(text => !text.includes('\0'), 'must not contain the character NUL')
+  .describe('An address, or any text that was given as one: it is then compared as a whole')
+  .transform(text => {
+    const parsed = parseBareAddress(BRACKETED.exec(text)?.[1] ?? text)
+    // Like address_hash in SQL, which knows the lower case of ASCII only.
+    return parsed.ok ? parsed.value.normalised : text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
   })
 
 const cpf = z

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { parseBareAddress } from '../contracts/addresses.ts'
 import { hashDocument } from '../contracts/hashing.ts'
 import { type ErasedCounts, type ErasureReceipt, type Person, personHashes } from '../contracts/person.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
@@ -100,7 +101,9 @@ async function eraseBatch(tx: Queryable, erasureId: string): Promise<boolean> {
 
 /** Lists all e-mails of the person, then forgets what was searched for. Killed, it begins again and lists the same. */
 async function search(tx: Queryable, erasureId: string, erasure: OpenErasure): Promise<boolean> {
-  const events = await eraseProviderEvents(tx, erasure.addresses)
+  // Nothing was sent to a text that is no address, and a short one could be a part of somebody else's address.
+  const sendable = erasure.addresses.filter(address => parseBareAddress(address).ok)
+  const events = await eraseProviderEvents(tx, sendable)
   await addErasedCounts(tx, erasureId, { providerEvents: events.erased })
   if (events.waiting > 0) return false
   let after: string | null = null
