@@ -140,6 +140,8 @@ describe('erasing a person', () => {
           idempotencyAnswers: 1,
         },
         waiting: 1,
+        unfinished: [],
+        recordsKept: 0,
         companyId: null,
         subjectHashes: [expect.stringMatching(/^[0-9a-f]{64}$/)],
         requestedBy: 'ana',
@@ -175,6 +177,15 @@ describe('erasing a person', () => {
     const audit = await rows(gateway, `select action, performed_by from audit_log where subject_type = 'person'`)
     expect(audit).toEqual([{ action: 'ERASURE_REQUESTED', performed_by: 'ana' }])
 
+    for (const identifier of [{ cpf: CPF }, { email: address }]) {
+      const meanwhile = await admin('erase', identifier)
+      expect([meanwhile.status, meanwhile.body]).toMatchObject([
+        202,
+        { state: 'done', found: false, unfinished: [{ receiptId: answer.body.receiptId, waiting: 1 }] },
+      ])
+    }
+    expect((await admin('erase', { email: 'stranger@example.com' })).body.unfinished).toEqual([])
+
     // The last e-mail has ended: a worker erases it and ends the erasure.
     await gateway.call(company, 'POST', `/v1/email/${asCopy}/cancel`)
     const done = await until(
@@ -184,11 +195,18 @@ describe('erasing a person', () => {
     )
     expect(done.body).toMatchObject({ waiting: 0, finishedAt: TIME, erased: { emails: 4, contents: 4, cancelled: 1 } })
     expect(await read(gateway, company, asCopy)).toMatchObject({ subject: null, to: ['boss@example.com'] })
-    const [erased] = await rows(gateway, `select after from audit_log where action = 'ERASED'`)
+    const [erased] = await rows(
+      gateway,
+      `select after from audit_log where action = 'ERASED' and after ->> 'receiptId' = $1`,
+      [answer.body.receiptId],
+    )
     expect(erased.after).toMatchObject({ receiptId: answer.body.receiptId, erased: { emails: 4 } })
 
     const again = await admin('erase', { cpf: CPF, email: address })
-    expect([again.status, again.body]).toMatchObject([200, { state: 'done', found: false, erased: NOTHING }])
+    expect([again.status, again.body]).toMatchObject([
+      200,
+      { state: 'done', found: false, erased: NOTHING, unfinished: [] },
+    ])
     await receiver.close()
   })
 

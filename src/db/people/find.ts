@@ -109,6 +109,25 @@ export async function listPersonEmails(
   }
 }
 
+/** Of e-mails to the person: the records that they belong to, and that were not found because they have another address now. */
+export async function listOtherRecords(
+  db: Queryable,
+  emails: PersonEmail[],
+  { recipientIds }: FoundPerson,
+): Promise<string[]> {
+  // The record of an e-mail is of its first recipient. One who got a copy has nothing to do with it.
+  const first = emails.filter(({ ordinals }) => ordinals.includes(0)).map(({ outboxId }) => outboxId)
+  if (first.length === 0) return []
+  const rows = await run<{ recipientId: string }>(
+    db,
+    'list-other-records',
+    `select distinct r.recipient_id as "recipientId" from email_outbox o join recipients r on r.recipient_id = o.recipient_id
+     where o.outbox_id = any($1) and r.recipient_id <> all($2)`,
+    [first, recipientIds],
+  )
+  return rows.map(row => row.recipientId)
+}
+
 type EmailRow = { outboxId: string; ordinal: number; hash: string | null; sure: boolean }
 
 /** By SQL, as the e-mails from SQL are hashed. For a valid address it is the hash of contracts/hashing.ts. */
