@@ -39,7 +39,7 @@ export const personCommand: Command = {
   ],
   words: 2,
   options: {
-    email: { type: 'string', value: 'ADDRESS', help: 'an address of the person' },
+    email: { type: 'string', value: 'ADDRESS', help: 'an address of the person, or a text that was stored as one' },
     cpf: { type: 'string', value: 'CPF|CNPJ', help: 'the document of the person' },
     'external-id': { type: 'string', value: 'ID', help: "the company's own id of the recipient" },
     company: { type: 'string', value: 'ID|NAME', help: 'in this company only' },
