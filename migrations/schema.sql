@@ -1175,12 +1175,14 @@ CREATE TABLE public.person_erasures (
     erasure_id uuid NOT NULL,
     company_id uuid,
     subject_hashes text[] NOT NULL,
+    found_hashes text[] DEFAULT '{}'::text[] NOT NULL,
     requested_by text NOT NULL,
     requested_at timestamp with time zone DEFAULT now() NOT NULL,
     state text DEFAULT 'searching'::text NOT NULL,
     addresses text[],
     recipient_ids uuid[],
     counts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    records_kept integer DEFAULT 0 NOT NULL,
     finished_at timestamp with time zone,
     CONSTRAINT person_erasures_check CHECK (((state = 'searching'::text) = ((addresses IS NOT NULL) AND (recipient_ids IS NOT NULL)))),
     CONSTRAINT person_erasures_check1 CHECK (((state = 'done'::text) = (finished_at IS NOT NULL))),
@@ -1673,6 +1675,8 @@ CREATE INDEX email_outbox_resend ON ONLY public.email_outbox USING btree (resend
 CREATE INDEX email_outbox_test ON ONLY public.email_outbox USING btree (company_id, outbox_id) WHERE test;
 
 CREATE INDEX email_recipients_address ON ONLY public.email_recipients USING btree (address_key);
+
+CREATE INDEX email_recipients_bracketed ON ONLY public.email_recipients USING btree (lower((btrim("substring"(address, '<([^<>]*)>$'::text)) COLLATE "C"))) WHERE (address ~~ '%>'::text);
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
 

@@ -39,7 +39,7 @@ export const personCommand: Command = {
   ],
   words: 2,
   options: {
-    email: { type: 'string', value: 'ADDRESS', help: 'an address of the person' },
+    email: { type: 'string', value: 'ADDRESS', help: 'an address of the person, or a text that was stored as one' },
     cpf: { type: 'string', value: 'CPF|CNPJ', help: 'the document of the person' },
     'external-id': { type: 'string', value: 'ID', help: "the company's own id of the recipient" },
     company: { type: 'string', value: 'ID|NAME', help: 'in this company only' },
@@ -126,15 +126,24 @@ async function companyOf(db: Opened['db'], { company }: Person): Promise<string 
 
 const operator = () => `cli:${userInfo().username}`.slice(0, 100)
 
-function receiptLines({ receiptId, state, found, erased, waiting, requestedAt, finishedAt }: ErasureReceipt): string[] {
+function receiptLines(receipt: ErasureReceipt): string[] {
+  const { receiptId, state, found, erased, waiting, unfinished, recordsKept, requestedAt, finishedAt } = receipt
   const counts = ERASED_KINDS.filter(kind => erased[kind] > 0).map(kind => `${kind} ${erased[kind]}`)
   return [
     `Receipt ${receiptId}`,
     `requested ${requestedAt}, ${finishedAt === null ? `not done yet (${state})` : `done ${finishedAt}`}`,
-    found ? `erased: ${counts.join(', ') || 'nothing yet'}` : 'Nothing of this person was found.',
+    found
+      ? `erased: ${counts.join(', ') || 'nothing yet'}`
+      : `Nothing ${unfinished.length > 0 ? 'more ' : ''}of this person was found.`,
     ...(waiting > 0
       ? [
           `${waiting} e-mails are being sent or wait for other recipients; the gateway erases them when they have ended.`,
+        ]
+      : []),
+    ...unfinished.map(one => `The earlier erasure ${one.receiptId} is not done yet: ${one.waiting} e-mails wait.`),
+    ...(recordsKept > 0
+      ? [
+          `${recordsKept} recipient records of these e-mails have another address now and were kept. If they are of this person, erase by --cpf or --external-id, too.`,
         ]
       : []),
   ]

@@ -4,19 +4,21 @@ import { parseBareAddress } from './addresses.ts'
 import { isValidCpfCnpj } from './documents.ts'
 import { hashDocument } from './hashing.ts'
 
+/** `Name <address>`: the address is what identifies a person. */
+const BRACKETED = /<([^<>]*)> *$/
+
+/** SQL accepts any text as an address, and keeps it when the e-mail fails: such a text must be found, too. */
 const email = z
   .string()
-  .max(320)
-  .transform((text, context): string => {
-    const parsed = parseBareAddress(text)
-    if (parsed.ok) return parsed.value.normalised
-    context.issues.push({
-      code: 'custom',
-      message: parsed.problem.message,
-      input: text,
-      params: { code: parsed.problem.code },
-    })
-    return z.NEVER
+  .min(3)
+  .max(400)
+  .refine(text => text.includes('@'), 'must have an @')
+  .refine(text => !text.includes('\0'), 'must not contain the character NUL')
+  .describe('An address, or any text that was given as one: it is then compared as a whole')
+  .transform(text => {
+    const parsed = parseBareAddress(BRACKETED.exec(text)?.[1] ?? text)
+    // Like address_hash in SQL, which knows the lower case of ASCII only.
+    return parsed.ok ? parsed.value.normalised : text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
   })
 
 const cpf = z
@@ -53,15 +55,18 @@ export const personSchema = z
 
 export type Person = z.output<typeof personSchema>
 
+const keyed = (text: string, pepper: string) => createHmac('sha256', pepper).update(`person ${text}`).digest('hex')
+
 /** Keyed hashes of the given identifiers: for audit and receipts, which must not name the person. */
 export function personHashes({ email, cpf, externalId }: Person, companyId: string | null, pepper: string): string[] {
-  const keyed = (text: string) => createHmac('sha256', pepper).update(`person ${text}`).digest('hex')
   return [
-    ...(email === undefined ? [] : [keyed(`email ${email}`)]),
-    ...(cpf === undefined ? [] : [keyed(`document ${hashDocument(cpf, pepper)}`)]),
-    ...(externalId === undefined ? [] : [keyed(`external ${companyId} ${externalId}`)]),
+    ...(email === undefined ? [] : [personAddressHash(email, pepper)]),
+    ...(cpf === undefined ? [] : [keyed(`document ${hashDocument(cpf, pepper)}`, pepper)]),
+    ...(externalId === undefined ? [] : [keyed(`external ${companyId} ${externalId}`, pepper)]),
   ]
 }
+
+export const personAddressHash = (address: string, pepper: string) => keyed(`email ${address}`, pepper)
 
 /** What an erasure counts. The names are those of the receipt. */
 export const ERASED_KINDS = [
@@ -86,11 +91,19 @@ export const receiptSchema = z
   .object({
     receiptId: z.uuid(),
     state: z.enum(['searching', 'erasing', 'done']).describe('The gateway goes on by itself until it is done'),
-    found: z.boolean().describe('false: nothing of this person was there'),
+    found: z.boolean().describe('false: this erasure found nothing. See unfinished'),
     erased: z.object(
       Object.fromEntries(ERASED_KINDS.map(kind => [kind, z.int()])) as Record<keyof ErasedCounts, z.ZodInt>,
     ),
     waiting: z.int().describe('E-mails that are being sent, or wait for other recipients; erased when they have ended'),
+    unfinished: z
+      .array(z.object({ receiptId: z.uuid(), waiting: z.int() }))
+      .describe('Earlier erasures of the same person that are not done yet'),
+    recordsKept: z
+      .int()
+      .describe(
+        'Recipient records that erased e-mails belonged to, and that have another address now. They are kept, since families share addresses: if they are of this person, erase by cpf or externalId, too',
+      ),
     companyId: z.uuid().nullable().describe('null: in every company'),
     subjectHashes: z.array(z.string()).describe('Keyed hashes of the given identifiers, as in the audit log'),
     requestedBy: z.string(),
@@ -109,5 +122,10 @@ export const personExportSchema = z
     records: z.array(open).describe('Recipient records, with the decrypted document as cpfCnpj'),
     suppressions: z.array(open).describe('For each address, whether it is suppressed and why'),
     emails: z.array(open).describe('Oldest first, with content, names of the attachments and events'),
+    recordsLeftOut: z
+      .int()
+      .describe(
+        'Recipient records that these e-mails belong to, and that have another address now. If they are of this person, export by cpf or externalId, too',
+      ),
   })
   .meta({ id: 'PersonExport' })

@@ -25,7 +25,9 @@ const eraseSchema = {
   body: personSchema,
   response: {
     200: receiptSchema,
-    202: receiptSchema.describe('Not done yet: the gateway goes on, and the receipt shows when it is done'),
+    202: receiptSchema.describe(
+      'Not done yet, or an earlier erasure of this person is not: the gateway goes on, and the receipt shows when it is done',
+    ),
     ...refusals,
   },
 }
@@ -50,7 +52,8 @@ export function adminPeopleRoutes(app: App, deps: AdminPeopleDeps): void {
     const { person, companyId } = await personOf(request, deps)
     const asked = { person, companyId, requestedBy: request.admin!, pepper }
     const receipt = await eraseWithin(db.pool, await requestErasure(db.pool, asked), ERASE_MS)
-    return reply.code(receipt.state === 'done' ? 200 : 202).send(receipt)
+    const done = receipt.state === 'done' && receipt.unfinished.length === 0
+    return reply.code(done ? 200 : 202).send(receipt)
   })
   app.get('/admin/people/erasures/:receiptId', { onRequest, schema: receiptRouteSchema }, async request => {
     const receipt = await findReceipt(db.pool, uuidParam(request, 'receiptId'))

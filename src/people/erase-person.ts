@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { parseBareAddress } from '../contracts/addresses.ts'
 import { hashDocument } from '../contracts/hashing.ts'
-import { type ErasedCounts, type ErasureReceipt, type Person, personHashes } from '../contracts/person.ts'
+import {
+  type ErasedCounts,
+  type ErasureReceipt,
+  type Person,
+  personAddressHash,
+  personHashes,
+} from '../contracts/person.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { cancelEmail } from '../db/outbox/schedule.ts'
 import {
@@ -23,7 +30,7 @@ import {
   type OpenErasure,
   putErasure,
 } from '../db/people/erasures.ts'
-import { findPerson, listPersonEmails } from '../db/people/find.ts'
+import { findPerson, listOtherRecords, listPersonEmails } from '../db/people/find.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 
 /** One commit each, so that nobody waits long for a lock and a crash loses little. */
@@ -38,7 +45,8 @@ export async function requestErasure(db: Queryable, request: ErasureRequest): Pr
   const found = await findPerson(db, personQuery(person, companyId, pepper))
   const erasureId = uuidv7()
   const subjectHashes = personHashes(person, companyId, pepper)
-  await putErasure(db, { erasureId, companyId, subjectHashes, requestedBy, ...found })
+  const foundHashes = found.addresses.map(address => personAddressHash(address, pepper))
+  await putErasure(db, { erasureId, companyId, subjectHashes, foundHashes, requestedBy, ...found })
   return erasureId
 }
 
@@ -100,16 +108,20 @@ async function eraseBatch(tx: Queryable, erasureId: string): Promise<boolean> {
 
 /** Lists all e-mails of the person, then forgets what was searched for. Killed, it begins again and lists the same. */
 async function search(tx: Queryable, erasureId: string, erasure: OpenErasure): Promise<boolean> {
-  const events = await eraseProviderEvents(tx, erasure.addresses)
+  // Nothing was sent to a text that is no address, and a short one could be a part of somebody else's address.
+  const sendable = erasure.addresses.filter(address => parseBareAddress(address).ok)
+  const events = await eraseProviderEvents(tx, sendable)
   await addErasedCounts(tx, erasureId, { providerEvents: events.erased })
   if (events.waiting > 0) return false
+  const otherRecords = new Set<string>()
   let after: string | null = null
   do {
     const page = await listPersonEmails(tx, erasure, erasure.companyId, { after, limit: BATCH })
     await listForErasure(tx, erasureId, page.emails)
+    for (const id of await listOtherRecords(tx, page.emails, erasure)) otherRecords.add(id)
     after = page.next
   } while (after !== null)
-  await endSearch(tx, erasureId)
+  await endSearch(tx, erasureId, otherRecords.size)
   return true
 }
 

@@ -3,7 +3,7 @@ import { decrypt, type KeyRing } from '../contracts/encryption.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import { type Person, personHashes } from '../contracts/person.ts'
 import { auditExport, listPersonRecords, type PersonRecord, readPersonEmails } from '../db/people/export.ts'
-import { type FoundPerson, findPerson, listPersonEmails } from '../db/people/find.ts'
+import { type FoundPerson, findPerson, listOtherRecords, listPersonEmails } from '../db/people/find.ts'
 import type { Queryable } from '../db/query.ts'
 import { findEntries } from '../db/suppression/reads.ts'
 import { personQuery } from './erase-person.ts'
@@ -16,7 +16,7 @@ export type ExportDeps = { db: Queryable; pepper: string; keys: KeyRing }
 
 /**
  * Everything that is kept about a person as one JSON document, written piece by piece:
- * `{exportedAt, addresses, records, suppressions, emails}`. The export itself is audited.
+ * `{exportedAt, addresses, records, suppressions, emails, recordsLeftOut}`. The export itself is audited.
  */
 export async function exportPerson(request: ExportRequest, deps: ExportDeps): Promise<Readable> {
   const { person, companyId, requestedBy } = request
@@ -36,14 +36,16 @@ async function* pieces(found: FoundPerson, companyId: string | null, { db, keys 
     suppressions,
   }
   yield `${JSON.stringify(head).slice(0, -1)},"emails":[`
+  const otherRecords = new Set<string>()
   let count = 0
   let after: string | null = null
   do {
     const page = await listPersonEmails(db, found, companyId, { after, limit: PAGE })
     for (const email of await readPersonEmails(db, page.emails)) yield count++ === 0 ? email : `,${email}`
+    for (const id of await listOtherRecords(db, page.emails, found)) otherRecords.add(id)
     after = page.next
   } while (after !== null)
-  yield ']}\n'
+  yield `],"recordsLeftOut":${otherRecords.size}}\n`
 }
 
 function recordView({ cpfCnpjCipher, ...record }: PersonRecord, keys: KeyRing) {

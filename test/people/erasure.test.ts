@@ -140,6 +140,8 @@ describe('erasing a person', () => {
           idempotencyAnswers: 1,
         },
         waiting: 1,
+        unfinished: [],
+        recordsKept: 0,
         companyId: null,
         subjectHashes: [expect.stringMatching(/^[0-9a-f]{64}$/)],
         requestedBy: 'ana',
@@ -175,6 +177,15 @@ describe('erasing a person', () => {
     const audit = await rows(gateway, `select action, performed_by from audit_log where subject_type = 'person'`)
     expect(audit).toEqual([{ action: 'ERASURE_REQUESTED', performed_by: 'ana' }])
 
+    for (const identifier of [{ cpf: CPF }, { email: address }]) {
+      const meanwhile = await admin('erase', identifier)
+      expect([meanwhile.status, meanwhile.body]).toMatchObject([
+        202,
+        { state: 'done', found: false, unfinished: [{ receiptId: answer.body.receiptId, waiting: 1 }] },
+      ])
+    }
+    expect((await admin('erase', { email: 'stranger@example.com' })).body.unfinished).toEqual([])
+
     // The last e-mail has ended: a worker erases it and ends the erasure.
     await gateway.call(company, 'POST', `/v1/email/${asCopy}/cancel`)
     const done = await until(
@@ -184,11 +195,18 @@ describe('erasing a person', () => {
     )
     expect(done.body).toMatchObject({ waiting: 0, finishedAt: TIME, erased: { emails: 4, contents: 4, cancelled: 1 } })
     expect(await read(gateway, company, asCopy)).toMatchObject({ subject: null, to: ['boss@example.com'] })
-    const [erased] = await rows(gateway, `select after from audit_log where action = 'ERASED'`)
+    const [erased] = await rows(
+      gateway,
+      `select after from audit_log where action = 'ERASED' and after ->> 'receiptId' = $1`,
+      [answer.body.receiptId],
+    )
     expect(erased.after).toMatchObject({ receiptId: answer.body.receiptId, erased: { emails: 4 } })
 
     const again = await admin('erase', { cpf: CPF, email: address })
-    expect([again.status, again.body]).toMatchObject([200, { state: 'done', found: false, erased: NOTHING }])
+    expect([again.status, again.body]).toMatchObject([
+      200,
+      { state: 'done', found: false, erased: NOTHING, unfinished: [] },
+    ])
     await receiver.close()
   })
 
@@ -294,6 +312,68 @@ describe('erasing a person', () => {
     )
     expect(done.body.erased).toMatchObject({ emails: 3, cancelled: 3, recipients: 3 })
     expect(await rowsWith(gateway.db.pool, 'many@')).toEqual([])
+  })
+
+  test.each([
+    'Zuleika Quintanilha <Zuleika@pessoa.example>',
+    'Zuleika, "Zu" < zuleika@pessoa.example >',
+    'zuleika@pessoa',
+    'ZULEIKA ÉÇ@pessoa.example',
+  ])('a text that SQL took as an address and that is none is exported and erased: %s', async stored => {
+    const found = await gateway.db.pool.query(
+      `select put_sql_email($1, false, null, 'welcome_user', $2, '{"name": "Zuleika"}') as id`,
+      [company.companyId, stored],
+    )
+    const id = found.rows[0].id
+    await untilStatus(gateway, company, id, 'FAILED')
+    const neighbour = await sendOk(gateway, company, { to: 'not-zuleika@pessoa.example', ...LATER })
+    await storeProviderEvents(gateway.db.pool, [
+      { provider: 'ses', externalId: stored, payload: 'unreadable, of not-zuleika@pessoa.net' },
+    ])
+    const given = stored.toLowerCase().replace('éç', 'ÉÇ')
+    const exported = await admin('export', { email: given })
+    expect(exported.body.emails).toMatchObject([{ outboxId: id, content: { variables: { name: 'Zuleika' } } }])
+    expect((await admin('erase', { email: given })).body).toMatchObject({ state: 'done', erased: { emails: 1 } })
+    expect(await rowsWith(gateway.db.pool, 'Zuleika', stored)).toEqual([
+      expect.stringContaining('not-zuleika@pessoa'),
+      expect.stringContaining('not-zuleika@pessoa'),
+    ])
+    await gateway.call(company, 'POST', `/v1/email/${neighbour}/cancel`)
+    await admin('erase', { email: 'not-zuleika@pessoa.example' })
+    await gateway.db.pool.query('delete from provider_events where external_id = $1', [stored])
+  })
+
+  test('an address finds e-mails whose stored text is a name with the address in brackets', async () => {
+    await gateway.db.pool.query(
+      `select put_sql_email($1, false, null, 'welcome_user', 'Rute Lima <Rute@Pessoa.example>', '{}')`,
+      [company.companyId],
+    )
+    await until(
+      () =>
+        rows(
+          gateway,
+          `select o.status from email_outbox o join email_recipients r using (outbox_id) where r.address like 'Rute%'`,
+        ),
+      ([email]) => email.status === 'FAILED',
+    )
+    expect((await admin('erase', { email: 'rute@pessoa.example' })).body.erased).toMatchObject({ emails: 1 })
+    expect(await rowsWith(gateway.db.pool, 'Rute')).toEqual([])
+  })
+
+  test('a repeated permissive batch still says which of its members were refused', async () => {
+    const batch = [
+      { to: 'vera@example.com', subject: 'Hi', text: 'Hi' },
+      { to: 'vera example.com', subject: 'Hi', text: 'Hi' },
+    ]
+    const headers = { 'idempotency-key': 'vera-1', 'x-batch-validation': 'permissive' }
+    const repeat = () => gateway.call(company, 'POST', '/v1/email/batch', batch, headers)
+    const first = await repeat()
+    expect(first.body.errors).toMatchObject([{ index: 1, code: 'INVALID_EMAIL' }])
+    await untilStatus(gateway, company, first.body.data[0].outboxId, 'SENT')
+    expect((await admin('erase', { email: 'vera@example.com' })).body.erased).toMatchObject({ idempotencyAnswers: 1 })
+    const again = await repeat()
+    expect(again.body.errors).toEqual([{ index: 1, code: 'INVALID_EMAIL', message: '(erased)' }])
+    expect(again.body.data).toMatchObject([{ outboxId: first.body.data[0].outboxId }])
   })
 
   test('an external id belongs to one company: the same id elsewhere is another person', async () => {

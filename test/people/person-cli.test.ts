@@ -76,6 +76,7 @@ test('an export has everything about the person and nobody else, by the command 
       }),
       expect.objectContaining({ outboxId: copy, recipients: [expect.objectContaining({ kind: 'cc' })] }),
     ],
+    recordsLeftOut: 0,
   }
   const byHttp = await gateway.call(null, 'POST', '/admin/people/export', { email: 'Maria@Example.com' }, LOGIN)
   expect([byHttp.status, byHttp.body]).toEqual([200, expected])
@@ -122,6 +123,36 @@ test('a killed erasure goes on where it was, and the receipt counts each e-mail 
   expect(await cli.lines('person', 'erase', '--email', 'many@example.com')).toContain(
     'Nothing of this person was found.',
   )
+})
+
+test('a former address leads to its e-mails and not to the record, and export, receipt and command say so', async () => {
+  const recipient = { externalId: 'moved', nome: 'Moved' }
+  await sendOk(gateway, company, { to: 'before@example.com', cc: ['witness@example.com'], recipient })
+  await sendOk(gateway, company, { to: 'before@example.com', recipient })
+  await sendOk(gateway, company, { to: 'after@example.com', recipient })
+  const exported: Json = await cli.json('person', 'export', '--email', 'before@example.com')
+  expect([exported.records, exported.emails.length, exported.recordsLeftOut]).toEqual([[], 2, 1])
+  expect((await cli.json('person', 'export', '--email', 'witness@example.com')).recordsLeftOut).toBe(0)
+  const lines = await cli.lines('person', 'erase', '--email', 'before@example.com')
+  expect(lines).toContain('1 recipient records of these e-mails have another address now and were kept.')
+  expect(lines).toContain('erase by --cpf or --external-id')
+  const [receipt] = await rows(
+    gateway,
+    'select erasure_id as id from person_erasures order by requested_at desc limit 1',
+  )
+  expect(await cli.json('person', 'receipt', receipt.id)).toMatchObject({ recordsKept: 1 })
+  const whole = ['person', 'erase', '--external-id', 'moved', '--company', company.name]
+  expect(await cli.json(...whole)).toMatchObject({ recordsKept: 0, erased: { recipientRecords: 1, emails: 1 } })
+})
+
+test('an erasure that waits for other recipients is named by the next one', async () => {
+  const both = { to: 'staying@example.com', cc: ['leaving@example.com'], delay: 3_600_000 }
+  await sendOk(gateway, company, both)
+  const first = await cli.json('person', 'erase', '--email', 'leaving@example.com')
+  expect(first).toMatchObject({ state: 'erasing', waiting: 1, unfinished: [] })
+  const lines = await cli.lines('person', 'erase', '--email', 'leaving@example.com')
+  expect(lines).toContain('Nothing more of this person was found.')
+  expect(lines).toContain(`The earlier erasure ${first.receiptId} is not done yet: 1 e-mails wait.`)
 })
 
 test('the KPIs are an admin endpoint, of one company or all', async () => {

@@ -98,9 +98,10 @@ with input as materialized (
   where d.outbox_id = any((select ids.all from ids)::uuid[]) returning 1
 ), answers as (
   -- The key stays, so that a repeated request is still answered and not sent again.
-  update idempotency_keys k set answer = jsonb_set(k.answer - 'refusedBefore', '{results}', (
-      select jsonb_agg(one || '{"suppressed": []}') from jsonb_array_elements(k.answer -> 'results') as one))
-    || '{"refusedBefore": []}'
+  -- Which members were refused, and by which code, stays: only the messages may quote what was sent.
+  update idempotency_keys k set answer = k.answer || jsonb_build_object(
+    'results', (select jsonb_agg(one || '{"suppressed": []}') from jsonb_array_elements(k.answer -> 'results') as one),
+    'refusedBefore', (select coalesce(jsonb_agg(one || '{"message": "(erased)"}'), '[]') from jsonb_array_elements(k.answer -> 'refusedBefore') as one))
   where (k.company_id, k.key) in (
     select found.company_id, found.key from emails e join idempotency_keys found on found.company_id = e.company_id
       and found.expires_at = e.created_at + interval '24 hours'

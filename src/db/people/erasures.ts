@@ -6,23 +6,24 @@ export type NewErasure = FoundPerson & {
   erasureId: string
   companyId: string | null
   subjectHashes: string[]
+  foundHashes: string[]
   requestedBy: string
 }
 
 /** The request and its audit entry are one commit: from here on it is carried out, whatever dies. */
 export async function putErasure(db: Queryable, erasure: NewErasure): Promise<void> {
-  const { erasureId, companyId, subjectHashes, requestedBy, addresses, recipientIds } = erasure
+  const { erasureId, companyId, subjectHashes, foundHashes, requestedBy, addresses, recipientIds } = erasure
   await run(
     db,
     'put-erasure',
     `with put as (
-       insert into person_erasures (erasure_id, company_id, subject_hashes, requested_by, addresses, recipient_ids)
-       values ($1, $2, $3, $4, $5, $6) returning *
+       insert into person_erasures (erasure_id, company_id, subject_hashes, requested_by, addresses, recipient_ids, found_hashes)
+       values ($1, $2, $3, $4, $5, $6, $7) returning *
      )
      insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after)
      select 'person', hash, company_id, 'ERASURE_REQUESTED', requested_by, jsonb_build_object('receiptId', erasure_id)
      from put, unnest(subject_hashes) as hash`,
-    [erasureId, companyId, subjectHashes, requestedBy, addresses, recipientIds],
+    [erasureId, companyId, subjectHashes, requestedBy, addresses, recipientIds, foundHashes],
   )
 }
 
@@ -64,7 +65,7 @@ export async function listForErasure(tx: Queryable, erasureId: string, emails: P
 }
 
 /** Everything is listed: what was searched for is deleted, with the records of the person. */
-export async function endSearch(tx: Queryable, erasureId: string): Promise<void> {
+export async function endSearch(tx: Queryable, erasureId: string, recordsKept: number): Promise<void> {
   const [row] = await run<{ count: number }>(
     tx,
     'erase-recipient-records',
@@ -78,8 +79,8 @@ export async function endSearch(tx: Queryable, erasureId: string): Promise<void>
   await run(
     tx,
     'end-search',
-    `update person_erasures set state = 'erasing', addresses = null, recipient_ids = null where erasure_id = $1`,
-    [erasureId],
+    `update person_erasures set state = 'erasing', addresses = null, recipient_ids = null, records_kept = $2 where erasure_id = $1`,
+    [erasureId, recordsKept],
   )
 }
 
@@ -107,7 +108,7 @@ export async function endErasure(tx: Queryable, erasureId: string): Promise<void
     tx,
     'end-erasure',
     `with done as (
-       update person_erasures set state = 'done', finished_at = now()
+       update person_erasures set state = 'done', finished_at = now(), found_hashes = '{}'
        where erasure_id = $1 and state = 'erasing' and not exists (select from person_erasure_emails e where e.erasure_id = $1)
        returning *
      )
@@ -130,6 +131,9 @@ export async function isMovingErasure(db: Queryable, erasureId: string): Promise
   return rows.length > 0
 }
 
+const waitingOf = (erasure: string) =>
+  `(select count(*) from person_erasure_emails e where e.erasure_id = ${erasure}.erasure_id)::int`
+
 type ReceiptRow = Omit<ErasureReceipt, 'erased' | 'found'> & { counts: Partial<ErasedCounts> }
 
 export async function findReceipt(db: Queryable, erasureId: string): Promise<ErasureReceipt | null> {
@@ -138,7 +142,11 @@ export async function findReceipt(db: Queryable, erasureId: string): Promise<Era
     'find-receipt',
     `select p.erasure_id as "receiptId", p.state, p.counts, p.company_id as "companyId", p.subject_hashes as "subjectHashes",
        p.requested_by as "requestedBy", ${iso('p.requested_at')} as "requestedAt", ${iso('p.finished_at')} as "finishedAt",
-       (select count(*) from person_erasure_emails e where e.erasure_id = p.erasure_id)::int as waiting
+       p.records_kept as "recordsKept", ${waitingOf('p')} as waiting,
+       (select coalesce(json_agg(json_build_object('receiptId', o.erasure_id, 'waiting', ${waitingOf('o')}) order by o.requested_at), '[]')
+         from person_erasures o where o.state <> 'done' and o.erasure_id <> p.erasure_id and o.requested_at <= p.requested_at
+           and p.subject_hashes && (o.subject_hashes || o.found_hashes)
+           and (o.company_id is null or p.company_id is null or o.company_id = p.company_id)) as unfinished
      from person_erasures p where p.erasure_id = $1`,
     [erasureId],
   )

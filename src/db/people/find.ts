@@ -1,5 +1,4 @@
 import { addressKey } from '../../contracts/address-key.ts'
-import { hashEmail } from '../../contracts/hashing.ts'
 import { type Queryable, run } from '../query.ts'
 
 export type PersonQuery = {
@@ -18,6 +17,7 @@ export type FoundPerson = { addresses: string[]; recipientIds: string[] }
  * It stops there: other documents at an address are not followed further, since families share addresses.
  */
 export async function findPerson(db: Queryable, query: PersonQuery): Promise<FoundPerson> {
+  const asked = query.email === null ? [] : await listAsStored(db, query.email)
   const named = await run<RecordRow>(
     db,
     'find-person-records',
@@ -25,7 +25,7 @@ export async function findPerson(db: Queryable, query: PersonQuery): Promise<Fou
      where ($1::uuid is null or company_id = $1) and (email = $2 or cpf_cnpj_hash = $3 or external_id = $4)`,
     [query.companyId, query.email, query.documentHash, query.externalId],
   )
-  const known = [query.email, ...named.map(row => row.email)].filter(one => one !== null)
+  const known = [...asked, ...named.map(row => row.email).filter(one => one !== null)]
   const neighbours = await run<RecordRow>(
     db,
     'find-records-of-addresses',
@@ -35,6 +35,14 @@ export async function findPerson(db: Queryable, query: PersonQuery): Promise<Fou
   const recipientIds = [...new Set([...named, ...neighbours].map(row => row.recipientId))]
   const written = await listWrittenAddresses(db, recipientIds)
   return { addresses: [...new Set([...known, ...written])], recipientIds }
+}
+
+/** An e-mail from SQL may have any text as its address. A valid address stays as it is. */
+async function listAsStored(db: Queryable, email: string): Promise<string[]> {
+  const rows = await run<{ address: string }>(db, 'address-as-stored', 'select envelope_address($1) as address', [
+    email,
+  ])
+  return rows.map(row => row.address)
 }
 
 type RecordRow = { recipientId: string; email: string | null }
@@ -56,6 +64,9 @@ async function listWrittenAddresses(db: Queryable, recipientIds: string[]): Prom
 export type PersonEmail = { outboxId: string; ordinals: number[] }
 export type PersonEmailPage = { emails: PersonEmail[]; next: string | null }
 
+/** Of `Name <address>`, which SQL accepts as an address and the worker refuses. Written like the index email_recipients_bracketed. */
+const bracketed = (column: string) => `lower(btrim(substring(${column} from '<([^<>]*)>$')) collate "C")`
+
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
 /** In the order of their ids, oldest first. `next`: the id after which the following page begins. */
@@ -65,32 +76,67 @@ export async function listPersonEmails(
   companyId: string | null,
   { after = null, limit }: { after?: string | null; limit: number },
 ): Promise<PersonEmailPage> {
-  const hashes = new Set(addresses.map(hashEmail))
-  const rows = await run<{ outboxId: string; ordinal: number; address: string | null; byRecord: boolean }>(
+  const hashes = new Set(await hashAddresses(db, addresses))
+  const rows = await run<EmailRow>(
     db,
     'list-person-emails',
     `with page as materialized (
        select outbox_id from (
          select outbox_id from email_recipients where address_key = any($1::bigint[]) and outbox_id > $4
+         union select outbox_id from email_recipients where address like '%>' and ${bracketed('address')} = any($6) and outbox_id > $4
          union select outbox_id from email_outbox where recipient_id = any($2) and outbox_id > $4) found
        order by outbox_id limit $5
      )
-     select page.outbox_id as "outboxId", r.ordinal, r.address, r.ordinal = 0 and coalesce(o.recipient_id = any($2), false) as "byRecord"
+     select page.outbox_id as "outboxId", r.ordinal, address_hash(r.address) as hash,
+       coalesce((r.ordinal = 0 and o.recipient_id = any($2)) or (r.address like '%>' and ${bracketed('r.address')} = any($6)), false) as sure
      from page left join email_outbox o on o.outbox_id = page.outbox_id and ($3::uuid is null or o.company_id = $3)
      left join email_recipients r on r.outbox_id = o.outbox_id
-       and (r.address_key = any($1::bigint[]) or (r.ordinal = 0 and o.recipient_id = any($2)))
+       and (r.address_key = any($1::bigint[]) or (r.ordinal = 0 and o.recipient_id = any($2))
+         or (r.address like '%>' and ${bracketed('r.address')} = any($6)))
      order by page.outbox_id, r.ordinal`,
-    [[...hashes].map(addressKey), recipientIds, companyId, after ?? FIRST, limit],
+    [[...hashes].map(addressKey), recipientIds, companyId, after ?? FIRST, limit, addresses],
   )
   const emails = new Map<string, number[]>()
   const pageIds = new Set(rows.map(row => row.outboxId))
-  for (const { outboxId, ordinal, address, byRecord } of rows) {
+  for (const { outboxId, ordinal, hash, sure } of rows) {
     // The key is a part of the hash; the hash itself decides.
-    if (address === null || !(byRecord || hashes.has(hashEmail(address)))) continue
+    if (hash === null || !(sure || hashes.has(hash))) continue
     emails.set(outboxId, [...(emails.get(outboxId) ?? []), ordinal])
   }
   return {
     emails: [...emails].map(([outboxId, ordinals]) => ({ outboxId, ordinals })),
     next: pageIds.size === limit ? rows.at(-1)!.outboxId : null,
   }
+}
+
+/** Of e-mails to the person: the records that they belong to, and that were not found because they have another address now. */
+export async function listOtherRecords(
+  db: Queryable,
+  emails: PersonEmail[],
+  { recipientIds }: FoundPerson,
+): Promise<string[]> {
+  // The record of an e-mail is of its first recipient. One who got a copy has nothing to do with it.
+  const first = emails.filter(({ ordinals }) => ordinals.includes(0)).map(({ outboxId }) => outboxId)
+  if (first.length === 0) return []
+  const rows = await run<{ recipientId: string }>(
+    db,
+    'list-other-records',
+    `select distinct r.recipient_id as "recipientId" from email_outbox o join recipients r on r.recipient_id = o.recipient_id
+     where o.outbox_id = any($1) and r.recipient_id <> all($2)`,
+    [first, recipientIds],
+  )
+  return rows.map(row => row.recipientId)
+}
+
+type EmailRow = { outboxId: string; ordinal: number; hash: string | null; sure: boolean }
+
+/** By SQL, as the e-mails from SQL are hashed. For a valid address it is the hash of contracts/hashing.ts. */
+async function hashAddresses(db: Queryable, addresses: string[]): Promise<string[]> {
+  const rows = await run<{ hash: string }>(
+    db,
+    'hash-addresses',
+    'select address_hash(address) as hash from unnest($1::text[]) as address',
+    [addresses],
+  )
+  return rows.map(row => row.hash)
 }
