@@ -86,7 +86,7 @@ export default defineConfig({
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           globalSetup: ['./test/support/postgres.ts'],
-          maxWorkers: fullFaults ? 1 : maxWorkers,
+          maxWorkers: fullFaults ? 1 : 3,
           maxConcurrency: fullFaults ? 1 : 3,
           isolate: fullFaults,
           hookTimeout: 120_000,
