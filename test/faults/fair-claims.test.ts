@@ -68,12 +68,17 @@ async function noteWhatIsHandedOut({ db }: Scene, kind: 'work' | 'dispatch'): Pr
 
 type Step = { member: Member; leftOut: string[] }
 
-/** In the order of the claims, which a lock makes one after the other; each e-mail at its first time. */
+/**
+ * In the order of the claims, which a lock makes one after the other; each e-mail at its first time. Left out is who was so at the claim
+ * before as well: what a company has in hand may end between the decision of a claim and the note of it.
+ */
 async function handedOut({ db }: Scene, companies: Map<string, Member>): Promise<Step[]> {
   const { rows } = await db.pool.query<{ name: string; leftOut: string[] }>(
-    `with gone as (delete from handed_out returning place, outbox_ids, left_out), first as (
-       select distinct on (id) id, place, nth, left_out from gone cross join unnest(outbox_ids) with ordinality as i(id, nth)
-       order by id, place, nth)
+    `with gone as (delete from handed_out returning place, outbox_ids, left_out), noted as (
+       select place, outbox_ids, left_out, lag(left_out) over (order by place) as left_out_before from gone
+     ), first as (
+       select distinct on (id) id, place, nth, array(select unnest(left_out) intersect select unnest(left_out_before)) as left_out
+       from noted cross join unnest(outbox_ids) with ordinality as i(id, nth) order by id, place, nth)
      select c.name, left_out as "leftOut" from first join email_outbox o on o.outbox_id = first.id join companies c using (company_id)
      order by place, nth`,
   )
