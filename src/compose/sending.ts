@@ -131,5 +131,5 @@ async function readyAllDue(db: Database, emailsReady: WakeableSleep): Promise<vo
   do {
     moved = await readyDueEmails(db.hot, DUE_BATCH)
     if (moved > 0) emailsReady.wake()
-  } while (moved >= DUE_BATCH)
+  } while (moved === DUE_BATCH)
 }

@@ -18,7 +18,7 @@ export async function readyDueEmails(db: Queryable, limit: number): Promise<numb
        select d.due_at, d.outbox_id from (select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at limit $1) d
        where not exists (select from email_outbox o where o.outbox_id = d.outbox_id)
      ), moved as (
-       delete from email_scheduled s using (select * from locked union all select * from without_email) due
+       delete from email_scheduled s using (select * from without_email union all select * from locked limit $1) due
        where s.due_at = due.due_at and s.outbox_id = due.outbox_id
        returning s.company_id, s.priority, s.outbox_id, s.due_at
      ), cleared as (
