@@ -125,7 +125,7 @@ declare
   cancelled boolean;
 begin
   if exists (select from email_outbox where outbox_id = p_id and not test) then
-    cancelled := cancel_waiting_email(p_id, sql_companies(), 'role ' || session_user);
+    cancelled := cancel_waiting_email(p_id, sql_companies(), 'role ' || session_user, false);
   end if;
   if cancelled then
     perform limit_idle_transaction();
@@ -134,7 +134,7 @@ begin
   return say_not_changed(p_id, cancelled is not null);
 end $$;
 
-CREATE FUNCTION public.cancel_waiting_email(p_id uuid, p_companies uuid[], p_by text) RETURNS boolean
+CREATE FUNCTION public.cancel_waiting_email(p_id uuid, p_companies uuid[], p_by text, p_unready boolean) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 declare
@@ -146,7 +146,10 @@ begin
     return (select false from email_outbox where outbox_id = p_id and (p_companies is null or company_id = any(p_companies)));
   end if;
   update email_outbox set status = 'CANCELLED', next_attempt_at = null where outbox_id = p_id;
-  perform forget_waiting_email(email);
+  if p_unready then
+    delete from email_ready where company_id = email.company_id and priority = email.priority and outbox_id = p_id;
+  end if;
+  delete from email_scheduled where due_at = email.next_attempt_at and outbox_id = p_id;
   update email_recipients set status = 'CANCELLED' where outbox_id = p_id and not suppressed;
   insert into email_events (outbox_id, company_id, type, metadata)
   values (p_id, email.company_id, 'CANCELLED', jsonb_build_object('cancelledBy', p_by));
@@ -328,13 +331,6 @@ begin
   delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = p_sequence;
 end $$;
 
-CREATE FUNCTION public.forget_waiting_email(p_email public.email_outbox) RETURNS void
-    LANGUAGE sql
-    AS $$
-  delete from email_ready where company_id = p_email.company_id and priority = p_email.priority and outbox_id = p_email.outbox_id;
-  delete from email_scheduled where due_at = p_email.next_attempt_at and outbox_id = p_email.outbox_id;
-$$;
-
 CREATE FUNCTION public.grant_sql_access(p_role name) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -385,7 +381,8 @@ begin
     return say_not_changed(p_id, exists (
       select from email_outbox where outbox_id = p_id and company_id = any(sql_companies()) and not test));
   end if;
-  perform limit_idle_transaction(), forget_waiting_email(email);
+  perform limit_idle_transaction();
+  delete from email_scheduled where due_at = email.next_attempt_at and outbox_id = p_id;
   if email.attempts + 1 >= email.max_attempts then
     perform bury_marked_email(email, reason);
     return 'DLQ';

@@ -1,5 +1,5 @@
--- Changes of waiting e-mails. Each locks the e-mail's row, for which a worker would wait together with other companies' e-mails of its
--- batch. So a transaction that has made one and then does nothing is ended by Postgres.
+-- Changes of waiting e-mails. Each locks the e-mail's row. Workers pass over a row that is locked and come back to it, so a transaction
+-- that stays open delays its own e-mails only. One that does nothing is ended by Postgres, to let go of them.
 create or replace function limit_idle_transaction() returns void language sql as $$
   select set_config('idle_in_transaction_session_timeout', '5s', true)
   where current_setting('idle_in_transaction_session_timeout')::interval not between interval '1 millisecond' and interval '5 seconds'
@@ -7,8 +7,9 @@ $$;
 
 -- Cancels what no worker has started on. A start and this meet on the e-mail's row: one of them wins. With started_at, a worker died
 -- after the message may have left: too late as well. Returns whether it was cancelled; null: there is no such e-mail.
--- p_companies null: of any company.
-create or replace function cancel_waiting_email(p_id uuid, p_companies uuid[], p_by text) returns boolean language plpgsql as $$
+-- p_companies null: of any company. p_unready: whether its ready row goes, too. A claim would wait for that, with everybody's e-mails, so
+-- a company's own transaction leaves the row: it is claimed, and found to be of an e-mail that has ended.
+create or replace function cancel_waiting_email(p_id uuid, p_companies uuid[], p_by text, p_unready boolean) returns boolean language plpgsql as $$
 declare
   email email_outbox;
 begin
@@ -18,18 +19,15 @@ begin
     return (select false from email_outbox where outbox_id = p_id and (p_companies is null or company_id = any(p_companies)));
   end if;
   update email_outbox set status = 'CANCELLED', next_attempt_at = null where outbox_id = p_id;
-  perform forget_waiting_email(email);
+  if p_unready then
+    delete from email_ready where company_id = email.company_id and priority = email.priority and outbox_id = p_id;
+  end if;
+  delete from email_scheduled where due_at = email.next_attempt_at and outbox_id = p_id;
   update email_recipients set status = 'CANCELLED' where outbox_id = p_id and not suppressed;
   insert into email_events (outbox_id, company_id, type, metadata)
   values (p_id, email.company_id, 'CANCELLED', jsonb_build_object('cancelledBy', p_by));
   return true;
 end $$;
-
--- Takes away the row by which it would be claimed.
-create or replace function forget_waiting_email(p_email email_outbox) returns void language sql as $$
-  delete from email_ready where company_id = p_email.company_id and priority = p_email.priority and outbox_id = p_email.outbox_id;
-  delete from email_scheduled where due_at = p_email.next_attempt_at and outbox_id = p_email.outbox_id;
-$$;
 
 -- Makes up to p_limit scheduled retries ready. Returns their ids.
 create or replace function ready_retries(p_companies uuid[], p_test boolean, p_limit int) returns setof uuid language plpgsql as $$
@@ -60,7 +58,7 @@ declare
   cancelled boolean;
 begin
   if exists (select from email_outbox where outbox_id = p_id and not test) then
-    cancelled := cancel_waiting_email(p_id, sql_companies(), 'role ' || session_user);
+    cancelled := cancel_waiting_email(p_id, sql_companies(), 'role ' || session_user, false);
   end if;
   if cancelled then
     perform limit_idle_transaction();
@@ -77,5 +75,5 @@ begin
   return case when p_exists then 'NOT_WAITING' else 'NOT_FOUND' end;
 end $$;
 
-revoke execute on function limit_idle_transaction(), cancel_waiting_email(uuid, uuid[], text), forget_waiting_email(email_outbox),
+revoke execute on function limit_idle_transaction(), cancel_waiting_email(uuid, uuid[], text, boolean),
   ready_retries(uuid[], boolean, int), cancel_email(uuid), say_not_changed(uuid, boolean) from public;

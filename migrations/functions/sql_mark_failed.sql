@@ -1,4 +1,5 @@
 -- One attempt counted as failed: the retry that its policy says, or a dead letter. RETRY_SCHEDULED, DLQ, NOT_WAITING or NOT_FOUND.
+-- Its ready row stays, as with cancel_email: it is claimed, and found to be of an e-mail that is not due.
 create or replace function mark_email_failed(p_id uuid, p_error text) returns text language plpgsql security definer
 set search_path = public, pg_temp as $$
 declare
@@ -13,7 +14,8 @@ begin
     return say_not_changed(p_id, exists (
       select from email_outbox where outbox_id = p_id and company_id = any(sql_companies()) and not test));
   end if;
-  perform limit_idle_transaction(), forget_waiting_email(email);
+  perform limit_idle_transaction();
+  delete from email_scheduled where due_at = email.next_attempt_at and outbox_id = p_id;
   if email.attempts + 1 >= email.max_attempts then
     perform bury_marked_email(email, reason);
     return 'DLQ';

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { listLinkSchemes } from '../db/companies/companies.ts'
 import { storeProviderEvents } from '../db/feedback/provider-events.ts'
-import { returnToReady } from '../db/outbox/claim.ts'
+import { returnToReady, returnWhenUnlocked } from '../db/outbox/claim.ts'
 import { isNewlySuppressed, loadAttachments } from '../db/outbox/load.ts'
 import { type RenderedContent, storeRenderedContents } from '../db/outbox/rendered-content.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
@@ -108,16 +108,20 @@ export function composeSettle(parts: AttemptParts, stopping: AbortSignal): Settl
     gather: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
     flush: (some: Settlement[]) => commitSettlements(db.sending.settlements, some, patienceMs(stopping)),
   })
-  const returns = new Batcher({
-    ...RETURN_BATCH,
-    flush: async (outboxIds: string[]) => {
-      await returnToReady(db.hot, outboxIds)
-      return outboxIds
-    },
-  })
+  const returning = (write: typeof returnToReady) =>
+    new Batcher({
+      ...RETURN_BATCH,
+      flush: async (outboxIds: string[]) => {
+        await write(db.hot, outboxIds)
+        return outboxIds
+      },
+    })
+  const returns = returning(returnToReady)
+  const returnsWhenUnlocked = returning(returnWhenUnlocked)
   return {
     write: settlement => settlements.add(settlement),
     returnToReady: outboxId => returns.add(outboxId),
+    returnWhenUnlocked: outboxId => returnsWhenUnlocked.add(outboxId),
     storeEvents: sent =>
       retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), patienceMs(stopping)),
     countSent,

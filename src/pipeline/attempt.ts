@@ -43,8 +43,8 @@ export type AttemptDeps = {
   /** Aborted when the process stops: what has not started returns to ready. */
   stopping: AbortSignal
   content: {
-    /** Renders its template, if it came without content, and validates it. */
-    prepare: (email: EmailToSend, companyId: string) => Promise<EmailToSend | Invalid>
+    /** Renders its template, if it came without content, and validates it. null: somebody else is changing the e-mail. */
+    prepare: (email: EmailToSend, companyId: string) => Promise<EmailToSend | Invalid | null>
     /** The text part: the e-mail's own, or made from its HTML. */
     textOf: (email: EmailToSend) => Promise<string>
   }
@@ -54,7 +54,7 @@ export type AttemptDeps = {
     memory: Pick<WeightedSemaphore, 'spend'>
   }
   outbox: {
-    /** Commits SENT_ATTEMPT. false: the lease is lost. */
+    /** Commits SENT_ATTEMPT. false: the lease is lost, or somebody else is changing the e-mail. */
     commitStart: (start: AttemptStart) => Promise<boolean>
     /** Whether a recipient was put on the suppression list since the e-mail was read. */
     isNewlySuppressed: (email: EmailToSend) => Promise<boolean>
@@ -79,6 +79,7 @@ async function validateAndSend(claimed: ClaimedEmail, deps: AttemptDeps): Promis
   const ended = findEnd(waiting)
   if (ended) return withoutCall(ended)
   const email = waiting.unresolvedAttempt ? waiting : await deps.content.prepare(waiting, claimed.companyId)
+  if (!email) return withoutCall({ kind: 'not-ours' })
   if ('failure' in email) return withoutCall({ kind: 'dead', status: 'FAILED', ...email })
   return deps.attachments.memory.spend(email.fileBytes, () => send(claimed, email, deps))
 }

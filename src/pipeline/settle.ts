@@ -12,6 +12,8 @@ export type SettleDeps = {
   /** Writes state, events and where the e-mail goes next in one commit. false: the guard did not hold, and nothing was written. */
   write: (settlement: Settlement) => Promise<boolean>
   returnToReady: (outboxId: string) => Promise<unknown>
+  /** The same, as soon as nobody else is changing it. Nothing happens to what has ended or was started by another worker. */
+  returnWhenUnlocked: (outboxId: string) => Promise<unknown>
   /** Keeps what the provider reported with its answer, for the feedback step. */
   storeEvents: (sent: SynchronousEvents) => Promise<unknown>
   /** Counts recipients for the company's reputation. */
@@ -37,7 +39,8 @@ export async function sendClaimed(
 export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps: SettleDeps): Promise<void> {
   const { outcome, call } = attempt
   const email = claimed.content
-  if (!email || outcome.kind === 'not-ours') return deps.log.notOurs(claimed)
+  if (!email) return deps.log.notOurs(claimed)
+  if (outcome.kind === 'not-ours') return leaveToOthers(claimed, deps)
   if (outcome.kind === 'back-to-ready') return void (await deps.returnToReady(claimed.outboxId))
   const facts = factsOf(claimed, email, outcome, attempt)
   const settlement = toSettlement(outcome, facts)
@@ -49,8 +52,14 @@ export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps:
     deps.log.settled(email, call?.provider ?? null, outcome, facts)
     deps.wakeWebhooks()
   } else if (call) await settleLate(claimed, settlement, call, deps)
-  else deps.log.notOurs(claimed)
+  else await leaveToOthers(claimed, deps)
   if (hasEvents) deps.eventsReceived.wake()
+}
+
+/** Whoever has locked the e-mail may leave it as it is: then it still waits, and nobody else would come back to it. */
+async function leaveToOthers(claimed: ClaimedEmail, deps: SettleDeps): Promise<void> {
+  await deps.returnWhenUnlocked(claimed.outboxId)
+  deps.log.notOurs(claimed)
 }
 
 function factsOf(

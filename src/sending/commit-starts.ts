@@ -17,18 +17,19 @@ export async function commitStarts(
   patienceMs: number | (() => number),
 ): Promise<(boolean | Error)[]> {
   try {
-    return await write(db, starts)
+    return await write(db, starts, 'skip')
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) throw error
   }
   return retryWhileUnavailable(() => startOrFind(db, starts), patienceMs)
 }
 
-const write = (db: Queryable, starts: AttemptStart[]) => writeBatchOrSingly(starts, some => startAttempts(db, some))
+const write = (db: Queryable, starts: AttemptStart[], locked: 'skip' | 'wait') =>
+  writeBatchOrSingly(starts, some => startAttempts(db, some, locked))
 
 /** Starting comes first: if the lost statement is still running, this one waits for its locks, and the search sees its commit. */
 async function startOrFind(db: Queryable, starts: AttemptStart[]): Promise<(boolean | Error)[]> {
-  const answers = await write(db, starts)
+  const answers = await write(db, starts, 'wait')
   const refused = starts.filter((_, index) => answers[index] === false)
   const found = await findStarts(db, refused)
   const foundOf = new Map(refused.map((one, index) => [one, found[index]]))

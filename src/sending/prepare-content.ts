@@ -12,16 +12,16 @@ export type ContentDeps = {
   sender: SenderSettings
   linkSchemesOf: LinkSchemesOf
   templates: Pick<PublishedTemplates, 'find'>
-  /** Keeps what was rendered, so that a retry sends the same. */
-  store: (content: RenderedContent) => Promise<unknown>
+  /** Keeps what was rendered, so that a retry sends the same. false: somebody else is changing the e-mail. */
+  store: (content: RenderedContent) => Promise<boolean>
 }
 
-/** The e-mail as it can be sent, or why it cannot. */
+/** The e-mail as it can be sent, or why it cannot. null: somebody else is changing it now. */
 export async function prepareContent(
   loaded: EmailToSend,
   companyId: string,
   deps: ContentDeps,
-): Promise<EmailToSend | Invalid> {
+): Promise<EmailToSend | Invalid | null> {
   const { html, linkSchemesOf } = deps
   const email = withSender(loaded, deps.sender)
   if ('failure' in email) return email
@@ -31,6 +31,5 @@ export async function prepareContent(
   const invalid = await validateEmail(rendered, companyId, html, linkSchemesOf)
   if (invalid) return invalid
   const proven = { ...rendered, htmlProof: rendered.html === null ? null : html.prove(rendered.html) }
-  await deps.store(proven)
-  return proven
+  return (await deps.store(proven)) ? proven : null
 }

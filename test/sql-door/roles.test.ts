@@ -98,7 +98,7 @@ describe('the role of a company', () => {
     `insert into email_logs (outboxid) values (gen_random_uuid())`,
     `select put_sql_email(gen_random_uuid(), false, null, 't', 'a@b.example', '{}')`,
     'select ready_retries(null, false, 10)',
-    'select cancel_waiting_email(gen_random_uuid(), null, $$x$$)',
+    'select cancel_waiting_email(gen_random_uuid(), null, $$x$$, true)',
     'select sql_company()',
     `select grant_sql_access(session_user::name)`,
     `select * from claim_fair_batch(gen_random_uuid(), 'work', 'x', 60, 10, 3, '{}', '{}', '{}', 100)`,

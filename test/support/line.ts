@@ -8,7 +8,13 @@ import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { countThrottled, putCaptured } from '../../src/db/capture-inbox.ts'
 import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
 import { acceptRequests } from '../../src/db/outbox/accept.ts'
-import { type Claim, type Claimed, claimFairBatch, returnToReady } from '../../src/db/outbox/claim.ts'
+import {
+  type Claim,
+  type Claimed,
+  claimFairBatch,
+  returnToReady,
+  returnWhenUnlocked,
+} from '../../src/db/outbox/claim.ts'
 import type { Draft, DraftRecipientRecord, RequestToStore } from '../../src/db/outbox/draft.ts'
 import { type EmailToSend, isNewlySuppressed, loadAttachments, loadEmailsToSend } from '../../src/db/outbox/load.ts'
 import { type RenderedContent, storeRenderedContents } from '../../src/db/outbox/rendered-content.ts'
@@ -211,7 +217,7 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
       defaultFrom: (parseAddress('gateway@example.com') as { value: MailAddress }).value,
       captureOnly: true,
     },
-    store: (rendered: RenderedContent) => storeRenderedContents(db, [rendered]),
+    store: async (rendered: RenderedContent) => (await storeRenderedContents(db, [rendered]))[0]!,
   }
   const { route = () => capture, waitForRate = async () => true, nowMs = () => performance.now() } = change
   return {
@@ -239,6 +245,7 @@ function settleDepsOf(db: Queryable, change: WorkerChange): SettleDeps {
   return {
     write: change.write ?? (async settlement => (await settleAttempts(db, [settlement]))[0]!),
     returnToReady: outboxId => returnToReady(db, [outboxId]),
+    returnWhenUnlocked: outboxId => returnWhenUnlocked(db, [outboxId]),
     storeEvents: sent => storeProviderEvents(db, toIncomingEvents(sent)),
     countSent: change.countSent ?? (() => {}),
     eventsReceived: { wake: () => {} },

@@ -12,6 +12,17 @@ export const ofBatch = (table: string) =>
 export const ofEmail = (table: string, email: string) =>
   `${table}.outbox_id = ${email}.outbox_id and ${table}.outbox_id between $2 and $3`
 
+/**
+ * Of the batch, the e-mails that nobody else is changing. A company's own SQL transaction may keep an e-mail locked for long; waiting for it
+ * would stop the other companies' e-mails of the batch.
+ */
+export const unlocked = (condition = 'true') => `unlocked as materialized (
+  select o.outbox_id from email_outbox o where ${ofBatch('o')} and ${condition} for update skip locked
+)`
+
+/** For `unlocked`: the leases (`held`) are all locked before the first e-mail, as when leases are returned. The other order would be a deadlock. */
+export const AFTER_THE_LEASES = '(select count(*) from held) > 0'
+
 /** The element of an array parameter that belongs to a row. */
 export const elementFor = (row: string, parameter: string) =>
   `(${parameter})[width_bucket(${row}.outbox_id, $1::uuid[])]`

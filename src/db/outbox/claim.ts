@@ -54,3 +54,19 @@ export async function returnToReady(db: Queryable, outboxIds: string[]): Promise
     [outboxIds],
   )
 }
+
+/**
+ * What could not be started because somebody else was changing it: it is due at once, and what is due becomes ready when nobody
+ * has it locked (readyDueEmails). Ready at once, it would be claimed again and again until then.
+ */
+export async function returnWhenUnlocked(db: Queryable, outboxIds: string[]): Promise<void> {
+  await run(
+    db,
+    'return-when-unlocked',
+    `insert into email_scheduled (due_at, outbox_id, company_id, priority)
+     select now(), outbox_id, company_id, priority from email_outbox o
+     where outbox_id = any($1) and ${WAITING_AND_DUE}
+     on conflict do nothing`,
+    [outboxIds],
+  )
+}

@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
+import { elementFor, ofBatch, unlocked, writeBatch } from './batch-arrays.ts'
 
 export type RenderedContent = {
   outboxId: string
@@ -10,7 +10,7 @@ export type RenderedContent = {
   text: string | null
 }
 
-/** Of e-mails that have no content yet. The variables stay: they are what the application asked for. */
+/** Of e-mails that have no content yet. The variables stay: they are what the application asked for. false: somebody else is changing the e-mail. */
 export async function storeRenderedContents(db: Queryable, contents: RenderedContent[]): Promise<boolean[]> {
   return writeBatch(contents, async (sorted, ids) => {
     const rows = await run<{ outbox_id: string }>(db, 'store-rendered-contents', STORE, [
@@ -27,10 +27,13 @@ export async function storeRenderedContents(db: Queryable, contents: RenderedCon
 
 /** $4 senders, $5 subjects, $6 HTML, $7 its proofs, $8 texts. It does not wait for the disk: the commit of a start flushes what came before it. */
 const STORE = `
-with put_outbox as (
+with ${unlocked()}, put_outbox as (
   update email_outbox o set from_address = ${elementFor('o', '$4::text[]')}, subject = ${elementFor('o', '$5::text[]')}
-  where ${ofBatch('o')} and (select set_config('synchronous_commit', 'off', true)) = 'off'
+  where ${ofBatch('o')} and o.outbox_id = any(array(select outbox_id from unlocked))
+    and (select set_config('synchronous_commit', 'off', true)) = 'off'
+  returning o.outbox_id
+), put_content as (
+  update email_content c set html = ${elementFor('c', '$6::text[]')}, html_proof = ${elementFor('c', '$7::text[]')}, text = ${elementFor('c', '$8::text[]')}
+  where ${ofBatch('c')} and c.html is null and c.text is null and c.outbox_id = any(array(select outbox_id from unlocked))
 )
-update email_content c set html = ${elementFor('c', '$6::text[]')}, html_proof = ${elementFor('c', '$7::text[]')}, text = ${elementFor('c', '$8::text[]')}
-where ${ofBatch('c')} and c.html is null and c.text is null
-returning c.outbox_id`
+select outbox_id from put_outbox`

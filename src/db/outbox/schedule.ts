@@ -10,14 +10,16 @@ export async function readyDueEmails(db: Queryable, limit: number): Promise<numb
   const [row] = await run<{ count: number }>(
     db,
     'ready-due-emails',
-    `with due as materialized (
-       select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at limit $1
-     ), locked as materialized (
-       select o.outbox_id from due join email_outbox o on o.outbox_id = due.outbox_id for update of o skip locked
+    `with locked as materialized (
+       -- Locked in the order of their times until there are enough: those that others keep locked do not count.
+       select d.due_at, d.outbox_id from (select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at) d
+       cross join lateral (select from email_outbox o where o.outbox_id = d.outbox_id for update skip locked) o limit $1
+     ), without_email as materialized (
+       select d.due_at, d.outbox_id from (select due_at, outbox_id from email_scheduled where due_at <= now() order by due_at limit $1) d
+       where not exists (select from email_outbox o where o.outbox_id = d.outbox_id)
      ), moved as (
-       delete from email_scheduled s using due where s.due_at = due.due_at and s.outbox_id = due.outbox_id
-         and (due.outbox_id in (select outbox_id from locked)
-           or not exists (select from email_outbox o where o.outbox_id = due.outbox_id))
+       delete from email_scheduled s using (select * from without_email union all select * from locked limit $1) due
+       where s.due_at = due.due_at and s.outbox_id = due.outbox_id
        returning s.company_id, s.priority, s.outbox_id, s.due_at
      ), cleared as (
        update email_outbox o set next_attempt_at = null from moved
@@ -45,7 +47,7 @@ export async function cancelEmail(
   const [row] = await run<{ cancelled: boolean | null }>(
     db,
     'cancel-email',
-    'select cancel_waiting_email($1, $2, $3) as cancelled',
+    'select cancel_waiting_email($1, $2, $3, true) as cancelled',
     [outboxId, companyId === null ? null : [companyId], by],
   )
   return outcomeOf(row!.cancelled)

@@ -1,7 +1,7 @@
 import type { EmailEventType, EmailStatus } from '../../contracts/states.ts'
 import { type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
-import { elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
+import { AFTER_THE_LEASES, elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
 import { originalData } from './dead-letters.ts'
 import { idRange, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
@@ -124,7 +124,7 @@ select outbox_id from settled`
 const GUARDS: Record<Guard, string> = {
   lease: 'o.lease_id = i.guard',
   waiting: `${WAITING_AND_DUE}
-    and i.guard in (select lease_id from held)`,
+    and i.guard in (select lease_id from held) and o.outbox_id in (select outbox_id from unlocked)`,
   unknown: `o.status = 'UNKNOWN' and o.attempt_id = i.guard`,
 }
 
@@ -144,7 +144,13 @@ with input as materialized (
     counter text, label text)
 ), ${
   guard === 'waiting'
-    ? 'held as materialized (select lease_id from leases where lease_id in (select guard from input) for key share), '
+    ? `held as materialized (select lease_id from leases where lease_id in (select guard from input) for key share),
+unlocked as materialized (
+  -- A company's own SQL transaction may keep a waiting e-mail locked for long: the others do not wait for it.
+  select o.outbox_id from email_outbox o
+  where o.outbox_id = any(array(select "outboxId" from input)) and o.outbox_id between $1 and $2
+    and ${AFTER_THE_LEASES} for update skip locked
+), `
     : ''
 } settled as (
   update email_outbox o set status = i.status, lease_id = null, attempts = i.attempts,

@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
+import { AFTER_THE_LEASES, elementFor, ofBatch, unlocked, writeBatch } from './batch-arrays.ts'
 import { WAITING_AND_DUE } from './sql.ts'
 
 /** What is checked before an e-mail is sent, in this order. */
@@ -18,11 +18,17 @@ export type AttemptStart = {
 /**
  * RECEIVED, VALIDATED and SENT_ATTEMPT, committed before the first byte goes out. The attempt is counted here; what never gets here
  * is counted when its lease is found expired. Answers who may go on: the lease must still stand, which its lock holds until this
- * commit, and the e-mail must still be waiting and due.
+ * commit, and the e-mail must still be waiting and due. `locked`: whether an e-mail that somebody else is changing is passed over,
+ * which is answered with false, or waited for.
  */
-export async function startAttempts(db: Queryable, starts: AttemptStart[]): Promise<boolean[]> {
+export async function startAttempts(
+  db: Queryable,
+  starts: AttemptStart[],
+  locked: 'skip' | 'wait' = 'skip',
+): Promise<boolean[]> {
+  const [name, statement] = locked === 'skip' ? ['start-attempts', START] : ['start-attempts-waiting', START_WAITING]
   return writeBatch(starts, async (sorted, ids) => {
-    const rows = await run<{ outbox_id: string }>(db, 'start-attempts', START, [
+    const rows = await run<{ outbox_id: string }>(db, name, statement, [
       ...ids,
       sorted.map(start => start.attemptId),
       sorted.map(start => start.leaseId),
@@ -35,14 +41,14 @@ export async function startAttempts(db: Queryable, starts: AttemptStart[]): Prom
 }
 
 /** $4 attempt ids, $5 leases, $6 providers, $7 numbers of the attempts, $8 attempts spent before. */
-const START = `
+const startStatement = (locked: 'skip' | 'wait') => `
 with held as materialized (
   select lease_id, taken_at from leases where lease_id = any($5::uuid[]) for key share
-), started as (
+), ${locked === 'skip' ? `${unlocked(AFTER_THE_LEASES)}, ` : ''}started as (
   update email_outbox o set status = 'PROCESSING', lease_id = ${elementFor('o', '$5::uuid[]')}, attempts = ${elementFor('o', '$7::int[]')},
     attempt_id = ${elementFor('o', '$4::uuid[]')}, provider = ${elementFor('o', '$6::text[]')}, started_at = now(), next_attempt_at = null
   where ${ofBatch('o')} and ${elementFor('o', '$5::uuid[]')} = any(array(select lease_id from held)) and o.attempts = ${elementFor('o', '$8::int[]')}
-    and ${WAITING_AND_DUE}
+    and ${WAITING_AND_DUE}${locked === 'skip' ? ' and o.outbox_id = any(array(select outbox_id from unlocked))' : ''}
   returning o.outbox_id, o.company_id, o.request_id, o.lease_id, o.attempts, o.attempt_id, o.provider
 ), put_events as (
   insert into email_events (outbox_id, company_id, type, created_at, metadata)
@@ -55,3 +61,6 @@ with held as materialized (
   ) as event(type, at, metadata)
 )
 select outbox_id from started`
+
+const START = startStatement('skip')
+const START_WAITING = startStatement('wait')
