@@ -26,6 +26,8 @@ export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
     '/admin/inbox',
     {
       onRequest,
+      // The content of a message may spell an address in ways that no mask finds.
+      config: { clear: true },
       schema: {
         summary: 'What capture kept, newest first',
         tags: ['Admin'],
@@ -45,7 +47,6 @@ export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
     '/admin/inbox/:messageId',
     {
       onRequest,
-      // The content of a message may spell an address in ways that no mask finds.
       config: { clear: true },
       schema: {
         summary: 'One captured message',
