@@ -17,7 +17,7 @@ test('the types of the admin UI are those of the routes (after a change: npm run
   const log = makeLog({ level: 'silent', pretty: false })
   const app = await buildApp({ ...nothing, log, publicUrl: 'http://gateway.test', version: '0' } as never)
   await app.ready()
-  const types = adminApiTypes(app.swagger() as ApiDocument)
+  const types = adminApiTypes(app.swagger() as unknown as ApiDocument)
   await app.close()
   await expect(types).toMatchFileSnapshot('../../admin/src/api/schema.d.ts')
 })

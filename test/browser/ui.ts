@@ -76,7 +76,7 @@ export async function startUi(gateway: TestGateway): Promise<Ui> {
 /** The title is there, and no skeleton is left. */
 export async function ready(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
-  await page.waitForFunction(() => document.querySelector('.mantine-Skeleton-root') === null)
+  await page.waitForFunction(`document.querySelector('.mantine-Skeleton-root') === null`)
 }
 
 /** What axe-core finds wrong on the page as it is: rule, and the elements. Empty when nothing is. */
@@ -95,7 +95,7 @@ export async function axeViolations(page: Page): Promise<string[]> {
 
 /** Nothing is wider than the window. */
 export const scrollsSideways = (page: Page) =>
-  page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth)
+  page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth')
 
 /** Into the folder SHOTS, if it is set. */
 export async function screenshot(page: Page, name: string): Promise<void> {

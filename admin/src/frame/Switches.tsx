@@ -33,7 +33,7 @@ export function LanguageSwitch() {
         color="gray"
         size="compact-sm"
         lang={other === 'pt' ? 'pt-BR' : 'en'}
-        aria-label={t('header.language')}
+        aria-label={`${t('header.languageShort')}: ${t('header.language')}`}
         onClick={() => preferences.set({ language: other })}
       >
         {t('header.languageShort')}

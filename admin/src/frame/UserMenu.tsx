@@ -23,7 +23,7 @@ export function UserMenu() {
   return (
     <Menu position="top-start" width={220} shadow="md">
       <Menu.Target>
-        <UnstyledButton className={classes.button} aria-label={t('user.menu', { name })}>
+        <UnstyledButton className={classes.button}>
           <span className={classes.names}>
             <Text size="sm" fw={600} truncate>
               {name}

@@ -30,7 +30,6 @@ export const common = {
     languageShort: 'PT',
   },
   user: {
-    menu: 'Account of {{name}}',
     zone: 'Times in',
     zoneLocal: 'My zone',
     zoneUtc: 'UTC',

@@ -33,7 +33,6 @@ export const common: SameKeys<typeof en> = {
     languageShort: 'EN',
   },
   user: {
-    menu: 'Conta de {{name}}',
     zone: 'Horários em',
     zoneLocal: 'Meu fuso',
     zoneUtc: 'UTC',
