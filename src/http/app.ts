@@ -3,6 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
+import { adminUi } from './admin-ui.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
@@ -70,20 +71,26 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
-    const onRequest = requireAdministrator(deps.db.pool, deps)
-    adminRoutes(api, { ...deps, onRequest })
-    adminSuppressionRoutes(api, { ...deps, onRequest })
-    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
-    adminCompanyRoutes(api, { ...deps, onRequest })
-    adminPeopleRoutes(api, { ...deps, onRequest })
-    adminStatsRoutes(api, { ...deps, onRequest })
-    adminQueueRoutes(api, { ...deps, onRequest })
+    await api.register(async admin => allAdminRoutes(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
+}
+
+/** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
+function allAdminRoutes(admin: App, deps: AppDeps): void {
+  adminUi(admin)
+  const onRequest = requireAdministrator(deps.db.pool, deps)
+  adminRoutes(admin, { ...deps, onRequest })
+  adminSuppressionRoutes(admin, { ...deps, onRequest })
+  adminSuppressionChangeRoutes(admin, { ...deps, onRequest })
+  adminCompanyRoutes(admin, { ...deps, onRequest })
+  adminPeopleRoutes(admin, { ...deps, onRequest })
+  adminStatsRoutes(admin, { ...deps, onRequest })
+  adminQueueRoutes(admin, { ...deps, onRequest })
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }
