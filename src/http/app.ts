@@ -4,6 +4,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { type AdminAuthOptions, adminAuth } from './admin-auth.ts'
 import { protectAdminScope } from './admin-scope.ts'
+import { adminUi } from './admin-ui.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
@@ -82,7 +83,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   return app
 }
 
+/** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
 function registerAdmin(admin: App, appDeps: AppDeps): void {
+  adminUi(admin)
   const auth = adminAuth(appDeps.db.pool, appDeps)
   protectAdminScope(admin, auth.authorize)
   const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
