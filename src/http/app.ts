@@ -13,6 +13,7 @@ import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
+import { adminAuditRoutes } from './routes-admin-audit.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
@@ -91,6 +92,7 @@ function registerAdmin(admin: App, appDeps: AppDeps): void {
   const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
+  adminAuditRoutes(admin, deps)
   adminRoutes(admin, deps)
   adminSuppressionRoutes(admin, deps)
   adminSuppressionChangeRoutes(admin, deps)

@@ -183,6 +183,75 @@ export interface paths {
       }
     }
   }
+  '/admin/audit': {
+    /** Who did what, when and why: in the admin UI, by command line and by API; newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          performedBy?: string
+          action?: string
+          subjectType?: string
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: (components['schemas']['AuditEntry'])[]
+          /** Cursor of the next page */
+          older: string | null
+          /** Cursor of the page before this one */
+          newer: string | null
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/audit/export': {
+    /** The same as a file: CSV, or one JSON object per line */
+    get: {
+      parameters: {
+        query?: {
+          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          performedBy?: string
+          action?: string
+          subjectType?: string
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'text/csv': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
   '/admin/inbox': {
     /** What capture kept, newest first */
     get: {
@@ -641,6 +710,19 @@ export interface components {
       /** The list of one company instead of the global one */
       company?: string
       justification: string
+    }
+    AuditEntry: {
+      id: string
+      performedAt: string
+      performedBy: string
+      action: string
+      subjectType: string
+      subjectId: string
+      companyId: string | null
+      companyName: string | null
+      before: Record<string, unknown> | null
+      after: Record<string, unknown> | null
+      reason: string | null
     }
     CompanyReasonInput: {
       reason: string
