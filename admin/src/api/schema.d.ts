@@ -1,5 +1,165 @@
 // Generated from the OpenAPI document: `npm run admin:types`. Do not edit.
 export interface paths {
+  '/admin/session': {
+    /** Sign in to the admin UI: the answer sets the cookie of a session */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SignInInput'] } }
+      responses: {
+        204: { headers: Record<string, string>; content?: never }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Who is signed in */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          name: string
+          role: 'viewer' | 'support' | 'administrator'
+          signedInAt: string
+          /** It ends earlier when it is not used */
+          expiresAt: string
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Sign out */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        204: { headers: Record<string, string>; content?: never }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/sessions': {
+    /** Open sessions, the last seen first */
+    get: {
+      parameters: {
+        query?: {
+          /** `everybody` needs the role administrator */
+          of?: 'me' | 'everybody'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: ({
+            sessionId: string
+            name: string
+            role: 'viewer' | 'support' | 'administrator'
+            signedInAt: string
+            /** Written at most once a minute */
+            lastSeenAt: string
+            expiresAt: string
+            address: string
+            userAgent: string
+            /** The session of this request */
+            current: boolean
+          })[]
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** End all sessions of an administrator */
+    delete: {
+      parameters: {
+        query?: {
+          /** Your own when absent; another one needs the role administrator */
+          administrator?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          ended: number
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/sessions/{sessionId}': {
+    /** End a session; one of another administrator needs the role administrator */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          sessionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          ended: number
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
   '/admin/inbox': {
     /** What capture kept, newest first */
     get: {
@@ -14,6 +174,7 @@ export interface paths {
       requestBody?: never
       responses: {
         401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
@@ -34,6 +195,7 @@ export interface paths {
       requestBody?: never
       responses: {
         401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
@@ -590,6 +752,10 @@ export interface components {
       order?: 'desc' | 'asc'
       cursor?: string
       limit?: number
+    }
+    SignInInput: {
+      name: string
+      password: string
     }
     Stats: {
       /** The beginning of the first hour */
