@@ -12,6 +12,8 @@ import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminInboxRoutes } from './routes-admin-inbox.ts'
+import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
@@ -72,6 +74,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     templateUseRoutes(api, deps)
     const onRequest = requireAdministrator(deps.db.pool, deps)
     adminRoutes(api, { ...deps, onRequest })
+    adminInboxRoutes(api, { ...deps, onRequest })
+    adminInboxFileRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
     adminSuppressionChangeRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })
