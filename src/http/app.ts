@@ -12,8 +12,9 @@ import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
-import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminInboxRoutes } from './routes-admin-inbox.ts'
+import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
 import { adminSessionListRoutes } from './routes-admin-sessions.ts'
@@ -91,7 +92,8 @@ function registerAdmin(admin: App, appDeps: AppDeps): void {
   const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
-  adminRoutes(admin, deps)
+  adminInboxRoutes(admin, deps)
+  adminInboxFileRoutes(admin, deps)
   adminSuppressionRoutes(admin, deps)
   adminSuppressionChangeRoutes(admin, deps)
   adminCompanyRoutes(admin, deps)
