@@ -165,6 +165,11 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          /** Part of the subject or of a recipient; upper and lower case are the same */
+          search?: string
+          /** false: `html` and `text` are null, for a list */
+          content?: 'true' | 'false'
+          cursor?: string
           limit?: number
         }
         header?: never
@@ -173,8 +178,34 @@ export interface paths {
       }
       requestBody?: never
       responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: (components['schemas']['CapturedListed'])[]
+          cursor: string | null
+          hasMore: boolean
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Delete all captured messages */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          deleted: number
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
@@ -182,7 +213,7 @@ export interface paths {
     }
   }
   '/admin/inbox/{messageId}': {
-    /** One captured message */
+    /** One captured message, with its links */
     get: {
       parameters: {
         query?: never
@@ -194,9 +225,111 @@ export interface paths {
       }
       requestBody?: never
       responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['CapturedMessage'] } }
         401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Delete one captured message */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          deleted: true
+          messageId: string
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/source': {
+    /** The message as a mail server would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'text/plain': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/preview': {
+    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
+    get: {
+      parameters: {
+        query?: {
+          remote?: 'true' | 'false'
+        }
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'text/html': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/attachments/{index}': {
+    /** One attachment, as a file */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+          index: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/octet-stream': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
@@ -618,6 +751,61 @@ export interface components {
       /** The list of one company instead of the global one */
       company?: string
       justification: string
+    }
+    CapturedListed: {
+      messageId: string
+      outboxId: string
+      companyId: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** How the text begins */
+      snippet: string
+    }
+    CapturedMessage: {
+      messageId: string
+      outboxId: string
+      companyId: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** At most 200, each address once */
+      links: ({
+        href: string
+        text: string
+      })[]
+      /** The HTML names images of other hosts */
+      remoteImages: boolean
     }
     CompanyReasonInput: {
       reason: string
