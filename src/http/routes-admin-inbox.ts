@@ -97,10 +97,10 @@ const emptySchema = {
 export function adminInboxRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
   const onRequest = [varyByAccept, authorize]
 
-  // The content of a message may spell an address in ways that no mask finds, so viewers see the list only.
+  // The content of a message may spell an address in ways that no mask finds, so the inbox is not for viewers.
   const config = { role: 'support' as const }
 
-  app.get('/admin/inbox', { onRequest, schema: listSchema }, (request, reply) => list(request, reply, db))
+  app.get('/admin/inbox', { onRequest, config, schema: listSchema }, (request, reply) => list(request, reply, db))
   app.get('/admin/inbox/:messageId', { onRequest, config, schema: showSchema }, async (request, reply) => {
     const { attemptId: _, ...row } = await findMessage(request, db)
     if (wantsPage(request, reply)) return sendPage(reply, messagePage(row))
