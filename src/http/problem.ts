@@ -17,6 +17,7 @@ const PROBLEMS = {
   INVALID_EVENT: [400, 'The body is not a valid event of this provider'],
   UNAUTHENTICATED: [401, 'A valid API key is required'],
   ADMIN_UNAUTHENTICATED: [401, 'Sign in with the name and password of an administrator'],
+  SIGN_IN_LINK_INVALID: [401, 'This sign-in link was used already, has expired, or is not whole'],
   METRICS_UNAUTHENTICATED: [401, 'The metrics need the token of METRICS_TOKEN'],
   EVENT_UNAUTHENTICATED: [401, 'Raw messages need the password of the subscription'],
   INSUFFICIENT_SCOPE: [403, 'This API key does not have the required scope'],
