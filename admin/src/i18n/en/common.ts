@@ -29,6 +29,14 @@ export const common = {
     language: 'Mudar para português',
     languageShort: 'PT',
   },
+  palette: {
+    title: 'Search',
+    placeholder: 'Id, address, company or view',
+    email: 'E-mail {{id}}',
+    address: 'E-mails to {{address}}',
+    search: 'E-mails with the id “{{text}}”',
+    company: 'Company {{name}}',
+  },
   user: {
     zone: 'Times in',
     zoneLocal: 'My zone',

@@ -32,6 +32,14 @@ export const common: SameKeys<typeof en> = {
     language: 'Switch to English',
     languageShort: 'EN',
   },
+  palette: {
+    title: 'Busca',
+    placeholder: 'Id, endereço, empresa ou tela',
+    email: 'E-mail {{id}}',
+    address: 'E-mails para {{address}}',
+    search: 'E-mails com o id “{{text}}”',
+    company: 'Empresa {{name}}',
+  },
   user: {
     zone: 'Horários em',
     zoneLocal: 'Meu fuso',

@@ -1,32 +1,43 @@
-import { Skeleton } from '@mantine/core'
-import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ChartCard } from '../../components/ChartCard.tsx'
+import { LineChart } from '../../components/LineChart.tsx'
 import { useFormat } from '../../lib/format.ts'
-import { COUNTED, type Overview, type Range } from './data.ts'
+import { COUNTED, type Counted, type Overview, type Range } from './data.ts'
 
-/** The chart library is as large as everything else together, so the figures come before it. */
-const SeriesArea = lazy(() => import('./SeriesArea.tsx'))
-const HEIGHT = 280
+const HEIGHT = 260
+const COLOURS: Record<keyof Counted, string> = {
+  accepted: 'light-dark(#6c757d, #9aa4ae)',
+  sent: 'light-dark(#1c64b4, #6aa9ea)',
+  delivered: 'light-dark(#1a7f37, #3fb950)',
+  bounced: 'light-dark(#c2362b, #ff7b72)',
+  complained: 'light-dark(#7a3bbf, #c297f5)',
+  failed: 'light-dark(#9a5b00, #e3a53b)',
+}
 
 export function SeriesChart({ overview, range }: { overview: Overview; range: Range }) {
   const { t } = useTranslation('overview')
   const format = useFormat()
-  const timeOf = (at: string) =>
-    range === '30d' ? format.day(at) : range === '7d' ? format.dateTime(at) : format.time(at)
-  const names = COUNTED.map(name => t(`counted.${name}`))
+  const unit = useUnit(overview.range.bucketSeconds)
+  const formatTime = { '1h': format.time, '24h': format.time, '7d': format.dateTime, '30d': format.day }[range]
+  const series = COUNTED.map(name => ({ name, label: t(`counted.${name}`), color: COLOURS[name] }))
   return (
     <ChartCard
       question={t('chart.question')}
-      unit={`${useUnit(overview.range.bucketSeconds)}, ${t('chart.until', { time: format.time(overview.countedUntil) })}`}
+      unit={`${unit}, ${t('chart.until', { time: format.time(overview.countedUntil) })}`}
       table={{
-        head: [t('chart.time'), ...names],
-        rows: overview.series.map(row => [timeOf(row.at), ...COUNTED.map(name => format.number(row[name]))]),
+        head: [t('chart.time'), ...series.map(({ label }) => label)],
+        rows: overview.series.map(row => [formatTime(row.at), ...COUNTED.map(name => format.number(row[name]))]),
       }}
       chart={
-        <Suspense fallback={<Skeleton height={HEIGHT} />}>
-          <SeriesArea series={overview.series} height={HEIGHT} timeOf={timeOf} />
-        </Suspense>
+        <LineChart
+          label={`${t('chart.question')} ${unit}`}
+          points={overview.series}
+          series={series}
+          formatTime={formatTime}
+          formatValue={format.number}
+          formatTick={format.compact}
+          height={HEIGHT}
+        />
       }
     />
   )
