@@ -1,5 +1,165 @@
 // Generated from the OpenAPI document: `npm run admin:types`. Do not edit.
 export interface paths {
+  '/admin/session': {
+    /** Sign in to the admin UI: the answer sets the cookie of a session */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SignInInput'] } }
+      responses: {
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Who is signed in */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          name: string
+          role: 'viewer' | 'support' | 'administrator'
+          signedInAt: string
+          /** It ends earlier when it is not used */
+          expiresAt: string
+        } }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Sign out */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/sessions': {
+    /** Open sessions, the last seen first */
+    get: {
+      parameters: {
+        query?: {
+          /** `everybody` needs the role administrator */
+          of?: 'me' | 'everybody'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: ({
+            sessionId: string
+            name: string
+            role: 'viewer' | 'support' | 'administrator'
+            signedInAt: string
+            /** Written at most once a minute */
+            lastSeenAt: string
+            expiresAt: string
+            address: string
+            userAgent: string
+            /** The session of this request */
+            current: boolean
+          })[]
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** End all sessions of an administrator */
+    delete: {
+      parameters: {
+        query?: {
+          /** Your own when absent; another one needs the role administrator */
+          administrator?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          ended: number
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/sessions/{sessionId}': {
+    /** End a session; one of another administrator needs the role administrator */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          sessionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          ended: number
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/inbox': {
     /** What capture kept, newest first */
     get: {
@@ -13,10 +173,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -33,10 +194,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -67,12 +229,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Put an address on the list by hand */
@@ -85,24 +247,24 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } } }
-        201: { headers: Record<string, string>; content: { 'application/json': {
+        } }>
+        201: Answer<{ 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -117,15 +279,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -140,12 +302,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionStats'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -165,13 +327,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionDetails'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
+        400: Refusal
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Take it off the list, and say why; complaints stay */
@@ -189,21 +351,21 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           removed: true
           emailHash: string
           removedBy: string
           removedAt: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -218,14 +380,14 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: (components['schemas']['CompanyStanding'])[]
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -242,7 +404,7 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: ({
             action: 'WARNED' | 'WARNING_ENDED' | 'PAUSED' | 'RESUMED'
             reason: string
@@ -250,12 +412,12 @@ export interface paths {
             performedAt: string
             metadata: Record<string, unknown>
           })[]
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -272,22 +434,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -304,22 +466,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -334,16 +496,16 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -360,11 +522,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -379,15 +541,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['PersonExport'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -409,11 +571,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Stats'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -428,22 +590,25 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           processed: number
           outboxIds: (string)[]
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
 }
+
+type Answer<Content> = { headers: Record<string, string>; content: Content }
+type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
 
 export interface components {
   schemas: {
@@ -590,6 +755,10 @@ export interface components {
       order?: 'desc' | 'asc'
       cursor?: string
       limit?: number
+    }
+    SignInInput: {
+      name: string
+      password: string
     }
     Stats: {
       /** The beginning of the first hour */
