@@ -12,6 +12,12 @@ import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminEmailDetailRoutes } from './routes-admin-email.ts'
+import { adminEmailActionRoutes } from './routes-admin-email-actions.ts'
+import { adminEmailContentRoutes } from './routes-admin-email-content.ts'
+import { adminEmailRoutes } from './routes-admin-emails.ts'
+import { adminLiveRoutes } from './routes-admin-live.ts'
+import { adminOverviewRoutes } from './routes-admin-overview.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
@@ -78,6 +84,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     adminPeopleRoutes(api, { ...deps, onRequest })
     adminStatsRoutes(api, { ...deps, onRequest })
     adminQueueRoutes(api, { ...deps, onRequest })
+    adminOverviewRoutes(api, { ...deps, onRequest })
+    adminLiveRoutes(api, { ...deps, onRequest })
+    adminEmailRoutes(api, { ...deps, onRequest })
+    adminEmailDetailRoutes(api, { ...deps, onRequest })
+    adminEmailContentRoutes(api, { ...deps, onRequest })
+    adminEmailActionRoutes(api, { ...deps, onRequest })
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
