@@ -3,6 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
+import { adminUi } from './admin-ui.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
@@ -12,12 +13,7 @@ import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
-import { adminEmailDetailRoutes } from './routes-admin-email.ts'
-import { adminEmailActionRoutes } from './routes-admin-email-actions.ts'
-import { adminEmailContentRoutes } from './routes-admin-email-content.ts'
-import { adminEmailRoutes } from './routes-admin-emails.ts'
-import { adminLiveRoutes } from './routes-admin-live.ts'
-import { adminOverviewRoutes } from './routes-admin-overview.ts'
+import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
@@ -76,26 +72,27 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
-    const onRequest = requireAdministrator(deps.db.pool, deps)
-    adminRoutes(api, { ...deps, onRequest })
-    adminSuppressionRoutes(api, { ...deps, onRequest })
-    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
-    adminCompanyRoutes(api, { ...deps, onRequest })
-    adminPeopleRoutes(api, { ...deps, onRequest })
-    adminStatsRoutes(api, { ...deps, onRequest })
-    adminQueueRoutes(api, { ...deps, onRequest })
-    adminOverviewRoutes(api, { ...deps, onRequest })
-    adminLiveRoutes(api, { ...deps, onRequest })
-    adminEmailRoutes(api, { ...deps, onRequest })
-    adminEmailDetailRoutes(api, { ...deps, onRequest })
-    adminEmailContentRoutes(api, { ...deps, onRequest })
-    adminEmailActionRoutes(api, { ...deps, onRequest })
+    await api.register(async admin => allAdminRoutes(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
+}
+
+/** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
+function allAdminRoutes(admin: App, deps: AppDeps): void {
+  adminUi(admin)
+  const onRequest = requireAdministrator(deps.db.pool, deps)
+  adminRoutes(admin, { ...deps, onRequest })
+  adminSuppressionRoutes(admin, { ...deps, onRequest })
+  adminSuppressionChangeRoutes(admin, { ...deps, onRequest })
+  adminCompanyRoutes(admin, { ...deps, onRequest })
+  adminPeopleRoutes(admin, { ...deps, onRequest })
+  adminStatsRoutes(admin, { ...deps, onRequest })
+  adminQueueRoutes(admin, { ...deps, onRequest })
+  allAdminEmailRoutes(admin, { ...deps, onRequest })
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }
