@@ -19,7 +19,9 @@ const schema = {
   response: { 200: z.string(), ...problemAnswers(401, 429, 503) },
 }
 
-export function adminLiveRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
+export type AdminLiveDeps = AdminRouteDeps & { isStillSignedIn: (request: FastifyRequest) => Promise<boolean> }
+
+export function adminLiveRoutes(app: App, { db, onRequest, isStillSignedIn }: AdminLiveDeps): void {
   const feed = new LiveFeed(
     {
       readQueue: () => readQueue(db.pool),
@@ -30,9 +32,10 @@ export function adminLiveRoutes(app: App, { db, onRequest: authorize }: AdminRou
   // Before Fastify waits for open connections.
   app.addHook('preClose', async () => feed.close())
 
-  app.get('/admin/live', { onRequest: authorize, schema }, (request, reply) => {
+  // clear: false, because it names nobody.
+  app.get('/admin/live', { onRequest, config: { clear: false }, schema }, (request, reply) => {
     if (feed.isFull) throw new Problem('TOO_MANY_LISTENERS', { headers: { 'retry-after': '30' } })
-    listen(feed, request, reply, () => isStillAllowed(request, authorize))
+    listen(feed, request, reply, () => isStillSignedIn(request))
   })
 }
 
@@ -62,15 +65,4 @@ function listen(feed: LiveFeed, request: FastifyRequest, reply: FastifyReply, is
   })
   raw.on('close', leave)
   raw.on('error', leave)
-}
-
-/** The same check as for any request: the session, or the name and password. */
-async function isStillAllowed(request: FastifyRequest, authorize: AdminRouteDeps['onRequest']): Promise<boolean> {
-  try {
-    await authorize(request)
-    return true
-  } catch (error) {
-    if (error instanceof Problem && error.status < 500) return false
-    throw error
-  }
 }
