@@ -86,8 +86,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 
 /** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
 function registerAdmin(admin: App, appDeps: AppDeps): void {
-  const auth = adminAuth(appDeps.db.pool, appDeps)
   adminUi(admin)
+  const auth = adminAuth(appDeps.db.pool, appDeps)
   protectAdminScope(admin, auth.authorize)
   const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
   adminSessionRoutes(admin, deps)
