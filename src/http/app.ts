@@ -15,6 +15,7 @@ import { resendRoutes } from './resend/index.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminInboxRoutes } from './routes-admin-inbox.ts'
 import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
+import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
 import { adminSessionListRoutes } from './routes-admin-sessions.ts'
@@ -100,6 +101,7 @@ function registerAdmin(admin: App, appDeps: AppDeps): void {
   adminPeopleRoutes(admin, deps)
   adminStatsRoutes(admin, deps)
   adminQueueRoutes(admin, deps)
+  allAdminEmailRoutes(admin, deps)
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }

@@ -56,6 +56,7 @@ const PROBLEMS = {
   INTERNAL_ERROR: [500, 'Internal server error'],
   NOT_OFFERED: [501, 'The gateway does not offer this'],
   SERVER_BUSY: [503, 'The server is receiving too much data at once; repeat the request'],
+  TOO_MANY_LISTENERS: [503, 'Too many browsers listen for live figures'],
   EVENTS_NOT_SET_UP: [503, 'Events of this provider are not set up'],
   EVENT_NOT_CHECKED: [503, 'The event could not be checked now'],
   SUBSCRIPTION_NOT_CONFIRMED: [503, 'The subscription could not be confirmed'],
