@@ -11,7 +11,9 @@ import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
+import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
@@ -74,6 +76,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     adminRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
     adminSuppressionChangeRoutes(api, { ...deps, onRequest })
+    adminBulkActionRoutes(api, { ...deps, onRequest })
+    adminDeadLetterRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })
     adminPeopleRoutes(api, { ...deps, onRequest })
     adminStatsRoutes(api, { ...deps, onRequest })
