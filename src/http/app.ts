@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
-import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
+import { type AdminAuthOptions, adminAuth } from './admin-auth.ts'
+import { protectAdminScope } from './admin-scope.ts'
+import { adminUi } from './admin-ui.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
@@ -15,9 +17,12 @@ import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
+import { adminSessionRoutes } from './routes-admin-session.ts'
+import { adminSessionListRoutes } from './routes-admin-sessions.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
+import { adminSuppressionHistoryRoutes } from './routes-admin-suppression-history.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
 import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
@@ -72,22 +77,33 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
-    const onRequest = requireAdministrator(deps.db.pool, deps)
-    adminRoutes(api, { ...deps, onRequest })
-    adminSuppressionRoutes(api, { ...deps, onRequest })
-    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
-    adminBulkActionRoutes(api, { ...deps, onRequest })
-    adminDeadLetterRoutes(api, { ...deps, onRequest })
-    adminCompanyRoutes(api, { ...deps, onRequest })
-    adminPeopleRoutes(api, { ...deps, onRequest })
-    adminStatsRoutes(api, { ...deps, onRequest })
-    adminQueueRoutes(api, { ...deps, onRequest })
+    await api.register(async admin => registerAdmin(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
+}
+
+/** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
+function registerAdmin(admin: App, appDeps: AppDeps): void {
+  adminUi(admin)
+  const auth = adminAuth(appDeps.db.pool, appDeps)
+  protectAdminScope(admin, auth.authorize)
+  const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
+  adminSessionRoutes(admin, deps)
+  adminSessionListRoutes(admin, deps)
+  adminRoutes(admin, deps)
+  adminSuppressionRoutes(admin, deps)
+  adminSuppressionChangeRoutes(admin, deps)
+  adminSuppressionHistoryRoutes(admin, deps)
+  adminBulkActionRoutes(admin, deps)
+  adminDeadLetterRoutes(admin, deps)
+  adminCompanyRoutes(admin, deps)
+  adminPeopleRoutes(admin, deps)
+  adminStatsRoutes(admin, deps)
+  adminQueueRoutes(admin, deps)
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }
@@ -118,6 +134,8 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('key', null)
   app.decorateRequest('admin', null)
+  app.decorateRequest('adminRole', null)
+  app.decorateRequest('adminSession', null)
   app.decorateRequest('errorCode', null)
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {
