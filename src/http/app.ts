@@ -12,10 +12,18 @@ import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminCompanyChangeRoutes } from './routes-admin-company-changes.ts'
+import { adminCompanyFigureRoutes } from './routes-admin-company-figures.ts'
+import { adminCompanyKeyRoutes } from './routes-admin-company-keys.ts'
+import { type AdminSqlDeps, adminCompanySqlRoutes } from './routes-admin-company-sql.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
+import { adminTemplateUseRoutes } from './routes-admin-template-use.ts'
+import { adminTemplateRoutes } from './routes-admin-templates.ts'
+import { adminWebhookDeliveryRoutes } from './routes-admin-webhook-deliveries.ts'
+import { adminWebhookRoutes } from './routes-admin-webhooks.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
 import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
@@ -48,6 +56,7 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
+  Pick<AdminSqlDeps, 'database'> &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -75,6 +84,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     adminSuppressionRoutes(api, { ...deps, onRequest })
     adminSuppressionChangeRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })
+    adminCompanyChangeRoutes(api, { ...deps, onRequest })
+    adminCompanyKeyRoutes(api, { ...deps, onRequest })
+    adminCompanyFigureRoutes(api, { ...deps, onRequest })
+    adminCompanySqlRoutes(api, { ...deps, onRequest })
+    adminWebhookRoutes(api, { ...deps, onRequest })
+    adminWebhookDeliveryRoutes(api, { ...deps, onRequest })
+    adminTemplateRoutes(api, { ...deps, onRequest })
+    adminTemplateUseRoutes(api, { ...deps, onRequest })
     adminPeopleRoutes(api, { ...deps, onRequest })
     adminStatsRoutes(api, { ...deps, onRequest })
     adminQueueRoutes(api, { ...deps, onRequest })
