@@ -3,6 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
+import { adminUi } from './admin-ui.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
@@ -11,19 +12,11 @@ import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
-import { adminCompanyRoutes } from './routes-admin-companies.ts'
-import { adminCompanyChangeRoutes } from './routes-admin-company-changes.ts'
-import { adminCompanyFigureRoutes } from './routes-admin-company-figures.ts'
-import { adminCompanyKeyRoutes } from './routes-admin-company-keys.ts'
-import { type AdminSqlDeps, adminCompanySqlRoutes } from './routes-admin-company-sql.ts'
+import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
-import { adminTemplateUseRoutes } from './routes-admin-template-use.ts'
-import { adminTemplateRoutes } from './routes-admin-templates.ts'
-import { adminWebhookDeliveryRoutes } from './routes-admin-webhook-deliveries.ts'
-import { adminWebhookRoutes } from './routes-admin-webhooks.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
 import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
@@ -56,7 +49,7 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
-  Pick<AdminSqlDeps, 'database'> &
+  Pick<CompanyAdminDeps, 'database'> &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -79,28 +72,26 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
-    const onRequest = requireAdministrator(deps.db.pool, deps)
-    adminRoutes(api, { ...deps, onRequest })
-    adminSuppressionRoutes(api, { ...deps, onRequest })
-    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
-    adminCompanyRoutes(api, { ...deps, onRequest })
-    adminCompanyChangeRoutes(api, { ...deps, onRequest })
-    adminCompanyKeyRoutes(api, { ...deps, onRequest })
-    adminCompanyFigureRoutes(api, { ...deps, onRequest })
-    adminCompanySqlRoutes(api, { ...deps, onRequest })
-    adminWebhookRoutes(api, { ...deps, onRequest })
-    adminWebhookDeliveryRoutes(api, { ...deps, onRequest })
-    adminTemplateRoutes(api, { ...deps, onRequest })
-    adminTemplateUseRoutes(api, { ...deps, onRequest })
-    adminPeopleRoutes(api, { ...deps, onRequest })
-    adminStatsRoutes(api, { ...deps, onRequest })
-    adminQueueRoutes(api, { ...deps, onRequest })
+    await api.register(async admin => allAdminRoutes(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
+}
+
+/** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
+function allAdminRoutes(admin: App, deps: AppDeps): void {
+  adminUi(admin)
+  const onRequest = requireAdministrator(deps.db.pool, deps)
+  adminRoutes(admin, { ...deps, onRequest })
+  adminSuppressionRoutes(admin, { ...deps, onRequest })
+  adminSuppressionChangeRoutes(admin, { ...deps, onRequest })
+  companyAdminRoutes(admin, { ...deps, onRequest })
+  adminPeopleRoutes(admin, { ...deps, onRequest })
+  adminStatsRoutes(admin, { ...deps, onRequest })
+  adminQueueRoutes(admin, { ...deps, onRequest })
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }

@@ -11,9 +11,7 @@ import { type CompanyWebhooks, listCompanyWebhooks } from '../db/webhooks/health
 import { pauseManually, resumeManually } from '../feedback/reputation.ts'
 import { ADMINISTRATORS, knownCompany, companyParams as params } from './admin-company.ts'
 import type { App } from './app.ts'
-import { companiesPage } from './companies-page.ts'
 import { problemAnswers } from './openapi.ts'
-import { sendPage, varyByAccept, wantsPage } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -105,13 +103,8 @@ const pauseSchema = { summary: 'Pause a company: its mail waits', ...changeSchem
 const resumeSchema = { summary: 'Resume a company: its mail goes on, and its figures begin anew', ...changeSchema }
 
 /** Companies with their bounce and complaint rates; pausing and resuming, which are audited. */
-export function adminCompanyRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
-  const onRequest = [authorize, varyByAccept]
-
-  app.get('/admin/companies', { onRequest, schema: listSchema }, async (request, reply) => {
-    const data = await listCompanyViews(db)
-    return wantsPage(request, reply) ? sendPage(reply, companiesPage(data)) : { data }
-  })
+export function adminCompanyRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
+  app.get('/admin/companies', { onRequest, schema: listSchema }, async () => ({ data: await listCompanyViews(db) }))
   app.get('/admin/companies/:companyId/audit', { onRequest, schema: auditLogSchema }, async request => {
     const { companyId } = await knownCompany(request, db)
     const { cursor: beforeId = null, limit } = request.query as z.output<typeof auditQuery>

@@ -19,7 +19,6 @@ import {
   knownCompany,
 } from './admin-company.ts'
 import type { App } from './app.ts'
-import { varyByAccept } from './page.ts'
 import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -46,7 +45,7 @@ const changeSchema = {
 }
 
 export function adminCompanyChangeRoutes(app: App, deps: AdminKeyDeps): void {
-  const onRequest = [deps.onRequest, varyByAccept]
+  const { onRequest } = deps
   const changing = { onRequest, config: ADMINISTRATORS }
   app.post('/admin/companies', { ...changing, schema: createSchema }, (request, reply) => create(request, reply, deps))
   app.get('/admin/companies/:companyId', { onRequest, schema: showSchema }, async request =>

@@ -7,7 +7,6 @@ import type { Database } from '../db/pool.ts'
 import { cachedQuery } from '../runtime/cached-query.ts'
 import { adminDescription, adminRefusals, companyParams, knownCompany } from './admin-company.ts'
 import type { App } from './app.ts'
-import { varyByAccept } from './page.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
 /** How far back the attempts are counted. */
@@ -61,8 +60,7 @@ const fairnessRouteSchema = {
   response: { 200: fairnessSchema, ...adminRefusals },
 }
 
-export function adminCompanyFigureRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
-  const onRequest = [authorize, varyByAccept]
+export function adminCompanyFigureRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   const readTurns = cachedQuery(FAIRNESS_CACHE_MS, () => queryTurns(db))
 
   app.get('/admin/companies/:companyId/activity', { onRequest, schema: activityRouteSchema }, async request => {

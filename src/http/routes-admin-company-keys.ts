@@ -16,7 +16,6 @@ import {
   reasonSchema,
 } from './admin-company.ts'
 import type { App } from './app.ts'
-import { varyByAccept } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminKeyDeps } from './routes-admin-company-changes.ts'
 
@@ -79,7 +78,7 @@ const revokeSchema = {
 }
 
 export function adminCompanyKeyRoutes(app: App, deps: AdminKeyDeps): void {
-  const onRequest = [deps.onRequest, varyByAccept]
+  const { onRequest } = deps
   const changing = { onRequest, config: ADMINISTRATORS }
   app.get('/admin/companies/:companyId/keys', { onRequest, schema: listSchema }, async request => {
     const { companyId } = await knownCompany(request, deps.db)

@@ -14,7 +14,6 @@ import {
   onlyReason,
 } from './admin-company.ts'
 import type { App } from './app.ts'
-import { varyByAccept } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -73,7 +72,7 @@ const revokeSchema = {
 
 export function adminCompanySqlRoutes(app: App, deps: AdminSqlDeps): void {
   const path = '/admin/companies/:companyId/sql-access'
-  const onRequest = [deps.onRequest, varyByAccept]
+  const { onRequest } = deps
   const changing = { onRequest, config: ADMINISTRATORS }
   app.get(path, { onRequest, schema: showSchema }, async request => {
     const { companyId } = await knownCompany(request, deps.db)

@@ -14,7 +14,6 @@ import { findAdminTemplate } from './admin-template.ts'
 import type { App } from './app.ts'
 import { boundBodies, TEMPLATE_MEMORY } from './body-memory.ts'
 import { TEMPLATE_BODY_LIMIT, VARIABLES_BODY_LIMIT } from './limits.ts'
-import { varyByAccept } from './page.ts'
 import { invalidField } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { sendAnswer } from './send-answers.ts'
@@ -61,8 +60,8 @@ const testSchema = {
 }
 
 export function adminTemplateUseRoutes(app: App, deps: AdminTemplateUseDeps): void {
-  const onRequest = [deps.onRequest, varyByAccept]
-  const large = [...onRequest, boundBodies(TEMPLATE_MEMORY, request => request.admin!)]
+  const { onRequest } = deps
+  const large = [onRequest, boundBodies(TEMPLATE_MEMORY, request => request.admin!)]
   app.post(
     '/admin/templates/preview',
     { onRequest: large, bodyLimit: TEMPLATE_BODY_LIMIT, config: EVERYBODY, schema: draftSchema },

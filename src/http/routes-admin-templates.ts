@@ -24,7 +24,6 @@ import { changeableTemplate, findAdminTemplate } from './admin-template.ts'
 import type { App } from './app.ts'
 import { boundBodies, TEMPLATE_MEMORY } from './body-memory.ts'
 import { TEMPLATE_BODY_LIMIT } from './limits.ts'
-import { varyByAccept } from './page.ts'
 import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { withVersions } from './template-access.ts'
@@ -106,12 +105,11 @@ const removeSchema = {
 }
 
 export function adminTemplateRoutes(app: App, deps: AdminRouteDeps): void {
-  const { db } = deps
-  const onRequest = [deps.onRequest, varyByAccept]
+  const { db, onRequest } = deps
   const options = { onRequest, config: ADMINISTRATORS }
   const large = {
     ...options,
-    onRequest: [...onRequest, boundBodies(TEMPLATE_MEMORY, request => request.admin!)],
+    onRequest: [onRequest, boundBodies(TEMPLATE_MEMORY, request => request.admin!)],
     bodyLimit: TEMPLATE_BODY_LIMIT,
   }
   const path = '/admin/templates/:templateId'

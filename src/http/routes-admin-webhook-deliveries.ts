@@ -6,7 +6,6 @@ import { findDelivery } from '../db/webhooks/deliveries.ts'
 import { adminAuthor, adminBodyRefusals, adminDescription, adminRefusals, onlyReason } from './admin-company.ts'
 import { findAdminEndpoint } from './admin-webhook.ts'
 import type { App } from './app.ts'
-import { varyByAccept } from './page.ts'
 import { uuidParam } from './params.ts'
 import { Problem } from './problem.ts'
 import type { AdminWebhookDeps } from './routes-admin-webhooks.ts'
@@ -56,7 +55,7 @@ const replaySchema = { ...testSchema, summary: 'Deliver it again, under the same
 
 export function adminWebhookDeliveryRoutes(app: App, deps: AdminWebhookDeps): void {
   const path = '/admin/webhooks/:webhookId'
-  const onRequest = [deps.onRequest, varyByAccept]
+  const { onRequest } = deps
   app.get(`${path}/deliveries`, { onRequest, schema: listSchema }, async request => {
     const { id } = await findAdminEndpoint(request, deps.db)
     return deliveryPage(deps.db, id, request.query as DeliveryQuery)

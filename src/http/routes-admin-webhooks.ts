@@ -22,7 +22,6 @@ import {
 } from './admin-company.ts'
 import { findAdminEndpoint, ownerOfEndpoint } from './admin-webhook.ts'
 import type { App } from './app.ts'
-import { varyByAccept } from './page.ts'
 import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { addEndpoint, refuseUrl, renewSecret, type WebhookRouteDeps } from './webhook-endpoint.ts'
@@ -110,7 +109,7 @@ const rotateSchema = {
 }
 
 export function adminWebhookRoutes(app: App, deps: AdminWebhookDeps): void {
-  const onRequest = [deps.onRequest, varyByAccept]
+  const { onRequest } = deps
   const options = { onRequest, config: ADMINISTRATORS }
   app.get('/admin/webhooks', { onRequest, schema: listSchema }, request => list(request, deps))
   app.get('/admin/webhooks/:webhookId', { onRequest, schema: showSchema }, request =>

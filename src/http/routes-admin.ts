@@ -16,8 +16,6 @@ export type AdminRouteDeps = { db: Database; onRequest: ReturnType<typeof requir
 export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   const security = [{ administrator: [] }]
 
-  app.get('/admin', { onRequest, schema: { hide: true } }, async (_request, reply) => reply.redirect('/admin/inbox'))
-
   app.get(
     '/admin/inbox',
     {

@@ -1,0 +1,1923 @@
+// Generated from the OpenAPI document: `npm run admin:types`. Do not edit.
+export interface paths {
+  '/admin/inbox': {
+    /** What capture kept, newest first */
+    get: {
+      parameters: {
+        query?: {
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}': {
+    /** One captured message */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/suppression': {
+    /** The suppression list, newest first */
+    get: {
+      parameters: {
+        query?: {
+          reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+          /** A company, or global */
+          company?: string
+          /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
+          search?: string
+          addedAfter?: string
+          addedBefore?: string
+          /** Includes what never expires */
+          expiresAfter?: string
+          expiresBefore?: string
+          expires?: 'never'
+          sort?: 'addedAt' | 'expiresAt'
+          order?: 'desc' | 'asc'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Put an address on the list by hand */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          added: boolean
+          emailHash: string
+          expiresAt: string | null
+        } } }
+        201: { headers: Record<string, string>; content: { 'application/json': {
+          added: boolean
+          emailHash: string
+          expiresAt: string | null
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/suppression/search': {
+    /** The same, with an address that does not end up in a URL */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/suppression/stats': {
+    /** How many, how often they stop mail, and how they grow */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionStats'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}': {
+    /** One entry with its history */
+    get: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionDetails'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Take it off the list, and say why; complaints stay */
+    delete: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          removed: true
+          emailHash: string
+          removedBy: string
+          removedAt: string
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies': {
+    /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: (components['schemas']['CompanyStanding'])[]
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Create a company and its first API key, which is shown once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewCompanyInput'] } }
+      responses: {
+        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['CompanyWithKey'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/audit': {
+    /** Who changed the company, its keys, webhooks and templates, when and why; newest first */
+    get: {
+      parameters: {
+        query?: {
+          cursor?: number
+          limit?: number
+        }
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: (components['schemas']['CompanyAudit'])[]
+          cursor: number | null
+          hasMore: boolean
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/pause': {
+    /** Pause a company: its mail waits */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          companyId: string
+          paused: boolean
+          reason: string
+          performedBy: string
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/resume': {
+    /** Resume a company: its mail goes on, and its figures begin anew */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          companyId: string
+          paused: boolean
+          reason: string
+          performedBy: string
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}': {
+    /** The settings of one company */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Company'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Change the given settings of a company and no others */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyChangeInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Company'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/keys': {
+    /** API keys of a company, newest first, without their secrets */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: (components['schemas']['ApiKey'])[]
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Create an API key; the answer shows it, once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewApiKeyInput'] } }
+      responses: {
+        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ApiKeyWithSecret'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/keys/{keyId}/revoke': {
+    /** Revoke an API key: every process refuses it within a second */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          keyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          keyId: string
+          revoked: true
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/activity': {
+    /** What became of the e-mails of a company, per hour or day */
+    get: {
+      parameters: {
+        query?: {
+          range?: '24h' | '7d' | '30d'
+        }
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['CompanyActivity'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/fairness': {
+    /** Who is served how often, and who waits how long */
+    get: {
+      parameters: {
+        query?: {
+          /** Is part of the answer also when it is idle */
+          company?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Fairness'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/sql-access': {
+    /** Whether a company has a database role */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SqlAccess'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Make its database role, or give the one that is there a new password; it is shown once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['GrantedSqlAccess'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/sql-access/revoke': {
+    /** Remove its database role and end its sessions */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['RevokedSqlAccess'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/webhooks': {
+    /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
+    get: {
+      parameters: {
+        query?: {
+          companyId?: string
+          state?: 'enabled' | 'failing' | 'disabled'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookOverviewList'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}': {
+    /** One webhook endpoint */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookOverview'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Change an endpoint, disable it, or enable it again */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['WebhookChangeByAdminInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Webhook'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks': {
+    /** Register an endpoint for a company; the answer shows its secret, once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
+      responses: {
+        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookWithSecret'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/remove': {
+    /** Remove an endpoint */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          id: string
+          deleted: true
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/rotate-secret': {
+    /** Make a new secret, shown once; the old one signs as well for 24 hours */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookWithSecret'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/deliveries': {
+    /** Deliveries to an endpoint in the last seven days, newest first */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'waiting' | 'delivered' | 'failed'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookDeliveryList'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/deliveries/{deliveryId}': {
+    /** One delivery with its request and the last answer */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+          deliveryId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookExchange'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/test': {
+    /** Send a webhook.test event */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookDelivery'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/deliveries/{deliveryId}/replay': {
+    /** Deliver it again, under the same webhook-id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+          deliveryId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookDelivery'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/templates': {
+    /** Templates with what became of their e-mails */
+    get: {
+      parameters: {
+        query?: {
+          /** Its own, and the starters that they do not replace */
+          companyId?: string
+          /** A part of the type */
+          text?: string
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOverviewList'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/templates/{templateId}': {
+    /** One template with its versions, and the content of one */
+    get: {
+      parameters: {
+        query?: {
+          /** The newest when absent */
+          version?: number
+        }
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOfCompany'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Make a new draft from the newest version and these changes, in place of the draft there is */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['TemplateChangeByAdminInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOfCompany'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/companies/{companyId}/templates': {
+    /** Create a template for a company */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewTemplateByAdminInput'] } }
+      responses: {
+        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOfCompany'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/templates/{templateId}/publish': {
+    /** Put the draft, or an older version, into use */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PublishTemplateByAdminInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOfCompany'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/templates/{templateId}/remove': {
+    /** Delete a template with all versions; the starters of its type are used again */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          id: string
+          deleted: true
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/templates/preview': {
+    /** Render what an editor holds, saved or not; nothing is stored or sent */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['DraftPreview'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/templates/{templateId}/test': {
+    /** Send a version, also a draft, to one address, as its company; its subject begins with [Test] */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['TestTemplateByAdminInput'] } }
+      responses: {
+        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Accepted'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/people/erase': {
+    /** Erase a person: every e-mail and record of this address, document or external id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
+        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/people/erasures/{receiptId}': {
+    /** The receipt of an erasure */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          receiptId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/people/export': {
+    /** Everything that is kept about a person, as one JSON document */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['PersonExport'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/stats': {
+    /** The KPIs of the e-mails accepted in a range: delivered, how fast, recovered, failed */
+    get: {
+      parameters: {
+        query?: {
+          /** A week ago when absent */
+          from?: string
+          /** Now when absent */
+          to?: string
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Stats'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/queue/process': {
+    /** Bring scheduled retries forward */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          processed: number
+          outboxIds: (string)[]
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+}
+
+export interface components {
+  schemas: {
+    Accepted: {
+      outboxId: string
+      jobId: string
+      requestId: string
+      /** Stored, and the first event of the e-mail. From here on GET /v1/email/{outboxId} (the Location header) shows its status: PENDING at first, also until scheduledAt */
+      status: 'QUEUED'
+      queuedAt: string
+      /** Hashes of the cc and bcc addresses that were left out */
+      suppressed?: (string)[]
+    }
+    AddSuppressionInput: {
+      email?: string
+      emailHash?: string
+      reason?: 'MANUAL'
+      /** 0: for ever */
+      expiresInDays?: number
+      /** The list of one company instead of the global one */
+      company?: string
+      justification: string
+    }
+    ApiKey: {
+      keyId: string
+      mode: 'live' | 'test'
+      scopes: ('send' | 'read' | 'manage')[]
+      name: string | null
+      createdAt: string
+      lastUsedAt: string | null
+      revokedAt: string | null
+    }
+    ApiKeyWithSecret: {
+      keyId: string
+      /** Shown now and never again */
+      apiKey: string
+    }
+    ChangeReasonInput: {
+      reason?: string
+    }
+    Company: {
+      companyId: string
+      name: string
+      weight: number
+      ratePerSecond: number | null
+      retryPolicy: 'steps' | 'exponential' | 'patient' | 'persistent' | null
+      fromDomains: (string)[]
+      defaultFrom: string | null
+      linkSchemes: (string)[]
+      locale: string
+      isDefault: boolean
+      pausedAt: string | null
+      pauseReason: string | null
+      pausedBy: string | null
+      createdAt: string
+    }
+    CompanyActivity: {
+      /** What one entry of data stands for; days are those of UTC */
+      step: 'hour' | 'day'
+      /** Later events are not counted yet */
+      countedUntil: string
+      data: ({
+        /** Its beginning */
+        at: string
+        /** Recipients that were asked for, also suppressed ones */
+        requests: number
+        suppressed: number
+        accepted: number
+        sent: number
+        delivered: number
+        bounced: number
+        complained: number
+        rejected: number
+        failed: number
+        expired: number
+      })[]
+    }
+    CompanyAudit: {
+      id: number
+      action: string
+      subjectType: string
+      subjectId: string
+      reason: string | null
+      performedBy: string
+      performedAt: string
+      before: Record<string, unknown> | null
+      after: Record<string, unknown> | null
+    }
+    CompanyChangeInput: {
+      /** Its share of the sending capacity beside other companies */
+      weight?: number
+      /** null: no limit of its own */
+      ratePerSecond?: number | null
+      /** null: the setting RETRY_POLICY */
+      retryPolicy?: 'steps' | 'exponential' | 'patient' | 'persistent' | null
+      /** The domains that it may use in From */
+      fromDomains?: (string)[]
+      /** The sender of its e-mails that name none, of one of its domains; null: the setting EMAIL_FROM */
+      defaultFrom?: string | null
+      /** URL schemes of its own apps that its e-mails may link to */
+      linkSchemes?: (string)[]
+      /** Of its templates, when a request names none */
+      locale?: string
+      /** E-mails that come by SQL without a company are its own */
+      isDefault?: true
+      /** Why; for the audit log */
+      reason?: string
+    }
+    CompanyReasonInput: {
+      reason: string
+    }
+    CompanyStanding: {
+      companyId: string
+      name: string
+      state: 'active' | 'warned' | 'paused'
+      /** Recipients of the last 24 hours, or since the company was resumed */
+      sent: number
+      /** Permanent bounces among them */
+      bounced: number
+      complained: number
+      bounceRate: number
+      complaintRate: number
+      /** E-mails of the last 24 hours */
+      accepted: number
+      /** E-mails that could be sent now; counted up to 1000 */
+      waiting: number
+      oldestWaitingSeconds: number | null
+      /** E-mails that come by SQL without a company are its own */
+      isDefault: boolean
+      weight: number
+      ratePerSecond: number | null
+      warnedAt: string | null
+      warnReason: string | null
+      pausedAt: string | null
+      pauseReason: string | null
+      /** `reputation`, or who paused it */
+      pausedBy: string | null
+      webhooks: {
+        enabled: number
+        /** Enabled, and nothing taken since an attempt failed */
+        failing: number
+        /** By the gateway, for what they answered; the last one first */
+        disabled: ({
+          webhookId: string
+          reason: 'GONE' | 'FAILING'
+          disabledAt: string
+        })[]
+      }
+      createdAt: string
+    }
+    CompanyTurn: {
+      companyId: string
+      name: string
+      weight: number
+      ratePerSecond: number | null
+      paused: boolean
+      /** E-mails that could be sent now; counted up to 1000 */
+      ready: number
+      /** How long its oldest ready e-mail has been due */
+      oldestWaitingSeconds: number | null
+      /** In the last `windowSeconds` */
+      attempts: number
+      /** Of all attempts in that time, 0 to 1 */
+      share: number
+      /** What its weight would give it among those that were served or wait, 0 to 1; 0 when paused */
+      fairShare: number
+    }
+    CompanyWithKey: {
+      company: components['schemas']['Company']
+      keyId: string
+      /** Its first API key: shown now and never again */
+      apiKey: string
+    }
+    DraftPreview: {
+      /** null: it cannot be rendered; the problems say why */
+      rendered: {
+        subject: string
+        html: string | null
+        text: string | null
+      } | null
+      /** The variables that it uses */
+      variables: (string)[]
+      problems: ({
+        path: string
+        code: string
+        message: string
+      })[]
+    }
+    ErasureReceipt: {
+      receiptId: string
+      /** The gateway goes on by itself until it is done */
+      state: 'searching' | 'erasing' | 'done'
+      /** false: this erasure found nothing. See unfinished */
+      found: boolean
+      erased: {
+        emails: number
+        cancelled: number
+        recipients: number
+        recipientRecords: number
+        contents: number
+        attachments: number
+        events: number
+        captured: number
+        providerEvents: number
+        webhookDeliveries: number
+        deadLetters: number
+        idempotencyAnswers: number
+      }
+      /** E-mails that are being sent, or wait for other recipients; erased when they have ended */
+      waiting: number
+      /** Earlier erasures of the same person that are not done yet */
+      unfinished: ({
+        receiptId: string
+        waiting: number
+      })[]
+      /** Recipient records that erased e-mails belonged to, and that have another address now. They are kept, since families share addresses: if they are of this person, erase by cpf or externalId, too */
+      recordsKept: number
+      /** null: in every company */
+      companyId: string | null
+      /** Keyed hashes of the given identifiers, as in the audit log */
+      subjectHashes: (string)[]
+      requestedBy: string
+      requestedAt: string
+      finishedAt: string | null
+    }
+    Fairness: {
+      at: string
+      windowSeconds: number
+      /** Of all companies in that time */
+      attempts: number
+      /** The company whose turn was last */
+      lastServed: string | null
+      /** How many companies were served or wait */
+      competing: number
+      /** Who waits longest first, then who was served most */
+      data: (components['schemas']['CompanyTurn'])[]
+    }
+    GrantedSqlAccess: {
+      role: string
+      /** Shown now and never again */
+      password: string
+      /** The connection with the password */
+      url: string
+      /** false: the gateway may not create roles; an administrator of the server runs `statements` */
+      created: boolean
+      statements: (string)[]
+      host: string
+      port: number
+      database: string
+    }
+    NewApiKeyInput: {
+      name?: string | null
+      /** test: its e-mails are never sent to a provider */
+      mode?: 'live' | 'test'
+      scopes?: ('send' | 'read' | 'manage')[]
+      reason?: string
+    }
+    NewCompanyInput: {
+      name: string
+      /** Its share of the sending capacity beside other companies */
+      weight?: number
+      /** null: no limit of its own */
+      ratePerSecond?: number | null
+      /** null: the setting RETRY_POLICY */
+      retryPolicy?: 'steps' | 'exponential' | 'patient' | 'persistent' | null
+      /** The domains that it may use in From */
+      fromDomains?: (string)[]
+      /** The sender of its e-mails that name none, of one of its domains; null: the setting EMAIL_FROM */
+      defaultFrom?: string | null
+      /** URL schemes of its own apps that its e-mails may link to */
+      linkSchemes?: (string)[]
+      /** Of its templates, when a request names none */
+      locale?: string
+      /** Why; for the audit log */
+      reason?: string
+    }
+    NewTemplateByAdminInput: {
+      type: string
+      /** The company's when absent */
+      locale?: string
+      subject: string
+      html?: string | null
+      text?: string | null
+      /** Put it into use at once */
+      publish?: boolean
+      reason?: string
+    }
+    NewWebhookByAdminInput: {
+      /** https, on the public internet */
+      url: string
+      description?: string | null
+      eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      /** Gets events of test e-mails only */
+      test?: boolean
+      reason?: string
+    }
+    PersonExport: {
+      exportedAt: string
+      addresses: (string)[]
+      /** Recipient records, with the decrypted document as cpfCnpj */
+      records: (Record<string, unknown>)[]
+      /** For each address, whether it is suppressed and why */
+      suppressions: (Record<string, unknown>)[]
+      /** Oldest first, with content, names of the attachments and events */
+      emails: (Record<string, unknown>)[]
+      /** Recipient records that these e-mails belong to, and that have another address now. If they are of this person, export by cpf or externalId, too */
+      recordsLeftOut: number
+    }
+    PersonInput: {
+      /** An address, or any text that was given as one: it is then compared as a whole */
+      email?: string
+      /** A CPF or CNPJ */
+      cpf?: string
+      /** The company's own id of the recipient */
+      externalId?: string
+      /** Id or name; every company when absent */
+      company?: string
+    }
+    PreviewDraftInput: {
+      /** Whose link schemes the HTML may use */
+      companyId?: string
+      subject: string
+      html?: string | null
+      text?: string | null
+      variables?: Record<string, unknown>
+    }
+    Problem: {
+      type: string
+      title: string
+      status: number
+      /** Stable; programs decide by this */
+      code: string
+      message: string
+      detail?: string
+      requestId: string
+      errors?: ({
+        path: string
+        code: string
+        message: string
+      })[]
+      /** Hash of the suppressed address */
+      recipient?: string
+    }
+    ProcessQueueByAdminInput: {
+      limit?: number
+      /** Without it: of every company */
+      companyId?: string
+    }
+    PublishTemplateByAdminInput: {
+      /** An older one returns to it; the draft when absent */
+      version?: number
+      reason?: string
+    }
+    RemoveSuppressionByAdminInput: {
+      justification: string
+    }
+    RevokedSqlAccess: {
+      role: string
+      /** false: it has no access any more, and stays, because it owns something or may not be dropped */
+      removed: boolean
+    }
+    SearchSuppressionsInput: {
+      reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+      /** A company, or global */
+      company?: string
+      /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
+      search?: string
+      addedAfter?: string
+      addedBefore?: string
+      /** Includes what never expires */
+      expiresAfter?: string
+      expiresBefore?: string
+      expires?: 'never'
+      sort?: 'addedAt' | 'expiresAt'
+      order?: 'desc' | 'asc'
+      cursor?: string
+      limit?: number
+    }
+    SqlAccess: {
+      role: string
+      /** null: the company has no database role */
+      grantedAt: string | null
+      /** Connections that it has open now */
+      sessions: number
+      host: string
+      port: number
+      database: string
+    }
+    Stats: {
+      /** The beginning of the first hour */
+      from: string
+      to: string
+      /** Later events are not counted yet */
+      countedUntil: string
+      /** null: every company */
+      companyId: string | null
+      emails: {
+        accepted: number
+        /** Delivered, or taken by the provider and not returned */
+        delivered: number
+        /** Rejected, failed, expired or bounced for good */
+        failed: number
+        /** Delivered after their first attempt had failed */
+        recovered: number
+        /** Failed after their first attempt had failed and was repeated */
+        notRecovered: number
+      }
+      kpis: {
+        finalDeliveryRate: {
+          /** Delivered of all that have ended, 0 to 1; null: no e-mail to measure */
+          value: number | null
+          target: string
+          met: boolean | null
+        }
+        meanSecondsToDelivery: {
+          /** Seconds; null: no e-mail to measure */
+          value: number | null
+          target: string
+          met: boolean | null
+        }
+        recoveryRate: {
+          /** Delivered of those whose first attempt failed, 0 to 1; null: no e-mail to measure */
+          value: number | null
+          target: string
+          met: boolean | null
+        }
+        finalFailureRate: {
+          /** Failed of all that have ended, 0 to 1; null: no e-mail to measure */
+          value: number | null
+          target: string
+          met: boolean | null
+        }
+      }
+    }
+    SuppressionDetails: {
+      id: string
+      /** Only on the list of one company */
+      companyId?: string
+      emailHash: string
+      reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+      addedAt: string
+      /** null: never */
+      expiresAt: string | null
+      metadata: Record<string, unknown>
+      updatedAt: string
+      /** The last hundred */
+      auditLog: ({
+        action: 'ADDED' | 'REMOVED' | 'EXPIRED'
+        /** system, a company, an administrator, or cli:<user> */
+        performedBy: string
+        performedAt: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        justification?: string
+      })[]
+    }
+    SuppressionPage: {
+      data: ({
+        id: string
+        /** Only on the list of one company */
+        companyId?: string
+        emailHash: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        addedAt: string
+        /** null: never */
+        expiresAt: string | null
+        metadata: Record<string, unknown>
+      })[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    SuppressionStats: {
+      active: {
+        total: number
+        HARD_BOUNCE: number
+        COMPLAINT: number
+        MANUAL: number
+      }
+      last24Hours: {
+        requests: number
+        blocked: number
+        /** blocked ÷ requests × 100 */
+        hitRate: number
+      }
+      /** The last 30 days (UTC), oldest first */
+      growth: ({
+        day: string
+        added: number
+        removed: number
+        expired: number
+        net: number
+      })[]
+    }
+    TemplateChangeByAdminInput: {
+      subject?: string
+      /** null removes it */
+      html?: string | null
+      /** null removes it */
+      text?: string | null
+      reason?: string
+    }
+    TemplateOfCompany: {
+      id: string
+      type: string
+      locale: string
+      /** Comes with the gateway; your own template of the same type replaces it */
+      starter: boolean
+      /** The number of the version in use */
+      published: number | null
+      /** The number of the version that has not been published */
+      draft: number | null
+      createdAt: string
+      updatedAt: string
+      /** The one that was asked for, or the newest */
+      version: components['schemas']['TemplateVersion']
+      /** Newest first */
+      versions: (components['schemas']['TemplateVersionSummary'])[]
+      /** null: a starter */
+      companyId: string | null
+      companyName: string | null
+    }
+    TemplateOverview: {
+      id: string
+      type: string
+      locale: string
+      /** Comes with the gateway; your own template of the same type replaces it */
+      starter: boolean
+      /** The number of the version in use */
+      published: number | null
+      /** The number of the version that has not been published */
+      draft: number | null
+      createdAt: string
+      updatedAt: string
+      /** null: a starter */
+      companyId: string | null
+      companyName: string | null
+      /** Live e-mails of the type in the last 30 days; null: a starter, in the list of every company */
+      figures: {
+        accepted: number
+        sent: number
+        failed: number
+        retries: number
+      } | null
+    }
+    TemplateOverviewList: {
+      data: (components['schemas']['TemplateOverview'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    TemplateVersion: {
+      number: number
+      status: 'draft' | 'published' | 'replaced'
+      createdAt: string
+      createdBy: string
+      publishedAt: string | null
+      subject: string
+      html: string | null
+      text: string | null
+      /** The variables that it uses */
+      variables: (string)[]
+    }
+    TemplateVersionSummary: {
+      number: number
+      status: 'draft' | 'published' | 'replaced'
+      createdAt: string
+      createdBy: string
+      publishedAt: string | null
+    }
+    TestTemplateByAdminInput: {
+      /** The newest when absent */
+      version?: number
+      variables?: Record<string, unknown>
+      to: string
+      from?: string
+      /** For a starter: the company that sends it */
+      companyId?: string
+    }
+    Webhook: {
+      id: string
+      /** resend: made by the Resend-compatible API, and gets bodies of that form */
+      format: 'native' | 'resend'
+      /** Created with a test key: it receives events of test e-mails only */
+      test: boolean
+      url: string
+      description: string | null
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      enabled: boolean
+      disabledAt: string | null
+      disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null
+      /** The first failure since the last successful delivery */
+      failingSince: string | null
+      /** Until then the secret before the last rotation signs as well */
+      previousSecretUntil: string | null
+      createdAt: string
+      updatedAt: string
+    }
+    WebhookChangeByAdminInput: {
+      /** https, on the public internet */
+      url?: string
+      description?: string | null
+      eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      /** true also enables an endpoint again that was disabled for its failures */
+      enabled?: boolean
+      reason?: string
+    }
+    WebhookDelivery: {
+      /** The header webhook-id is msg_ followed by this id */
+      id: string
+      type: 'email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'webhook.test' | 'webhook.disabled'
+      outboxId: string | null
+      sequence: number
+      status: 'waiting' | 'delivered' | 'failed'
+      attempts: number
+      createdAt: string
+      lastAttemptAt: string | null
+      /** Set while it waits for a retry */
+      nextAttemptAt: string | null
+      lastStatus: number | null
+      lastError: string | null
+      /** The first 1024 bytes, masked */
+      lastAnswer: string | null
+      lastDurationMs: number | null
+    }
+    WebhookDeliveryList: {
+      data: (components['schemas']['WebhookDelivery'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    WebhookExchange: {
+      /** The header webhook-id is msg_ followed by this id */
+      id: string
+      type: 'email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'webhook.test' | 'webhook.disabled'
+      outboxId: string | null
+      sequence: number
+      status: 'waiting' | 'delivered' | 'failed'
+      attempts: number
+      createdAt: string
+      lastAttemptAt: string | null
+      /** Set while it waits for a retry */
+      nextAttemptAt: string | null
+      lastStatus: number | null
+      lastError: string | null
+      /** The first 1024 bytes, masked */
+      lastAnswer: string | null
+      lastDurationMs: number | null
+      request: {
+        url: string
+        /** The header webhook-id */
+        webhookId: string
+        /** null: retention has deleted the e-mail that it is about */
+        body: string | null
+      }
+    }
+    WebhookOverview: {
+      id: string
+      /** resend: made by the Resend-compatible API, and gets bodies of that form */
+      format: 'native' | 'resend'
+      /** Created with a test key: it receives events of test e-mails only */
+      test: boolean
+      url: string
+      description: string | null
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      enabled: boolean
+      disabledAt: string | null
+      disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null
+      /** The first failure since the last successful delivery */
+      failingSince: string | null
+      /** Until then the secret before the last rotation signs as well */
+      previousSecretUntil: string | null
+      createdAt: string
+      updatedAt: string
+      companyId: string
+      companyName: string
+      /** Deliveries that are ready; counted up to 1000 */
+      waiting: number
+      /** Of its latest 100 deliveries */
+      recent: {
+        delivered: number
+        failed: number
+        lastDeliveredAt: string | null
+        lastFailure: {
+          at: string
+          status: number | null
+          error: string | null
+        } | null
+      }
+    }
+    WebhookOverviewList: {
+      /** Of all companies */
+      counts: {
+        enabled: number
+        failing: number
+        disabled: number
+      }
+      data: (components['schemas']['WebhookOverview'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    WebhookWithSecret: {
+      id: string
+      /** resend: made by the Resend-compatible API, and gets bodies of that form */
+      format: 'native' | 'resend'
+      /** Created with a test key: it receives events of test e-mails only */
+      test: boolean
+      url: string
+      description: string | null
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      enabled: boolean
+      disabledAt: string | null
+      disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null
+      /** The first failure since the last successful delivery */
+      failingSince: string | null
+      /** Until then the secret before the last rotation signs as well */
+      previousSecretUntil: string | null
+      createdAt: string
+      updatedAt: string
+      /** whsec_…: shown now and never again */
+      secret: string
+    }
+  }
+}
