@@ -20,6 +20,8 @@ import { adminRoutes } from './routes-admin.ts'
 import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
+import { adminRoutes } from './routes-admin.ts'
+import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
 import { adminSessionListRoutes } from './routes-admin-sessions.ts'
@@ -59,6 +61,7 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
+  Pick<CompanyAdminDeps, 'database'> &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -110,6 +113,14 @@ function registerAdmin(admin: App, appDeps: AppDeps): void {
   adminStatsRoutes(admin, deps)
   adminQueueRoutes(admin, deps)
   allAdminEmailRoutes(admin, deps)
+  const onRequest = requireAdministrator(deps.db.pool, deps)
+  adminRoutes(admin, { ...deps, onRequest })
+  adminSuppressionRoutes(admin, { ...deps, onRequest })
+  adminSuppressionChangeRoutes(admin, { ...deps, onRequest })
+  companyAdminRoutes(admin, { ...deps, onRequest })
+  adminPeopleRoutes(admin, { ...deps, onRequest })
+  adminStatsRoutes(admin, { ...deps, onRequest })
+  adminQueueRoutes(admin, { ...deps, onRequest })
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }

@@ -33,6 +33,8 @@ const PROBLEMS = {
   IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was used with another body'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'A request with this Idempotency-Key is still running'],
   ALREADY_ENDED: [409, 'The bulk action has ended'],
+  COMPANY_EXISTS: [409, 'There is a company of this name'],
+  SQL_ACCESS_UNSAFE: [409, 'The database is not safe to share with a role of a company'],
   NOT_PAUSED: [409, 'The company is not paused'],
   ALREADY_STARTED: [409, 'The e-mail has been started or has ended'],
   NOT_ENDED: [409, 'Only an e-mail that has ended can be sent again'],
