@@ -968,7 +968,8 @@ CREATE TABLE public.capture_inbox (
     outbox_id uuid NOT NULL,
     company_id uuid NOT NULL,
     captured_at timestamp with time zone DEFAULT now() NOT NULL,
-    message jsonb NOT NULL
+    message jsonb NOT NULL,
+    search_text text GENERATED ALWAYS AS (lower(((((((COALESCE((message ->> 'subject'::text), ''::text) || ' '::text) || COALESCE((message ->> 'to'::text), ''::text)) || ' '::text) || COALESCE((message ->> 'cc'::text), ''::text)) || ' '::text) || COALESCE((message ->> 'bcc'::text), ''::text)))) STORED
 );
 
 CREATE TABLE public.claim_lock (
@@ -1643,7 +1644,7 @@ CREATE INDEX audit_log_company ON public.audit_log USING btree (company_id, id) 
 
 CREATE INDEX audit_log_subject ON public.audit_log USING btree (subject_type, subject_id, id);
 
-CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC);
+CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC, message_id DESC);
 
 CREATE UNIQUE INDEX companies_default ON public.companies USING btree (is_default) WHERE is_default;
 
@@ -1656,6 +1657,8 @@ CREATE INDEX company_statistics_hour ON public.company_statistics USING btree (h
 CREATE INDEX dead_letters_moved ON public.dead_letters USING btree (moved_at, outbox_id);
 
 CREATE INDEX dead_letters_payload ON public.dead_letters USING btree (moved_at, outbox_id) WHERE (original_data IS NOT NULL);
+
+CREATE INDEX email_events_failures ON ONLY public.email_events USING btree (created_at) WHERE (type = ANY (ARRAY['RETRY_SCHEDULED'::text, 'REJECTED'::text, 'FAILED'::text, 'UNKNOWN'::text]));
 
 CREATE INDEX email_events_message ON ONLY public.email_events USING btree (((metadata ->> 'messageId'::text))) WHERE (type = 'SENT'::text);
 

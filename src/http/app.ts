@@ -15,6 +15,7 @@ import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminInboxRoutes } from './routes-admin-inbox.ts'
 import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
+import { type AdminProviderDeps, adminProviderRoutes } from './routes-admin-providers.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
@@ -50,6 +51,7 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
+  Omit<AdminProviderDeps, 'onRequest'> &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -76,6 +78,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     adminRoutes(api, { ...deps, onRequest })
     adminInboxRoutes(api, { ...deps, onRequest })
     adminInboxFileRoutes(api, { ...deps, onRequest })
+    adminProviderRoutes(api, { ...deps, onRequest })
     adminSuppressionRoutes(api, { ...deps, onRequest })
     adminSuppressionChangeRoutes(api, { ...deps, onRequest })
     adminCompanyRoutes(api, { ...deps, onRequest })

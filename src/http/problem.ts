@@ -31,6 +31,7 @@ const PROBLEMS = {
   IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was used with another body'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'A request with this Idempotency-Key is still running'],
   NOT_PAUSED: [409, 'The company is not paused'],
+  PROVIDER_NOT_PARKED: [409, 'The provider is not parked, so there is nothing to try'],
   ALREADY_STARTED: [409, 'The e-mail has been started or has ended'],
   NOT_ENDED: [409, 'Only an e-mail that has ended can be sent again'],
   WEBHOOK_LIMIT_REACHED: [409, 'The company has the maximum number of webhook endpoints'],
