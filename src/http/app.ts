@@ -25,6 +25,7 @@ import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-compan
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
 import { adminSessionListRoutes } from './routes-admin-sessions.ts'
+import { type AdminProviderDeps, adminProviderRoutes } from './routes-admin-providers.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
@@ -62,6 +63,7 @@ export type AppDeps = SendRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
   Pick<CompanyAdminDeps, 'database'> &
+  Omit<AdminProviderDeps, 'onRequest'> &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -85,6 +87,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
     await api.register(async admin => registerAdmin(admin, deps))
+    const onRequest = requireAdministrator(deps.db.pool, deps)
+    adminRoutes(api, { ...deps, onRequest })
+    adminInboxRoutes(api, { ...deps, onRequest })
+    adminInboxFileRoutes(api, { ...deps, onRequest })
+    adminProviderRoutes(api, { ...deps, onRequest })
+    adminSuppressionRoutes(api, { ...deps, onRequest })
+    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
+    adminCompanyRoutes(api, { ...deps, onRequest })
+    adminPeopleRoutes(api, { ...deps, onRequest })
+    adminStatsRoutes(api, { ...deps, onRequest })
+    adminQueueRoutes(api, { ...deps, onRequest })
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
