@@ -12,15 +12,24 @@ import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
-import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminInboxRoutes } from './routes-admin-inbox.ts'
+import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
 import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
+import { adminRoutes } from './routes-admin.ts'
+import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
+import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
+import { adminRoutes } from './routes-admin.ts'
+import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
 import { adminSessionListRoutes } from './routes-admin-sessions.ts'
+import { type AdminProviderDeps, adminProviderRoutes } from './routes-admin-providers.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
+import { adminSuppressionHistoryRoutes } from './routes-admin-suppression-history.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
 import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
@@ -53,6 +62,8 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
+  Pick<CompanyAdminDeps, 'database'> &
+  Omit<AdminProviderDeps, 'onRequest'> &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -76,6 +87,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
     await api.register(async admin => registerAdmin(admin, deps))
+    const onRequest = requireAdministrator(deps.db.pool, deps)
+    adminRoutes(api, { ...deps, onRequest })
+    adminInboxRoutes(api, { ...deps, onRequest })
+    adminInboxFileRoutes(api, { ...deps, onRequest })
+    adminProviderRoutes(api, { ...deps, onRequest })
+    adminSuppressionRoutes(api, { ...deps, onRequest })
+    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
+    adminCompanyRoutes(api, { ...deps, onRequest })
+    adminPeopleRoutes(api, { ...deps, onRequest })
+    adminStatsRoutes(api, { ...deps, onRequest })
+    adminQueueRoutes(api, { ...deps, onRequest })
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
@@ -92,14 +114,26 @@ function registerAdmin(admin: App, appDeps: AppDeps): void {
   const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
-  adminRoutes(admin, deps)
+  adminInboxRoutes(admin, deps)
+  adminInboxFileRoutes(admin, deps)
   adminSuppressionRoutes(admin, deps)
   adminSuppressionChangeRoutes(admin, deps)
+  adminSuppressionHistoryRoutes(admin, deps)
+  adminBulkActionRoutes(admin, deps)
+  adminDeadLetterRoutes(admin, deps)
   adminCompanyRoutes(admin, deps)
   adminPeopleRoutes(admin, deps)
   adminStatsRoutes(admin, deps)
   adminQueueRoutes(admin, deps)
   allAdminEmailRoutes(admin, deps)
+  const onRequest = requireAdministrator(deps.db.pool, deps)
+  adminRoutes(admin, { ...deps, onRequest })
+  adminSuppressionRoutes(admin, { ...deps, onRequest })
+  adminSuppressionChangeRoutes(admin, { ...deps, onRequest })
+  companyAdminRoutes(admin, { ...deps, onRequest })
+  adminPeopleRoutes(admin, { ...deps, onRequest })
+  adminStatsRoutes(admin, { ...deps, onRequest })
+  adminQueueRoutes(admin, { ...deps, onRequest })
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }

@@ -241,23 +241,3 @@ describe('/admin/inbox', () => {
     return messageId
   }
 })
-
-describe('/admin/companies', () => {
-  test.each(SCHEMES)('in %s shows who was warned or paused, and why, and runs nothing of a name', async colorScheme => {
-    const name = `<img src="${outside.url}/name.png" onerror="document.title='ran'"> ${colorScheme}`
-    await gateway.db.pool.query(
-      `insert into companies (company_id, name, warned_at, warn_reason) values (gen_random_uuid(), $1, now(), 'Bounces: 6.0 % of 500')`,
-      [name],
-    )
-    const { page, requests, complaints } = await openAsAdministrator({ colorScheme })
-    await page.goto(`${gateway.url}/admin/inbox`)
-    await page.getByRole('link', { name: 'Companies' }).click()
-    const row = page.getByRole('row', { name: name.slice(0, 20) }).filter({ hasText: colorScheme })
-    expect(await row.innerText()).toMatch(/warned since .*: Bounces: 6\.0 % of 500/)
-    await screenshot(page, `companies-${colorScheme}`)
-    expect(await page.evaluate(HARD_TO_READ)).toEqual([])
-    expect(await page.title()).toBe('Companies · Email Gateway')
-    expect(requests.filter(url => !url.startsWith(gateway.url))).toEqual([])
-    expect(complaints).toEqual([])
-  })
-})

@@ -66,29 +66,6 @@ export interface paths {
       }
     }
   }
-  '/admin/session/link': {
-    /** Sign in by the token of a link, which works once */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['SignInByLinkInput'] } }
-      responses: {
-        204: { headers: Record<string, string>; content?: never }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
   '/admin/sessions': {
     /** Open sessions, the last seen first */
     get: {
@@ -188,6 +165,11 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          /** Part of the subject or of a recipient; upper and lower case are the same */
+          search?: string
+          /** false: `html` and `text` are null, for a list */
+          content?: 'true' | 'false'
+          cursor?: string
           limit?: number
         }
         header?: never
@@ -196,8 +178,34 @@ export interface paths {
       }
       requestBody?: never
       responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: (components['schemas']['CapturedListed'])[]
+          cursor: string | null
+          hasMore: boolean
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Delete all captured messages */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          deleted: number
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
@@ -205,7 +213,7 @@ export interface paths {
     }
   }
   '/admin/inbox/{messageId}': {
-    /** One captured message */
+    /** One captured message, with its links */
     get: {
       parameters: {
         query?: never
@@ -217,9 +225,111 @@ export interface paths {
       }
       requestBody?: never
       responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['CapturedMessage'] } }
         401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Delete one captured message */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          deleted: true
+          messageId: string
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/source': {
+    /** The message as a mail server would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'text/plain': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/preview': {
+    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
+    get: {
+      parameters: {
+        query?: {
+          remote?: 'true' | 'false'
+        }
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'text/html': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/attachments/{index}': {
+    /** One attachment, as a file */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+          index: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/octet-stream': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
         503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
@@ -628,329 +738,6 @@ export interface paths {
       }
     }
   }
-  '/admin/overview': {
-    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
-    get: {
-      parameters: {
-        query?: {
-          range?: '1h' | '24h' | '7d' | '30d'
-          /** Id or name; every company when absent */
-          company?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Overview'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/live': {
-    /** Counts of the queue and changed e-mails as they happen, as server-sent events; ends with the session */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'text/event-stream': string } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails': {
-    /** E-mails of every company, newest first: look-ups, or filters within a time range */
-    get: {
-      parameters: {
-        query?: {
-          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          /** Its id */
-          company?: string
-          tag?: string
-          /** The type of a template */
-          template?: string
-          /** Both when absent */
-          mode?: 'live' | 'test'
-          /** Accepted since; a week before `to` when absent, all for a look-up */
-          from?: string
-          /** Accepted before; now when absent */
-          to?: string
-          /** The cursor `older` of a page */
-          olderThan?: string
-          /** The cursor `newer` of a page */
-          newerThan?: string
-          /** Look-up of one e-mail */
-          id?: string
-          /** Look-up by the hash of an address; POST keeps an address out of URLs */
-          recipient?: string
-          /** Look-up */
-          externalId?: string
-          /** Look-up by the message id of the provider */
-          messageId?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['AdminEmailList'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/search': {
-    /** Look up whatever was given: an id, an address, an external id or a message id */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['AdminEmailList'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/{outboxId}': {
-    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['AdminEmail'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/content': {
-    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['AdminEmailContent'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/preview': {
-    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
-    get: {
-      parameters: {
-        query?: {
-          images?: 'blocked' | 'remote'
-        }
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'text/html': string } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/source': {
-    /** The message as MIME, as a provider would get it */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'message/rfc822': string } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/attachments/{ordinal}': {
-    /** One attachment, as a download */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-          ordinal: number
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/octet-stream': string } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/resend': {
-    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ResendEmailInput'] } }
-      responses: {
-        202: { headers: Record<string, string>; content: { 'application/json': {
-          outboxId: string
-          resendOf: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/cancel': {
-    /** Cancel what has not started, and say why */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/reschedule': {
-    /** Move what has not started to another time; a time that has passed means now */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
 }
 
 export interface components {
@@ -965,201 +752,60 @@ export interface components {
       company?: string
       justification: string
     }
-    AdminEmail: {
+    CapturedListed: {
+      messageId: string
       outboxId: string
       companyId: string
-      requestId: string
-      externalId: string | null
-      /** PENDING after the 202 (event QUEUED), until its first attempt begins */
-      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-      /** null: it came by SQL, and gets its sender when it is sent */
-      from: string | null
-      to: (string)[]
-      cc: (string)[]
-      bcc: (string)[]
-      subject: string | null
-      templateType: string | null
-      tags: (string)[]
-      attempts: number
-      maxAttempts: number
-      provider: string | null
-      messageId: string | null
-      lastError: {
-        /** The gateway's own code */
-        code: string
-        /** The provider's own code, if it gave one */
-        providerCode: string | null
-        category: string | null
-        message: string
-      } | null
-      createdAt: string
-      scheduledAt: string | null
-      nextAttemptAt: string | null
-      sentAt: string | null
-      deliveredAt: string | null
-      failedAt: string | null
-      expiresAt: string
-      durationMs: number | null
-      /** The e-mail that this one sends again */
-      resendOf: string | null
-      companyName: string
-      /** Of a test key: it never left the gateway */
-      test: boolean
-      explanation: components['schemas']['Explanation']
-      events: (components['schemas']['EmailEvent'])[]
-      attemptList: ({
-        provider: string
-        attemptId: string | null
-        startedAt: string
-        endedAt: string | null
-        durationMs: number | null
-        end: 'sent' | 'retry' | 'throttled' | 'unconnected' | 'parked' | 'rejected' | 'failed' | 'unknown' | 'running'
-        /** The gateway's own code */
-        code: string | null
-        /** The provider's own code */
-        providerCode: string | null
-        /** The provider's answer, or the message id */
-        message: string | null
-        retryInMs: number | null
-      })[]
-      recipients: ({
-        kind: 'to' | 'cc' | 'bcc'
-        /** null: erased */
-        address: string | null
-        name: string | null
-        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-        /** It got no copy, because it was on the suppression list */
-        suppressed: boolean
-        /** The entry that would stop an e-mail to it now */
-        suppression: {
-          emailHash: string
-          reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
-          /** null: on the global list */
-          companyId: string | null
-          companyName: string | null
-          addedAt: string
-          expiresAt: string | null
-        } | null
-      })[]
-      webhooks: ({
-        webhookId: string
-        deliveryId: string
-        url: string
-        type: string
-        status: 'waiting' | 'delivered' | 'failed'
-        attempts: number
-        createdAt: string
-        lastAttemptAt: string | null
-        nextAttemptAt: string | null
-        lastStatus: number | null
-        lastError: string | null
-        lastDurationMs: number | null
-      })[]
-      priority: number
-      retryPolicy: string | null
-      onUnknown: 'resend' | 'hold'
-      contentGone: boolean
-      attachments: number
-      /** The e-mails that sent this one again */
-      resentAs: (string)[]
-      /** What its state allows; the role is checked when it is asked for */
-      may: {
-        resend: boolean
-        cancel: boolean
-        reschedule: boolean
-      }
-    }
-    AdminEmailContent: {
-      html: string | null
-      text: string | null
-      /** That the request gave */
-      headers: Record<string, string>
-      replyTo: (string)[]
-      /** Of a template that is not rendered yet */
-      variables: Record<string, unknown> | null
-      /** The HTML names images or styles of other hosts; the preview blocks them */
-      hasRemoteContent: boolean
-      attachments: ({
-        ordinal: number
-        filename: string
-        contentType: string
-        contentId: string | null
-        size: number
-      })[]
-    }
-    AdminEmailList: {
-      /** Newest first */
-      data: (components['schemas']['AdminEmailSummary'])[]
-      /** What was looked up; a recipient by the hash of the address */
-      lookup: {
-        by: 'id' | 'recipient' | 'externalId' | 'messageId'
-        value: string
-      } | null
-      /** The time range that was searched; null: a look-up in all e-mails */
-      range: {
+      capturedAt: string
+      message: {
         from: string
-        to: string
-      } | null
-      /** Set when the search stopped before the end of the range, to answer soon: the page goes on from there */
-      searchedTo: string | null
-      /** For olderThan: the next page */
-      older: string | null
-      /** For newerThan: the page before */
-      newer: string | null
-      /** Entries of the address that was looked up, also when it never got an e-mail */
-      suppression: ({
-        emailHash: string
-        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
-        /** null: on the global list */
-        companyId: string | null
-        companyName: string | null
-        addedAt: string
-        expiresAt: string | null
-      })[] | null
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** How the text begins */
+      snippet: string
     }
-    AdminEmailSummary: {
+    CapturedMessage: {
+      messageId: string
       outboxId: string
       companyId: string
-      requestId: string
-      externalId: string | null
-      /** PENDING after the 202 (event QUEUED), until its first attempt begins */
-      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-      /** null: it came by SQL, and gets its sender when it is sent */
-      from: string | null
-      to: (string)[]
-      cc: (string)[]
-      bcc: (string)[]
-      subject: string | null
-      templateType: string | null
-      tags: (string)[]
-      attempts: number
-      maxAttempts: number
-      provider: string | null
-      messageId: string | null
-      lastError: {
-        /** The gateway's own code */
-        code: string
-        /** The provider's own code, if it gave one */
-        providerCode: string | null
-        category: string | null
-        message: string
-      } | null
-      createdAt: string
-      scheduledAt: string | null
-      nextAttemptAt: string | null
-      sentAt: string | null
-      deliveredAt: string | null
-      failedAt: string | null
-      expiresAt: string
-      durationMs: number | null
-      /** The e-mail that this one sends again */
-      resendOf: string | null
-      companyName: string
-      /** Of a test key: it never left the gateway */
-      test: boolean
-    }
-    CancelEmailInput: {
-      reason: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** At most 200, each address once */
+      links: ({
+        href: string
+        text: string
+      })[]
+      /** The HTML names images of other hosts */
+      remoteImages: boolean
     }
     CompanyReasonInput: {
       reason: string
@@ -1193,11 +839,6 @@ export interface components {
         })[]
       }
       createdAt: string
-    }
-    EmailEvent: {
-      type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
-      createdAt: string
-      metadata: Record<string, unknown>
     }
     ErasureReceipt: {
       receiptId: string
@@ -1235,81 +876,6 @@ export interface components {
       requestedBy: string
       requestedAt: string
       finishedAt: string | null
-    }
-    Explanation: {
-      outboxId: string
-      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-      /** The current state and its reason, in one sentence */
-      summary: string
-      /** What happens next */
-      next: string | null
-      nextAt: string | null
-      /** E-mails of this company that go first */
-      aheadInCompany: number | null
-      /** Companies that have mail ready */
-      companiesSharing: number | null
-      /** Set while every provider in use is parked */
-      parkedProviders: (string)[] | null
-      attempts: number
-      maxAttempts: number
-      lastError: {
-        /** The gateway's own code */
-        code: string
-        /** The provider's own code, if it gave one */
-        providerCode: string | null
-        category: string | null
-        message: string
-      } | null
-    }
-    Overview: {
-      range: {
-        from: string
-        to: string
-        bucketSeconds: number
-      }
-      /** The series and totals hold everything up to this moment */
-      countedUntil: string
-      /** Events of live e-mails, oldest bucket first */
-      series: ({
-        at: string
-        accepted: number
-        sent: number
-        delivered: number
-        bounced: number
-        complained: number
-        /** Failed, rejected or expired */
-        failed: number
-      })[]
-      totals: {
-        accepted: number
-        sent: number
-        delivered: number
-        bounced: number
-        complained: number
-        /** Failed, rejected or expired */
-        failed: number
-      }
-      queue: components['schemas']['QueueCounts']
-      providers: ({
-        name: string
-        /** parked: its mail waits until nextProbeAt; open: the next e-mail tries it */
-        state: 'healthy' | 'parked' | 'open'
-        reason: string | null
-        nextProbeAt: string | null
-        /** Attempts, over the last ten seconds */
-        ratePerSecond: number
-        /** What it allows; null: no limit is known */
-        maxPerSecond: number | null
-      })[]
-      attention: ({
-        kind: 'dead-letters' | 'provider-parked' | 'no-worker' | 'waiting-long' | 'unknown-sends' | 'company-paused' | 'company-warned' | 'webhooks-disabled'
-        count: number
-        since: string | null
-        /** An error code, the name of a provider, or why */
-        code: string | null
-        companyId: string | null
-        companyName: string | null
-      })[]
     }
     PersonExport: {
       exportedAt: string
@@ -1355,45 +921,8 @@ export interface components {
       /** Without it: of every company */
       companyId?: string
     }
-    QueueCounts: {
-      ready: number
-      scheduled: number
-      unknown: number
-      /** Of the ready e-mails, since it was due; null: none is ready */
-      oldestWaitingSeconds: number | null
-      /** Those that can still be replayed */
-      deadLetters: number
-    }
     RemoveSuppressionByAdminInput: {
       justification: string
-    }
-    RescheduleEmailByAdminInput: {
-      scheduledAt: string
-      reason?: string
-    }
-    ResendEmailInput: {
-      reason?: string
-    }
-    SearchEmailsInput: {
-      status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-      /** Its id */
-      company?: string
-      tag?: string
-      /** The type of a template */
-      template?: string
-      /** Both when absent */
-      mode?: 'live' | 'test'
-      /** Accepted since; a week before `to` when absent, all for a look-up */
-      from?: string
-      /** Accepted before; now when absent */
-      to?: string
-      /** The cursor `older` of a page */
-      olderThan?: string
-      /** The cursor `newer` of a page */
-      newerThan?: string
-      /** An id, an address or its hash, an external id or a message id */
-      search: string
-      limit?: number
     }
     SearchSuppressionsInput: {
       reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
@@ -1411,9 +940,6 @@ export interface components {
       order?: 'desc' | 'asc'
       cursor?: string
       limit?: number
-    }
-    SignInByLinkInput: {
-      token: string
     }
     SignInInput: {
       name: string
