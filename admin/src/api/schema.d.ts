@@ -11,15 +11,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['SignInInput'] } }
       responses: {
-        204: { headers: Record<string, string>; content?: never }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Who is signed in */
@@ -32,16 +32,16 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           name: string
           role: 'viewer' | 'support' | 'administrator'
           signedInAt: string
           /** It ends earlier when it is not used */
           expiresAt: string
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Sign out */
@@ -54,15 +54,15 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        204: { headers: Record<string, string>; content?: never }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -80,7 +80,7 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: ({
             sessionId: string
             name: string
@@ -94,15 +94,15 @@ export interface paths {
             /** The session of this request */
             current: boolean
           })[]
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** End all sessions of an administrator */
@@ -118,17 +118,17 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           ended: number
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -145,18 +145,18 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           ended: number
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -173,11 +173,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -194,11 +194,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -229,12 +229,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Put an address on the list by hand */
@@ -247,24 +247,24 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } } }
-        201: { headers: Record<string, string>; content: { 'application/json': {
+        } }>
+        201: Answer<{ 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -279,15 +279,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -302,12 +302,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionStats'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -327,13 +327,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionDetails'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
+        400: Refusal
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Take it off the list, and say why; complaints stay */
@@ -351,21 +351,293 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           removed: true
           emailHash: string
           removedBy: string
           removedAt: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/ended': {
+    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
+    get: {
+      parameters: {
+        query?: {
+          ending?: 'REMOVED' | 'EXPIRED'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}/history': {
+    /** One address on all lists, with every change: also when it is on none any more */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions': {
+    /** Replay or purge many dead letters, or import suppressions: carried out by a worker, in batches */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewBulkActionInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Bulk actions, newest first */
+    get: {
+      parameters: {
+        query?: {
+          kind?: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
+          /** Only those that have not ended */
+          open?: 'true' | 'false'
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['BulkAction'])[]
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions/{actionId}': {
+    /** One bulk action and its progress */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          actionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions/{actionId}/stop': {
+    /** Stop it after the batch under way; what was done stays done */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          actionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/groups': {
+    /** Dead letters by error code and company, the largest groups first */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          since?: string
+          until?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterGroups'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/count': {
+    /** How many match, and how many of them can be replayed */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterCount'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters': {
+    /** Dead letters, newest first */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterPage'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/export': {
+    /** All that match, as CSV or as one JSON value per line */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/{outboxId}': {
+    /** One dead letter: what is left of the e-mail, and every attempt */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetter'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -380,14 +652,14 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: (components['schemas']['CompanyStanding'])[]
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -404,7 +676,7 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: ({
             action: 'WARNED' | 'WARNING_ENDED' | 'PAUSED' | 'RESUMED'
             reason: string
@@ -412,12 +684,12 @@ export interface paths {
             performedAt: string
             metadata: Record<string, unknown>
           })[]
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -434,22 +706,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -466,22 +738,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -496,16 +768,16 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -522,11 +794,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -541,15 +813,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['PersonExport'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -571,11 +843,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Stats'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -590,22 +862,25 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           processed: number
           outboxIds: (string)[]
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
 }
+
+type Answer<Content> = { headers: Record<string, string>; content: Content }
+type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
 
 export interface components {
   schemas: {
@@ -618,6 +893,41 @@ export interface components {
       /** The list of one company instead of the global one */
       company?: string
       justification: string
+    }
+    BulkAction: {
+      actionId: string
+      kind: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
+      /** The filter, as it was when the action was asked for */
+      selection: {
+        company?: string | null
+        code?: string | null
+        status?: string | null
+        since?: string | null
+        until?: string | null
+        /** So many e-mails by their ids */
+        chosen?: number
+        /** So many lines of an imported file */
+        lines?: number
+      }
+      requestedBy: string
+      reason: string
+      state: 'waiting' | 'running' | 'stopped' | 'done' | 'failed'
+      total: number
+      done: number
+      /** Could not be done */
+      failed: number
+      /** What became of them, by outcome */
+      counts: Record<string, number>
+      /** The first refused lines of an imported file */
+      problems: ({
+        line: number
+        problem: string
+      })[]
+      lastError: string | null
+      createdAt: string
+      startedAt: string | null
+      updatedAt: string
+      finishedAt: string | null
     }
     CompanyReasonInput: {
       reason: string
@@ -651,6 +961,74 @@ export interface components {
         })[]
       }
       createdAt: string
+    }
+    DeadLetter: {
+      jobId: string
+      outboxId: string
+      companyId: string
+      originalData: Record<string, unknown>
+      failedAttempts: number
+      lastFailureReason: string
+      lastFailureCode?: string
+      providerCode?: string
+      lastFailureTimestamp: string
+      enqueuedAt: string
+      movedToDLQAt: string
+      ttl: number
+      retryHistory?: ({
+        attempt: number
+        timestamp: string
+        error: string
+        providerCode?: string | null
+      })[]
+      companyName: string
+      /** null: retention has dropped the e-mail */
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED' | null
+      payloadPurged: boolean
+      replayable: boolean
+    }
+    DeadLetterCount: {
+      all: number
+      /** What a replay with this filter takes */
+      replayable: number
+      /** Dead, and nothing is left to send again */
+      payloadPurged: number
+      /** May have been sent; left out unless the filter names SEND_OUTCOME_UNKNOWN */
+      outcomeUnknown: number
+    }
+    DeadLetterGroups: {
+      data: ({
+        code: string | null
+        companyId: string
+        companyName: string
+        entries: number
+        firstSeen: string
+        lastSeen: string
+        /** Of the newest one */
+        lastReason: string
+        providerCode: string | null
+      })[]
+    }
+    DeadLetterPage: {
+      data: (components['schemas']['DeadLetter'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    EndedSuppressions: {
+      data: ({
+        action: 'ADDED' | 'REMOVED' | 'EXPIRED'
+        /** system, a company, an administrator, or cli:<user> */
+        performedBy: string
+        performedAt: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        justification?: string
+        emailHash: string
+        /** null: the global list */
+        companyId: string | null
+        metadata: Record<string, unknown>
+      })[]
+      cursor: string | null
+      hasMore: boolean
     }
     ErasureReceipt: {
       receiptId: string
@@ -688,6 +1066,46 @@ export interface components {
       requestedBy: string
       requestedAt: string
       finishedAt: string | null
+    }
+    NewBulkActionInput: {
+      kind: 'replay-dead-letters'
+      reason: string
+      /** These e-mails */
+      outboxIds?: (string)[]
+      /** All that match and exist now; {} is every dead letter */
+      filter?: {
+        company?: string
+        /** The gateway's error code, or the provider's */
+        code?: string
+        /** Of the e-mail */
+        status?: 'REJECTED' | 'FAILED' | 'DLQ'
+        /** Dead since that time */
+        since?: string
+        until?: string
+      }
+    } | {
+      kind: 'purge-dead-letters'
+      reason: string
+      /** These e-mails */
+      outboxIds?: (string)[]
+      /** All that match and exist now; {} is every dead letter */
+      filter?: {
+        company?: string
+        /** The gateway's error code, or the provider's */
+        code?: string
+        /** Of the e-mail */
+        status?: 'REJECTED' | 'FAILED' | 'DLQ'
+        /** Dead since that time */
+        since?: string
+        until?: string
+      }
+    } | {
+      kind: 'import-suppressions'
+      reason: string
+      /** Columns: reason and email or email_hash; optional: expires_at, company. At most 100000 lines */
+      csv: string
+      /** For lines without a company; the global list when left out */
+      company?: string
     }
     PersonExport: {
       exportedAt: string
@@ -822,6 +1240,35 @@ export interface components {
         performedAt: string
         reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
         justification?: string
+      })[]
+    }
+    SuppressionHistory: {
+      emailHash: string
+      /** On all lists, the global one first */
+      entries: ({
+        id: string
+        /** Only on the list of one company */
+        companyId?: string
+        emailHash: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        addedAt: string
+        /** null: never */
+        expiresAt: string | null
+        metadata: Record<string, unknown>
+        updatedAt: string
+      })[]
+      /** The last hundred changes on all lists, newest first */
+      auditLog: ({
+        action: 'ADDED' | 'REMOVED' | 'EXPIRED'
+        /** system, a company, an administrator, or cli:<user> */
+        performedBy: string
+        performedAt: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        justification?: string
+        emailHash: string
+        /** null: the global list */
+        companyId: string | null
+        metadata: Record<string, unknown>
       })[]
     }
     SuppressionPage: {
