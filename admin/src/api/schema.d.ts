@@ -414,6 +414,29 @@ export interface paths {
       }
     }
   }
+  '/admin/suppression/look-up': {
+    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/bulk-actions': {
     /** Replay or purge many dead letters, or import suppressions: carried out by a worker, in batches */
     post: {
@@ -1066,6 +1089,9 @@ export interface components {
       requestedBy: string
       requestedAt: string
       finishedAt: string | null
+    }
+    LookUpSuppressionInput: {
+      email: string
     }
     NewBulkActionInput: {
       kind: 'replay-dead-letters'
