@@ -927,11 +927,35 @@ CREATE FUNCTION public.without_personal_data(metadata jsonb) RETURNS jsonb
     'queuedAt', 'sentAt', 'deliveredAt', 'bouncedAt', 'complaintAt', 'rejectedAt', 'at')
 $$;
 
+CREATE TABLE public.admin_sessions (
+    session_id uuid NOT NULL,
+    secret_hash bytea NOT NULL,
+    administrator text NOT NULL,
+    signed_in_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    address text NOT NULL,
+    user_agent text NOT NULL,
+    CONSTRAINT admin_sessions_address_check CHECK ((length(address) <= 64)),
+    CONSTRAINT admin_sessions_secret_hash_check CHECK ((length(secret_hash) = 32)),
+    CONSTRAINT admin_sessions_user_agent_check CHECK ((length(user_agent) <= 300))
+);
+
+CREATE TABLE public.admin_sign_in_links (
+    link_id uuid NOT NULL,
+    secret_hash bytea NOT NULL,
+    administrator text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT admin_sign_in_links_secret_hash_check CHECK ((length(secret_hash) = 32))
+);
+
 CREATE TABLE public.administrators (
     name text NOT NULL,
     password_hash text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT administrators_name_check CHECK (((length(name) >= 1) AND (length(name) <= 64)))
+    role text DEFAULT 'administrator'::text NOT NULL,
+    CONSTRAINT administrators_name_check CHECK (((length(name) >= 1) AND (length(name) <= 64))),
+    CONSTRAINT administrators_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'support'::text, 'administrator'::text])))
 );
 
 CREATE TABLE public.api_keys (
@@ -1484,6 +1508,12 @@ CREATE TABLE public.workers (
     CONSTRAINT workers_lane_check CHECK ((lane = ANY (ARRAY['direct'::text, 'bullmq'::text])))
 );
 
+ALTER TABLE ONLY public.admin_sessions
+    ADD CONSTRAINT admin_sessions_pkey PRIMARY KEY (session_id);
+
+ALTER TABLE ONLY public.admin_sign_in_links
+    ADD CONSTRAINT admin_sign_in_links_pkey PRIMARY KEY (link_id);
+
 ALTER TABLE ONLY public.administrators
     ADD CONSTRAINT administrators_pkey PRIMARY KEY (name);
 
@@ -1649,9 +1679,19 @@ ALTER TABLE ONLY public.webhook_state
 ALTER TABLE ONLY public.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
 
+CREATE INDEX admin_sessions_administrator ON public.admin_sessions USING btree (administrator, signed_in_at);
+
+CREATE INDEX admin_sign_in_links_administrator ON public.admin_sign_in_links USING btree (administrator);
+
 CREATE INDEX api_keys_company ON public.api_keys USING btree (company_id);
 
+CREATE INDEX audit_log_action ON public.audit_log USING btree (action, performed_at, id);
+
 CREATE INDEX audit_log_company ON public.audit_log USING btree (company_id, id) WHERE (company_id IS NOT NULL);
+
+CREATE INDEX audit_log_performed_at ON public.audit_log USING btree (performed_at, id);
+
+CREATE INDEX audit_log_performed_by ON public.audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX audit_log_subject ON public.audit_log USING btree (subject_type, subject_id, id);
 
@@ -1736,6 +1776,12 @@ CREATE TRIGGER enqueue INSTEAD OF INSERT ON public.email_queue FOR EACH ROW EXEC
 CREATE TRIGGER refuse INSTEAD OF INSERT OR DELETE OR UPDATE ON public.email_logs FOR EACH ROW EXECUTE FUNCTION public.refuse_view_change();
 
 CREATE TRIGGER refuse INSTEAD OF DELETE OR UPDATE ON public.email_queue FOR EACH ROW EXECUTE FUNCTION public.refuse_view_change();
+
+ALTER TABLE ONLY public.admin_sessions
+    ADD CONSTRAINT admin_sessions_administrator_fkey FOREIGN KEY (administrator) REFERENCES public.administrators(name) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.admin_sign_in_links
+    ADD CONSTRAINT admin_sign_in_links_administrator_fkey FOREIGN KEY (administrator) REFERENCES public.administrators(name) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
-import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
+import { type AdminAuthOptions, adminAuth } from './admin-auth.ts'
+import { protectAdminScope } from './admin-scope.ts'
 import { adminUi } from './admin-ui.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
@@ -14,6 +15,8 @@ import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
+import { adminSessionRoutes } from './routes-admin-session.ts'
+import { adminSessionListRoutes } from './routes-admin-sessions.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
@@ -72,7 +75,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
-    await api.register(async admin => allAdminRoutes(admin, deps))
+    await api.register(async admin => registerAdmin(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
@@ -82,16 +85,20 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 }
 
 /** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
-function allAdminRoutes(admin: App, deps: AppDeps): void {
+function registerAdmin(admin: App, appDeps: AppDeps): void {
   adminUi(admin)
-  const onRequest = requireAdministrator(deps.db.pool, deps)
-  adminRoutes(admin, { ...deps, onRequest })
-  adminSuppressionRoutes(admin, { ...deps, onRequest })
-  adminSuppressionChangeRoutes(admin, { ...deps, onRequest })
-  companyAdminRoutes(admin, { ...deps, onRequest })
-  adminPeopleRoutes(admin, { ...deps, onRequest })
-  adminStatsRoutes(admin, { ...deps, onRequest })
-  adminQueueRoutes(admin, { ...deps, onRequest })
+  const auth = adminAuth(appDeps.db.pool, appDeps)
+  protectAdminScope(admin, auth.authorize)
+  const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
+  adminSessionRoutes(admin, deps)
+  adminSessionListRoutes(admin, deps)
+  adminRoutes(admin, deps)
+  adminSuppressionRoutes(admin, deps)
+  adminSuppressionChangeRoutes(admin, deps)
+  companyAdminRoutes(admin, deps)
+  adminPeopleRoutes(admin, deps)
+  adminStatsRoutes(admin, deps)
+  adminQueueRoutes(admin, deps)
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }
@@ -122,6 +129,8 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('key', null)
   app.decorateRequest('admin', null)
+  app.decorateRequest('adminRole', null)
+  app.decorateRequest('adminSession', null)
   app.decorateRequest('errorCode', null)
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {

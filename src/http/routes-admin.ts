@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findCaptured, listCaptured } from '../db/capture-inbox.ts'
 import type { Database } from '../db/pool.ts'
-import type { requireAdministrator } from './admin-auth.ts'
+import type { AdminAuth } from './admin-auth.ts'
 import type { App } from './app.ts'
 import { inboxPage, messagePage } from './inbox-page.ts'
 import { problemAnswers } from './openapi.ts'
@@ -10,7 +10,11 @@ import { Problem } from './problem.ts'
 
 const listQuery = z.object({ limit: z.coerce.number().int().min(1).max(200).default(50) })
 
-export type AdminRouteDeps = { db: Database; onRequest: ReturnType<typeof requireAdministrator> }
+export type AdminRouteDeps = {
+  db: Database
+  onRequest: AdminAuth['authorize']
+  isStillSignedIn: AdminAuth['isStillSignedIn']
+}
 
 /** The inbox of the capture provider. */
 export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
@@ -20,6 +24,8 @@ export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
     '/admin/inbox',
     {
       onRequest,
+      // The content of a message may spell an address in ways that no mask finds.
+      config: { clear: true },
       schema: {
         summary: 'What capture kept, newest first',
         tags: ['Admin'],
@@ -39,6 +45,7 @@ export function adminRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
     '/admin/inbox/:messageId',
     {
       onRequest,
+      config: { clear: true },
       schema: {
         summary: 'One captured message',
         tags: ['Admin'],

@@ -1,5 +1,165 @@
 // Generated from the OpenAPI document: `npm run admin:types`. Do not edit.
 export interface paths {
+  '/admin/session': {
+    /** Sign in to the admin UI: the answer sets the cookie of a session */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SignInInput'] } }
+      responses: {
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Who is signed in */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          name: string
+          role: 'viewer' | 'support' | 'administrator'
+          signedInAt: string
+          /** It ends earlier when it is not used */
+          expiresAt: string
+        } }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Sign out */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/sessions': {
+    /** Open sessions, the last seen first */
+    get: {
+      parameters: {
+        query?: {
+          /** `everybody` needs the role administrator */
+          of?: 'me' | 'everybody'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: ({
+            sessionId: string
+            name: string
+            role: 'viewer' | 'support' | 'administrator'
+            signedInAt: string
+            /** Written at most once a minute */
+            lastSeenAt: string
+            expiresAt: string
+            address: string
+            userAgent: string
+            /** The session of this request */
+            current: boolean
+          })[]
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** End all sessions of an administrator */
+    delete: {
+      parameters: {
+        query?: {
+          /** Your own when absent; another one needs the role administrator */
+          administrator?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          ended: number
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/sessions/{sessionId}': {
+    /** End a session; one of another administrator needs the role administrator */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          sessionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          ended: number
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/inbox': {
     /** What capture kept, newest first */
     get: {
@@ -13,10 +173,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -33,10 +194,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -67,12 +229,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Put an address on the list by hand */
@@ -85,24 +247,24 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } } }
-        201: { headers: Record<string, string>; content: { 'application/json': {
+        } }>
+        201: Answer<{ 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -117,15 +279,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -140,12 +302,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionStats'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -165,13 +327,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionDetails'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
+        400: Refusal
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Take it off the list, and say why; complaints stay */
@@ -189,21 +351,21 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           removed: true
           emailHash: string
           removedBy: string
           removedAt: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -218,15 +380,15 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: (components['schemas']['CompanyStanding'])[]
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Create a company and its first API key, which is shown once */
@@ -239,17 +401,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['NewCompanyInput'] } }
       responses: {
-        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['CompanyWithKey'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        201: Answer<{ 'application/json': components['schemas']['CompanyWithKey'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -269,17 +431,17 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: (components['schemas']['CompanyAudit'])[]
           cursor: number | null
           hasMore: boolean
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -296,22 +458,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -328,22 +490,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -360,13 +522,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Company'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['Company'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Change the given settings of a company and no others */
@@ -381,17 +543,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyChangeInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Company'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['Company'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -408,15 +570,15 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: (components['schemas']['ApiKey'])[]
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Create an API key; the answer shows it, once */
@@ -431,17 +593,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['NewApiKeyInput'] } }
       responses: {
-        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ApiKeyWithSecret'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        201: Answer<{ 'application/json': components['schemas']['ApiKeyWithSecret'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -459,20 +621,20 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           keyId: string
           revoked: true
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -491,13 +653,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['CompanyActivity'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['CompanyActivity'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -516,13 +678,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Fairness'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['Fairness'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -539,13 +701,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SqlAccess'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SqlAccess'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Make its database role, or give the one that is there a new password; it is shown once */
@@ -560,17 +722,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
       responses: {
-        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['GrantedSqlAccess'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        201: Answer<{ 'application/json': components['schemas']['GrantedSqlAccess'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -587,17 +749,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['RevokedSqlAccess'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['RevokedSqlAccess'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -617,13 +779,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookOverviewList'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -640,13 +802,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookOverview'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Change an endpoint, disable it, or enable it again */
@@ -661,17 +823,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['WebhookChangeByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Webhook'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['Webhook'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -688,17 +850,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
       responses: {
-        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookWithSecret'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -715,20 +877,20 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           id: string
           deleted: true
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -745,17 +907,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookWithSecret'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -776,13 +938,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookDeliveryList'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -800,13 +962,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookExchange'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -823,17 +985,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
       responses: {
-        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookDelivery'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -851,17 +1013,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
       responses: {
-        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['WebhookDelivery'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -883,13 +1045,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOverviewList'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -909,13 +1071,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOfCompany'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Make a new draft from the newest version and these changes, in place of the draft there is */
@@ -930,17 +1092,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['TemplateChangeByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOfCompany'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -957,17 +1119,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['NewTemplateByAdminInput'] } }
       responses: {
-        201: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOfCompany'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        201: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -984,17 +1146,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PublishTemplateByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['TemplateOfCompany'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1011,20 +1173,20 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           id: string
           deleted: true
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1039,17 +1201,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['DraftPreview'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1066,17 +1228,17 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['TestTemplateByAdminInput'] } }
       responses: {
-        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Accepted'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        202: Answer<{ 'application/json': components['schemas']['Accepted'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1091,16 +1253,16 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1117,11 +1279,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1136,15 +1298,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['PersonExport'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1166,11 +1328,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Stats'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1185,22 +1347,25 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           processed: number
           outboxIds: (string)[]
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
 }
+
+type Answer<Content> = { headers: Record<string, string>; content: Content }
+type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
 
 export interface components {
   schemas: {
@@ -1578,6 +1743,10 @@ export interface components {
       order?: 'desc' | 'asc'
       cursor?: string
       limit?: number
+    }
+    SignInInput: {
+      name: string
+      password: string
     }
     SqlAccess: {
       role: string
