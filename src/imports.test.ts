@@ -6,7 +6,7 @@ const SRC = import.meta.dirname
 
 /** Imports go one way. A folder may import from itself and from the folders listed. */
 const BASE = ['contracts', 'runtime', 'telemetry', 'db', 'providers']
-const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'pipeline']
+const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk', 'pipeline']
 const CONFIG = ['config.ts', 'settings.ts', 'recorded-settings.ts']
 const MAY_IMPORT: Record<string, string[]> = {
   contracts: [],
@@ -19,7 +19,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   feedback: BASE,
   webhooks: BASE,
   people: BASE,
-  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people'],
+  bulk: BASE,
+  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk'],
   http: STEPS,
   smtp: STEPS,
   'secrets.ts': [],

@@ -14,12 +14,21 @@ import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
+import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminInboxRoutes } from './routes-admin-inbox.ts'
+import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
+import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
+import { adminRoutes } from './routes-admin.ts'
+import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
+import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
 import { adminSessionListRoutes } from './routes-admin-sessions.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
+import { adminSuppressionHistoryRoutes } from './routes-admin-suppression-history.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
 import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
@@ -92,13 +101,19 @@ function registerAdmin(admin: App, appDeps: AppDeps): void {
   const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
-  adminRoutes(admin, deps)
+  adminInboxRoutes(admin, deps)
+  adminInboxFileRoutes(admin, deps)
   adminSuppressionRoutes(admin, deps)
   adminSuppressionChangeRoutes(admin, deps)
   companyAdminRoutes(admin, deps)
+  adminSuppressionHistoryRoutes(admin, deps)
+  adminBulkActionRoutes(admin, deps)
+  adminDeadLetterRoutes(admin, deps)
+  adminCompanyRoutes(admin, deps)
   adminPeopleRoutes(admin, deps)
   adminStatsRoutes(admin, deps)
   adminQueueRoutes(admin, deps)
+  allAdminEmailRoutes(admin, deps)
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }

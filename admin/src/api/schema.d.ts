@@ -11,15 +11,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['SignInInput'] } }
       responses: {
-        204: Answer<never>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        204: { headers: Record<string, string>; content?: never }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
     /** Who is signed in */
@@ -32,16 +32,16 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           name: string
           role: 'viewer' | 'support' | 'administrator'
           signedInAt: string
           /** It ends earlier when it is not used */
           expiresAt: string
-        } }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
     /** Sign out */
@@ -54,15 +54,15 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        204: Answer<never>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        204: { headers: Record<string, string>; content?: never }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -80,7 +80,7 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           data: ({
             sessionId: string
             name: string
@@ -94,15 +94,15 @@ export interface paths {
             /** The session of this request */
             current: boolean
           })[]
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
     /** End all sessions of an administrator */
@@ -118,17 +118,17 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           ended: number
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -145,18 +145,18 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           ended: number
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -165,6 +165,11 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          /** Part of the subject or of a recipient; upper and lower case are the same */
+          search?: string
+          /** false: `html` and `text` are null, for a list */
+          content?: 'true' | 'false'
+          cursor?: string
           limit?: number
         }
         header?: never
@@ -173,16 +178,42 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        401: Refusal
-        403: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: (components['schemas']['CapturedListed'])[]
+          cursor: string | null
+          hasMore: boolean
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Delete all captured messages */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          deleted: number
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
   '/admin/inbox/{messageId}': {
-    /** One captured message */
+    /** One captured message, with its links */
     get: {
       parameters: {
         query?: never
@@ -194,11 +225,113 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['CapturedMessage'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+    /** Delete one captured message */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          deleted: true
+          messageId: string
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/source': {
+    /** The message as a mail server would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'text/plain': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/preview': {
+    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
+    get: {
+      parameters: {
+        query?: {
+          remote?: 'true' | 'false'
+        }
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'text/html': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/attachments/{index}': {
+    /** One attachment, as a file */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+          index: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: { headers: Record<string, string>; content: { 'application/octet-stream': string } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -229,12 +362,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
-        400: Refusal
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
     /** Put an address on the list by hand */
@@ -247,24 +380,24 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } }>
-        201: Answer<{ 'application/json': {
+        } } }
+        201: { headers: Record<string, string>; content: { 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -279,15 +412,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -302,12 +435,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
-        400: Refusal
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionStats'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -327,13 +460,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
-        400: Refusal
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionDetails'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
     /** Take it off the list, and say why; complaints stay */
@@ -351,21 +484,21 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           removed: true
           emailHash: string
           removedBy: string
           removedAt: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -380,8 +513,9 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           data: (components['schemas']['CompanyStanding'])[]
+<<<<<<< HEAD
         } }>
         401: Refusal
         403: Refusal
@@ -389,6 +523,14 @@ export interface paths {
         422: Refusal
         429: Refusal
         503: Refusal
+=======
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+>>>>>>> main
       }
     }
     /** Create a company and its first API key, which is shown once */
@@ -431,6 +573,7 @@ export interface paths {
       }
       requestBody?: never
       responses: {
+<<<<<<< HEAD
         200: Answer<{ 'application/json': {
           data: (components['schemas']['CompanyAudit'])[]
           cursor: number | null
@@ -442,6 +585,22 @@ export interface paths {
         422: Refusal
         429: Refusal
         503: Refusal
+=======
+        200: { headers: Record<string, string>; content: { 'application/json': {
+          data: ({
+            action: 'WARNED' | 'WARNING_ENDED' | 'PAUSED' | 'RESUMED'
+            reason: string
+            performedBy: string
+            performedAt: string
+            metadata: Record<string, unknown>
+          })[]
+        } } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+>>>>>>> main
       }
     }
   }
@@ -458,22 +617,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -490,22 +649,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -1253,16 +1412,16 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
+        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -1279,11 +1438,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
-        401: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -1298,15 +1457,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['PersonExport'] } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -1328,11 +1487,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Stats'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
@@ -1347,25 +1506,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
       responses: {
-        200: Answer<{ 'application/json': {
+        200: { headers: Record<string, string>; content: { 'application/json': {
           processed: number
           outboxIds: (string)[]
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
+        } } }
+        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
       }
     }
   }
 }
-
-type Answer<Content> = { headers: Record<string, string>; content: Content }
-type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
 
 export interface components {
   schemas: {
@@ -1389,6 +1545,7 @@ export interface components {
       company?: string
       justification: string
     }
+<<<<<<< HEAD
     ApiKey: {
       keyId: string
       mode: 'live' | 'test'
@@ -1473,6 +1630,62 @@ export interface components {
       isDefault?: true
       /** Why; for the audit log */
       reason?: string
+=======
+    CapturedListed: {
+      messageId: string
+      outboxId: string
+      companyId: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** How the text begins */
+      snippet: string
+    }
+    CapturedMessage: {
+      messageId: string
+      outboxId: string
+      companyId: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** At most 200, each address once */
+      links: ({
+        href: string
+        text: string
+      })[]
+      /** The HTML names images of other hosts */
+      remoteImages: boolean
+>>>>>>> main
     }
     CompanyReasonInput: {
       reason: string
