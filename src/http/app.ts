@@ -12,16 +12,12 @@ import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
-import { adminRoutes } from './routes-admin.ts'
+import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
 import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
-import { adminCompanyRoutes } from './routes-admin-companies.ts'
+import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
+import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
 import { adminInboxRoutes } from './routes-admin-inbox.ts'
 import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
-import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
-import { adminRoutes } from './routes-admin.ts'
-import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
-import { adminCompanyRoutes } from './routes-admin-companies.ts'
-import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { adminSessionRoutes } from './routes-admin-session.ts'
 import { adminSessionListRoutes } from './routes-admin-sessions.ts'
@@ -109,7 +105,6 @@ function registerAdmin(admin: App, appDeps: AppDeps): void {
   adminSuppressionHistoryRoutes(admin, deps)
   adminBulkActionRoutes(admin, deps)
   adminDeadLetterRoutes(admin, deps)
-  adminCompanyRoutes(admin, deps)
   adminPeopleRoutes(admin, deps)
   adminStatsRoutes(admin, deps)
   adminQueueRoutes(admin, deps)

@@ -86,8 +86,10 @@ export function adminDeadLetterRoutes(app: App, { db, onRequest: authorize }: Ad
     const { entries, nextCursor } = await listDeadLetters(db.pool, toFilter(query), window)
     return { data: entries, cursor: nextCursor && toCursor(nextCursor), hasMore: nextCursor !== null }
   })
-  app.get('/admin/dead-letters/export', { onRequest, config: { clear: true }, schema: exportSchema }, (request, reply) =>
-    sendExport(request, reply, db),
+  app.get(
+    '/admin/dead-letters/export',
+    { onRequest, config: { clear: true }, schema: exportSchema },
+    (request, reply) => sendExport(request, reply, db),
   )
   app.get('/admin/dead-letters/:outboxId', { onRequest, schema: showSchema }, async request => {
     const entry = await findDeadLetter(db.pool, uuidParam(request, 'outboxId'))

@@ -11,15 +11,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['SignInInput'] } }
       responses: {
-        204: { headers: Record<string, string>; content?: never }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Who is signed in */
@@ -32,16 +32,16 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           name: string
           role: 'viewer' | 'support' | 'administrator'
           signedInAt: string
           /** It ends earlier when it is not used */
           expiresAt: string
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Sign out */
@@ -54,15 +54,38 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        204: { headers: Record<string, string>; content?: never }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/session/link': {
+    /** Sign in by the token of a link, which works once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SignInByLinkInput'] } }
+      responses: {
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -80,7 +103,7 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: ({
             sessionId: string
             name: string
@@ -94,15 +117,15 @@ export interface paths {
             /** The session of this request */
             current: boolean
           })[]
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** End all sessions of an administrator */
@@ -118,17 +141,17 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           ended: number
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -145,18 +168,18 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           ended: number
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -178,15 +201,16 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: (components['schemas']['CapturedListed'])[]
           cursor: string | null
           hasMore: boolean
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Delete all captured messages */
@@ -199,16 +223,16 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           deleted: number
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -225,12 +249,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['CapturedMessage'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Delete one captured message */
@@ -245,18 +269,18 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           deleted: true
           messageId: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -273,14 +297,14 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'text/plain': string } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'text/plain': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -299,14 +323,14 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'text/html': string } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'text/html': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -324,14 +348,14 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/octet-stream': string } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        410: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/octet-stream': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -362,12 +386,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Put an address on the list by hand */
@@ -380,24 +404,24 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } } }
-        201: { headers: Record<string, string>; content: { 'application/json': {
+        } }>
+        201: Answer<{ 'application/json': {
           added: boolean
           emailHash: string
           expiresAt: string | null
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -412,15 +436,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionPage'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -435,12 +459,12 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionStats'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -460,13 +484,13 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['SuppressionDetails'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
+        400: Refusal
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
     /** Take it off the list, and say why; complaints stay */
@@ -484,21 +508,21 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           removed: true
           emailHash: string
           removedBy: string
           removedAt: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -513,9 +537,8 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           data: (components['schemas']['CompanyStanding'])[]
-<<<<<<< HEAD
         } }>
         401: Refusal
         403: Refusal
@@ -523,14 +546,6 @@ export interface paths {
         422: Refusal
         429: Refusal
         503: Refusal
-=======
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
->>>>>>> main
       }
     }
     /** Create a company and its first API key, which is shown once */
@@ -573,7 +588,6 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-<<<<<<< HEAD
         200: Answer<{ 'application/json': {
           data: (components['schemas']['CompanyAudit'])[]
           cursor: number | null
@@ -585,22 +599,6 @@ export interface paths {
         422: Refusal
         429: Refusal
         503: Refusal
-=======
-        200: { headers: Record<string, string>; content: { 'application/json': {
-          data: ({
-            action: 'WARNED' | 'WARNING_ENDED' | 'PAUSED' | 'RESUMED'
-            reason: string
-            performedBy: string
-            performedAt: string
-            metadata: Record<string, unknown>
-          })[]
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
->>>>>>> main
       }
     }
   }
@@ -617,22 +615,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -649,22 +647,22 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           companyId: string
           paused: boolean
           reason: string
           performedBy: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1401,6 +1399,278 @@ export interface paths {
       }
     }
   }
+  '/admin/suppression/ended': {
+    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
+    get: {
+      parameters: {
+        query?: {
+          ending?: 'REMOVED' | 'EXPIRED'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}/history': {
+    /** One address on all lists, with every change: also when it is on none any more */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions': {
+    /** Replay or purge many dead letters, or import suppressions: carried out by a worker, in batches */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewBulkActionInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Bulk actions, newest first */
+    get: {
+      parameters: {
+        query?: {
+          kind?: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
+          /** Only those that have not ended */
+          open?: 'true' | 'false'
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['BulkAction'])[]
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions/{actionId}': {
+    /** One bulk action and its progress */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          actionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions/{actionId}/stop': {
+    /** Stop it after the batch under way; what was done stays done */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          actionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/groups': {
+    /** Dead letters by error code and company, the largest groups first */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          since?: string
+          until?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterGroups'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/count': {
+    /** How many match, and how many of them can be replayed */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterCount'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters': {
+    /** Dead letters, newest first */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterPage'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/export': {
+    /** All that match, as CSV or as one JSON value per line */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/{outboxId}': {
+    /** One dead letter: what is left of the e-mail, and every attempt */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetter'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/people/erase': {
     /** Erase a person: every e-mail and record of this address, document or external id */
     post: {
@@ -1412,16 +1682,16 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        202: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1438,11 +1708,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['ErasureReceipt'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1457,15 +1727,15 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['PersonExport'] } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1487,11 +1757,11 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': components['schemas']['Stats'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
@@ -1506,22 +1776,348 @@ export interface paths {
       }
       requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
       responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
+        200: Answer<{ 'application/json': {
           processed: number
           outboxIds: (string)[]
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        413: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/overview': {
+    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
+    get: {
+      parameters: {
+        query?: {
+          range?: '1h' | '24h' | '7d' | '30d'
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/live': {
+    /** Counts of the queue and changed e-mails as they happen, as server-sent events; ends with the session */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/event-stream': string }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails': {
+    /** E-mails of every company, newest first: look-ups, or filters within a time range */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          /** Its id */
+          company?: string
+          tag?: string
+          /** The type of a template */
+          template?: string
+          /** Both when absent */
+          mode?: 'live' | 'test'
+          /** Accepted since; a week before `to` when absent, all for a look-up */
+          from?: string
+          /** Accepted before; now when absent */
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          /** Look-up of one e-mail */
+          id?: string
+          /** Look-up by the hash of an address; POST keeps an address out of URLs */
+          recipient?: string
+          /** Look-up */
+          externalId?: string
+          /** Look-up by the message id of the provider */
+          messageId?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/search': {
+    /** Look up whatever was given: an id, an address, an external id or a message id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}': {
+    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/content': {
+    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/preview': {
+    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
+    get: {
+      parameters: {
+        query?: {
+          images?: 'blocked' | 'remote'
+        }
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/html': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/source': {
+    /** The message as MIME, as a provider would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'message/rfc822': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/attachments/{ordinal}': {
+    /** One attachment, as a download */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+          ordinal: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/octet-stream': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/resend': {
+    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ResendEmailInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': {
+          outboxId: string
+          resendOf: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        410: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/cancel': {
+    /** Cancel what has not started, and say why */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/reschedule': {
+    /** Move what has not started to another time; a time that has passed means now */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
       }
     }
   }
 }
+
+type Answer<Content> = { headers: Record<string, string>; content: Content }
+type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
 
 export interface components {
   schemas: {
@@ -1545,7 +2141,199 @@ export interface components {
       company?: string
       justification: string
     }
-<<<<<<< HEAD
+    AdminEmail: {
+      outboxId: string
+      companyId: string
+      requestId: string
+      externalId: string | null
+      /** PENDING after the 202 (event QUEUED), until its first attempt begins */
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+      /** null: it came by SQL, and gets its sender when it is sent */
+      from: string | null
+      to: (string)[]
+      cc: (string)[]
+      bcc: (string)[]
+      subject: string | null
+      templateType: string | null
+      tags: (string)[]
+      attempts: number
+      maxAttempts: number
+      provider: string | null
+      messageId: string | null
+      lastError: {
+        /** The gateway's own code */
+        code: string
+        /** The provider's own code, if it gave one */
+        providerCode: string | null
+        category: string | null
+        message: string
+      } | null
+      createdAt: string
+      scheduledAt: string | null
+      nextAttemptAt: string | null
+      sentAt: string | null
+      deliveredAt: string | null
+      failedAt: string | null
+      expiresAt: string
+      durationMs: number | null
+      /** The e-mail that this one sends again */
+      resendOf: string | null
+      companyName: string
+      /** Of a test key: it never left the gateway */
+      test: boolean
+      explanation: components['schemas']['Explanation']
+      events: (components['schemas']['EmailEvent'])[]
+      attemptList: ({
+        provider: string
+        attemptId: string | null
+        startedAt: string
+        endedAt: string | null
+        durationMs: number | null
+        end: 'sent' | 'retry' | 'throttled' | 'unconnected' | 'parked' | 'rejected' | 'failed' | 'unknown' | 'running'
+        /** The gateway's own code */
+        code: string | null
+        /** The provider's own code */
+        providerCode: string | null
+        /** The provider's answer, or the message id */
+        message: string | null
+        retryInMs: number | null
+      })[]
+      recipients: ({
+        kind: 'to' | 'cc' | 'bcc'
+        /** null: erased */
+        address: string | null
+        name: string | null
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+        /** It got no copy, because it was on the suppression list */
+        suppressed: boolean
+        /** The entry that would stop an e-mail to it now */
+        suppression: {
+          emailHash: string
+          reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+          /** null: on the global list */
+          companyId: string | null
+          companyName: string | null
+          addedAt: string
+          expiresAt: string | null
+        } | null
+      })[]
+      webhooks: ({
+        webhookId: string
+        deliveryId: string
+        url: string
+        type: string
+        status: 'waiting' | 'delivered' | 'failed'
+        attempts: number
+        createdAt: string
+        lastAttemptAt: string | null
+        nextAttemptAt: string | null
+        lastStatus: number | null
+        lastError: string | null
+        lastDurationMs: number | null
+      })[]
+      priority: number
+      retryPolicy: string | null
+      onUnknown: 'resend' | 'hold'
+      contentGone: boolean
+      attachments: number
+      /** The e-mails that sent this one again */
+      resentAs: (string)[]
+      /** What its state allows; the role is checked when it is asked for */
+      may: {
+        resend: boolean
+        cancel: boolean
+        reschedule: boolean
+      }
+    }
+    AdminEmailContent: {
+      html: string | null
+      text: string | null
+      /** That the request gave */
+      headers: Record<string, string>
+      replyTo: (string)[]
+      /** Of a template that is not rendered yet */
+      variables: Record<string, unknown> | null
+      /** The HTML names images or styles of other hosts; the preview blocks them */
+      hasRemoteContent: boolean
+      attachments: ({
+        ordinal: number
+        filename: string
+        contentType: string
+        contentId: string | null
+        size: number
+      })[]
+    }
+    AdminEmailList: {
+      /** Newest first */
+      data: (components['schemas']['AdminEmailSummary'])[]
+      /** What was looked up; a recipient by the hash of the address */
+      lookup: {
+        by: 'id' | 'recipient' | 'externalId' | 'messageId'
+        value: string
+      } | null
+      /** The time range that was searched; null: a look-up in all e-mails */
+      range: {
+        from: string
+        to: string
+      } | null
+      /** Set when the search stopped before the end of the range, to answer soon: the page goes on from there */
+      searchedTo: string | null
+      /** For olderThan: the next page */
+      older: string | null
+      /** For newerThan: the page before */
+      newer: string | null
+      /** Entries of the address that was looked up, also when it never got an e-mail */
+      suppression: ({
+        emailHash: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        /** null: on the global list */
+        companyId: string | null
+        companyName: string | null
+        addedAt: string
+        expiresAt: string | null
+      })[] | null
+    }
+    AdminEmailSummary: {
+      outboxId: string
+      companyId: string
+      requestId: string
+      externalId: string | null
+      /** PENDING after the 202 (event QUEUED), until its first attempt begins */
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+      /** null: it came by SQL, and gets its sender when it is sent */
+      from: string | null
+      to: (string)[]
+      cc: (string)[]
+      bcc: (string)[]
+      subject: string | null
+      templateType: string | null
+      tags: (string)[]
+      attempts: number
+      maxAttempts: number
+      provider: string | null
+      messageId: string | null
+      lastError: {
+        /** The gateway's own code */
+        code: string
+        /** The provider's own code, if it gave one */
+        providerCode: string | null
+        category: string | null
+        message: string
+      } | null
+      createdAt: string
+      scheduledAt: string | null
+      nextAttemptAt: string | null
+      sentAt: string | null
+      deliveredAt: string | null
+      failedAt: string | null
+      expiresAt: string
+      durationMs: number | null
+      /** The e-mail that this one sends again */
+      resendOf: string | null
+      companyName: string
+      /** Of a test key: it never left the gateway */
+      test: boolean
+    }
     ApiKey: {
       keyId: string
       mode: 'live' | 'test'
@@ -1559,6 +2347,99 @@ export interface components {
       keyId: string
       /** Shown now and never again */
       apiKey: string
+    }
+    BulkAction: {
+      actionId: string
+      kind: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
+      /** The filter, as it was when the action was asked for */
+      selection: {
+        company?: string | null
+        code?: string | null
+        status?: string | null
+        since?: string | null
+        until?: string | null
+        /** So many e-mails by their ids */
+        chosen?: number
+        /** So many lines of an imported file */
+        lines?: number
+      }
+      requestedBy: string
+      reason: string
+      state: 'waiting' | 'running' | 'stopped' | 'done' | 'failed'
+      total: number
+      done: number
+      /** Could not be done */
+      failed: number
+      /** What became of them, by outcome */
+      counts: Record<string, number>
+      /** The first refused lines of an imported file */
+      problems: ({
+        line: number
+        problem: string
+      })[]
+      lastError: string | null
+      createdAt: string
+      startedAt: string | null
+      updatedAt: string
+      finishedAt: string | null
+    }
+    CancelEmailInput: {
+      reason: string
+    }
+    CapturedListed: {
+      messageId: string
+      outboxId: string
+      companyId: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** How the text begins */
+      snippet: string
+    }
+    CapturedMessage: {
+      messageId: string
+      outboxId: string
+      companyId: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** At most 200, each address once */
+      links: ({
+        href: string
+        text: string
+      })[]
+      /** The HTML names images of other hosts */
+      remoteImages: boolean
     }
     ChangeReasonInput: {
       reason?: string
@@ -1630,62 +2511,6 @@ export interface components {
       isDefault?: true
       /** Why; for the audit log */
       reason?: string
-=======
-    CapturedListed: {
-      messageId: string
-      outboxId: string
-      companyId: string
-      capturedAt: string
-      message: {
-        from: string
-        to: (string)[]
-        cc: (string)[]
-        bcc: (string)[]
-        replyTo: (string)[]
-        subject: string
-        html: string | null
-        text: string | null
-        headers: Record<string, string>
-        attachments: ({
-          filename: string
-          contentType: string
-          contentId: string | null
-          bytes: number
-        })[]
-      }
-      /** How the text begins */
-      snippet: string
-    }
-    CapturedMessage: {
-      messageId: string
-      outboxId: string
-      companyId: string
-      capturedAt: string
-      message: {
-        from: string
-        to: (string)[]
-        cc: (string)[]
-        bcc: (string)[]
-        replyTo: (string)[]
-        subject: string
-        html: string | null
-        text: string | null
-        headers: Record<string, string>
-        attachments: ({
-          filename: string
-          contentType: string
-          contentId: string | null
-          bytes: number
-        })[]
-      }
-      /** At most 200, each address once */
-      links: ({
-        href: string
-        text: string
-      })[]
-      /** The HTML names images of other hosts */
-      remoteImages: boolean
->>>>>>> main
     }
     CompanyReasonInput: {
       reason: string
@@ -1752,6 +2577,58 @@ export interface components {
       /** Its first API key: shown now and never again */
       apiKey: string
     }
+    DeadLetter: {
+      jobId: string
+      outboxId: string
+      companyId: string
+      originalData: Record<string, unknown>
+      failedAttempts: number
+      lastFailureReason: string
+      lastFailureCode?: string
+      providerCode?: string
+      lastFailureTimestamp: string
+      enqueuedAt: string
+      movedToDLQAt: string
+      ttl: number
+      retryHistory?: ({
+        attempt: number
+        timestamp: string
+        error: string
+        providerCode?: string | null
+      })[]
+      companyName: string
+      /** null: retention has dropped the e-mail */
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED' | null
+      payloadPurged: boolean
+      replayable: boolean
+    }
+    DeadLetterCount: {
+      all: number
+      /** What a replay with this filter takes */
+      replayable: number
+      /** Dead, and nothing is left to send again */
+      payloadPurged: number
+      /** May have been sent; left out unless the filter names SEND_OUTCOME_UNKNOWN */
+      outcomeUnknown: number
+    }
+    DeadLetterGroups: {
+      data: ({
+        code: string | null
+        companyId: string
+        companyName: string
+        entries: number
+        firstSeen: string
+        lastSeen: string
+        /** Of the newest one */
+        lastReason: string
+        providerCode: string | null
+      })[]
+    }
+    DeadLetterPage: {
+      data: (components['schemas']['DeadLetter'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
     DraftPreview: {
       /** null: it cannot be rendered; the problems say why */
       rendered: {
@@ -1766,6 +2643,27 @@ export interface components {
         code: string
         message: string
       })[]
+    }
+    EmailEvent: {
+      type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
+      createdAt: string
+      metadata: Record<string, unknown>
+    }
+    EndedSuppressions: {
+      data: ({
+        action: 'ADDED' | 'REMOVED' | 'EXPIRED'
+        /** system, a company, an administrator, or cli:<user> */
+        performedBy: string
+        performedAt: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        justification?: string
+        emailHash: string
+        /** null: the global list */
+        companyId: string | null
+        metadata: Record<string, unknown>
+      })[]
+      cursor: string | null
+      hasMore: boolean
     }
     ErasureReceipt: {
       receiptId: string
@@ -1804,6 +2702,31 @@ export interface components {
       requestedAt: string
       finishedAt: string | null
     }
+    Explanation: {
+      outboxId: string
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+      /** The current state and its reason, in one sentence */
+      summary: string
+      /** What happens next */
+      next: string | null
+      nextAt: string | null
+      /** E-mails of this company that go first */
+      aheadInCompany: number | null
+      /** Companies that have mail ready */
+      companiesSharing: number | null
+      /** Set while every provider in use is parked */
+      parkedProviders: (string)[] | null
+      attempts: number
+      maxAttempts: number
+      lastError: {
+        /** The gateway's own code */
+        code: string
+        /** The provider's own code, if it gave one */
+        providerCode: string | null
+        category: string | null
+        message: string
+      } | null
+    }
     Fairness: {
       at: string
       windowSeconds: number
@@ -1835,6 +2758,46 @@ export interface components {
       mode?: 'live' | 'test'
       scopes?: ('send' | 'read' | 'manage')[]
       reason?: string
+    }
+    NewBulkActionInput: {
+      kind: 'replay-dead-letters'
+      reason: string
+      /** These e-mails */
+      outboxIds?: (string)[]
+      /** All that match and exist now; {} is every dead letter */
+      filter?: {
+        company?: string
+        /** The gateway's error code, or the provider's */
+        code?: string
+        /** Of the e-mail */
+        status?: 'REJECTED' | 'FAILED' | 'DLQ'
+        /** Dead since that time */
+        since?: string
+        until?: string
+      }
+    } | {
+      kind: 'purge-dead-letters'
+      reason: string
+      /** These e-mails */
+      outboxIds?: (string)[]
+      /** All that match and exist now; {} is every dead letter */
+      filter?: {
+        company?: string
+        /** The gateway's error code, or the provider's */
+        code?: string
+        /** Of the e-mail */
+        status?: 'REJECTED' | 'FAILED' | 'DLQ'
+        /** Dead since that time */
+        since?: string
+        until?: string
+      }
+    } | {
+      kind: 'import-suppressions'
+      reason: string
+      /** Columns: reason and email or email_hash; optional: expires_at, company. At most 100000 lines */
+      csv: string
+      /** For lines without a company; the global list when left out */
+      company?: string
     }
     NewCompanyInput: {
       name: string
@@ -1874,6 +2837,56 @@ export interface components {
       /** Gets events of test e-mails only */
       test?: boolean
       reason?: string
+    }
+    Overview: {
+      range: {
+        from: string
+        to: string
+        bucketSeconds: number
+      }
+      /** The series and totals hold everything up to this moment */
+      countedUntil: string
+      /** Events of live e-mails, oldest bucket first */
+      series: ({
+        at: string
+        accepted: number
+        sent: number
+        delivered: number
+        bounced: number
+        complained: number
+        /** Failed, rejected or expired */
+        failed: number
+      })[]
+      totals: {
+        accepted: number
+        sent: number
+        delivered: number
+        bounced: number
+        complained: number
+        /** Failed, rejected or expired */
+        failed: number
+      }
+      queue: components['schemas']['QueueCounts']
+      providers: ({
+        name: string
+        /** parked: its mail waits until nextProbeAt; open: the next e-mail tries it */
+        state: 'healthy' | 'parked' | 'open'
+        reason: string | null
+        nextProbeAt: string | null
+        /** Attempts, over the last ten seconds */
+        ratePerSecond: number
+        /** What it allows; null: no limit is known */
+        maxPerSecond: number | null
+      })[]
+      attention: ({
+        kind: 'dead-letters' | 'provider-parked' | 'no-worker' | 'waiting-long' | 'unknown-sends' | 'company-paused' | 'company-warned' | 'webhooks-disabled'
+        count: number
+        since: string | null
+        /** An error code, the name of a provider, or why */
+        code: string | null
+        companyId: string | null
+        companyName: string | null
+      })[]
     }
     PersonExport: {
       exportedAt: string
@@ -1932,13 +2945,50 @@ export interface components {
       version?: number
       reason?: string
     }
+    QueueCounts: {
+      ready: number
+      scheduled: number
+      unknown: number
+      /** Of the ready e-mails, since it was due; null: none is ready */
+      oldestWaitingSeconds: number | null
+      /** Those that can still be replayed */
+      deadLetters: number
+    }
     RemoveSuppressionByAdminInput: {
       justification: string
+    }
+    RescheduleEmailByAdminInput: {
+      scheduledAt: string
+      reason?: string
+    }
+    ResendEmailInput: {
+      reason?: string
     }
     RevokedSqlAccess: {
       role: string
       /** false: it has no access any more, and stays, because it owns something or may not be dropped */
       removed: boolean
+    }
+    SearchEmailsInput: {
+      status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+      /** Its id */
+      company?: string
+      tag?: string
+      /** The type of a template */
+      template?: string
+      /** Both when absent */
+      mode?: 'live' | 'test'
+      /** Accepted since; a week before `to` when absent, all for a look-up */
+      from?: string
+      /** Accepted before; now when absent */
+      to?: string
+      /** The cursor `older` of a page */
+      olderThan?: string
+      /** The cursor `newer` of a page */
+      newerThan?: string
+      /** An id, an address or its hash, an external id or a message id */
+      search: string
+      limit?: number
     }
     SearchSuppressionsInput: {
       reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
@@ -1956,6 +3006,9 @@ export interface components {
       order?: 'desc' | 'asc'
       cursor?: string
       limit?: number
+    }
+    SignInByLinkInput: {
+      token: string
     }
     SignInInput: {
       name: string
@@ -2036,6 +3089,35 @@ export interface components {
         performedAt: string
         reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
         justification?: string
+      })[]
+    }
+    SuppressionHistory: {
+      emailHash: string
+      /** On all lists, the global one first */
+      entries: ({
+        id: string
+        /** Only on the list of one company */
+        companyId?: string
+        emailHash: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        addedAt: string
+        /** null: never */
+        expiresAt: string | null
+        metadata: Record<string, unknown>
+        updatedAt: string
+      })[]
+      /** The last hundred changes on all lists, newest first */
+      auditLog: ({
+        action: 'ADDED' | 'REMOVED' | 'EXPIRED'
+        /** system, a company, an administrator, or cli:<user> */
+        performedBy: string
+        performedAt: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        justification?: string
+        emailHash: string
+        /** null: the global list */
+        companyId: string | null
+        metadata: Record<string, unknown>
       })[]
     }
     SuppressionPage: {
