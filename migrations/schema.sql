@@ -256,11 +256,17 @@ begin
         offset c.skip) e) own
     where c.room > c.skip
     order by turn, c.place, own.nth limit p_size
+  ), runs as (
+    select p.company_id, p.priority, p.place, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
+    from picked p group by p.company_id, p.priority, p.place, p.rated
   ), taken as materialized (
-    select * from picked p where take_ready_email(p.company_id, p.priority, p.outbox_id)
+    select *, take_ready_emails(company_id, priority, runs.ids) as found from runs
   )
-  select array_agg(outbox_id order by turn, place, nth), array_agg(company_id order by turn, place, nth), bool_or(rated)
-    into ids, owners, rated from taken;
+  select array_agg(e.outbox_id order by e.turn, t.place, t.priority, e.outbox_id),
+      array_agg(t.company_id order by e.turn, t.place, t.priority, e.outbox_id), bool_or(t.rated)
+    into ids, owners, rated
+  from taken t cross join lateral unnest(t.ids, t.turns) as e(outbox_id, turn)
+  where cardinality(t.found) = cardinality(t.ids) or e.outbox_id = any(t.found);
   if ids is null then
     return;
   end if;
@@ -867,12 +873,18 @@ begin
   return found_id;
 end $$;
 
-CREATE FUNCTION public.take_ready_email(p_company uuid, p_priority smallint, p_outbox uuid) RETURNS boolean
+CREATE FUNCTION public.take_ready_emails(p_company uuid, p_priority smallint, p_ids uuid[]) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
+declare
+  taken uuid[];
 begin
-  delete from email_ready r where r.company_id = p_company and r.priority = p_priority and r.outbox_id = p_outbox;
-  return found;
+  with gone as (
+    delete from email_ready r where r.company_id = p_company and r.priority = p_priority
+      and r.outbox_id between p_ids[1] and p_ids[cardinality(p_ids)] and r.outbox_id = any(p_ids)
+    returning r.outbox_id)
+  select array_agg(gone.outbox_id) into taken from gone;
+  return taken;
 end $$;
 
 CREATE FUNCTION public.uuid_v7_at(p_at timestamp with time zone) RETURNS uuid
@@ -915,11 +927,35 @@ CREATE FUNCTION public.without_personal_data(metadata jsonb) RETURNS jsonb
     'queuedAt', 'sentAt', 'deliveredAt', 'bouncedAt', 'complaintAt', 'rejectedAt', 'at')
 $$;
 
+CREATE TABLE public.admin_sessions (
+    session_id uuid NOT NULL,
+    secret_hash bytea NOT NULL,
+    administrator text NOT NULL,
+    signed_in_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    address text NOT NULL,
+    user_agent text NOT NULL,
+    CONSTRAINT admin_sessions_address_check CHECK ((length(address) <= 64)),
+    CONSTRAINT admin_sessions_secret_hash_check CHECK ((length(secret_hash) = 32)),
+    CONSTRAINT admin_sessions_user_agent_check CHECK ((length(user_agent) <= 300))
+);
+
+CREATE TABLE public.admin_sign_in_links (
+    link_id uuid NOT NULL,
+    secret_hash bytea NOT NULL,
+    administrator text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT admin_sign_in_links_secret_hash_check CHECK ((length(secret_hash) = 32))
+);
+
 CREATE TABLE public.administrators (
     name text NOT NULL,
     password_hash text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT administrators_name_check CHECK (((length(name) >= 1) AND (length(name) <= 64)))
+    role text DEFAULT 'administrator'::text NOT NULL,
+    CONSTRAINT administrators_name_check CHECK (((length(name) >= 1) AND (length(name) <= 64))),
+    CONSTRAINT administrators_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'support'::text, 'administrator'::text])))
 );
 
 CREATE TABLE public.api_keys (
@@ -1473,6 +1509,12 @@ CREATE TABLE public.workers (
     CONSTRAINT workers_lane_check CHECK ((lane = ANY (ARRAY['direct'::text, 'bullmq'::text])))
 );
 
+ALTER TABLE ONLY public.admin_sessions
+    ADD CONSTRAINT admin_sessions_pkey PRIMARY KEY (session_id);
+
+ALTER TABLE ONLY public.admin_sign_in_links
+    ADD CONSTRAINT admin_sign_in_links_pkey PRIMARY KEY (link_id);
+
 ALTER TABLE ONLY public.administrators
     ADD CONSTRAINT administrators_pkey PRIMARY KEY (name);
 
@@ -1638,9 +1680,19 @@ ALTER TABLE ONLY public.webhook_state
 ALTER TABLE ONLY public.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
 
+CREATE INDEX admin_sessions_administrator ON public.admin_sessions USING btree (administrator, signed_in_at);
+
+CREATE INDEX admin_sign_in_links_administrator ON public.admin_sign_in_links USING btree (administrator);
+
 CREATE INDEX api_keys_company ON public.api_keys USING btree (company_id);
 
+CREATE INDEX audit_log_action ON public.audit_log USING btree (action, performed_at, id);
+
 CREATE INDEX audit_log_company ON public.audit_log USING btree (company_id, id) WHERE (company_id IS NOT NULL);
+
+CREATE INDEX audit_log_performed_at ON public.audit_log USING btree (performed_at, id);
+
+CREATE INDEX audit_log_performed_by ON public.audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX audit_log_subject ON public.audit_log USING btree (subject_type, subject_id, id);
 
@@ -1727,6 +1779,12 @@ CREATE TRIGGER enqueue INSTEAD OF INSERT ON public.email_queue FOR EACH ROW EXEC
 CREATE TRIGGER refuse INSTEAD OF INSERT OR DELETE OR UPDATE ON public.email_logs FOR EACH ROW EXECUTE FUNCTION public.refuse_view_change();
 
 CREATE TRIGGER refuse INSTEAD OF DELETE OR UPDATE ON public.email_queue FOR EACH ROW EXECUTE FUNCTION public.refuse_view_change();
+
+ALTER TABLE ONLY public.admin_sessions
+    ADD CONSTRAINT admin_sessions_administrator_fkey FOREIGN KEY (administrator) REFERENCES public.administrators(name) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.admin_sign_in_links
+    ADD CONSTRAINT admin_sign_in_links_administrator_fkey FOREIGN KEY (administrator) REFERENCES public.administrators(name) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);

@@ -57,6 +57,19 @@ test('imports go one way only', () => {
   expect(wrong).toEqual([])
 })
 
+test('the admin UI and the gateway share nothing but the API', () => {
+  const admin = join(SRC, '../admin')
+  const files = readdirSync(join(admin, 'src'), { recursive: true, encoding: 'utf8' })
+  const wrong = files
+    .filter(file => /\.tsx?$/.test(file))
+    .flatMap(file =>
+      importsOf(join('../admin/src', file))
+        .filter(path => path.startsWith('.') && !resolve(admin, 'src', dirname(file), path).startsWith(`${admin}/`))
+        .map(path => `${file} → ${path}`),
+    )
+  expect(wrong).toEqual([])
+})
+
 test('src/pipeline holds the steps and nothing else, each short enough to read in one sitting', () => {
   const steps = ['accept', 'attempt', 'claim', 'feedback', 'housekeeping', 'notify', 'settle']
   const files = sourceFiles().filter(file => folder(file) === 'pipeline')

@@ -69,6 +69,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
     onLoginRefused: logins.count,
+    adminSessions: { idleMinutes: config.ADMIN_SESSION_IDLE_MINUTES, days: config.ADMIN_SESSION_DAYS },
     metricsToken: config.METRICS_TOKEN,
     version,
   })

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
-import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
+import { type AdminAuthOptions, adminAuth } from './admin-auth.ts'
+import { protectAdminScope } from './admin-scope.ts'
+import { adminUi } from './admin-ui.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
@@ -10,12 +12,14 @@ import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
-import { adminRoutes } from './routes-admin.ts'
+import type { AdminRouteDeps } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminInboxRoutes } from './routes-admin-inbox.ts'
 import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { type AdminProviderDeps, adminProviderRoutes } from './routes-admin-providers.ts'
+import { adminSessionRoutes } from './routes-admin-session.ts'
+import { adminSessionListRoutes } from './routes-admin-sessions.ts'
 import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
@@ -51,7 +55,7 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
-  Omit<AdminProviderDeps, 'onRequest'> &
+  Omit<AdminProviderDeps, keyof AdminRouteDeps> &
   AdminAuthOptions & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
@@ -74,23 +78,32 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
-    const onRequest = requireAdministrator(deps.db.pool, deps)
-    adminRoutes(api, { ...deps, onRequest })
-    adminInboxRoutes(api, { ...deps, onRequest })
-    adminInboxFileRoutes(api, { ...deps, onRequest })
-    adminProviderRoutes(api, { ...deps, onRequest })
-    adminSuppressionRoutes(api, { ...deps, onRequest })
-    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
-    adminCompanyRoutes(api, { ...deps, onRequest })
-    adminPeopleRoutes(api, { ...deps, onRequest })
-    adminStatsRoutes(api, { ...deps, onRequest })
-    adminQueueRoutes(api, { ...deps, onRequest })
+    await api.register(async admin => registerAdmin(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
+}
+
+/** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
+function registerAdmin(admin: App, appDeps: AppDeps): void {
+  adminUi(admin)
+  const auth = adminAuth(appDeps.db.pool, appDeps)
+  protectAdminScope(admin, auth.authorize)
+  const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
+  adminSessionRoutes(admin, deps)
+  adminSessionListRoutes(admin, deps)
+  adminInboxRoutes(admin, deps)
+  adminInboxFileRoutes(admin, deps)
+  adminProviderRoutes(admin, deps)
+  adminSuppressionRoutes(admin, deps)
+  adminSuppressionChangeRoutes(admin, deps)
+  adminCompanyRoutes(admin, deps)
+  adminPeopleRoutes(admin, deps)
+  adminStatsRoutes(admin, deps)
+  adminQueueRoutes(admin, deps)
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }
@@ -121,6 +134,8 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('key', null)
   app.decorateRequest('admin', null)
+  app.decorateRequest('adminRole', null)
+  app.decorateRequest('adminSession', null)
   app.decorateRequest('errorCode', null)
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {

@@ -87,6 +87,7 @@ const resumeSchema = { summary: 'Resume a company: its mail goes on, and its fig
 /** Companies with their bounce and complaint rates; pausing and resuming, which are audited. */
 export function adminCompanyRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
   const onRequest = [authorize, varyByAccept]
+  const config = { role: 'administrator' } as const
 
   app.get('/admin/companies', { onRequest, schema: listSchema }, async (request, reply) => {
     const [standings, webhooks] = await Promise.all([listStandings(db.pool), listCompanyWebhooks(db.pool)])
@@ -97,10 +98,10 @@ export function adminCompanyRoutes(app: App, { db, onRequest: authorize }: Admin
     const rows = await listCompanyAudit(db.pool, await knownCompanyId(request, db))
     return { data: rows.map(({ companyId: _, metadata = {}, ...row }) => ({ ...row, metadata })) }
   })
-  app.post('/admin/companies/:companyId/pause', { onRequest, schema: pauseSchema }, request =>
+  app.post('/admin/companies/:companyId/pause', { onRequest, config, schema: pauseSchema }, request =>
     change(request, db, 'pause'),
   )
-  app.post('/admin/companies/:companyId/resume', { onRequest, schema: resumeSchema }, request =>
+  app.post('/admin/companies/:companyId/resume', { onRequest, config, schema: resumeSchema }, request =>
     change(request, db, 'resume'),
   )
 }

@@ -604,6 +604,7 @@ describe('a sender, where mail leaves the machine,', () => {
       log: makeLog({ level: 'trace', pretty: false, destination }),
       trustProxy: false,
       onLoginRefused: () => {},
+      adminSessions: { idleMinutes: 480, days: 7 },
       publicUrl: config.PUBLIC_URL,
       version: '0',
     })

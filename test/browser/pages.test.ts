@@ -1,14 +1,11 @@
-import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashPassword } from '../../src/contracts/password.ts'
-import type { CapturedMessage } from '../../src/db/capture-inbox.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
-import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
-import { hostileHtml } from './hostile-message.ts'
+import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const HARD_TO_READ = readFileSync(join(import.meta.dirname, 'hard-to-read.js'), 'utf8')
@@ -145,101 +142,6 @@ describe('/docs', () => {
       /^202\b/,
     )
   })
-})
-
-describe('/admin/inbox', () => {
-  test('asks for the name and the password of an administrator', async () => {
-    const asked = await gateway.call(null, 'GET', '/admin/inbox', undefined, { accept: 'text/html' })
-    expect(asked.status).toBe(401)
-    expect(asked.headers.get('www-authenticate')).toMatch(/^Basic realm=/)
-    const stranger = await open({ httpCredentials: { ...ADMINISTRATOR, password: 'guessed' } })
-    const answer = await stranger.page.goto(`${gateway.url}/admin/inbox`).catch(error => String(error))
-    expect(typeof answer === 'string' ? answer : answer?.status()).toSatisfy(
-      value => value === 401 || /INVALID_AUTH_CREDENTIALS/.test(String(value)),
-    )
-    const { page } = await openAsAdministrator()
-    expect((await page.goto(`${gateway.url}/admin/inbox`))?.status()).toBe(200)
-  })
-
-  test.each(SCHEMES)('in %s lists what was captured, and opens one with a preview of its HTML', async colorScheme => {
-    const subject = `Your order & its <b>parcel</b> (${colorScheme})`
-    const html = '<h1 style="color:#123456">Olá, Maria</h1><p>Your parcel has <b>left</b> our warehouse.</p>'
-    const email = { to: 'Maria <maria@example.com>', cc: ['ana@example.com'], subject, html, externalId: 'order-1' }
-    const { body } = await gateway.call(company, 'POST', '/v1/email/send', email)
-    await until(
-      () => gateway.call(company, 'GET', `/v1/email/${body.outboxId}`),
-      answer => answer.body.status === 'SENT',
-    )
-    const { page, requests, complaints } = await openAsAdministrator({ colorScheme })
-    await page.goto(`${gateway.url}/admin/inbox`)
-    await page.getByRole('heading', { name: 'Captured e-mails' }).waitFor()
-    await screenshot(page, `inbox-${colorScheme}`)
-    expect(await page.evaluate(HARD_TO_READ)).toEqual([])
-
-    await page.getByRole('link', { name: subject }).click()
-    await page.getByRole('heading', { name: subject }).waitFor()
-    const preview = page.frameLocator('iframe')
-    expect(await preview.getByRole('heading').innerText()).toBe('Olá, Maria')
-    const colour = await page.frames()[1]!.evaluate('getComputedStyle(document.querySelector("h1")).color')
-    expect(colour).toBe('rgb(18, 52, 86)')
-    expect(await page.locator('dl').innerText()).toMatch(/maria@example\.com[\s\S]*ana@example\.com/)
-    await screenshot(page, `message-${colorScheme}`)
-    expect(await page.evaluate(HARD_TO_READ)).toEqual([])
-    expect(requests.filter(url => !url.startsWith(gateway.url) && url !== 'about:srcdoc')).toEqual([])
-    expect(complaints).toEqual([])
-  })
-
-  test('runs and loads nothing of a hostile message, whatever is clicked in it', async () => {
-    const messageId = await capture({
-      subject: `"><script>document.title='ran'</script><img src="${outside.url}/subject.png">`,
-      from: `<img src="${outside.url}/from.png"> <evil@example.com>`,
-      headers: { 'X-<b>': `"><iframe src="${outside.url}/header"></iframe>` },
-      text: `</pre><script>fetch('${outside.url}/text')</script>`,
-      html: hostileHtml(outside.url),
-      attachments: [
-        { filename: `<img src="${outside.url}/file.png">`, contentType: 'text/plain', contentId: null, bytes: 1 },
-      ],
-    })
-    const { page } = await openAsAdministrator()
-    const address = `${gateway.url}/admin/inbox/${messageId}`
-    await page.goto(address)
-    const preview = page.frameLocator('iframe')
-    await preview.getByText('You have won').waitFor()
-    // The refresh of the message asks for 0 seconds; images and scripts come at once.
-    await page.waitForTimeout(1_000)
-    await screenshot(page, 'hostile')
-    for (const id of ['submit', 'link', 'top', 'blank', 'javascript']) {
-      await preview
-        .locator(`#${id}`)
-        .click({ timeout: 2_000 })
-        .catch(() => undefined)
-      await page.waitForTimeout(150)
-      await page.goto(address)
-    }
-    expect(outside.asked).toEqual([])
-    expect(page.context().pages()).toHaveLength(1)
-    expect(await page.title()).not.toBe('ran')
-  })
-
-  test('is what protects: the same message in a bare page runs and loads', async () => {
-    const { page } = await open()
-    await page.setContent(hostileHtml(outside.url).replace(/<meta[^>]*refresh[^>]*>/, ''))
-    await until(
-      async () => outside.asked,
-      asked => ['/script', '/onerror', '/image.png', '/stylesheet.css'].every(path => asked.includes(path)),
-    )
-  })
-
-  /** Past the rules at the door, as a message that an older version let in. */
-  async function capture(message: Partial<CapturedMessage>): Promise<string> {
-    const messageId = `capture-${randomUUID()}`
-    const whole = { to: ['maria@example.com'], cc: [], bcc: [], replyTo: [], headers: {}, attachments: [], ...message }
-    await gateway.db.pool.query(
-      'insert into capture_inbox (message_id, attempt_id, outbox_id, company_id, message) values ($1, $2, $3, $4, $5)',
-      [messageId, randomUUID(), randomUUID(), company.companyId, JSON.stringify(whole)],
-    )
-    return messageId
-  }
 })
 
 describe('/admin/companies', () => {

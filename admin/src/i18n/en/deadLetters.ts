@@ -1,0 +1,3 @@
+export const deadLetters = {
+  title: 'Dead letters',
+}
