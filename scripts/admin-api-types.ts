@@ -39,6 +39,9 @@ export interface paths {
 ${ours.map(([path, item]) => `  ${quote(path)}: {\n${pathItem(item)}\n  }`).join('\n')}
 }
 
+type Answer<Content> = { headers: Record<string, string>; content: Content }
+type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
+
 export interface components {
   schemas: {
 ${[...used].map(([name, schema]) => `    ${key(name)}: ${typeOf(schema, 4)}`).join('\n')}
@@ -56,8 +59,7 @@ function operationType({ parameters = [], requestBody, responses }: Operation): 
   const body = requestBody ? contentType(requestBody.content, 6) : 'never'
   const optional = requestBody?.required ? '' : '?'
   const answers = Object.entries(responses).map(
-    ([status, { content }]) =>
-      `        ${key(status)}: { headers: Record<string, string>; content${content ? '' : '?'}: ${content ? contentType(content, 8) : 'never'} }`,
+    ([status, { content }]) => `        ${key(status)}: ${answerType(content)}`,
   )
   return `{
       parameters: {
@@ -68,6 +70,12 @@ ${['query', 'header', 'path', 'cookie'].map(place => `        ${parametersIn(pla
 ${answers.join('\n')}
       }
     }`
+}
+
+function answerType(content: Content | undefined): string {
+  if (!content) return 'Answer<never>'
+  if (content['application/problem+json']) return 'Refusal'
+  return `Answer<${contentType(content, 8)}>`
 }
 
 function parametersIn(place: string, parameters: Parameter[]): string {

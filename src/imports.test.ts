@@ -6,7 +6,7 @@ const SRC = import.meta.dirname
 
 /** Imports go one way. A folder may import from itself and from the folders listed. */
 const BASE = ['contracts', 'runtime', 'telemetry', 'db', 'providers']
-const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'pipeline']
+const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk', 'pipeline']
 const CONFIG = ['config.ts', 'settings.ts', 'recorded-settings.ts']
 const MAY_IMPORT: Record<string, string[]> = {
   contracts: [],
@@ -19,7 +19,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   feedback: BASE,
   webhooks: BASE,
   people: BASE,
-  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people'],
+  bulk: BASE,
+  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk'],
   http: STEPS,
   smtp: STEPS,
   'secrets.ts': [],
@@ -28,8 +29,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   'config.ts': ['secrets.ts', 'settings.ts', 'contracts'],
   compose: [...CONFIG, 'http', 'smtp', ...STEPS],
   'main.ts': [...CONFIG, 'compose', 'http', ...STEPS],
+  demo: [...CONFIG, 'main.ts', 'compose', ...STEPS],
   // The command line is the entry point: `start` calls main.ts.
-  cli: [...CONFIG, 'main.ts', 'compose', 'http', ...STEPS],
+  cli: [...CONFIG, 'main.ts', 'demo', 'compose', 'http', ...STEPS],
 }
 
 function sourceFiles(): string[] {

@@ -96,10 +96,10 @@ const emptySchema = {
 export function adminInboxRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
   const onRequest = [varyByAccept, authorize]
 
-  // The content of a message may spell an address in ways that no mask finds, so viewers get the list without it.
+  // The content of a message may spell an address in ways that no mask finds, so the inbox is not for viewers.
   const config = { role: 'support' as const }
 
-  app.get('/admin/inbox', { onRequest, schema: listSchema }, request => list(request, db))
+  app.get('/admin/inbox', { onRequest, config, schema: listSchema }, request => list(request, db))
   app.get('/admin/inbox/:messageId', { onRequest, config, schema: showSchema }, async request => {
     const { attemptId: _, ...row } = await findMessage(request, db)
     const { html, text } = row.message
@@ -118,19 +118,18 @@ export function adminInboxRoutes(app: App, { db, onRequest: authorize }: AdminRo
 
 async function list(request: FastifyRequest, db: Database) {
   const { search = null, cursor, limit, content } = request.query as ListQuery
-  const isViewer = request.adminRole === 'viewer'
   const after = cursor === undefined ? null : fromCursor(cursor)
   // One row more than the page shows whether there is another page.
   const rows = await listCaptured(db.pool, {
     search,
     after,
     limit: limit + 1,
-    content: content === 'true' && !isViewer,
+    content: content === 'true',
   })
   const hasMore = rows.length > limit
   const page = rows.slice(0, limit)
   return {
-    data: page.map(({ micros: _, ...row }) => (isViewer ? { ...row, snippet: '' } : row)),
+    data: page.map(({ micros: _, ...row }) => row),
     cursor: hasMore ? toCursor(page.at(-1)!) : null,
     hasMore,
   }

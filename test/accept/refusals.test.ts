@@ -591,6 +591,7 @@ describe('a sender, where mail leaves the machine,', () => {
     const accept = makeAccept(config, gateway.db, html, () => {})
     app = await buildApp({
       db: gateway.db,
+      database: { host: 'localhost', port: 5432, database: 'gateway' },
       folder: null,
       keys,
       pepper: config.hashPepper,

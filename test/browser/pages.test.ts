@@ -1,20 +1,15 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { hashPassword } from '../../src/contracts/password.ts'
-import { putAdministrator } from '../../src/db/companies/administrators.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const HARD_TO_READ = readFileSync(join(import.meta.dirname, 'hard-to-read.js'), 'utf8')
-const ADMINISTRATOR = { username: 'admin', password: 'correct horse battery' }
 
 let browser: Browser
 let gateway: TestGateway
 let company: TestCompany
-let outside: { url: string; asked: string[]; server: Server }
 let contexts: BrowserContext[]
 
 beforeAll(async () => {
@@ -24,8 +19,6 @@ beforeAll(async () => {
     )
   gateway = await startTestGateway()
   company = await gateway.company()
-  await putAdministrator(gateway.db.pool, ADMINISTRATOR.username, await hashPassword(ADMINISTRATOR.password))
-  outside = await startOutside()
   browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -37,28 +30,13 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser?.close()
-  outside?.server.closeAllConnections()
-  outside?.server.close()
   await gateway?.stop()
 })
 
 beforeEach(() => {
   contexts = []
-  outside.asked.length = 0
 })
 afterEach(() => Promise.all(contexts.map(context => context.close())))
-
-/** Another host, as far as a browser is concerned; it remembers who came. */
-async function startOutside() {
-  const asked: string[] = []
-  const server = createServer((request, response) => {
-    asked.push(request.url!)
-    response.setHeader('access-control-allow-origin', '*').end()
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  return { url: `http://127.0.0.1:${port}`, asked, server }
-}
 
 type Watched = { page: Page; requests: string[]; complaints: string[] }
 
@@ -76,9 +54,6 @@ async function open(options: Parameters<Browser['newContext']>[0] = {}): Promise
   })
   return { page, requests, complaints }
 }
-
-const openAsAdministrator = (options: Parameters<Browser['newContext']>[0] = {}) =>
-  open({ httpCredentials: ADMINISTRATOR, ...options })
 
 async function screenshot(page: Page, name: string, fullPage = true): Promise<void> {
   const folder = process.env.SHOTS
@@ -141,25 +116,5 @@ describe('/docs', () => {
     expect(await opened.locator('.live-responses-table tbody .response-col_status').first().innerText()).toMatch(
       /^202\b/,
     )
-  })
-})
-
-describe('/admin/companies', () => {
-  test.each(SCHEMES)('in %s shows who was warned or paused, and why, and runs nothing of a name', async colorScheme => {
-    const name = `<img src="${outside.url}/name.png" onerror="document.title='ran'"> ${colorScheme}`
-    await gateway.db.pool.query(
-      `insert into companies (company_id, name, warned_at, warn_reason) values (gen_random_uuid(), $1, now(), 'Bounces: 6.0 % of 500')`,
-      [name],
-    )
-    const { page, requests, complaints } = await openAsAdministrator({ colorScheme })
-    await page.goto(`${gateway.url}/admin/inbox`)
-    await page.getByRole('link', { name: 'Companies' }).click()
-    const row = page.getByRole('row', { name: name.slice(0, 20) }).filter({ hasText: colorScheme })
-    expect(await row.innerText()).toMatch(/warned since .*: Bounces: 6\.0 % of 500/)
-    await screenshot(page, `companies-${colorScheme}`)
-    expect(await page.evaluate(HARD_TO_READ)).toEqual([])
-    expect(await page.title()).toBe('Companies · Email Gateway')
-    expect(requests.filter(url => !url.startsWith(gateway.url))).toEqual([])
-    expect(complaints).toEqual([])
   })
 })

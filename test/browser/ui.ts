@@ -8,7 +8,7 @@ import type { TestGateway } from '../support/gateway.ts'
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-export const ADMINISTRATOR = { username: 'admin', password: 'correct horse battery' }
+export const ADMINISTRATOR = { name: 'admin', password: 'correct horse battery' }
 
 export type Theme = 'light' | 'dark'
 export type Language = 'en' | 'pt'
@@ -31,11 +31,12 @@ export async function startUi(gateway: TestGateway): Promise<Ui> {
     throw new Error(
       `${CHROMIUM} is missing: npm test installs it as root; otherwise install chromium, or set CHROMIUM.`,
     )
-  await putAdministrator(gateway.db.pool, ADMINISTRATOR.username, await hashPassword(ADMINISTRATOR.password))
+  await putAdministrator(gateway.db.pool, ADMINISTRATOR.name, await hashPassword(ADMINISTRATOR.password))
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
   })
+  const cookies = await signIn(browser, gateway.url)
   const contexts: BrowserContext[] = []
 
   async function openView(path: string, options: ViewOptions = {}): Promise<View> {
@@ -46,9 +47,9 @@ export async function startUi(gateway: TestGateway): Promise<Ui> {
       locale: language === 'pt' ? 'pt-BR' : 'en-US',
       timezoneId: 'America/Sao_Paulo',
       reducedMotion: 'reduce',
-      ...(signedIn && { httpCredentials: ADMINISTRATOR }),
     })
     contexts.push(context)
+    if (signedIn) await context.addCookies(cookies)
     const page = await context.newPage()
     const requests: string[] = []
     const complaints: string[] = []
@@ -71,6 +72,19 @@ export async function startUi(gateway: TestGateway): Promise<Ui> {
     },
     stop: () => browser.close(),
   }
+}
+
+/** The cookie of a session, which every view of this file shares. */
+async function signIn(browser: Browser, url: string) {
+  const context = await browser.newContext()
+  const answer = await context.request.post(`${url}/admin/session`, {
+    headers: { accept: 'application/json' },
+    data: ADMINISTRATOR,
+  })
+  if (!answer.ok()) throw new Error(`Signing in answered ${answer.status()}: ${await answer.text()}`)
+  const cookies = await context.cookies()
+  await context.close()
+  return cookies
 }
 
 /** The title is there, and no skeleton is left. */

@@ -335,61 +335,6 @@ export interface paths {
       }
     }
   }
-  '/admin/providers': {
-    /** The providers: who is parked and why, their rates, and their errors by code */
-    get: {
-      parameters: {
-        query?: {
-          /** How far back errors are counted */
-          hours?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
-          data: (components['schemas']['ProviderState'])[]
-          hours: number
-        } } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
-  '/admin/providers/{name}/probe': {
-    /** Try a parked provider now: the next e-mail is sent as a probe */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          name: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: { headers: Record<string, string>; content: { 'application/json': {
-          name: string
-          /** Why it was parked */
-          reasonCode: string
-        } } }
-        400: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        401: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        403: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        404: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        409: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        415: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        422: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        429: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-        503: { headers: Record<string, string>; content: { 'application/problem+json': components['schemas']['Problem'] } }
-      }
-    }
-  }
   '/admin/suppression': {
     /** The suppression list, newest first */
     get: {
@@ -975,33 +920,6 @@ export interface components {
       limit?: number
       /** Without it: of every company */
       companyId?: string
-    }
-    ProviderState: {
-      name: string
-      /** It is in EMAIL_PROVIDER now */
-      configured: boolean
-      state: 'healthy' | 'slowed' | 'parked'
-      parkedAt: string | null
-      reasonCode: string | null
-      reason: string | null
-      failedProbes: number
-      /** From then on, the next e-mail is sent as a probe */
-      nextProbeAt: string | null
-      /** E-mails, over the last minute */
-      sentPerSecond: number
-      /** Recipients, now: the quota, or less while it throttles; null: no limit */
-      allowedPerSecond: number | null
-      /** Recipients, by the setting or the account; null: no limit */
-      quotaPerSecond: number | null
-      slowedAt: string | null
-      inFlight: number
-      lastSentAt: string | null
-      /** Most first */
-      errors: ({
-        code: string
-        count: number
-        lastAt: string
-      })[]
     }
     RemoveSuppressionByAdminInput: {
       justification: string

@@ -7,7 +7,8 @@ import { ConnectionBar } from '../components/ConnectionBar.tsx'
 import classes from './Frame.module.css'
 import { LiveMark } from './LiveMark.tsx'
 import { Logo } from './Logo.tsx'
-import { NAVIGATION } from './navigation.ts'
+import { Navigation } from './Navigation.tsx'
+import { Palette } from './Palette.tsx'
 import { LanguageSwitch, ThemeSwitch } from './Switches.tsx'
 import { UserMenu } from './UserMenu.tsx'
 
@@ -42,6 +43,7 @@ export function Frame() {
             <span className={classes.brandName}>{t('product')}</span>
           </Link>
           <div className={classes.space} />
+          <Palette />
           <LiveMark />
           <ThemeSwitch />
           <LanguageSwitch />
@@ -49,12 +51,7 @@ export function Frame() {
       </AppShell.Header>
       <AppShell.Navbar aria-label={t('nav.label')}>
         <AppShell.Section grow component={ScrollArea} p="xs">
-          {NAVIGATION.map(({ to, text, icon: Icon }) => (
-            <Link key={to} to={to} className={classes.entry} activeOptions={{ exact: to === '/' }}>
-              <Icon size={18} stroke={1.6} aria-hidden />
-              <span>{t(`nav.${text}`)}</span>
-            </Link>
-          ))}
+          <Navigation />
         </AppShell.Section>
         <AppShell.Section p="xs" className={classes.user}>
           <UserMenu />

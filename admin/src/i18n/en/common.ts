@@ -29,6 +29,14 @@ export const common = {
     language: 'Mudar para português',
     languageShort: 'PT',
   },
+  palette: {
+    title: 'Search',
+    placeholder: 'Id, address, company or view',
+    email: 'E-mail {{id}}',
+    address: 'E-mails to {{address}}',
+    search: 'E-mails with the id “{{text}}”',
+    company: 'Company {{name}}',
+  },
   user: {
     zone: 'Times in',
     zoneLocal: 'My zone',
@@ -84,6 +92,7 @@ export const common = {
   },
   chart: { asTable: 'Show as a table', asChart: 'Show as a chart', none: 'Nothing in this range' },
   ranges: { '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days', '30d': 'Last 30 days' },
+  rangesShort: { '1h': '1 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' },
   status: {
     PENDING: 'Pending',
     PROCESSING: 'Processing',

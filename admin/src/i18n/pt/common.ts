@@ -32,6 +32,14 @@ export const common: SameKeys<typeof en> = {
     language: 'Switch to English',
     languageShort: 'EN',
   },
+  palette: {
+    title: 'Busca',
+    placeholder: 'Id, endereço, empresa ou tela',
+    email: 'E-mail {{id}}',
+    address: 'E-mails para {{address}}',
+    search: 'E-mails com o id “{{text}}”',
+    company: 'Empresa {{name}}',
+  },
   user: {
     zone: 'Horários em',
     zoneLocal: 'Meu fuso',
@@ -87,6 +95,7 @@ export const common: SameKeys<typeof en> = {
   },
   chart: { asTable: 'Mostrar como tabela', asChart: 'Mostrar como gráfico', none: 'Nada neste período' },
   ranges: { '1h': 'Última hora', '24h': 'Últimas 24 horas', '7d': 'Últimos 7 dias', '30d': 'Últimos 30 dias' },
+  rangesShort: { '1h': '1 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' },
   status: {
     PENDING: 'Pendente',
     PROCESSING: 'Em envio',

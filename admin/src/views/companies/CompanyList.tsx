@@ -1,8 +1,8 @@
 import { IconAlertTriangle, IconCircleCheck, IconPlayerPause } from '@tabler/icons-react'
-import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
-import { api, take } from '../../api/client.ts'
+import { type CompanyStanding, companiesQuery } from '../../api/companies.ts'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
@@ -13,12 +13,6 @@ import { Tone } from '../../components/Tone.tsx'
 import { useFormat } from '../../lib/format.ts'
 
 export const Route = createLazyRoute('/signed-in/companies')({ component: CompanyList })
-
-const companiesQuery = queryOptions({
-  queryKey: ['companies'],
-  queryFn: ({ signal }) => take(api.GET('/admin/companies', { signal })),
-})
-type Company = Awaited<ReturnType<NonNullable<typeof companiesQuery.queryFn>>>['data'][number]
 
 const STATES = {
   active: ['green', IconCircleCheck],
@@ -58,7 +52,7 @@ function CompanyList() {
   )
 }
 
-function useColumns(): Column<Company>[] {
+function useColumns(): Column<CompanyStanding>[] {
   const { t } = useTranslation('companies')
   const format = useFormat()
   return [
@@ -79,7 +73,7 @@ function useColumns(): Column<Company>[] {
   ]
 }
 
-function State({ state }: { state: Company['state'] }) {
+function State({ state }: { state: CompanyStanding['state'] }) {
   const { t } = useTranslation('companies')
   const [tone, icon] = STATES[state]
   return (

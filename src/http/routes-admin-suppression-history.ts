@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { endedSuppressionsSchema, SUPPRESSION_LIMITS, suppressionHistorySchema } from '../contracts/suppression/view.ts'
+import { ENDINGS, listEnded, listHistory } from '../db/suppression/history.ts'
+import { findEntries } from '../db/suppression/reads.ts'
+import type { App } from './app.ts'
+import { problemAnswers } from './openapi.ts'
+import { varyByAccept } from './page.ts'
+import { Problem } from './problem.ts'
+import type { AdminRouteDeps } from './routes-admin.ts'
+import { entryParams, hashParam } from './suppression-entry.ts'
+
+const common = { tags: ['Admin'], security: [{ administrator: [] }] }
+const refusals = problemAnswers(401, 422, 429, 503)
+
+const endedQuery = z.object({
+  ending: z.enum(ENDINGS).default('REMOVED'),
+  cursor: z
+    .string()
+    .regex(/^[0-9]{1,18}$/, 'is not a cursor of this list')
+    .optional(),
+  limit: z.coerce.number().int().min(1).max(SUPPRESSION_LIMITS.PAGE).default(50),
+})
+const endedSchema = {
+  summary: 'Entries that are no longer on the list: removed with which justification, or expired; newest first',
+  ...common,
+  querystring: endedQuery,
+  response: { 200: endedSuppressionsSchema, ...refusals },
+}
+const historySchema = {
+  summary: 'One address on all lists, with every change: also when it is on none any more',
+  ...common,
+  params: entryParams,
+  response: { 200: suppressionHistorySchema, ...refusals, ...problemAnswers(404) },
+}
+
+export function adminSuppressionHistoryRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
+  const onRequest = [varyByAccept, authorize]
+
+  app.get('/admin/suppression/ended', { onRequest, schema: endedSchema }, async request => {
+    const { ending, cursor = null, limit } = request.query as z.output<typeof endedQuery>
+    const { entries, next } = await listEnded(db.pool, ending, { before: cursor, limit })
+    return { data: entries, cursor: next, hasMore: next !== null }
+  })
+  app.get('/admin/suppression/:emailHash/history', { onRequest, schema: historySchema }, async request => {
+    const emailHash = hashParam(request.params)
+    const [entries, auditLog] = await Promise.all([findEntries(db.pool, emailHash), listHistory(db.pool, emailHash)])
+    if (entries.length + auditLog.length === 0) throw new Problem('NOT_SUPPRESSED')
+    const shown = entries.map(({ companyId, ...entry }) => ({ ...entry, ...(companyId && { companyId }) }))
+    return { emailHash, entries: shown, auditLog }
+  })
+}
