@@ -32,7 +32,8 @@ export const demoCommand: Command = {
       throw new CommandFailed('DATABASE_URL is set. The demo makes a database of its own: run it without DATABASE_URL.')
     const port = portOf(text(values, 'port') ?? '0')
     const dataDir = await demoFolder(text(values, 'data'))
-    const log = makeLog({ level: 'error', pretty: process.stdout.isTTY === true })
+    // Failures are part of the demo: they belong in the UI, not on the terminal.
+    const log = makeLog({ level: 'fatal', pretty: process.stdout.isTTY === true })
     const stop = listenForStop(log)
     const password = randomBytes(9).toString('base64url')
     // Imported here: other commands start in half the time without it.

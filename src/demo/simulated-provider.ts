@@ -90,5 +90,9 @@ function reportsOn(recipient: string, random: () => number): Report[] {
 
 function pick<T>(choices: [share: number, choice: T][], random: () => number): T | undefined {
   let drawn = random() * 1_000
-  return choices.find(([share]) => (drawn -= share) < 0)?.[1]
+  for (const [share, choice] of choices) {
+    if (drawn < share) return choice
+    drawn -= share
+  }
+  return undefined
 }

@@ -82,7 +82,11 @@ function ordinary({ company }: DemoSender, number: number, random: () => number)
 
 function chosen(senders: DemoSender[], random: () => number): DemoSender {
   let drawn = random() * senders.reduce((sum, { company }) => sum + company.share, 0)
-  return senders.find(({ company }) => (drawn -= company.share) < 0) ?? senders[0]!
+  for (const sender of senders) {
+    if (drawn < sender.company.share) return sender
+    drawn -= sender.company.share
+  }
+  return senders[0]!
 }
 
 const invoice = (number: number) => ({
