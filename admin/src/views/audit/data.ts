@@ -8,10 +8,14 @@ export type AuditEntry = Schemas['AuditEntry']
 const PAGE = 50
 const DAY_MS = 86_400_000
 
+const FILTERS = ['performedBy', 'action', 'subjectType', 'subjectId', 'company'] as const
+
+export type AuditFilter = { [name in (typeof FILTERS)[number] | 'from' | 'to']?: string }
+
 /** The search parameters as the gateway knows them: whole days in the browser's zone become instants. */
-export function filterOf({ open: _, olderThan: _older, newerThan: _newer, from, to, ...rest }: AuditSearch) {
+export function filterOf({ from, to, ...search }: AuditSearch): AuditFilter {
   return {
-    ...rest,
+    ...Object.fromEntries(FILTERS.flatMap(name => (search[name] ? [[name, search[name]]] : []))),
     ...(from && { from: startOfDay(from).toISOString() }),
     ...(to && { to: new Date(startOfDay(to).getTime() + DAY_MS).toISOString() }),
   }
