@@ -42,6 +42,8 @@ export const router = createRouter({
   defaultErrorComponent: RouteError,
   defaultNotFoundComponent: NotFound,
   scrollRestoration: true,
+  // Only what a route's validateSearch returns: an invalid value in a link does not reach a view.
+  search: { strict: true },
 })
 
 declare module '@tanstack/react-router' {

@@ -18,7 +18,10 @@ beforeAll(async () => {
   await gateway.company({ name: 'acme' })
   ui = await startUi(gateway)
 })
-afterEach(() => ui.closeViews())
+afterEach(async () => {
+  proxy.restore()
+  await ui.closeViews()
+})
 afterAll(async () => {
   await ui?.stop()
   await gateway?.stop()
@@ -56,19 +59,19 @@ test.each([
 )
 
 test.each(['light', 'dark'] as const)('signing in, in %s, leads to the place that was asked for', async theme => {
-  const view = await ui.openView('/companies?x=1', { theme, signedIn: false })
+  const view = await ui.openView('/?range=7d', { theme, signedIn: false })
   const { page } = view
   expect(new URL(page.url()).pathname).toBe('/admin/sign-in')
   await screenshot(page, `sign-in-${theme}`)
   expect.soft(await axeViolations(page)).toEqual([])
   await page.getByLabel('Name').fill(ADMINISTRATOR.name)
-  await page.getByLabel('Password').fill('guessed')
+  await page.getByRole('textbox', { name: 'Password' }).fill('guessed')
   await page.keyboard.press('Enter')
   await page.getByRole('alert').getByText('The name or the password is not right.').waitFor()
-  await page.getByLabel('Password').fill(ADMINISTRATOR.password)
+  await page.getByRole('textbox', { name: 'Password' }).fill(ADMINISTRATOR.password)
   await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Companies' }).waitFor()
-  expect(page.url()).toBe(`${gateway.url}/admin/companies?x=1`)
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  expect(page.url()).toBe(`${gateway.url}/admin/?range=7d`)
 
   await page.getByRole('button', { name: ADMINISTRATOR.name }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
@@ -83,7 +86,7 @@ test('a session that ends asks to sign in again and keeps the place', async () =
   await page.getByRole('link', { name: 'Overview' }).click()
   await page.getByText('Your session has ended.').waitFor()
   await page.getByLabel('Name').fill(ADMINISTRATOR.name)
-  await page.getByLabel('Password').fill(ADMINISTRATOR.password)
+  await page.getByRole('textbox', { name: 'Password' }).fill(ADMINISTRATOR.password)
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
 })
@@ -91,7 +94,7 @@ test('a session that ends asks to sign in again and keeps the place', async () =
 test('a sign-in link leads to no other site', async () => {
   const { page } = await ui.openView('/sign-in?to=//evil.example/', { signedIn: false })
   await page.getByLabel('Name').fill(ADMINISTRATOR.name)
-  await page.getByLabel('Password').fill(ADMINISTRATOR.password)
+  await page.getByRole('textbox', { name: 'Password' }).fill(ADMINISTRATOR.password)
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   expect(new URL(page.url()).origin).toBe(gateway.url)

@@ -26,7 +26,9 @@ let onEnded: () => void = () => {}
 export function whenSessionEnds(listener: () => void): void {
   onEnded = listener
 }
+/** After a 401. Nobody was signed in on the first visit: there the route itself asks to. */
 export function sessionEnded(client: QueryClient): void {
+  if (client.getQueryData(sessionQuery.queryKey) === undefined) return
   client.removeQueries({ queryKey: sessionQuery.queryKey })
   onEnded()
 }
