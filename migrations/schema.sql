@@ -763,6 +763,15 @@ begin
       sum(sign) filter (where delivered and retried), sum(sign) filter (where failed and retried),
       sum(sign * greatest(0, extract(epoch from arrived_at - due_at))) filter (where delivered)
     from judged group by 1, 2
+  ), put_minutes as (
+    insert into minute_statistics as s (company_id, minute, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
+    select company_id, date_trunc('minute', created_at), count(*) filter (where type = 'QUEUED'), count(*) filter (where type = 'SENT'),
+      count(*) filter (where type = 'DELIVERED'), count(*) filter (where type = 'BOUNCE'), count(*) filter (where type = 'COMPLAINT'),
+      count(*) filter (where type = 'REJECTED'), count(*) filter (where type = 'FAILED'), count(*) filter (where type = 'EXPIRED')
+    from recent where created_at > now() - interval '2 hours' group by 1, 2 order by 1, 2
+    on conflict (company_id, minute) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+      delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
+      rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
   )
   insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired,
     finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
@@ -777,6 +786,7 @@ begin
     recovered = s.recovered + excluded.recovered, not_recovered = s.not_recovered + excluded.not_recovered,
     delivery_seconds = s.delivery_seconds + excluded.delivery_seconds;
   get diagnostics written = row_count;
+  delete from minute_statistics where minute < now() - interval '2 hours';
   perform roll_up_template_statistics(from_time, until_time);
   update statistics_cursor set counted_until = until_time;
   return written;
@@ -1038,7 +1048,8 @@ CREATE TABLE public.capture_inbox (
     outbox_id uuid NOT NULL,
     company_id uuid NOT NULL,
     captured_at timestamp with time zone DEFAULT now() NOT NULL,
-    message jsonb NOT NULL
+    message jsonb NOT NULL,
+    search_text text GENERATED ALWAYS AS (lower(((((((COALESCE((message ->> 'subject'::text), ''::text) || ' '::text) || COALESCE((message ->> 'to'::text), ''::text)) || ' '::text) || COALESCE((message ->> 'cc'::text), ''::text)) || ' '::text) || COALESCE((message ->> 'bcc'::text), ''::text)))) STORED
 );
 
 CREATE TABLE public.claim_lock (
@@ -1224,6 +1235,19 @@ CREATE TABLE public.leases (
     CONSTRAINT leases_kind_check CHECK ((kind = ANY (ARRAY['work'::text, 'dispatch'::text])))
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.minute_statistics (
+    company_id uuid NOT NULL,
+    minute timestamp with time zone NOT NULL,
+    accepted bigint DEFAULT 0 NOT NULL,
+    sent bigint DEFAULT 0 NOT NULL,
+    delivered bigint DEFAULT 0 NOT NULL,
+    bounced bigint DEFAULT 0 NOT NULL,
+    complained bigint DEFAULT 0 NOT NULL,
+    rejected bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    expired bigint DEFAULT 0 NOT NULL
+);
 
 CREATE TABLE public.orphan_checks (
     day date NOT NULL,
@@ -1632,6 +1656,9 @@ ALTER TABLE ONLY public.idempotency_keys
 ALTER TABLE ONLY public.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (lease_id);
 
+ALTER TABLE ONLY public.minute_statistics
+    ADD CONSTRAINT minute_statistics_pkey PRIMARY KEY (company_id, minute);
+
 ALTER TABLE ONLY public.orphan_checks
     ADD CONSTRAINT orphan_checks_pkey PRIMARY KEY (day);
 
@@ -1729,17 +1756,21 @@ CREATE INDEX audit_log_action ON public.audit_log USING btree (action, performed
 
 CREATE INDEX audit_log_company ON public.audit_log USING btree (company_id, id) WHERE (company_id IS NOT NULL);
 
+CREATE INDEX audit_log_company_time ON public.audit_log USING btree (company_id, performed_at, id) WHERE (company_id IS NOT NULL);
+
 CREATE INDEX audit_log_performed_at ON public.audit_log USING btree (performed_at, id);
 
 CREATE INDEX audit_log_performed_by ON public.audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX audit_log_subject ON public.audit_log USING btree (subject_type, subject_id, id);
 
+CREATE INDEX audit_log_subject_type ON public.audit_log USING btree (subject_type, performed_at, id);
+
 CREATE INDEX bulk_actions_newest ON public.bulk_actions USING btree (created_at, action_id);
 
 CREATE INDEX bulk_actions_open ON public.bulk_actions USING btree (created_at) WHERE (finished_at IS NULL);
 
-CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC);
+CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC, message_id DESC);
 
 CREATE UNIQUE INDEX companies_default ON public.companies USING btree (is_default) WHERE is_default;
 
@@ -1757,13 +1788,17 @@ CREATE INDEX dead_letters_payload ON public.dead_letters USING btree (moved_at, 
 
 CREATE INDEX dead_letters_provider_code ON public.dead_letters USING btree (provider_code) WHERE (provider_code IS NOT NULL);
 
+CREATE INDEX email_events_ends ON ONLY public.email_events USING btree (type, outbox_id) WHERE (type = ANY (ARRAY['BOUNCE'::text, 'COMPLAINT'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ_MOVED'::text, 'EXPIRED'::text, 'CANCELLED'::text]));
+
+CREATE INDEX email_events_failures ON ONLY public.email_events USING btree (created_at) WHERE (type = ANY (ARRAY['RETRY_SCHEDULED'::text, 'REJECTED'::text, 'FAILED'::text, 'UNKNOWN'::text]));
+
 CREATE INDEX email_events_message ON ONLY public.email_events USING btree (((metadata ->> 'messageId'::text))) WHERE (type = 'SENT'::text);
 
 CREATE INDEX email_events_time ON ONLY public.email_events USING brin (created_at) WITH (pages_per_range='32', autosummarize='on');
 
 CREATE INDEX email_outbox_company ON ONLY public.email_outbox USING btree (company_id, outbox_id);
 
-CREATE INDEX email_outbox_external ON ONLY public.email_outbox USING btree (company_id, external_id) WHERE (external_id IS NOT NULL);
+CREATE INDEX email_outbox_external ON ONLY public.email_outbox USING btree (external_id, company_id) WHERE (external_id IS NOT NULL);
 
 CREATE INDEX email_outbox_recipient ON ONLY public.email_outbox USING btree (recipient_id) WHERE (recipient_id IS NOT NULL);
 
@@ -1776,6 +1811,8 @@ CREATE INDEX email_recipients_address ON ONLY public.email_recipients USING btre
 CREATE INDEX email_recipients_bracketed ON ONLY public.email_recipients USING btree (lower((btrim("substring"(address, '<([^<>]*)>$'::text)) COLLATE "C"))) WHERE (address ~~ '%>'::text);
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
+
+CREATE INDEX minute_statistics_minute ON public.minute_statistics USING btree (minute);
 
 CREATE INDEX person_erasures_open ON public.person_erasures USING btree (requested_at) WHERE (state <> 'done'::text);
 
@@ -1793,11 +1830,17 @@ CREATE INDEX recipients_external ON public.recipients USING btree (external_id) 
 
 CREATE UNIQUE INDEX secret_fingerprints_one_pepper ON public.secret_fingerprints USING btree (setting) WHERE (setting = 'HASH_PEPPER'::text);
 
+CREATE INDEX suppression_audit_log_action ON public.suppression_audit_log USING btree (action, performed_at, id);
+
+CREATE INDEX suppression_audit_log_company ON public.suppression_audit_log USING btree (company_id, performed_at, id) WHERE (company_id IS NOT NULL);
+
 CREATE INDEX suppression_audit_log_email_hash ON public.suppression_audit_log USING btree (email_hash, id);
 
 CREATE INDEX suppression_audit_log_ended ON public.suppression_audit_log USING btree (action, id) WHERE (action <> 'ADDED'::text);
 
-CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at);
+CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at, id);
+
+CREATE INDEX suppression_audit_log_performed_by ON public.suppression_audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX suppression_list_added ON public.suppression_list USING btree (added_at, id);
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Config } from '../config.ts'
 import { type AdminRole, isAdminRole } from '../contracts/admin-role.ts'
 import { hashPassword } from '../contracts/password.ts'
 import {
@@ -8,6 +9,8 @@ import {
   putAdministrator,
   removeAdministrator,
 } from '../db/companies/administrators.ts'
+import { makeSignInLink, signInUrl } from '../db/companies/sign-in-links.ts'
+import type { Queryable } from '../db/query.ts'
 import {
   type Answer,
   actionOf,
@@ -19,6 +22,7 @@ import {
   UsageError,
   writing,
 } from './command.ts'
+import { readInUse } from './in-use.ts'
 import { operator } from './operator.ts'
 import { counted } from './plural.ts'
 
@@ -33,6 +37,7 @@ export const adminCommand: Command = {
     ],
     ['admin role NAME ROLE', 'change what an administrator may do'],
     ['admin list', 'all administrators, their roles and how many sessions they have open'],
+    ['admin link NAME', 'a link that signs this administrator in once, within an hour'],
     ['admin remove NAME', 'remove an administrator'],
   ],
   notes: [
@@ -51,7 +56,7 @@ export const adminCommand: Command = {
 
 type Action = (name: string | undefined, role: string | undefined) => Promise<Answer>
 
-const ACTIONS: Record<'add' | 'role' | 'list' | 'remove', Action> = {
+const ACTIONS: Record<'add' | 'role' | 'list' | 'link' | 'remove', Action> = {
   async add(given, role) {
     return add(nameOf(given), roleOf(role))
   },
@@ -61,6 +66,13 @@ const ACTIONS: Record<'add' | 'role' | 'list' | 'remove', Action> = {
   list: reading(async ({ db }) => {
     const all = await listAdministrators(db.pool)
     return { json: all, lines: all.length > 0 ? all.map(lineOf) : ['No administrators.'] }
+  }),
+  link: writing(async ({ db, config }, given) => {
+    const name = required(given, 'NAME')
+    const token = await makeSignInLink(db.pool, name, operator())
+    if (!token) throw noAdministrator(name)
+    const url = signInUrl(await gatewayUrl(db.pool, config), token)
+    return { json: { name, url }, lines: [url, `It signs ${name} in once, within an hour.`] }
   }),
   remove: writing(async ({ db }, given) => {
     const name = required(given, 'NAME')
@@ -103,6 +115,14 @@ function nameOf(given: string | undefined): string {
 function roleOf(given: string | undefined): AdminRole | undefined {
   if (given === undefined || isAdminRole(given)) return given
   throw new UsageError(`the role must be ${ROLES_TEXT}, not "${given}"`)
+}
+
+/** As the running gateway is reached from here. */
+async function gatewayUrl(db: Queryable, config: Config): Promise<string> {
+  const { settings } = await readInUse(db, config)
+  const { PUBLIC_URL, HOST = config.HOST, PORT = config.PORT } = settings
+  const host = HOST === '0.0.0.0' || HOST === '::' ? 'localhost' : HOST.includes(':') ? `[${HOST}]` : HOST
+  return PUBLIC_URL ?? `http://${host}:${PORT}`
 }
 
 const noAdministrator = (name: string) => new CommandFailed(`There is no administrator "${name}".`)

@@ -20,7 +20,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The role that an admin route needs. Not given: any for GET, support for changes. */
     role?: AdminRole
-    /** true: the answer cannot be masked (a file, the content of a message), so viewers do not get it. false: it names nobody. */
+    /**
+     * true: it answers a file or a preview. A browser gets that and not the page of the UI, and viewers do not get it, since it cannot
+     * be masked. false: it answers something other than JSON that names nobody.
+     */
     clear?: boolean
     /** The routes that sign in: without a login, but not from other sites. */
     public?: boolean

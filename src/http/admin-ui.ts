@@ -7,13 +7,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from './app.ts'
 import { Problem } from './problem.ts'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route answers a browser itself (a file, a preview), so it never gets the page of the admin UI; refused for viewers. */
-    clear?: boolean
-  }
-}
-
 /** `npm run build` writes it; the same path from src/http and from dist/http. */
 const BUILT = new URL('../../dist/admin/', import.meta.url).pathname
 

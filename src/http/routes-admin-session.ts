@@ -5,11 +5,13 @@ import { maskSensitive } from '../contracts/masking.ts'
 import { makeSessionToken } from '../contracts/session-token.ts'
 import { writeAudit } from '../db/audit.ts'
 import { endSessions, putSession } from '../db/companies/admin-sessions.ts'
+import { takeSignInLink } from '../db/companies/sign-in-links.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 import { type AdminAuth, unauthenticated } from './admin-auth.ts'
 import { clearSessionCookie, setSessionCookie } from './admin-sessions.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
+import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
 export type SessionRouteDeps = AdminRouteDeps & { auth: AdminAuth; publicUrl: string | undefined }
@@ -26,6 +28,14 @@ const signInSchema = {
   tags: common.tags,
   security: [],
   body: signInBody,
+  response: { 204: NOTHING, ...refusals },
+}
+const linkBody = z.strictObject({ token: z.string().max(200) }).meta({ id: 'SignInByLink' })
+const linkSchema = {
+  summary: 'Sign in by the token of a link, which works once',
+  tags: common.tags,
+  security: [],
+  body: linkBody,
   response: { 204: NOTHING, ...refusals },
 }
 const showSchema = {
@@ -55,6 +65,23 @@ export function adminSessionRoutes(app: App, deps: SessionRouteDeps): void {
     return sendSession(request, reply, deps, start.token)
   })
 
+  app.post(
+    '/admin/session/link',
+    { onRequest, config: { public: true }, schema: linkSchema },
+    async (request, reply) => {
+      const { token } = request.body as z.output<typeof linkBody>
+      const started = await inTransaction(db.pool, async tx => {
+        const name = await takeSignInLink(tx, token)
+        if (!name) return null
+        const start = sessionStart(request, auth, name, 'link')
+        await start.write(tx)
+        return start
+      })
+      if (!started) throw new Problem('SIGN_IN_LINK_INVALID')
+      return sendSession(request, reply, deps, started.token)
+    },
+  )
+
   app.get('/admin/session', { onRequest, schema: showSchema }, async request => {
     if (!request.adminSession) throw unauthenticated(request)
     const { name, role, signedInAt, expiresAt } = request.adminSession
@@ -78,7 +105,7 @@ export function adminSessionRoutes(app: App, deps: SessionRouteDeps): void {
 }
 
 /** A new session: its token for the cookie, and the statement that writes it and the audit. */
-export function sessionStart(request: FastifyRequest, auth: AdminAuth, name: string, by: 'password' | 'link') {
+function sessionStart(request: FastifyRequest, auth: AdminAuth, name: string, by: 'password' | 'link') {
   const { id, token, secretHash } = makeSessionToken()
   const address = request.ip.slice(0, 64)
   const userAgent = maskSensitive((request.headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 300))
@@ -90,7 +117,7 @@ export function sessionStart(request: FastifyRequest, auth: AdminAuth, name: str
   return { token, write }
 }
 
-export function sendSession(request: FastifyRequest, reply: FastifyReply, deps: SessionRouteDeps, token: string) {
+function sendSession(request: FastifyRequest, reply: FastifyReply, deps: SessionRouteDeps, token: string) {
   const { days } = deps.auth.sessions.limits
   return setSessionCookie(reply, token, days, isSecure(request, deps.publicUrl)).code(204).send()
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AdminRole } from '../../src/contracts/admin-role.ts'
 import { hashPassword } from '../../src/contracts/password.ts'
 import { changeRole, putAdministrator, removeAdministrator } from '../../src/db/companies/administrators.ts'
+import { makeSignInLink } from '../../src/db/companies/sign-in-links.ts'
 import { type Answer, call, startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { type SecondGateway, SHARED_SECRETS, startSecondGateway } from '../support/second-gateway.ts'
@@ -87,6 +88,47 @@ describe('signing in', () => {
   test('over https gives a cookie for https only', async () => {
     const answer = await signIn('ana', { 'x-forwarded-proto': 'https' })
     expect(answer.headers.get('set-cookie')).toMatch(/; Secure$/)
+  })
+})
+
+describe('a sign-in link', () => {
+  const signInBy = (token: string) => gateway.call(null, 'POST', '/admin/session/link', { token })
+
+  test('signs in once, is stored as a hash, and is audited', async () => {
+    const token = (await makeSignInLink(gateway.db.pool, 'vera', 'cli:test'))!
+    const [stored] = await rows(gateway, 'select l::text as text from admin_sign_in_links l')
+    expect(stored.text).not.toContain(Buffer.from(token.slice(37), 'base64url').toString('hex'))
+    expect((await signInBy(`${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`)).status).toBe(401)
+    const answers = await Promise.all([signInBy(token), signInBy(token), signInBy(token)])
+    expect(answers.map(answer => answer.status).sort()).toEqual([204, 401, 401])
+    const headers = cookieOf(answers.find(answer => answer.status === 204)!)
+    expect((await session(headers)).body).toMatchObject({ name: 'vera', role: 'viewer' })
+    const refused = answers.find(answer => answer.status === 401)!
+    expect([refused.body.code, refused.headers.get('www-authenticate')]).toEqual(['SIGN_IN_LINK_INVALID', null])
+    const log = await rows(
+      gateway,
+      `select performed_by, action from audit_log where subject_id = 'vera' order by id desc limit 2`,
+    )
+    expect(log).toEqual([
+      { performed_by: 'vera', action: 'SIGNED_IN' },
+      { performed_by: 'cli:test', action: 'SIGN_IN_LINK_MADE' },
+    ])
+  })
+
+  test.each<[string, () => Promise<unknown>]>([
+    [
+      'after an hour',
+      () => gateway.db.pool.query(`update admin_sign_in_links set expires_at = now() - interval '1 second'`),
+    ],
+    ['after a new password', () => administrator('vera', 'viewer')],
+  ])('signs nobody in %s', async (_name, act) => {
+    const token = (await makeSignInLink(gateway.db.pool, 'vera', 'cli:test'))!
+    await act()
+    expect((await signInBy(token)).status).toBe(401)
+  })
+
+  test('is not made for somebody who does not exist', async () => {
+    expect(await makeSignInLink(gateway.db.pool, 'nobody', 'cli:test')).toBeNull()
   })
 })
 
