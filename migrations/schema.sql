@@ -1008,13 +1008,48 @@ ALTER TABLE public.audit_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.bulk_action_items (
+    action_id uuid NOT NULL,
+    ordinal integer NOT NULL,
+    item jsonb NOT NULL
+);
+
+CREATE TABLE public.bulk_actions (
+    action_id uuid NOT NULL,
+    kind text NOT NULL,
+    selection jsonb NOT NULL,
+    company_id uuid,
+    requested_by text NOT NULL,
+    reason text NOT NULL,
+    state text DEFAULT 'waiting'::text NOT NULL,
+    total integer NOT NULL,
+    done integer DEFAULT 0 NOT NULL,
+    failed integer DEFAULT 0 NOT NULL,
+    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    problems jsonb DEFAULT '[]'::jsonb NOT NULL,
+    "position" jsonb DEFAULT '{}'::jsonb NOT NULL,
+    errors smallint DEFAULT 0 NOT NULL,
+    last_error text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT bulk_actions_check CHECK (((state = ANY (ARRAY['stopped'::text, 'done'::text, 'failed'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT bulk_actions_kind_check CHECK ((kind = ANY (ARRAY['replay-dead-letters'::text, 'purge-dead-letters'::text, 'import-suppressions'::text]))),
+    CONSTRAINT bulk_actions_reason_check CHECK ((reason ~ '\S'::text)),
+    CONSTRAINT bulk_actions_requested_by_check CHECK (((length(requested_by) >= 1) AND (length(requested_by) <= 100))),
+    CONSTRAINT bulk_actions_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'stopped'::text, 'done'::text, 'failed'::text]))),
+    CONSTRAINT bulk_actions_total_check CHECK ((total >= 0))
+);
+
 CREATE TABLE public.capture_inbox (
     message_id text NOT NULL,
     attempt_id uuid NOT NULL,
     outbox_id uuid NOT NULL,
     company_id uuid NOT NULL,
     captured_at timestamp with time zone DEFAULT now() NOT NULL,
-    message jsonb NOT NULL
+    message jsonb NOT NULL,
+    search_text text GENERATED ALWAYS AS (lower(((((((COALESCE((message ->> 'subject'::text), ''::text) || ' '::text) || COALESCE((message ->> 'to'::text), ''::text)) || ' '::text) || COALESCE((message ->> 'cc'::text), ''::text)) || ' '::text) || COALESCE((message ->> 'bcc'::text), ''::text)))) STORED
 );
 
 CREATE TABLE public.claim_lock (
@@ -1546,6 +1581,12 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.audit_log
     ADD CONSTRAINT audit_log_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.bulk_action_items
+    ADD CONSTRAINT bulk_action_items_pkey PRIMARY KEY (action_id, ordinal);
+
+ALTER TABLE ONLY public.bulk_actions
+    ADD CONSTRAINT bulk_actions_pkey PRIMARY KEY (action_id);
+
 ALTER TABLE ONLY public.capture_inbox
     ADD CONSTRAINT capture_inbox_attempt_id_key UNIQUE (attempt_id);
 
@@ -1715,13 +1756,21 @@ CREATE INDEX audit_log_action ON public.audit_log USING btree (action, performed
 
 CREATE INDEX audit_log_company ON public.audit_log USING btree (company_id, id) WHERE (company_id IS NOT NULL);
 
+CREATE INDEX audit_log_company_time ON public.audit_log USING btree (company_id, performed_at, id) WHERE (company_id IS NOT NULL);
+
 CREATE INDEX audit_log_performed_at ON public.audit_log USING btree (performed_at, id);
 
 CREATE INDEX audit_log_performed_by ON public.audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX audit_log_subject ON public.audit_log USING btree (subject_type, subject_id, id);
 
-CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC);
+CREATE INDEX audit_log_subject_type ON public.audit_log USING btree (subject_type, performed_at, id);
+
+CREATE INDEX bulk_actions_newest ON public.bulk_actions USING btree (created_at, action_id);
+
+CREATE INDEX bulk_actions_open ON public.bulk_actions USING btree (created_at) WHERE (finished_at IS NULL);
+
+CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC, message_id DESC);
 
 CREATE UNIQUE INDEX companies_default ON public.companies USING btree (is_default) WHERE is_default;
 
@@ -1731,11 +1780,17 @@ CREATE INDEX company_roles_company ON public.company_roles USING btree (company_
 
 CREATE INDEX company_statistics_hour ON public.company_statistics USING btree (hour);
 
+CREATE INDEX dead_letters_group ON public.dead_letters USING btree (last_failure_code, company_id, moved_at);
+
 CREATE INDEX dead_letters_moved ON public.dead_letters USING btree (moved_at, outbox_id);
 
 CREATE INDEX dead_letters_payload ON public.dead_letters USING btree (moved_at, outbox_id) WHERE (original_data IS NOT NULL);
 
+CREATE INDEX dead_letters_provider_code ON public.dead_letters USING btree (provider_code) WHERE (provider_code IS NOT NULL);
+
 CREATE INDEX email_events_ends ON ONLY public.email_events USING btree (type, outbox_id) WHERE (type = ANY (ARRAY['BOUNCE'::text, 'COMPLAINT'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ_MOVED'::text, 'EXPIRED'::text, 'CANCELLED'::text]));
+
+CREATE INDEX email_events_failures ON ONLY public.email_events USING btree (created_at) WHERE (type = ANY (ARRAY['RETRY_SCHEDULED'::text, 'REJECTED'::text, 'FAILED'::text, 'UNKNOWN'::text]));
 
 CREATE INDEX email_events_message ON ONLY public.email_events USING btree (((metadata ->> 'messageId'::text))) WHERE (type = 'SENT'::text);
 
@@ -1775,9 +1830,17 @@ CREATE INDEX recipients_external ON public.recipients USING btree (external_id) 
 
 CREATE UNIQUE INDEX secret_fingerprints_one_pepper ON public.secret_fingerprints USING btree (setting) WHERE (setting = 'HASH_PEPPER'::text);
 
+CREATE INDEX suppression_audit_log_action ON public.suppression_audit_log USING btree (action, performed_at, id);
+
+CREATE INDEX suppression_audit_log_company ON public.suppression_audit_log USING btree (company_id, performed_at, id) WHERE (company_id IS NOT NULL);
+
 CREATE INDEX suppression_audit_log_email_hash ON public.suppression_audit_log USING btree (email_hash, id);
 
-CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at);
+CREATE INDEX suppression_audit_log_ended ON public.suppression_audit_log USING btree (action, id) WHERE (action <> 'ADDED'::text);
+
+CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at, id);
+
+CREATE INDEX suppression_audit_log_performed_by ON public.suppression_audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX suppression_list_added ON public.suppression_list USING btree (added_at, id);
 
@@ -1815,6 +1878,9 @@ ALTER TABLE ONLY public.admin_sign_in_links
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);
+
+ALTER TABLE ONLY public.bulk_action_items
+    ADD CONSTRAINT bulk_action_items_action_id_fkey FOREIGN KEY (action_id) REFERENCES public.bulk_actions(action_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.company_flow
     ADD CONSTRAINT company_flow_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;

@@ -57,6 +57,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,
+    sendRate: config.SEND_RATE_PER_SECOND ?? null,
     accept,
     suppression: suppressionPolicy(config),
     events: events.deps,

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
+import { baseRate } from '../contracts/send-rate.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { Database } from '../db/pool.ts'
 import {
@@ -25,8 +26,6 @@ const READ_QUOTAS_EVERY_MS = 300_000
 const QUOTA_TIMEOUT_MS = 10_000
 /** If the worker with the probe dies, another one may probe after this time. */
 const PROBE_SECONDS = 60
-/** The rate of the SES sandbox, used until the quota of the account is known. */
-const DEFAULT_SES_RATE = 1
 /**
  * At most as many e-mails in flight as the rate allows in this time. More would wait after the fair claim: a quiet company would
  * wait behind them, and a restart would lose their reservations.
@@ -44,17 +43,18 @@ export type Providers = AttemptDeps['providers'] & {
 
 /**
  * The providers of EMAIL_PROVIDER in their order, with circuit breakers and rates. `onChange` is called when mail may be sent again
- * or a probe is due.
+ * or a probe is due. `makeClient`: the demo has clients of its own.
  */
 export async function makeProviders(
   config: Config,
   db: Database,
   onChange: () => void,
   log: Logger,
+  makeClient: typeof makeProvider = makeProvider,
 ): Promise<Providers> {
   const capture = makeCapture(db)
   const inOrder = await Promise.all(
-    config.EMAIL_PROVIDER.map(entry => (entry === 'capture' ? capture : makeProvider(entry, config))),
+    config.EMAIL_PROVIDER.map(entry => (entry === 'capture' ? capture : makeClient(entry, config))),
   )
   const names = inOrder.map(provider => provider.name)
   const breakers = new Breakers(inOrder, breakerStore(db, names), onChange, log)
@@ -123,16 +123,6 @@ function makeRates(config: Config, db: Database, names: string[], log: Logger): 
     { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => saveProviderRate(db.hot, name, rate) },
     log,
   )
-}
-
-/**
- * For SES the setting overrides the quota of the account. For others the rate learned from responses is a hard limit, so the lower
- * one counts.
- */
-function baseRate(name: string, configured: number | null, learned: number | null): number | null {
-  if (name === 'capture') return null
-  if (name.startsWith('ses')) return configured ?? learned ?? DEFAULT_SES_RATE
-  return configured !== null && learned !== null ? Math.min(configured, learned) : (configured ?? learned)
 }
 
 type Reservation = { name: string; recipients: number; rate: number }

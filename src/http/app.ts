@@ -2,9 +2,6 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
-import { type AdminAuthOptions, adminAuth } from './admin-auth.ts'
-import { protectAdminScope } from './admin-scope.ts'
-import { adminUi } from './admin-ui.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
@@ -12,26 +9,14 @@ import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { resendRoutes } from './resend/index.ts'
-import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
-import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
-import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
-import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
-import { adminInboxRoutes } from './routes-admin-inbox.ts'
-import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
-import { adminPeopleRoutes } from './routes-admin-people.ts'
-import { adminSessionRoutes } from './routes-admin-session.ts'
-import { adminSessionListRoutes } from './routes-admin-sessions.ts'
-import { adminStatsRoutes } from './routes-admin-stats.ts'
-import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
-import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
-import { adminSuppressionHistoryRoutes } from './routes-admin-suppression-history.ts'
+import { type AdminAppDeps, allAdminRoutes } from './routes-admin-all.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
 import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
 import { providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
-import { adminQueueRoutes, type SqlDoorDeps, sqlDoorRoutes } from './routes-sql-door.ts'
+import { type SqlDoorDeps, sqlDoorRoutes } from './routes-sql-door.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { templateUseRoutes } from './routes-template-use.ts'
 import { templateRoutes } from './routes-templates.ts'
@@ -57,8 +42,7 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
-  Pick<CompanyAdminDeps, 'database'> &
-  AdminAuthOptions & { events: ProviderEventDeps } & {
+  AdminAppDeps & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
     metricsToken?: string | undefined
@@ -80,35 +64,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
-    await api.register(async admin => registerAdmin(admin, deps))
+    await api.register(async admin => allAdminRoutes(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
-}
-
-/** A browser gets the page of the admin UI, before it is asked who it is; programs get JSON. */
-function registerAdmin(admin: App, appDeps: AppDeps): void {
-  adminUi(admin)
-  const auth = adminAuth(appDeps.db.pool, appDeps)
-  protectAdminScope(admin, auth.authorize)
-  const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
-  adminSessionRoutes(admin, deps)
-  adminSessionListRoutes(admin, deps)
-  adminInboxRoutes(admin, deps)
-  adminInboxFileRoutes(admin, deps)
-  adminSuppressionRoutes(admin, deps)
-  adminSuppressionChangeRoutes(admin, deps)
-  companyAdminRoutes(admin, deps)
-  adminSuppressionHistoryRoutes(admin, deps)
-  adminBulkActionRoutes(admin, deps)
-  adminDeadLetterRoutes(admin, deps)
-  adminPeopleRoutes(admin, deps)
-  adminStatsRoutes(admin, deps)
-  adminQueueRoutes(admin, deps)
-  allAdminEmailRoutes(admin, deps)
 }
 
 type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }

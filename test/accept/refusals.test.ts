@@ -596,6 +596,7 @@ describe('a sender, where mail leaves the machine,', () => {
       keys,
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,
+      sendRate: null,
       suppression: DEFAULT_SUPPRESSION_POLICY,
       events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: null, resendSecrets: [] },
       accept: { ...accept, sender: { ...accept.sender, captureOnly: false } },

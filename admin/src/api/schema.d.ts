@@ -183,16 +183,23 @@ export interface paths {
       }
     }
   }
-  '/admin/inbox': {
-    /** What capture kept, newest first */
+  '/admin/audit': {
+    /** Who did what, when and why: in the admin UI, by command line and by API; newest first */
     get: {
       parameters: {
         query?: {
-          /** Part of the subject or of a recipient; upper and lower case are the same */
-          search?: string
-          /** false: `html` and `text` are null, for a list */
-          content?: 'true' | 'false'
-          cursor?: string
+          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          performedBy?: string
+          action?: string
+          subjectType?: string
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
           limit?: number
         }
         header?: never
@@ -202,10 +209,41 @@ export interface paths {
       requestBody?: never
       responses: {
         200: Answer<{ 'application/json': {
-          data: (components['schemas']['CapturedListed'])[]
-          cursor: string | null
-          hasMore: boolean
+          data: (components['schemas']['AuditEntry'])[]
+          /** Cursor of the next page */
+          older: string | null
+          /** Cursor of the page before this one */
+          newer: string | null
         } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/audit/export': {
+    /** The same as a file: CSV, or one JSON object per line */
+    get: {
+      parameters: {
+        query?: {
+          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          performedBy?: string
+          action?: string
+          subjectType?: string
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/csv': string }>
         401: Refusal
         403: Refusal
         422: Refusal
@@ -213,8 +251,33 @@ export interface paths {
         503: Refusal
       }
     }
-    /** Delete all captured messages */
-    delete: {
+  }
+  '/admin/overview': {
+    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
+    get: {
+      parameters: {
+        query?: {
+          range?: '1h' | '24h' | '7d' | '30d'
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/live': {
+    /** Counts of the queue and changed e-mails as they happen, as server-sent events; ends with the session */
+    get: {
       parameters: {
         query?: never
         header?: never
@@ -223,12 +286,75 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': {
-          deleted: number
-        } }>
+        200: Answer<{ 'text/event-stream': string }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails': {
+    /** E-mails of every company, newest first: look-ups, or filters within a time range */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          /** Its id */
+          company?: string
+          tag?: string
+          /** The type of a template */
+          template?: string
+          /** Both when absent */
+          mode?: 'live' | 'test'
+          /** Accepted since; a week before `to` when absent, all for a look-up */
+          from?: string
+          /** Accepted before; now when absent */
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          /** Look-up of one e-mail */
+          id?: string
+          /** Look-up by the hash of an address; POST keeps an address out of URLs */
+          recipient?: string
+          /** Look-up */
+          externalId?: string
+          /** Look-up by the message id of the provider */
+          messageId?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/search': {
+    /** Look up whatever was given: an id, an address, an external id or a message id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
         400: Refusal
         401: Refusal
         403: Refusal
+        413: Refusal
         415: Refusal
         422: Refusal
         429: Refusal
@@ -236,68 +362,41 @@ export interface paths {
       }
     }
   }
-  '/admin/inbox/{messageId}': {
-    /** One captured message, with its links */
+  '/admin/emails/{outboxId}': {
+    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
     get: {
       parameters: {
         query?: never
         header?: never
         path: {
-          messageId: string
+          outboxId: string
         }
         cookie?: never
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }>
+        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
         401: Refusal
-        403: Refusal
         404: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-    /** Delete one captured message */
-    delete: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          messageId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': {
-          deleted: true
-          messageId: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        415: Refusal
-        422: Refusal
         429: Refusal
         503: Refusal
       }
     }
   }
-  '/admin/inbox/{messageId}/source': {
-    /** The message as a mail server would get it */
+  '/admin/emails/{outboxId}/content': {
+    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
     get: {
       parameters: {
         query?: never
         header?: never
         path: {
-          messageId: string
+          outboxId: string
         }
         cookie?: never
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'text/plain': string }>
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
         401: Refusal
         403: Refusal
         404: Refusal
@@ -308,16 +407,16 @@ export interface paths {
       }
     }
   }
-  '/admin/inbox/{messageId}/preview': {
-    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
+  '/admin/emails/{outboxId}/preview': {
+    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
     get: {
       parameters: {
         query?: {
-          remote?: 'true' | 'false'
+          images?: 'blocked' | 'remote'
         }
         header?: never
         path: {
-          messageId: string
+          outboxId: string
         }
         cookie?: never
       }
@@ -334,15 +433,39 @@ export interface paths {
       }
     }
   }
-  '/admin/inbox/{messageId}/attachments/{index}': {
-    /** One attachment, as a file */
+  '/admin/emails/{outboxId}/source': {
+    /** The message as MIME, as a provider would get it */
     get: {
       parameters: {
         query?: never
         header?: never
         path: {
-          messageId: string
-          index: number
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'message/rfc822': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/attachments/{ordinal}': {
+    /** One attachment, as a download */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+          ordinal: number
         }
         cookie?: never
       }
@@ -353,6 +476,326 @@ export interface paths {
         403: Refusal
         404: Refusal
         410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/resend': {
+    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ResendEmailInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': {
+          outboxId: string
+          resendOf: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        410: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/cancel': {
+    /** Cancel what has not started, and say why */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/reschedule': {
+    /** Move what has not started to another time; a time that has passed means now */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/groups': {
+    /** Dead letters by error code and company, the largest groups first */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          since?: string
+          until?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterGroups'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/count': {
+    /** How many match, and how many of them can be replayed */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterCount'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters': {
+    /** Dead letters, newest first */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterPage'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/export': {
+    /** All that match, as CSV or as one JSON value per line */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/{outboxId}': {
+    /** One dead letter: what is left of the e-mail, and every attempt */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetter'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions': {
+    /** Replay or purge many dead letters, or import suppressions: carried out by a worker, in batches */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewBulkActionInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Bulk actions, newest first */
+    get: {
+      parameters: {
+        query?: {
+          kind?: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
+          /** Only those that have not ended */
+          open?: 'true' | 'false'
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['BulkAction'])[]
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions/{actionId}': {
+    /** One bulk action and its progress */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          actionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions/{actionId}/stop': {
+    /** Stop it after the batch under way; what was done stays done */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          actionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
         422: Refusal
         429: Refusal
         503: Refusal
@@ -518,6 +961,74 @@ export interface paths {
         401: Refusal
         403: Refusal
         404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/ended': {
+    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
+    get: {
+      parameters: {
+        query?: {
+          ending?: 'REMOVED' | 'EXPIRED'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}/history': {
+    /** One address on all lists, with every change: also when it is on none any more */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/look-up': {
+    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
         413: Refusal
         415: Refusal
         422: Refusal
@@ -1399,14 +1910,13 @@ export interface paths {
       }
     }
   }
-  '/admin/suppression/ended': {
-    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
+  '/admin/providers': {
+    /** The providers: who is parked and why, their rates, and their errors by code */
     get: {
       parameters: {
         query?: {
-          ending?: 'REMOVED' | 'EXPIRED'
-          cursor?: string
-          limit?: number
+          /** How far back errors are counted */
+          hours?: number
         }
         header?: never
         path?: never
@@ -1414,7 +1924,10 @@ export interface paths {
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['ProviderState'])[]
+          hours: number
+        } }>
         401: Refusal
         422: Refusal
         429: Refusal
@@ -1422,57 +1935,46 @@ export interface paths {
       }
     }
   }
-  '/admin/suppression/{emailHash}/history': {
-    /** One address on all lists, with every change: also when it is on none any more */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          emailHash: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
-        401: Refusal
-        404: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/bulk-actions': {
-    /** Replay or purge many dead letters, or import suppressions: carried out by a worker, in batches */
+  '/admin/providers/{name}/probe': {
+    /** Try a parked provider now: the next e-mail is sent as a probe */
     post: {
       parameters: {
         query?: never
         header?: never
-        path?: never
+        path: {
+          name: string
+        }
         cookie?: never
       }
-      requestBody: { content: { 'application/json': components['schemas']['NewBulkActionInput'] } }
+      requestBody?: never
       responses: {
-        202: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        200: Answer<{ 'application/json': {
+          name: string
+          /** Why it was parked */
+          reasonCode: string
+        } }>
         400: Refusal
         401: Refusal
         403: Refusal
-        413: Refusal
+        404: Refusal
+        409: Refusal
         415: Refusal
         422: Refusal
         429: Refusal
         503: Refusal
       }
     }
-    /** Bulk actions, newest first */
+  }
+  '/admin/inbox': {
+    /** What capture kept, newest first */
     get: {
       parameters: {
         query?: {
-          kind?: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
-          /** Only those that have not ended */
-          open?: 'true' | 'false'
+          /** Part of the subject or of a recipient; upper and lower case are the same */
+          search?: string
+          /** false: `html` and `text` are null, for a list */
+          content?: 'true' | 'false'
+          cursor?: string
           limit?: number
         }
         header?: never
@@ -1482,56 +1984,33 @@ export interface paths {
       requestBody?: never
       responses: {
         200: Answer<{ 'application/json': {
-          data: (components['schemas']['BulkAction'])[]
+          data: (components['schemas']['CapturedListed'])[]
+          cursor: string | null
+          hasMore: boolean
         } }>
         401: Refusal
+        403: Refusal
         422: Refusal
         429: Refusal
         503: Refusal
       }
     }
-  }
-  '/admin/bulk-actions/{actionId}': {
-    /** One bulk action and its progress */
-    get: {
+    /** Delete all captured messages */
+    delete: {
       parameters: {
         query?: never
         header?: never
-        path: {
-          actionId: string
-        }
+        path?: never
         cookie?: never
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
-        401: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/bulk-actions/{actionId}/stop': {
-    /** Stop it after the batch under way; what was done stays done */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          actionId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        200: Answer<{ 'application/json': {
+          deleted: number
+        } }>
         400: Refusal
         401: Refusal
         403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
         415: Refusal
         422: Refusal
         429: Refusal
@@ -1539,132 +2018,123 @@ export interface paths {
       }
     }
   }
-  '/admin/dead-letters/groups': {
-    /** Dead letters by error code and company, the largest groups first */
-    get: {
-      parameters: {
-        query?: {
-          company?: string
-          since?: string
-          until?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DeadLetterGroups'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/dead-letters/count': {
-    /** How many match, and how many of them can be replayed */
-    get: {
-      parameters: {
-        query?: {
-          company?: string
-          /** The gateway's error code, or the provider's */
-          code?: string
-          /** Of the e-mail */
-          status?: 'REJECTED' | 'FAILED' | 'DLQ'
-          /** Dead since that time */
-          since?: string
-          until?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DeadLetterCount'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/dead-letters': {
-    /** Dead letters, newest first */
-    get: {
-      parameters: {
-        query?: {
-          company?: string
-          /** The gateway's error code, or the provider's */
-          code?: string
-          /** Of the e-mail */
-          status?: 'REJECTED' | 'FAILED' | 'DLQ'
-          /** Dead since that time */
-          since?: string
-          until?: string
-          cursor?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['DeadLetterPage'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/dead-letters/export': {
-    /** All that match, as CSV or as one JSON value per line */
-    get: {
-      parameters: {
-        query?: {
-          company?: string
-          /** The gateway's error code, or the provider's */
-          code?: string
-          /** Of the e-mail */
-          status?: 'REJECTED' | 'FAILED' | 'DLQ'
-          /** Dead since that time */
-          since?: string
-          until?: string
-          format?: 'csv' | 'jsonl'
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        401: Refusal
-        403: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/dead-letters/{outboxId}': {
-    /** One dead letter: what is left of the e-mail, and every attempt */
+  '/admin/inbox/{messageId}': {
+    /** One captured message, with its links */
     get: {
       parameters: {
         query?: never
         header?: never
         path: {
-          outboxId: string
+          messageId: string
         }
         cookie?: never
       }
       requestBody?: never
       responses: {
-        200: Answer<{ 'application/json': components['schemas']['DeadLetter'] }>
+        200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }>
         401: Refusal
+        403: Refusal
         404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Delete one captured message */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          deleted: true
+          messageId: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/source': {
+    /** The message as a mail server would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/plain': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/preview': {
+    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
+    get: {
+      parameters: {
+        query?: {
+          remote?: 'true' | 'false'
+        }
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/html': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/attachments/{index}': {
+    /** One attachment, as a file */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+          index: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/octet-stream': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
         422: Refusal
         429: Refusal
         503: Refusal
@@ -1783,329 +2253,6 @@ export interface paths {
         400: Refusal
         401: Refusal
         403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/overview': {
-    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
-    get: {
-      parameters: {
-        query?: {
-          range?: '1h' | '24h' | '7d' | '30d'
-          /** Id or name; every company when absent */
-          company?: string
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/live': {
-    /** Counts of the queue and changed e-mails as they happen, as server-sent events; ends with the session */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/event-stream': string }>
-        401: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails': {
-    /** E-mails of every company, newest first: look-ups, or filters within a time range */
-    get: {
-      parameters: {
-        query?: {
-          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          /** Its id */
-          company?: string
-          tag?: string
-          /** The type of a template */
-          template?: string
-          /** Both when absent */
-          mode?: 'live' | 'test'
-          /** Accepted since; a week before `to` when absent, all for a look-up */
-          from?: string
-          /** Accepted before; now when absent */
-          to?: string
-          /** The cursor `older` of a page */
-          olderThan?: string
-          /** The cursor `newer` of a page */
-          newerThan?: string
-          /** Look-up of one e-mail */
-          id?: string
-          /** Look-up by the hash of an address; POST keeps an address out of URLs */
-          recipient?: string
-          /** Look-up */
-          externalId?: string
-          /** Look-up by the message id of the provider */
-          messageId?: string
-          limit?: number
-        }
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
-        400: Refusal
-        401: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/search': {
-    /** Look up whatever was given: an id, an address, an external id or a message id */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path?: never
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}': {
-    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
-        401: Refusal
-        404: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/content': {
-    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/preview': {
-    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
-    get: {
-      parameters: {
-        query?: {
-          images?: 'blocked' | 'remote'
-        }
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'text/html': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/source': {
-    /** The message as MIME, as a provider would get it */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'message/rfc822': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/attachments/{ordinal}': {
-    /** One attachment, as a download */
-    get: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-          ordinal: number
-        }
-        cookie?: never
-      }
-      requestBody?: never
-      responses: {
-        200: Answer<{ 'application/octet-stream': string }>
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        410: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/resend': {
-    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['ResendEmailInput'] } }
-      responses: {
-        202: Answer<{ 'application/json': {
-          outboxId: string
-          resendOf: string
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        410: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/cancel': {
-    /** Cancel what has not started, and say why */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
-        413: Refusal
-        415: Refusal
-        422: Refusal
-        429: Refusal
-        503: Refusal
-      }
-    }
-  }
-  '/admin/emails/{outboxId}/reschedule': {
-    /** Move what has not started to another time; a time that has passed means now */
-    post: {
-      parameters: {
-        query?: never
-        header?: never
-        path: {
-          outboxId: string
-        }
-        cookie?: never
-      }
-      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
-      responses: {
-        200: Answer<{ 'application/json': {
-          outboxId: string
-          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
-          scheduledAt: string | null
-        } }>
-        400: Refusal
-        401: Refusal
-        403: Refusal
-        404: Refusal
-        409: Refusal
         413: Refusal
         415: Refusal
         422: Refusal
@@ -2347,6 +2494,19 @@ export interface components {
       keyId: string
       /** Shown now and never again */
       apiKey: string
+    }
+    AuditEntry: {
+      id: string
+      performedAt: string
+      performedBy: string
+      action: string
+      subjectType: string
+      subjectId: string
+      companyId: string | null
+      companyName: string | null
+      before: Record<string, unknown> | null
+      after: Record<string, unknown> | null
+      reason: string | null
     }
     BulkAction: {
       actionId: string
@@ -2752,6 +2912,9 @@ export interface components {
       port: number
       database: string
     }
+    LookUpSuppressionInput: {
+      email: string
+    }
     NewApiKeyInput: {
       name?: string | null
       /** test: its e-mails are never sent to a provider */
@@ -2939,6 +3102,33 @@ export interface components {
       limit?: number
       /** Without it: of every company */
       companyId?: string
+    }
+    ProviderState: {
+      name: string
+      /** It is in EMAIL_PROVIDER now */
+      configured: boolean
+      state: 'healthy' | 'slowed' | 'parked'
+      parkedAt: string | null
+      reasonCode: string | null
+      reason: string | null
+      failedProbes: number
+      /** From then on, the next e-mail is sent as a probe */
+      nextProbeAt: string | null
+      /** E-mails, over the last minute */
+      sentPerSecond: number
+      /** Recipients, now: the quota, or less while it throttles; null: no limit */
+      allowedPerSecond: number | null
+      /** Recipients, by the setting or the account; null: no limit */
+      quotaPerSecond: number | null
+      slowedAt: string | null
+      inFlight: number
+      lastSentAt: string | null
+      /** Most first */
+      errors: ({
+        code: string
+        count: number
+        lastAt: string
+      })[]
     }
     PublishTemplateByAdminInput: {
       /** An older one returns to it; the draft when absent */

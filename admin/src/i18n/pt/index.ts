@@ -1,4 +1,5 @@
 import { audit } from './audit.ts'
+import { bulk } from './bulk.ts'
 import { common } from './common.ts'
 import { companies } from './companies.ts'
 import { deadLetters } from './deadLetters.ts'
@@ -14,6 +15,7 @@ import { webhooks } from './webhooks.ts'
 /** One file for each view. */
 export const pt = {
   audit,
+  bulk,
   common,
   companies,
   deadLetters,

@@ -5,6 +5,7 @@ export const signIn: SameKeys<typeof en> = {
   title: 'Entrar',
   name: 'Nome',
   password: 'Senha',
+  show: 'Mostrar o que digito',
   submit: 'Entrar',
   wrong: 'O nome ou a senha não está correto.',
   tooMany: 'Tentativas demais. Espere um momento e tente de novo.',

@@ -64,6 +64,7 @@ function SignIn() {
             required
             withAsterisk={false}
             maxLength={500}
+            visibilityToggleButtonProps={{ 'aria-label': t('show') }}
           />
           <Button type="submit" loading={entering.isPending} fullWidth>
             {t('submit')}
