@@ -24,7 +24,7 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
       members: [{ index: 0, body, resend: { outboxId, template: stored.template } }],
       strict: true,
       idempotency: null,
-      refusedBefore: [],
+      refusedBefore: new Map(),
     }
     return answerOf(await acceptEmails(request, deps), outboxId)
   } finally {

@@ -47,7 +47,7 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
       members: [{ index: 0, body }],
       strict: true,
       idempotency: null,
-      refusedBefore: [],
+      refusedBefore: new Map(),
     },
     deps,
   )

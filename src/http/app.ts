@@ -9,7 +9,9 @@ import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
+import { sendResendError } from './resend/errors.ts'
 import { resendRoutes } from './resend/index.ts'
+import { isResendPath } from './resend/not-offered.ts'
 import { adminRoutes } from './routes-admin.ts'
 import { adminCompanyRoutes } from './routes-admin-companies.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
@@ -100,12 +102,11 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
     genReqId: request => requestIdOf(request.headers['x-request-id']),
     requestIdHeader: false,
     return503OnClosing: false,
-    frameworkErrors: (error, request, reply) =>
-      void sendProblem(
-        toProblem(error, request),
-        request,
-        reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id }),
-      ),
+    frameworkErrors: (error, request, reply) => {
+      const answer = isResendPath(request.url) ? sendResendError : sendProblem
+      const headers = { ...SECURITY_HEADERS, 'x-request-id': request.id }
+      void answer(toProblem(error, request), request, reply.headers(headers))
+    },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.server.maxConnections = limits.connections

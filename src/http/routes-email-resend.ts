@@ -45,7 +45,7 @@ async function resend(request: FastifyRequest, reply: FastifyReply, deps: EmailR
   await spendTokens(request, reply, 1, deps)
   const member = { index: 0, body: decision.body, resend: { outboxId, template: stored.template } }
   // The key stands for this e-mail: the request has no body.
-  const asked = toAccept(request, [member], true, [], { resendOf: outboxId })
+  const asked = toAccept(request, [member], true, new Map(), { resendOf: outboxId })
   const answer = sendAnswer(await acceptEmails(asked, deps.accept), reply)
   return reply
     .code(202)

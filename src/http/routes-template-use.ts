@@ -101,7 +101,7 @@ async function sendTest(request: FastifyRequest, reply: FastifyReply, deps: Temp
     tags: ['template-test'],
   })
   if (!body.success) throw refusalProblem(summarise(fieldProblems(body.error.issues)))
-  const outcome = await acceptEmails(toAccept(request, [{ index: 0, body: body.data }], true, []), deps.accept)
+  const outcome = await acceptEmails(toAccept(request, [{ index: 0, body: body.data }], true), deps.accept)
   const answer = sendAnswer(outcome, reply)
   return reply.code(202).header('location', `/v1/email/${answer.outboxId}`).send(answer)
 }

@@ -22,7 +22,7 @@ import {
   authorOf,
   findChangeable,
   findReadable,
-  refuseUnparsable,
+  refuseUnusable,
   type TemplateRouteDeps,
   templateBodyRefusals,
   templateRefusals,
@@ -97,10 +97,10 @@ export function templateRoutes(app: App, deps: TemplateRouteDeps): void {
   app.delete('/v1/templates/:id', { onRequest: mayManage, schema: removeSchema }, request => remove(request, deps))
 }
 
-async function create(request: FastifyRequest, reply: FastifyReply, { db }: TemplateRouteDeps) {
+async function create(request: FastifyRequest, reply: FastifyReply, { db, accept }: TemplateRouteDeps) {
   const author = authorOf(request)
   const { type, locale = null, subject, html = null, text = null, publish } = request.body as NewTemplate
-  refuseUnparsable({ subject, html, text })
+  await refuseUnusable({ subject, html, text }, author.companyId, accept.html)
   const template = { type, locale, subject, html, text, publish }
   const outcome = await createTemplate(db.pool, author, template, TEMPLATES_PER_COMPANY)
   if (outcome.kind === 'exists')
@@ -114,12 +114,12 @@ async function create(request: FastifyRequest, reply: FastifyReply, { db }: Temp
     .send(await withVersions(created!, db))
 }
 
-async function update(request: FastifyRequest, { db }: TemplateRouteDeps) {
+async function update(request: FastifyRequest, { db, accept }: TemplateRouteDeps) {
   const author = authorOf(request)
   const { id } = await findChangeable(request, db)
   const newest = await findVersion(db.pool, id, null)
   const { subject = newest!.subject, html = newest!.html, text = newest!.text } = request.body as TemplateChange
-  refuseUnparsable({ subject, html, text })
+  await refuseUnusable({ subject, html, text }, author.companyId, accept.html)
   if ((await addDraft(db.pool, author, id, { subject, html, text })) === null) throw new Problem('NOT_FOUND')
   return withVersions(await findReadable(request, db), db)
 }
