@@ -117,3 +117,5 @@ begin
   end if;
   return query select * from unnest(ids, owners);
 end $$;
+
+revoke execute on function claim_allowance, spend_company_rates, take_ready_email, claim_fair_batch from public;
