@@ -256,11 +256,17 @@ begin
         offset c.skip) e) own
     where c.room > c.skip
     order by turn, c.place, own.nth limit p_size
+  ), runs as (
+    select p.company_id, p.priority, p.place, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
+    from picked p group by p.company_id, p.priority, p.place, p.rated
   ), taken as materialized (
-    select * from picked p where take_ready_email(p.company_id, p.priority, p.outbox_id)
+    select *, take_ready_emails(company_id, priority, runs.ids) as found from runs
   )
-  select array_agg(outbox_id order by turn, place, nth), array_agg(company_id order by turn, place, nth), bool_or(rated)
-    into ids, owners, rated from taken;
+  select array_agg(e.outbox_id order by e.turn, t.place, t.priority, e.outbox_id),
+      array_agg(t.company_id order by e.turn, t.place, t.priority, e.outbox_id), bool_or(t.rated)
+    into ids, owners, rated
+  from taken t cross join lateral unnest(t.ids, t.turns) as e(outbox_id, turn)
+  where cardinality(t.found) = cardinality(t.ids) or e.outbox_id = any(t.found);
   if ids is null then
     return;
   end if;
@@ -867,12 +873,18 @@ begin
   return found_id;
 end $$;
 
-CREATE FUNCTION public.take_ready_email(p_company uuid, p_priority smallint, p_outbox uuid) RETURNS boolean
+CREATE FUNCTION public.take_ready_emails(p_company uuid, p_priority smallint, p_ids uuid[]) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
+declare
+  taken uuid[];
 begin
-  delete from email_ready r where r.company_id = p_company and r.priority = p_priority and r.outbox_id = p_outbox;
-  return found;
+  with gone as (
+    delete from email_ready r where r.company_id = p_company and r.priority = p_priority
+      and r.outbox_id between p_ids[1] and p_ids[cardinality(p_ids)] and r.outbox_id = any(p_ids)
+    returning r.outbox_id)
+  select array_agg(gone.outbox_id) into taken from gone;
+  return taken;
 end $$;
 
 CREATE FUNCTION public.uuid_v7_at(p_at timestamp with time zone) RETURNS uuid

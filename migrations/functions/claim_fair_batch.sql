@@ -22,12 +22,19 @@ create or replace function spend_company_rates(p_owners uuid[], p_instant timest
   on conflict (company_id) do update set sendable_at = excluded.sendable_at
 $$;
 
--- Takes one e-mail out of the ready ones, found by its key. As a join with the picked e-mails, this was planned while email_ready was
--- empty and vacuumed, when reading all of it looks cheapest, and then read the whole backlog for every batch.
-create or replace function take_ready_email(p_company uuid, p_priority smallint, p_outbox uuid) returns boolean language plpgsql as $$
+-- Takes e-mails of one company and priority, in ascending order, out of the ready ones. Returns those that were there. They are found by
+-- their keys and between the first and the last of them: as a join with the picked e-mails, this was planned while email_ready was empty
+-- and vacuumed, when reading all of it looks cheapest, and then read the whole backlog for every batch.
+create or replace function take_ready_emails(p_company uuid, p_priority smallint, p_ids uuid[]) returns uuid[] language plpgsql as $$
+declare
+  taken uuid[];
 begin
-  delete from email_ready r where r.company_id = p_company and r.priority = p_priority and r.outbox_id = p_outbox;
-  return found;
+  with gone as (
+    delete from email_ready r where r.company_id = p_company and r.priority = p_priority
+      and r.outbox_id between p_ids[1] and p_ids[cardinality(p_ids)] and r.outbox_id = any(p_ids)
+    returning r.outbox_id)
+  select array_agg(gone.outbox_id) into taken from gone;
+  return taken;
 end $$;
 
 -- The next e-mails in the fair order, under a new lease. Companies stand in a circle; the cursor remembers who was served last. Each
@@ -94,11 +101,17 @@ begin
         offset c.skip) e) own
     where c.room > c.skip
     order by turn, c.place, own.nth limit p_size
+  ), runs as (
+    select p.company_id, p.priority, p.place, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
+    from picked p group by p.company_id, p.priority, p.place, p.rated
   ), taken as materialized (
-    select * from picked p where take_ready_email(p.company_id, p.priority, p.outbox_id)
+    select *, take_ready_emails(company_id, priority, runs.ids) as found from runs
   )
-  select array_agg(outbox_id order by turn, place, nth), array_agg(company_id order by turn, place, nth), bool_or(rated)
-    into ids, owners, rated from taken;
+  select array_agg(e.outbox_id order by e.turn, t.place, t.priority, e.outbox_id),
+      array_agg(t.company_id order by e.turn, t.place, t.priority, e.outbox_id), bool_or(t.rated)
+    into ids, owners, rated
+  from taken t cross join lateral unnest(t.ids, t.turns) as e(outbox_id, turn)
+  where cardinality(t.found) = cardinality(t.ids) or e.outbox_id = any(t.found);
   if ids is null then
     return;
   end if;

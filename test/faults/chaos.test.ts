@@ -6,7 +6,7 @@ import { edition, type Fault, FULL, fault, freePort } from '../support/faults.ts
 import { call, until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
 import { startOwnPostgres } from '../support/own-postgres.ts'
-import { LANES, type Scene, startScene } from '../support/scene.ts'
+import { LANES_IN_FULL, type Scene, startScene } from '../support/scene.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 /** CHAOS_SECONDS: for a longer or shorter run. */
@@ -17,7 +17,7 @@ const POSTERS = 4
 const DRAIN_SECONDS = edition(60, 300)
 
 describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () => {
-  test.for(LANES)(
+  test.for(LANES_IN_FULL)(
     '%s lane: every 202 ends, nothing is sent twice without UNKNOWN, and no process hangs',
     {
       timeout: edition(180_000, 2_400_000),

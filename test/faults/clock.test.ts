@@ -7,7 +7,7 @@ import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
 import { makeDue } from '../support/line.ts'
-import { LANES, type Scene, startScene } from '../support/scene.ts'
+import { LANES_IN_FULL, type Scene, startScene } from '../support/scene.ts'
 
 const EMAILS = edition(40, 400)
 const OFF_MS = 5 * 60_000
@@ -21,7 +21,7 @@ const UNAVAILABLE = { kind: 'error' as const, status: 503, name: 'ServiceUnavail
 const FAILURES = FAILURES_IN_A_ROW - maxAttempts('steps') - 1
 
 describe.concurrent('two workers whose clocks are five minutes fast and five minutes slow', () => {
-  test.for(LANES)(
+  test.for(LANES_IN_FULL)(
     '%s lane: the time of the database counts for expiry, retries, delays and leases',
     {
       timeout: edition(120_000, 300_000),

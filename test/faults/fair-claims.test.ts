@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { edition, fault } from '../support/faults.ts'
 import { audit } from '../support/ledger.ts'
 import { addCompanies, around, longestOf, type Member, postMix, runsOf } from '../support/mixes.ts'
-import { LANES, type Scene, startScene } from '../support/scene.ts'
+import { LANES_IN_FULL, type Scene, startScene } from '../support/scene.ts'
 
 const MIXES = edition(1, 20)
 const EMAILS = edition(200, 1_000)
 const PER_TURN = 3
 
 describe.concurrent('three workers that share the mail of companies that wait together', () => {
-  test.for(LANES)(
+  test.for(LANES_IN_FULL)(
     '%s lane: nobody is handed out more than a turn while another waits with nothing in hand',
     {
       timeout: edition(120_000, 900_000),

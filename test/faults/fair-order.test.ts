@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { edition, fault } from '../support/faults.ts'
 import { audit } from '../support/ledger.ts'
 import { addCompanies, around, longestOf, postMix, runsOf } from '../support/mixes.ts'
-import { LANES, startScene } from '../support/scene.ts'
+import { LANES_IN_FULL, startScene } from '../support/scene.ts'
 
 const MIXES = edition(1, 20)
 const EMAILS = edition(250, 1_000)
 const PER_TURN = 3
 
 describe.concurrent(`${MIXES} random mixes of companies that wait together`, () => {
-  test.for(LANES)(
+  test.for(LANES_IN_FULL)(
     '%s lane with one hand: nobody is sent for more than three times its weight in a row',
     {
       timeout: edition(120_000, 900_000),

@@ -4,13 +4,13 @@ import { edition, fault } from '../support/faults.ts'
 import { call, until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
 import { startOwnPostgres } from '../support/own-postgres.ts'
-import { LANES, type Scene, startScene } from '../support/scene.ts'
+import { LANES_IN_FULL, type Scene, startScene } from '../support/scene.ts'
 
 const KILLS = edition(2, 10)
 const EMAILS_PER_KILL = edition(120, 500)
 
 describe.concurrent(`Postgres killed with SIGKILL ${KILLS} times under load`, () => {
-  test.for(LANES)(
+  test.for(LANES_IN_FULL)(
     '%s lane: 503 meanwhile, never a 202 that is not kept, and everything ends afterwards',
     {
       timeout: edition(180_000, 900_000),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { edition, fault } from '../support/faults.ts'
 import { audit, endHolds } from '../support/ledger.ts'
-import { LANES, startScene } from '../support/scene.ts'
+import { LANES_IN_FULL, startScene } from '../support/scene.ts'
 
 const STOPS = edition(1, 10)
 const EMAILS_PER_STOP = edition(200, 500)
@@ -11,7 +11,7 @@ const LEASE_SECONDS = 5
 const LONGER_THAN_THE_LEASE_MS = (LEASE_SECONDS + 6) * 1000
 
 describe.concurrent(`a worker stopped with SIGSTOP for longer than its lease (${STOPS} ×)`, () => {
-  test.for(LANES)(
+  test.for(LANES_IN_FULL)(
     '%s lane: what it writes late changes nothing, or settles what was unknown',
     {
       timeout: edition(120_000, 900_000),

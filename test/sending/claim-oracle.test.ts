@@ -7,7 +7,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { randomFrom } from '../support/random.ts'
 import { SEED } from '../support/seed.ts'
 
-const MIXES = 200
+const MIXES = 120
 const CLAIMS_PER_MIX = 3
 
 let gateway: TestGateway

@@ -6,7 +6,7 @@ import type { TestContext } from 'vitest'
 import type { CompanyChange } from '../../src/db/companies/companies.ts'
 import { registerCompany } from '../../src/db/companies/registration.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
-import { FULL } from './faults.ts'
+import { edition, FULL } from './faults.ts'
 import { type Answer, call, until } from './gateway.ts'
 import { createTestDatabase, makeTestFolder } from './postgres.ts'
 import { launchGateway, type SpawnedGateway, spawnGateway } from './process.ts'
@@ -190,7 +190,9 @@ async function drained({ pool }: Database, patienceSeconds = FULL ? 240 : 60): P
   return (Date.now() - started) / 1000
 }
 
-export const LANES: [lane: string, redis: boolean][] = [
-  ['direct', false],
-  ['BullMQ', true],
-]
+type Lane = [lane: string, redis: boolean]
+const BULLMQ: Lane = ['BullMQ', true]
+export const LANES: Lane[] = [['direct', false], BULLMQ]
+
+/** For faults that meet both lanes alike: the short edition tries the one that has more parts to fail. */
+export const LANES_IN_FULL = edition([BULLMQ], LANES)
