@@ -131,4 +131,4 @@ begin
   return query select * from unnest(ids, owners);
 end $$;
 
-revoke execute on function claim_allowance, spend_company_rates, take_ready_email, claim_fair_batch from public;
+revoke execute on function claim_allowance, spend_company_rates, take_ready_emails, claim_fair_batch from public;

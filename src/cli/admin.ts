@@ -13,7 +13,6 @@ import {
 } from './command.ts'
 
 export const adminCommand: Command = {
-  summary: 'add, list and remove administrators',
   usage: [
     [
       'admin add NAME',
@@ -46,7 +45,7 @@ const ACTIONS: Record<'add' | 'list' | 'remove', (name: string | undefined) => P
   }),
   list: reading(async ({ db }) => {
     const all = await listAdministrators(db.pool)
-    return { json: all, lines: all.length > 0 ? all.map(lineOf) : ['No administrators.'] }
+    return { json: { data: all }, lines: all.length > 0 ? all.map(lineOf) : ['No administrators.'] }
   }),
   remove: writing(async ({ db }, given) => {
     const name = required(given, 'NAME')

@@ -29,8 +29,6 @@ export type OptionSpec =
 export type Options = Record<string, OptionSpec>
 
 export type Command = {
-  /** For the list of all commands. */
-  summary: string
   /** Each form of the command, without the program's name, and what it does. */
   usage: [form: string, what: string][]
   /** Printed below the options. */

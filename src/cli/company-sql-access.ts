@@ -10,11 +10,13 @@ import {
 } from '../db/companies/sql-access.ts'
 import type { Database } from '../db/pool.ts'
 import { type Answer, CommandFailed } from './command.ts'
+import { removeParameter } from './db-shell.ts'
 
 /** Makes the company's database role, or gives it a new password. */
-export async function grantSqlAccess(db: Database, { companyId, name }: Company): Promise<Answer> {
+export async function grantSqlAccess(db: Database, { companyId, name }: Company, databaseUrl: string): Promise<Answer> {
   const role = roleNameOf(companyId)
   const password = randomBytes(24).toString('base64url')
+  const url = urlOf(databaseUrl, role, password)
   const sqlRole = { role, companyId, verifier: scramVerifier(password) }
   const why = await whyNoRoles(db.pool)
   if (why === 'ANYBODY_CREATES')
@@ -25,20 +27,30 @@ export async function grantSqlAccess(db: Database, { companyId, name }: Company)
     const sql = await accessStatements(db.pool, sqlRole)
     const intro = `This role may not create roles (CREATEROLE). Let an administrator of the server run in this database:`
     return {
-      json: { companyId, name, role, password, created: false, sql },
-      lines: [intro, '', ...sql.map(one => `${one};`), '', ...secretLines(role, password)],
+      json: { companyId, name, role, password, url, created: false, sql },
+      lines: [intro, '', ...sql.map(one => `${one};`), '', ...secretLines(role, password, url)],
     }
   }
   await createSqlAccess(db.pool, sqlRole)
   return {
-    json: { companyId, name, role, password, created: true },
-    lines: [`${name} may use the database as this role. See docs/sql.md.`, ...secretLines(role, password)],
+    json: { companyId, name, role, password, url, created: true },
+    lines: [`${name} may use the database as this role. See docs/sql.md.`, ...secretLines(role, password, url)],
   }
 }
 
-const secretLines = (role: string, password: string) => [
+/** Of the same server and database, as this role. */
+function urlOf(databaseUrl: string, role: string, password: string): string {
+  const url = new URL(databaseUrl)
+  for (const name of ['user', 'password']) removeParameter(url, name)
+  url.username = role
+  url.password = password
+  return url.href
+}
+
+const secretLines = (role: string, password: string, url: string) => [
   `Role     ${role}`,
   `Password ${password}`,
+  `URL      ${url}`,
   'The password is shown only this once; run the command again for another one.',
 ]
 

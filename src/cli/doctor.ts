@@ -21,7 +21,6 @@ const LOW_DISK_MEGABYTES = 1_024
 const DLQ_ALERT = 10_000
 
 export const doctorCommand: Command = {
-  summary: 'check settings, database, Redis, workers and providers',
   usage: [
     [
       'doctor [--probe]',

@@ -20,7 +20,6 @@ import { LIST_OPTIONS, listAction } from './email-list.ts'
 import { readInUse } from './in-use.ts'
 
 export const emailCommand: Command = {
-  summary: 'list, show, explain, cancel and resend e-mails',
   usage: [
     ['email list [OPTIONS]', 'newest first'],
     ['email show ID', 'an e-mail and its events'],
