@@ -1,7 +1,7 @@
-import { loadEnvFile } from '../config.ts'
 import { hasFlag, readInput } from './arguments.ts'
-import { type Command, UsageError } from './command.ts'
+import type { Command } from './command.ts'
 import { COMMANDS } from './commands.ts'
+import { UsageError } from './failures.ts'
 import { helpOf, overview, usageOf } from './help.ts'
 import { didYouMean } from './nearest.ts'
 import { printAnswer, printFailure } from './report.ts'
@@ -22,13 +22,14 @@ async function main([first = 'help', ...rest]: string[]): Promise<number> {
     usage = usageOf(first, command)
     if (hasFlag(rest, '--help', '-h')) return await help(first, name, json)
     const input = readInput(rest, command)
+    const { loadEnvFile } = await import('../config.ts')
     const envFile = loadEnvFile()
     // `start` logs it instead.
     if (envFile && first !== 'start') console.error(`Settings are read from ${envFile}`)
     const answer = await command.run({ ...input, envFile })
     return answer ? printAnswer(answer, json) : 0
   } catch (error) {
-    return printFailure(error, json, usage)
+    return await printFailure(error, json, usage)
   }
 }
 

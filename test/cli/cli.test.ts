@@ -240,28 +240,19 @@ describe.concurrent('beside a running gateway', () => {
 
 describe.concurrent('alone, a command starts the database, and stops it when it is done', () => {
   let env: Env
-  const { lines, json, list } = commandsIn(() => env)
+  const { lines, json } = commandsIn(() => env)
 
   beforeAll(async () => {
     env = { PORT: '0', DATA_DIR: await makeDataDir() }
   })
 
-  test('migrate makes the database, commands change it, and the gateway that starts next sends what they queued', async () => {
-    expect(await json('migrate')).toMatchObject({
-      migrated: true,
-      applied: expect.arrayContaining(['0001_companies.sql']),
-    })
-    const { companyId, apiKey } = await json<Company>('company', 'create', 'acme')
-    expect(await list<Company>('company', 'list')).toMatchObject([{ companyId, name: 'acme' }])
-    // The first start makes the company demo.
-    const { code, stderr } = await runGateway(['send', ...HELLO], { env })
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('demo') })
+  test('and the gateway that starts next sends what was queued', { timeout: 120_000 }, async () => {
+    const applied = expect.arrayContaining(['0001_companies.sql'])
+    expect(await json('migrate')).toMatchObject({ migrated: true, applied })
+    const { apiKey } = await json<Company>('company', 'create', 'acme')
     const { outboxId } = await json<Email>('send', '--company', 'acme', ...HELLO)
-    expect(await json('email', 'show', outboxId)).toMatchObject({ outboxId, status: 'PENDING' })
-
     const url = (await lines('db', 'url')).trim()
-    const client = new pg.Client({ connectionString: url })
-    await expect(client.connect()).rejects.toThrow('ECONNREFUSED')
+    await expect(new pg.Client({ connectionString: url }).connect()).rejects.toThrow('ECONNREFUSED')
 
     const gateway = await spawnGateway({ env })
     await untilSent(gateway, outboxId, apiKey)
