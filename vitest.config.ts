@@ -41,7 +41,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           setupFiles: ['./test/support/fast-check.ts'],
-          include: ['src/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'admin/src/**/*.test.ts'],
           exclude: ['src/**/*.db.test.ts'],
           maxWorkers,
           isolate: false,

@@ -1,6 +1,7 @@
 import { benchAccept } from './accept.ts'
 import { benchAcceptMemory } from './accept-memory.ts'
 import { benchAcceptMillion } from './accept-million.ts'
+import { benchAdmin } from './admin.ts'
 import { benchClaim } from './claim.ts'
 import { benchDrainBullmq, benchDrainDirect } from './drain.ts'
 import { benchEvents } from './events.ts'
@@ -15,6 +16,7 @@ import { benchTemplateRender } from './template-render.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 const BENCHMARKS: Record<string, () => Promise<void>> = {
+  admin: benchAdmin,
   accept: benchAccept,
   'accept-million': benchAcceptMillion,
   'accept-memory': benchAcceptMemory,

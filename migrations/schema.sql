@@ -763,6 +763,15 @@ begin
       sum(sign) filter (where delivered and retried), sum(sign) filter (where failed and retried),
       sum(sign * greatest(0, extract(epoch from arrived_at - due_at))) filter (where delivered)
     from judged group by 1, 2
+  ), put_minutes as (
+    insert into minute_statistics as s (company_id, minute, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
+    select company_id, date_trunc('minute', created_at), count(*) filter (where type = 'QUEUED'), count(*) filter (where type = 'SENT'),
+      count(*) filter (where type = 'DELIVERED'), count(*) filter (where type = 'BOUNCE'), count(*) filter (where type = 'COMPLAINT'),
+      count(*) filter (where type = 'REJECTED'), count(*) filter (where type = 'FAILED'), count(*) filter (where type = 'EXPIRED')
+    from recent where created_at > now() - interval '2 hours' group by 1, 2 order by 1, 2
+    on conflict (company_id, minute) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+      delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
+      rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
   )
   insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired,
     finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
@@ -777,6 +786,7 @@ begin
     recovered = s.recovered + excluded.recovered, not_recovered = s.not_recovered + excluded.not_recovered,
     delivery_seconds = s.delivery_seconds + excluded.delivery_seconds;
   get diagnostics written = row_count;
+  delete from minute_statistics where minute < now() - interval '2 hours';
   perform roll_up_template_statistics(from_time, until_time);
   update statistics_cursor set counted_until = until_time;
   return written;
@@ -927,11 +937,35 @@ CREATE FUNCTION public.without_personal_data(metadata jsonb) RETURNS jsonb
     'queuedAt', 'sentAt', 'deliveredAt', 'bouncedAt', 'complaintAt', 'rejectedAt', 'at')
 $$;
 
+CREATE TABLE public.admin_sessions (
+    session_id uuid NOT NULL,
+    secret_hash bytea NOT NULL,
+    administrator text NOT NULL,
+    signed_in_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    address text NOT NULL,
+    user_agent text NOT NULL,
+    CONSTRAINT admin_sessions_address_check CHECK ((length(address) <= 64)),
+    CONSTRAINT admin_sessions_secret_hash_check CHECK ((length(secret_hash) = 32)),
+    CONSTRAINT admin_sessions_user_agent_check CHECK ((length(user_agent) <= 300))
+);
+
+CREATE TABLE public.admin_sign_in_links (
+    link_id uuid NOT NULL,
+    secret_hash bytea NOT NULL,
+    administrator text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT admin_sign_in_links_secret_hash_check CHECK ((length(secret_hash) = 32))
+);
+
 CREATE TABLE public.administrators (
     name text NOT NULL,
     password_hash text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT administrators_name_check CHECK (((length(name) >= 1) AND (length(name) <= 64)))
+    role text DEFAULT 'administrator'::text NOT NULL,
+    CONSTRAINT administrators_name_check CHECK (((length(name) >= 1) AND (length(name) <= 64))),
+    CONSTRAINT administrators_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'support'::text, 'administrator'::text])))
 );
 
 CREATE TABLE public.api_keys (
@@ -974,13 +1008,48 @@ ALTER TABLE public.audit_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.bulk_action_items (
+    action_id uuid NOT NULL,
+    ordinal integer NOT NULL,
+    item jsonb NOT NULL
+);
+
+CREATE TABLE public.bulk_actions (
+    action_id uuid NOT NULL,
+    kind text NOT NULL,
+    selection jsonb NOT NULL,
+    company_id uuid,
+    requested_by text NOT NULL,
+    reason text NOT NULL,
+    state text DEFAULT 'waiting'::text NOT NULL,
+    total integer NOT NULL,
+    done integer DEFAULT 0 NOT NULL,
+    failed integer DEFAULT 0 NOT NULL,
+    counts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    problems jsonb DEFAULT '[]'::jsonb NOT NULL,
+    "position" jsonb DEFAULT '{}'::jsonb NOT NULL,
+    errors smallint DEFAULT 0 NOT NULL,
+    last_error text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone,
+    CONSTRAINT bulk_actions_check CHECK (((state = ANY (ARRAY['stopped'::text, 'done'::text, 'failed'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT bulk_actions_kind_check CHECK ((kind = ANY (ARRAY['replay-dead-letters'::text, 'purge-dead-letters'::text, 'import-suppressions'::text]))),
+    CONSTRAINT bulk_actions_reason_check CHECK ((reason ~ '\S'::text)),
+    CONSTRAINT bulk_actions_requested_by_check CHECK (((length(requested_by) >= 1) AND (length(requested_by) <= 100))),
+    CONSTRAINT bulk_actions_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'running'::text, 'stopped'::text, 'done'::text, 'failed'::text]))),
+    CONSTRAINT bulk_actions_total_check CHECK ((total >= 0))
+);
+
 CREATE TABLE public.capture_inbox (
     message_id text NOT NULL,
     attempt_id uuid NOT NULL,
     outbox_id uuid NOT NULL,
     company_id uuid NOT NULL,
     captured_at timestamp with time zone DEFAULT now() NOT NULL,
-    message jsonb NOT NULL
+    message jsonb NOT NULL,
+    search_text text GENERATED ALWAYS AS (lower(((((((COALESCE((message ->> 'subject'::text), ''::text) || ' '::text) || COALESCE((message ->> 'to'::text), ''::text)) || ' '::text) || COALESCE((message ->> 'cc'::text), ''::text)) || ' '::text) || COALESCE((message ->> 'bcc'::text), ''::text)))) STORED
 );
 
 CREATE TABLE public.claim_lock (
@@ -1166,6 +1235,19 @@ CREATE TABLE public.leases (
     CONSTRAINT leases_kind_check CHECK ((kind = ANY (ARRAY['work'::text, 'dispatch'::text])))
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.minute_statistics (
+    company_id uuid NOT NULL,
+    minute timestamp with time zone NOT NULL,
+    accepted bigint DEFAULT 0 NOT NULL,
+    sent bigint DEFAULT 0 NOT NULL,
+    delivered bigint DEFAULT 0 NOT NULL,
+    bounced bigint DEFAULT 0 NOT NULL,
+    complained bigint DEFAULT 0 NOT NULL,
+    rejected bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    expired bigint DEFAULT 0 NOT NULL
+);
 
 CREATE TABLE public.orphan_checks (
     day date NOT NULL,
@@ -1483,6 +1565,12 @@ CREATE TABLE public.workers (
     CONSTRAINT workers_lane_check CHECK ((lane = ANY (ARRAY['direct'::text, 'bullmq'::text])))
 );
 
+ALTER TABLE ONLY public.admin_sessions
+    ADD CONSTRAINT admin_sessions_pkey PRIMARY KEY (session_id);
+
+ALTER TABLE ONLY public.admin_sign_in_links
+    ADD CONSTRAINT admin_sign_in_links_pkey PRIMARY KEY (link_id);
+
 ALTER TABLE ONLY public.administrators
     ADD CONSTRAINT administrators_pkey PRIMARY KEY (name);
 
@@ -1491,6 +1579,12 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.audit_log
     ADD CONSTRAINT audit_log_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.bulk_action_items
+    ADD CONSTRAINT bulk_action_items_pkey PRIMARY KEY (action_id, ordinal);
+
+ALTER TABLE ONLY public.bulk_actions
+    ADD CONSTRAINT bulk_actions_pkey PRIMARY KEY (action_id);
 
 ALTER TABLE ONLY public.capture_inbox
     ADD CONSTRAINT capture_inbox_attempt_id_key UNIQUE (attempt_id);
@@ -1560,6 +1654,9 @@ ALTER TABLE ONLY public.idempotency_keys
 
 ALTER TABLE ONLY public.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (lease_id);
+
+ALTER TABLE ONLY public.minute_statistics
+    ADD CONSTRAINT minute_statistics_pkey PRIMARY KEY (company_id, minute);
 
 ALTER TABLE ONLY public.orphan_checks
     ADD CONSTRAINT orphan_checks_pkey PRIMARY KEY (day);
@@ -1648,13 +1745,31 @@ ALTER TABLE ONLY public.webhook_state
 ALTER TABLE ONLY public.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
 
+CREATE INDEX admin_sessions_administrator ON public.admin_sessions USING btree (administrator, signed_in_at);
+
+CREATE INDEX admin_sign_in_links_administrator ON public.admin_sign_in_links USING btree (administrator);
+
 CREATE INDEX api_keys_company ON public.api_keys USING btree (company_id);
+
+CREATE INDEX audit_log_action ON public.audit_log USING btree (action, performed_at, id);
 
 CREATE INDEX audit_log_company ON public.audit_log USING btree (company_id, id) WHERE (company_id IS NOT NULL);
 
+CREATE INDEX audit_log_company_time ON public.audit_log USING btree (company_id, performed_at, id) WHERE (company_id IS NOT NULL);
+
+CREATE INDEX audit_log_performed_at ON public.audit_log USING btree (performed_at, id);
+
+CREATE INDEX audit_log_performed_by ON public.audit_log USING btree (performed_by, performed_at, id);
+
 CREATE INDEX audit_log_subject ON public.audit_log USING btree (subject_type, subject_id, id);
 
-CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC);
+CREATE INDEX audit_log_subject_type ON public.audit_log USING btree (subject_type, performed_at, id);
+
+CREATE INDEX bulk_actions_newest ON public.bulk_actions USING btree (created_at, action_id);
+
+CREATE INDEX bulk_actions_open ON public.bulk_actions USING btree (created_at) WHERE (finished_at IS NULL);
+
+CREATE INDEX capture_inbox_newest ON public.capture_inbox USING btree (captured_at DESC, message_id DESC);
 
 CREATE UNIQUE INDEX companies_default ON public.companies USING btree (is_default) WHERE is_default;
 
@@ -1664,9 +1779,17 @@ CREATE INDEX company_roles_company ON public.company_roles USING btree (company_
 
 CREATE INDEX company_statistics_hour ON public.company_statistics USING btree (hour);
 
+CREATE INDEX dead_letters_group ON public.dead_letters USING btree (last_failure_code, company_id, moved_at);
+
 CREATE INDEX dead_letters_moved ON public.dead_letters USING btree (moved_at, outbox_id);
 
 CREATE INDEX dead_letters_payload ON public.dead_letters USING btree (moved_at, outbox_id) WHERE (original_data IS NOT NULL);
+
+CREATE INDEX dead_letters_provider_code ON public.dead_letters USING btree (provider_code) WHERE (provider_code IS NOT NULL);
+
+CREATE INDEX email_events_ends ON ONLY public.email_events USING btree (type, outbox_id) WHERE (type = ANY (ARRAY['BOUNCE'::text, 'COMPLAINT'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ_MOVED'::text, 'EXPIRED'::text, 'CANCELLED'::text]));
+
+CREATE INDEX email_events_failures ON ONLY public.email_events USING btree (created_at) WHERE (type = ANY (ARRAY['RETRY_SCHEDULED'::text, 'REJECTED'::text, 'FAILED'::text, 'UNKNOWN'::text]));
 
 CREATE INDEX email_events_message ON ONLY public.email_events USING btree (((metadata ->> 'messageId'::text))) WHERE (type = 'SENT'::text);
 
@@ -1674,7 +1797,7 @@ CREATE INDEX email_events_time ON ONLY public.email_events USING brin (created_a
 
 CREATE INDEX email_outbox_company ON ONLY public.email_outbox USING btree (company_id, outbox_id);
 
-CREATE INDEX email_outbox_external ON ONLY public.email_outbox USING btree (company_id, external_id) WHERE (external_id IS NOT NULL);
+CREATE INDEX email_outbox_external ON ONLY public.email_outbox USING btree (external_id, company_id) WHERE (external_id IS NOT NULL);
 
 CREATE INDEX email_outbox_recipient ON ONLY public.email_outbox USING btree (recipient_id) WHERE (recipient_id IS NOT NULL);
 
@@ -1687,6 +1810,8 @@ CREATE INDEX email_recipients_address ON ONLY public.email_recipients USING btre
 CREATE INDEX email_recipients_bracketed ON ONLY public.email_recipients USING btree (lower((btrim("substring"(address, '<([^<>]*)>$'::text)) COLLATE "C"))) WHERE (address ~~ '%>'::text);
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
+
+CREATE INDEX minute_statistics_minute ON public.minute_statistics USING btree (minute);
 
 CREATE INDEX person_erasures_open ON public.person_erasures USING btree (requested_at) WHERE (state <> 'done'::text);
 
@@ -1704,9 +1829,17 @@ CREATE INDEX recipients_external ON public.recipients USING btree (external_id) 
 
 CREATE UNIQUE INDEX secret_fingerprints_one_pepper ON public.secret_fingerprints USING btree (setting) WHERE (setting = 'HASH_PEPPER'::text);
 
+CREATE INDEX suppression_audit_log_action ON public.suppression_audit_log USING btree (action, performed_at, id);
+
+CREATE INDEX suppression_audit_log_company ON public.suppression_audit_log USING btree (company_id, performed_at, id) WHERE (company_id IS NOT NULL);
+
 CREATE INDEX suppression_audit_log_email_hash ON public.suppression_audit_log USING btree (email_hash, id);
 
-CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at);
+CREATE INDEX suppression_audit_log_ended ON public.suppression_audit_log USING btree (action, id) WHERE (action <> 'ADDED'::text);
+
+CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at, id);
+
+CREATE INDEX suppression_audit_log_performed_by ON public.suppression_audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX suppression_list_added ON public.suppression_list USING btree (added_at, id);
 
@@ -1736,8 +1869,17 @@ CREATE TRIGGER refuse INSTEAD OF INSERT OR DELETE OR UPDATE ON public.email_logs
 
 CREATE TRIGGER refuse INSTEAD OF DELETE OR UPDATE ON public.email_queue FOR EACH ROW EXECUTE FUNCTION public.refuse_view_change();
 
+ALTER TABLE ONLY public.admin_sessions
+    ADD CONSTRAINT admin_sessions_administrator_fkey FOREIGN KEY (administrator) REFERENCES public.administrators(name) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.admin_sign_in_links
+    ADD CONSTRAINT admin_sign_in_links_administrator_fkey FOREIGN KEY (administrator) REFERENCES public.administrators(name) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id);
+
+ALTER TABLE ONLY public.bulk_action_items
+    ADD CONSTRAINT bulk_action_items_action_id_fkey FOREIGN KEY (action_id) REFERENCES public.bulk_actions(action_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.company_flow
     ADD CONSTRAINT company_flow_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;

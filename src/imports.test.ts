@@ -6,7 +6,7 @@ const SRC = import.meta.dirname
 
 /** Imports go one way. A folder may import from itself and from the folders listed. */
 const BASE = ['contracts', 'runtime', 'telemetry', 'db', 'providers']
-const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'pipeline']
+const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk', 'pipeline']
 const CONFIG = ['config.ts', 'settings.ts', 'recorded-settings.ts']
 const MAY_IMPORT: Record<string, string[]> = {
   contracts: [],
@@ -19,7 +19,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   feedback: BASE,
   webhooks: BASE,
   people: BASE,
-  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people'],
+  bulk: BASE,
+  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk'],
   http: STEPS,
   smtp: STEPS,
   'secrets.ts': [],
@@ -54,6 +55,19 @@ test('imports go one way only', () => {
       if (to !== from && !MAY_IMPORT[from]?.includes(to)) wrong.push(`${file} → ${target}`)
     }
   }
+  expect(wrong).toEqual([])
+})
+
+test('the admin UI and the gateway share nothing but the API', () => {
+  const admin = join(SRC, '../admin')
+  const files = readdirSync(join(admin, 'src'), { recursive: true, encoding: 'utf8' })
+  const wrong = files
+    .filter(file => /\.tsx?$/.test(file))
+    .flatMap(file =>
+      importsOf(join('../admin/src', file))
+        .filter(path => path.startsWith('.') && !resolve(admin, 'src', dirname(file), path).startsWith(`${admin}/`))
+        .map(path => `${file} → ${path}`),
+    )
   expect(wrong).toEqual([])
 })
 

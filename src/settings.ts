@@ -96,6 +96,9 @@ export const settingsSchema = z.object({
     .regex(/^[^:\s]+$/, 'must not contain a colon or a space')
     .default('admin'),
   ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
+  /** A session in the admin UI ends when it is not used for this long, and in any case after these days. */
+  ADMIN_SESSION_IDLE_MINUTES: wholeNumber(1, 43_200).default(480),
+  ADMIN_SESSION_DAYS: wholeNumber(1, 365).default(7),
   /** Generated in DATA_DIR for the embedded database; required with DATABASE_URL, because all processes must have the same. */
   ENCRYPTION_KEY: encryptionKeys.optional(),
   HASH_PEPPER: secret.optional(),

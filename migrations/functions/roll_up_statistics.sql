@@ -7,7 +7,7 @@ create or replace function open_sql_emails_since() returns timestamptz language 
   having count(*) > 0
 $$;
 
--- Counts the events since the last call into company_statistics. A minute late: every transaction of the gateway that writes events has
+-- Counts the events since the last call into company_statistics and minute_statistics. A minute late: every transaction of the gateway that writes events has
 -- ended by then, because statements are limited to less. One of an application is waited for. At most five minutes of events in one
 -- call, so that it is short also after a long stop. Answers how many rows of statistics were written; null when there is nothing to
 -- count, or another process is at it.
@@ -69,6 +69,15 @@ begin
       sum(sign) filter (where delivered and retried), sum(sign) filter (where failed and retried),
       sum(sign * greatest(0, extract(epoch from arrived_at - due_at))) filter (where delivered)
     from judged group by 1, 2
+  ), put_minutes as (
+    insert into minute_statistics as s (company_id, minute, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
+    select company_id, date_trunc('minute', created_at), count(*) filter (where type = 'QUEUED'), count(*) filter (where type = 'SENT'),
+      count(*) filter (where type = 'DELIVERED'), count(*) filter (where type = 'BOUNCE'), count(*) filter (where type = 'COMPLAINT'),
+      count(*) filter (where type = 'REJECTED'), count(*) filter (where type = 'FAILED'), count(*) filter (where type = 'EXPIRED')
+    from recent where created_at > now() - interval '2 hours' group by 1, 2 order by 1, 2
+    on conflict (company_id, minute) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+      delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
+      rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
   )
   insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired,
     finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
@@ -83,6 +92,7 @@ begin
     recovered = s.recovered + excluded.recovered, not_recovered = s.not_recovered + excluded.not_recovered,
     delivery_seconds = s.delivery_seconds + excluded.delivery_seconds;
   get diagnostics written = row_count;
+  delete from minute_statistics where minute < now() - interval '2 hours';
   perform roll_up_template_statistics(from_time, until_time);
   update statistics_cursor set counted_until = until_time;
   return written;

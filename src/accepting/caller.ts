@@ -1,5 +1,6 @@
 import type { RetryPolicyName } from '../contracts/retry.ts'
 import type { KnownKey } from '../db/companies/api-keys.ts'
+import type { Company } from '../db/companies/companies.ts'
 
 /** Who asks: the API key and what its company has configured. */
 export type Caller = {
@@ -23,4 +24,10 @@ export function callerOf({
   retryPolicy,
 }: KnownKey): Caller {
   return { keyId, companyId, test: mode === 'test', fromDomains, defaultFrom, linkSchemes, retryPolicy }
+}
+
+/** Somebody who acts for a company without a key of it: `by` stands where the key's id would. */
+export function callerOfCompany(company: Company, test: boolean, by: string): Caller {
+  const { companyId, fromDomains, defaultFrom, linkSchemes, retryPolicy } = company
+  return { keyId: by, companyId, test, fromDomains, defaultFrom, linkSchemes, retryPolicy }
 }

@@ -1,6 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import type { Config } from '../config.ts'
+import { type AdminRole, isAdminRole } from '../contracts/admin-role.ts'
 import { hashPassword } from '../contracts/password.ts'
-import { listAdministrators, putAdministrator, removeAdministrator } from '../db/companies/administrators.ts'
+import {
+  changeRole,
+  type ListedAdministrator,
+  listAdministrators,
+  putAdministrator,
+  removeAdministrator,
+} from '../db/companies/administrators.ts'
+import { makeSignInLink, signInUrl } from '../db/companies/sign-in-links.ts'
+import type { Queryable } from '../db/query.ts'
 import {
   type Answer,
   actionOf,
@@ -8,48 +18,110 @@ import {
   CommandFailed,
   reading,
   required,
+  text,
   UsageError,
   writing,
 } from './command.ts'
+import { readInUse } from './in-use.ts'
+import { operator } from './operator.ts'
+import { counted } from './plural.ts'
+
+const ROLES_TEXT = 'viewer, support or administrator'
 
 export const adminCommand: Command = {
   usage: [
     [
-      'admin add NAME',
+      'admin add NAME [--role ROLE]',
       'create an administrator, or give an existing one a new password; the password is shown only once',
     ],
-    ['admin list', 'all administrators'],
+    ['admin role NAME ROLE', 'change what an administrator may do'],
+    ['admin list', 'all administrators, their roles and how many sessions they have open'],
+    ['admin link NAME', 'a link that signs this administrator in once, within an hour'],
     ['admin remove NAME', 'remove an administrator'],
   ],
-  words: 2,
-  options: {},
-  run({ words: [action, name] }) {
+  notes: [
+    'A viewer sees everything with masked addresses and changes nothing. Support may change what concerns e-mails and the suppression',
+    'list. An administrator may do everything. A new password, another role and a removal end all sessions of the administrator.',
+  ],
+  words: 3,
+  options: { role: { type: 'string', value: 'ROLE', help: `${ROLES_TEXT} (the default of a new one)` } },
+  run({ words: [action, name, role], values }) {
     const act = actionOf(ACTIONS, action, 'admin')
-    return act(name)
+    if (act !== ACTIONS.role && role !== undefined) throw new UsageError(`unexpected argument "${role}"`)
+    if (act !== ACTIONS.add && values.role !== undefined) throw new UsageError('--role belongs to admin add')
+    return act(name, act === ACTIONS.role ? required(role, 'ROLE') : text(values, 'role'))
   },
 }
 
-const lineOf = ({ name, createdAt }: { name: string; createdAt: Date }) => `${name}  since ${createdAt.toISOString()}`
+type Action = (name: string | undefined, role: string | undefined) => Promise<Answer>
 
-const ACTIONS: Record<'add' | 'list' | 'remove', (name: string | undefined) => Promise<Answer>> = {
-  add: writing(async ({ db }, given) => {
-    const name = required(given, 'NAME')
-    if (!/^[^:\s]{1,64}$/.test(name))
-      throw new UsageError('NAME must have 1 to 64 characters, without spaces and colons')
-    const password = randomBytes(15).toString('base64url')
-    await putAdministrator(db.pool, name, await hashPassword(password))
-    return {
-      json: { name, password },
-      lines: [`Administrator ${name}`, `Password ${password}`, 'The password is shown only this once.'],
-    }
-  }),
+const ACTIONS: Record<'add' | 'role' | 'list' | 'link' | 'remove', Action> = {
+  async add(given, role) {
+    return add(nameOf(given), roleOf(role))
+  },
+  async role(given, role) {
+    return setRole(required(given, 'NAME'), roleOf(role)!)
+  },
   list: reading(async ({ db }) => {
     const all = await listAdministrators(db.pool)
     return { json: { data: all }, lines: all.length > 0 ? all.map(lineOf) : ['No administrators.'] }
   }),
+  link: writing(async ({ db, config }, given) => {
+    const name = required(given, 'NAME')
+    const token = await makeSignInLink(db.pool, name, operator())
+    if (!token) throw noAdministrator(name)
+    const url = signInUrl(await gatewayUrl(db.pool, config), token)
+    return { json: { name, url }, lines: [url, `It signs ${name} in once, within an hour.`] }
+  }),
   remove: writing(async ({ db }, given) => {
     const name = required(given, 'NAME')
-    if (!(await removeAdministrator(db.pool, name))) throw new CommandFailed(`There is no administrator "${name}".`)
+    if (!(await removeAdministrator(db.pool, name, operator()))) throw noAdministrator(name)
     return { json: { name, removed: true }, lines: [`Administrator ${name} is removed.`] }
   }),
 }
+
+const add = writing(async ({ db }, name: string, role: AdminRole | undefined) => {
+  const password = randomBytes(15).toString('base64url')
+  const hash = await hashPassword(password)
+  const put = await putAdministrator(db.pool, name, hash, { role, performedBy: operator() })
+  return {
+    json: { name, role: put.role, password },
+    lines: [
+      `Administrator ${name}`,
+      `Role ${put.role}`,
+      `Password ${password}`,
+      'The password is shown only this once.',
+    ],
+  }
+})
+
+const setRole = writing(async ({ db }, name: string, role: AdminRole) => {
+  const changed = await changeRole(db.pool, name, role, operator())
+  if (!changed) throw noAdministrator(name)
+  const line = changed.before === role ? `${name} has the role ${role} already.` : `${name} has the role ${role} now.`
+  return { json: { name, role, before: changed.before }, lines: [line] }
+})
+
+const lineOf = ({ name, role, sessions, createdAt }: ListedAdministrator) =>
+  `${name}  ${role}  ${counted(sessions, 'open session')}  since ${createdAt.toISOString()}`
+
+function nameOf(given: string | undefined): string {
+  const name = required(given, 'NAME')
+  if (!/^[^:\s]{1,64}$/.test(name)) throw new UsageError('NAME must have 1 to 64 characters, without spaces and colons')
+  return name
+}
+
+function roleOf(given: string | undefined): AdminRole | undefined {
+  if (given === undefined || isAdminRole(given)) return given
+  throw new UsageError(`the role must be ${ROLES_TEXT}, not "${given}"`)
+}
+
+/** As the running gateway is reached from here. */
+async function gatewayUrl(db: Queryable, config: Config): Promise<string> {
+  const { settings } = await readInUse(db, config)
+  const { PUBLIC_URL, HOST = config.HOST, PORT = config.PORT } = settings
+  const host = HOST === '0.0.0.0' || HOST === '::' ? 'localhost' : HOST.includes(':') ? `[${HOST}]` : HOST
+  return PUBLIC_URL ?? `http://${host}:${PORT}`
+}
+
+const noAdministrator = (name: string) => new CommandFailed(`There is no administrator "${name}".`)

@@ -1,37 +1,28 @@
-import { randomBytes } from 'node:crypto'
-import { scramVerifier } from '../contracts/scram.ts'
 import type { Company } from '../db/companies/companies.ts'
-import {
-  accessStatements,
-  createSqlAccess,
-  revokeSqlAccess,
-  roleNameOf,
-  whyNoRoles,
-} from '../db/companies/sql-access.ts'
+import { grantSqlAccess, withdrawSqlAccess } from '../db/companies/sql-access-changes.ts'
 import type { Database } from '../db/pool.ts'
 import { type Answer, CommandFailed } from './command.ts'
 import { removeParameter } from './db-shell.ts'
 
 /** Makes the company's database role, or gives it a new password. */
-export async function grantSqlAccess(db: Database, { companyId, name }: Company, databaseUrl: string): Promise<Answer> {
-  const role = roleNameOf(companyId)
-  const password = randomBytes(24).toString('base64url')
+export async function giveSqlAccess(
+  db: Database,
+  { companyId, name }: Company,
+  performedBy: string,
+  databaseUrl: string,
+): Promise<Answer> {
+  const granted = await grantSqlAccess(db.pool, companyId, { performedBy })
+  if (granted.kind === 'unsafe') throw new CommandFailed(granted.message)
+  const { role, password } = granted
   const url = urlOf(databaseUrl, role, password)
-  const sqlRole = { role, companyId, verifier: scramVerifier(password) }
-  const why = await whyNoRoles(db.pool)
-  if (why === 'ANYBODY_CREATES')
-    throw new CommandFailed(
-      'Every role may create objects in the schema public, and could make the functions of the gateway call its own. First run as its owner: revoke create on schema public from public',
-    )
-  if (why === 'NO_CREATEROLE') {
-    const sql = await accessStatements(db.pool, sqlRole)
+  if (granted.kind === 'statements') {
+    const { statements: sql } = granted
     const intro = `This role may not create roles (CREATEROLE). Let an administrator of the server run in this database:`
     return {
       json: { companyId, name, role, password, url, created: false, sql },
       lines: [intro, '', ...sql.map(one => `${one};`), '', ...secretLines(role, password, url)],
     }
   }
-  await createSqlAccess(db.pool, sqlRole)
   return {
     json: { companyId, name, role, password, url, created: true },
     lines: [`${name} may use the database as this role. See docs/sql.md.`, ...secretLines(role, password, url)],
@@ -55,10 +46,12 @@ const secretLines = (role: string, password: string, url: string) => [
 ]
 
 /** Removes the company's database role. Without CREATEROLE it stays, and may do nothing. */
-export async function withdrawSqlAccess(db: Database, { companyId, name }: Company): Promise<Answer> {
-  const role = roleNameOf(companyId)
-  const mayDrop = (await whyNoRoles(db.pool)) !== 'NO_CREATEROLE'
-  const { found, dropped } = await revokeSqlAccess(db.pool, role, mayDrop)
+export async function removeSqlAccess(
+  db: Database,
+  { companyId, name }: Company,
+  performedBy: string,
+): Promise<Answer> {
+  const { role, found, dropped } = await withdrawSqlAccess(db.pool, companyId, { performedBy })
   if (!found) throw new CommandFailed(`${name} has no database role.`)
   const line = dropped
     ? `Removed the role ${role} of ${name}.`

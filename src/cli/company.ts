@@ -1,12 +1,7 @@
+import { COMPANY_LIMITS } from '../contracts/companies/settings.ts'
 import { RETRY_POLICY_NAMES } from '../contracts/retry.ts'
-import {
-  type Company,
-  findCompany,
-  listCompanies,
-  makeDefaultCompany,
-  updateCompany,
-} from '../db/companies/companies.ts'
-import { registerCompany } from '../db/companies/registration.ts'
+import { addCompany, changeCompany } from '../db/companies/changes.ts'
+import { type Company, findCompany, listCompanies } from '../db/companies/companies.ts'
 import type { Database } from '../db/pool.ts'
 import { BY_REPUTATION, pauseManually, resumeManually } from '../feedback/reputation.ts'
 import {
@@ -22,7 +17,7 @@ import {
   writing,
 } from './command.ts'
 import { changeOf } from './company-settings.ts'
-import { grantSqlAccess, withdrawSqlAccess } from './company-sql-access.ts'
+import { giveSqlAccess, removeSqlAccess } from './company-sql-access.ts'
 
 export const companyCommand: Command = {
   usage: [
@@ -76,10 +71,15 @@ type Action = (name: string | undefined, values: Input['values']) => Promise<Ans
 const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-access', Action> = {
   create: writing(async ({ db, config }, given, values) => {
     const name = required(given, 'NAME')
-    if (name.length > 100) throw new UsageError('NAME must have at most 100 characters')
-    if (await findCompany(db.pool, name)) throw new CommandFailed(`There is a company "${name}" already.`)
-    const { company, apiKey } = await registerCompany(db, config.hashPepper, { name, ...changeOf(values, []) })
-    const { companyId } = company
+    if (name.length > COMPANY_LIMITS.NAME_CHARS)
+      throw new UsageError(`NAME must have at most ${COMPANY_LIMITS.NAME_CHARS} characters`)
+    const wanted = { name, ...changeOf(values, []) }
+    const added = await addCompany(db, config.hashPepper, wanted, { performedBy: BY_COMMAND_LINE })
+    if (!added) throw new CommandFailed(`There is a company "${name}" already.`)
+    const {
+      apiKey,
+      company: { companyId },
+    } = added
     return {
       json: { companyId, name, apiKey },
       lines: [`Company ${name} (${companyId})`, `API key ${apiKey}`, 'The key is shown only this once.'],
@@ -91,8 +91,8 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
   }),
   update: writing(async ({ db }, given, values) => {
     const company = await requireCompany(db, given)
-    await updateCompany(db.pool, company.companyId, changeOf(values, company.fromDomains))
-    if (values.default) await makeDefaultCompany(db.pool, company.companyId)
+    const change = { ...changeOf(values, company.fromDomains), ...(values.default && { isDefault: true as const }) }
+    await changeCompany(db.pool, company.companyId, change, { performedBy: BY_COMMAND_LINE })
     return companyAnswer(db, company.companyId)
   }),
   pause: writing(async ({ db }, given, values) => {
@@ -117,11 +117,12 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
   }),
   'sql-access': writing(async ({ db, url }, given, values) => {
     const company = await requireCompany(db, given)
-    return values.revoke ? withdrawSqlAccess(db, company) : grantSqlAccess(db, company, url)
+    const act = values.revoke ? removeSqlAccess : giveSqlAccess
+    return act(db, company, BY_COMMAND_LINE, url)
   }),
 }
 
-const BY_COMMAND_LINE = 'command line'
+export const BY_COMMAND_LINE = 'command line'
 
 export async function requireCompany(db: Database, given: string | undefined): Promise<Company> {
   const idOrName = required(given, 'ID|NAME of the company')

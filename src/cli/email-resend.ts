@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { callerOfCompany } from '../accepting/caller.ts'
 import { decideResend } from '../accepting/resend.ts'
 import { makeAccept } from '../compose/accept.ts'
 import { fieldPath } from '../contracts/refusal.ts'
@@ -56,8 +57,7 @@ function bodyOrRefusal(stored: StoredEmail): SendBody {
 async function callerOf({ companyId, test }: StoredEmail, db: Opened['db']['pool']) {
   const company = await findCompany(db, companyId)
   if (!company) throw new CommandFailed('Its company does not exist any more.')
-  const { fromDomains, defaultFrom, linkSchemes, retryPolicy } = company
-  return { keyId: 'command line', companyId, test, fromDomains, defaultFrom, linkSchemes, retryPolicy }
+  return callerOfCompany(company, test, 'command line')
 }
 
 function answerOf(outcome: Awaited<ReturnType<typeof acceptEmails>>, resendOf: string): Answer {

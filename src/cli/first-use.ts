@@ -9,6 +9,7 @@ import { hashPassword, passwordMatches } from '../contracts/password.ts'
 import { findAdministrator, listAdministrators, putAdministrator } from '../db/companies/administrators.ts'
 import { listCompanies } from '../db/companies/companies.ts'
 import { registerCompany } from '../db/companies/registration.ts'
+import { makeSignInLink, signInUrl } from '../db/companies/sign-in-links.ts'
 import { giveToOwnerOf } from '../db/embedded/index.ts'
 import { CommandFailed } from './command.ts'
 import { visibleText } from './terminal.ts'
@@ -81,6 +82,22 @@ export function secretLines({ ADMIN_USER }: Pick<Config, 'ADMIN_USER'>, { apiKey
     ...(password ? [`  Administrator   ${ADMIN_USER}`, `  Password        ${password}`] : []),
     '',
   ]
+}
+
+/** Signs the first administrator in once; null when this is not the first start, or no API is running here. */
+export async function firstSignInUrl(
+  { ADMIN_USER, PUBLIC_URL }: Pick<Config, 'ADMIN_USER' | 'PUBLIC_URL'>,
+  { db }: Storage,
+  { apiKey, password }: FirstUse,
+  url: string,
+): Promise<string | null> {
+  if (!url || (!apiKey && !password)) return null
+  const token = await makeSignInLink(db.pool, ADMIN_USER, 'gateway')
+  return token && signInUrl(PUBLIC_URL ?? url, token)
+}
+
+export function signInLines(url: string | null): string[] {
+  return url ? ['  Open the admin UI, signed in (this link works once, within an hour):', '', url, ''] : []
 }
 
 /** `captured`: nothing leaves the machine. */

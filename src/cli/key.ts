@@ -1,6 +1,6 @@
 import { type KeyMode, SCOPES, type Scope } from '../contracts/api-key.ts'
-import { listKeys, revokeKey } from '../db/companies/api-keys.ts'
-import { createKey } from '../db/companies/registration.ts'
+import { keyExists, listKeys } from '../db/companies/api-keys.ts'
+import { issueKey, withdrawKey } from '../db/companies/changes.ts'
 import {
   type Answer,
   actionOf,
@@ -13,7 +13,7 @@ import {
   UsageError,
   writing,
 } from './command.ts'
-import { requireCompany } from './company.ts'
+import { BY_COMMAND_LINE, requireCompany } from './company.ts'
 
 export const keyCommand: Command = {
   usage: [
@@ -40,12 +40,8 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
   create: writing(async ({ db, config }, values) => {
     const { companyId } = await requireCompany(db, text(values, 'company'))
     const mode: KeyMode = values.test === true ? 'test' : 'live'
-    const key = await createKey(db.pool, config.hashPepper, {
-      companyId,
-      mode,
-      scopes: scopesOf(values),
-      name: text(values, 'name') ?? null,
-    })
+    const wanted = { companyId, mode, scopes: scopesOf(values), name: text(values, 'name') ?? null }
+    const key = await issueKey(db.pool, config.hashPepper, wanted, { performedBy: BY_COMMAND_LINE })
     return { json: key, lines: [`Key ${key.keyId}`, `API key ${key.apiKey}`, 'The key is shown only this once.'] }
   }),
   list: reading(async ({ db }, values) => {
@@ -60,7 +56,8 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
   revoke: writing(async ({ db }, _values, given) => {
     // Accepts the whole key as well; its id is the middle part.
     const keyId = required(given, 'KEY_ID').replace(/^sk_(live|test)_([0-9a-z]+)(_.*)?$/, '$2')
-    if (!(await revokeKey(db.pool, keyId)))
+    const revoked = await withdrawKey(db.pool, keyId, {}, { performedBy: BY_COMMAND_LINE })
+    if (!revoked && !(await keyExists(db.pool, keyId)))
       throw new CommandFailed(`There is no key ${keyId}. List them with: email-gateway key list`)
     return {
       json: { keyId, revoked: true },

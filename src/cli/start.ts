@@ -7,7 +7,7 @@ import type { Gateway } from '../main.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
-import { firstCurl, prepareFirstUse, secretLines, secretOutput } from './first-use.ts'
+import { firstCurl, firstSignInUrl, prepareFirstUse, secretLines, secretOutput, signInLines } from './first-use.ts'
 import { listenForStop, type StopSignal } from './stop-signal.ts'
 import { programVersion } from './version.ts'
 
@@ -96,6 +96,7 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   })
   started.gateway = gateway
   await show(firstCurl(gateway.url, first, captured))
+  await show(signInLines(await firstSignInUrl(config, storage, first, gateway.url)))
   const inbox = captured ? `, captured e-mails at ${gateway.url}/admin/inbox` : ''
   if (gateway.smtpPort !== null) log.info(`SMTP at ${config.HOST}:${gateway.smtpPort}`)
   if (gateway.url) log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs${inbox}`)

@@ -4,6 +4,7 @@ import { type Config, suppressionPolicy } from '../config.ts'
 import { keyRing } from '../contracts/encryption.ts'
 import { takeTokens } from '../db/companies/rate-buckets.ts'
 import { addSendRequests } from '../db/companies/send-requests.ts'
+import { targetOf } from '../db/connection-url.ts'
 import { type App, buildApp } from '../http/app.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 import { KeyRegistry } from '../http/key-registry.ts'
@@ -51,10 +52,12 @@ export async function startApi(parts: ApiParts): Promise<Api> {
   })
   const app = await buildApp({
     db,
+    database: targetOf(storage.url),
     folder,
     keys,
     pepper: config.hashPepper,
     providers: config.EMAIL_PROVIDER,
+    sendRate: config.SEND_RATE_PER_SECOND ?? null,
     accept,
     suppression: suppressionPolicy(config),
     events: events.deps,
@@ -68,6 +71,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
     onLoginRefused: logins.count,
+    adminSessions: { idleMinutes: config.ADMIN_SESSION_IDLE_MINUTES, days: config.ADMIN_SESSION_DAYS },
     metricsToken: config.METRICS_TOKEN,
     version,
   })

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
+import { baseRate } from '../contracts/send-rate.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { Database } from '../db/pool.ts'
 import {
@@ -25,8 +26,6 @@ const READ_QUOTAS_EVERY_MS = 300_000
 const QUOTA_TIMEOUT_MS = 10_000
 /** If the worker with the probe dies, another one may probe after this time. */
 const PROBE_SECONDS = 60
-/** The rate of the SES sandbox, used until the quota of the account is known. */
-const DEFAULT_SES_RATE = 1
 /**
  * At most as many e-mails in flight as the rate allows in this time. More would wait after the fair claim: a quiet company would
  * wait behind them, and a restart would lose their reservations.
@@ -123,16 +122,6 @@ function makeRates(config: Config, db: Database, names: string[], log: Logger): 
     { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => saveProviderRate(db.hot, name, rate) },
     log,
   )
-}
-
-/**
- * For SES the setting overrides the quota of the account. For others the rate learned from responses is a hard limit, so the lower
- * one counts.
- */
-function baseRate(name: string, configured: number | null, learned: number | null): number | null {
-  if (name === 'capture') return null
-  if (name.startsWith('ses')) return configured ?? learned ?? DEFAULT_SES_RATE
-  return configured !== null && learned !== null ? Math.min(configured, learned) : (configured ?? learned)
 }
 
 type Reservation = { name: string; recipients: number; rate: number }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { expectLinearTime } from '../../test/support/growth.ts'
-import { maskDeep, maskDocument, maskEmail, maskSensitive } from './masking.ts'
+import { maskAnswer, maskDeep, maskDocument, maskEmail, maskSensitive } from './masking.ts'
 
 describe('maskEmail', () => {
   test.each([
@@ -144,5 +144,24 @@ describe('maskDeep', () => {
     expect(maskDeep('x'.repeat(5000))).toHaveLength(1000)
     const deep = Array.from({ length: 20 }).reduce<unknown>(inner => ({ inner }), 'end')
     expect(JSON.stringify(maskDeep(deep))).toContain('null')
+  })
+})
+
+test('maskAnswer masks every text of an answer, whole and at any depth, names of fields and dates included', () => {
+  const long = 'x'.repeat(5000)
+  expect(
+    maskAnswer({
+      list: [{ to: 'Maria <maria@example.com>', 'ana@b.com': long }],
+      at: new Date(0),
+      count: 1,
+      none: null,
+      cpf: '529.982.247-25',
+    }),
+  ).toEqual({
+    list: [{ to: 'Maria <m***@e***.com>', 'a***@b***.com': long }],
+    at: '1970-01-01T00:00:00.000Z',
+    count: 1,
+    none: null,
+    cpf: '***.***.***-25',
   })
 })

@@ -38,6 +38,15 @@ export function maskDeep(value: unknown, depth = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, maskDeep(item, depth + 1)]))
 }
 
+/** For answers to viewers: masks every string of a value that is about to become JSON, names of fields included. */
+export function maskAnswer(value: unknown): unknown {
+  if (typeof value === 'string') return maskSensitive(value)
+  if (value === null || typeof value !== 'object') return value
+  if ('toJSON' in value && typeof value.toJSON === 'function') return maskAnswer(value.toJSON())
+  if (Array.isArray(value)) return value.map(maskAnswer)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [maskSensitive(key), maskAnswer(item)]))
+}
+
 // %40: the @ in a URL query (GET /v1/suppression/check?email=…).
 const AT_SIGN = /@|%40/g
 const LOCAL_PART = /[^\s@<>()[\]:;,"\\]/

@@ -1,4 +1,5 @@
-import { type Queryable, run } from './query.ts'
+import type pg from 'pg'
+import { inTransaction, type Queryable, run, runUnprepared } from './query.ts'
 
 export type CapturedMessage = {
   from: string
@@ -53,25 +54,77 @@ export async function putCaptured(db: Queryable, items: CaptureItem[]): Promise<
   return items.map(item => ids.get(item.attemptId)!)
 }
 
-export async function listCaptured(db: Queryable, limit: number): Promise<CapturedRow[]> {
-  return run<CapturedRow>(
+/** The last message of a page; `micros` is its time in microseconds since 1970, as text. */
+export type CapturePlace = { micros: string; messageId: string }
+export type CaptureFilter = {
+  /** Part of the subject or of a recipient. */
+  search: string | null
+  after: CapturePlace | null
+  limit: number
+  /** false: html and text are null, for a list that shows neither. */
+  content: boolean
+}
+export type ListedCapture = CapturedRow & { micros: string; snippet: string }
+
+const ROW = `message_id as "messageId", outbox_id as "outboxId", company_id as "companyId", captured_at as "capturedAt"`
+const SNIPPET_LENGTH = 140
+
+/** Newest first. At most MAX_MESSAGES narrow rows are searched. */
+export async function listCaptured(db: Queryable, filter: CaptureFilter): Promise<ListedCapture[]> {
+  const { search, after, limit, content } = filter
+  return runUnprepared<ListedCapture>(
     db,
-    'list-captured',
-    `select message_id as "messageId", outbox_id as "outboxId", company_id as "companyId", captured_at as "capturedAt", message
-     from capture_inbox order by captured_at desc, message_id desc limit $1`,
-    [limit],
+    `select ${ROW}, (extract(epoch from captured_at) * 1000000)::bigint::text as micros,
+       coalesce(left(message ->> 'text', ${SNIPPET_LENGTH}), '') as snippet,
+       case when $5 then message else message || '{"html": null, "text": null}' end as message
+     from capture_inbox
+     where ($1::text is null or strpos(search_text, lower($1)) > 0)
+       and ($2::bigint is null or (captured_at, message_id) < ('epoch'::timestamptz + $2 * interval '1 microsecond', $3))
+     order by captured_at desc, message_id desc limit $4`,
+    [search, after?.micros ?? null, after?.messageId ?? null, limit, content],
   )
 }
 
-export async function findCaptured(db: Queryable, messageId: string): Promise<CapturedRow | null> {
-  const [row] = await run<CapturedRow>(
+export async function findCaptured(
+  db: Queryable,
+  messageId: string,
+): Promise<(CapturedRow & { attemptId: string }) | null> {
+  const [row] = await run<CapturedRow & { attemptId: string }>(
     db,
     'find-captured',
-    `select message_id as "messageId", outbox_id as "outboxId", company_id as "companyId", captured_at as "capturedAt", message
-     from capture_inbox where message_id = $1`,
+    `select ${ROW}, attempt_id as "attemptId", message from capture_inbox where message_id = $1`,
     [messageId],
   )
   return row ?? null
+}
+
+/** Returns whether there was such a message. */
+export async function deleteCaptured(db: Queryable, messageId: string, performedBy: string): Promise<boolean> {
+  const rows = await run(
+    db,
+    'delete-captured',
+    `with gone as (delete from capture_inbox where message_id = $1 returning message_id, company_id, outbox_id)
+     insert into audit_log (subject_type, subject_id, company_id, action, performed_by, before)
+     select 'captured_message', message_id, company_id, 'CAPTURED_MESSAGE_DELETED', $2, jsonb_build_object('outboxId', outbox_id)
+     from gone returning id`,
+    [messageId, performedBy],
+  )
+  return rows.length > 0
+}
+
+/** Returns how many there were. */
+export async function deleteAllCaptured(pool: pg.Pool, performedBy: string): Promise<number> {
+  return inTransaction(pool, async tx => {
+    const { rowCount } = await tx.query('delete from capture_inbox')
+    await run(
+      tx,
+      'audit-empty-inbox',
+      `insert into audit_log (subject_type, subject_id, action, performed_by, before)
+       values ('captured_message', 'all', 'INBOX_EMPTIED', $1, jsonb_build_object('messages', $2::int))`,
+      [performedBy, rowCount ?? 0],
+    )
+    return rowCount ?? 0
+  })
 }
 
 export async function trimCaptured(db: Queryable): Promise<void> {

@@ -18,3 +18,15 @@ export function serverOf(url: string): string {
   const { hostname, port, searchParams } = new URL(url)
   return searchParams.get('host') ?? `${hostname || 'localhost'}:${port || '5432'}`
 }
+
+export type ConnectionTarget = { host: string; port: number; database: string }
+
+/** Where a client connects to, without user and password. */
+export function targetOf(url: string): ConnectionTarget {
+  const { hostname, port, pathname, searchParams } = new URL(url)
+  return {
+    host: searchParams.get('host') ?? (hostname.replace(/^\[|\]$/g, '') || 'localhost'),
+    port: Number(port || 5432),
+    database: decodeURIComponent(pathname.slice(1)) || 'postgres',
+  }
+}

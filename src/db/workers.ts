@@ -31,3 +31,14 @@ export async function totalConcurrency(db: Queryable, lane: Worker['lane']): Pro
   )
   return row!.total
 }
+
+/** Those with a recent heartbeat. */
+export async function countWorkers(db: Queryable): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'count-workers',
+    `select count(*)::int as count from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT}`,
+    [],
+  )
+  return row!.count
+}

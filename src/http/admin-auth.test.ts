@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
 import { hashPassword } from '../contracts/password.ts'
 import type { Queryable } from '../db/query.ts'
-import { requireAdministrator } from './admin-auth.ts'
+import { adminAuth } from './admin-auth.ts'
 
 const requestOf = (ip: string, password: string) =>
   ({
@@ -10,18 +10,20 @@ const requestOf = (ip: string, password: string) =>
     method: 'GET',
     headers: { authorization: `Basic ${btoa(`ana:${password}`)}` },
     log: { warn: () => {} },
+    routeOptions: { config: {} },
   }) as unknown as FastifyRequest
 
 test('an administrator can log in while 300 networks of one IPv6 site try passwords', async () => {
-  const rows = [{ name: 'ana', passwordHash: await hashPassword('right') }]
+  const rows = [{ name: 'ana', passwordHash: await hashPassword('right'), role: 'support' }]
   const db = { query: async () => ({ rows }) } as unknown as Queryable
-  const authorize = requireAdministrator(db, { publicUrl: undefined, onLoginRefused: () => {} })
+  const adminSessions = { idleMinutes: 480, days: 7 }
+  const { authorize } = adminAuth(db, { publicUrl: undefined, onLoginRefused: () => {}, adminSessions })
   const guesses = Array.from({ length: 300 }, (_, n) =>
     authorize(requestOf(`2001:db8:1:${n.toString(16)}::1`, 'wrong')),
   )
   const ended = Promise.allSettled(guesses)
   const request = requestOf('203.0.113.9', 'right')
   await authorize(request)
-  expect(request.admin).toBe('ana')
+  expect([request.admin, request.adminRole]).toEqual(['ana', 'support'])
   await ended
 }, 60_000)

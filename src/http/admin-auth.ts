@@ -1,49 +1,90 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { maskSensitive } from '../contracts/masking.ts'
-import { DUMMY_PASSWORD_HASH, passwordMatches } from '../contracts/password.ts'
-import { findAdministrator } from '../db/companies/administrators.ts'
+import { type AdminRole, neededRole, roleSuffices } from '../contracts/admin-role.ts'
+import type { SessionRow } from '../db/companies/admin-sessions.ts'
+import { type AdministratorLogin, findAdministrator } from '../db/companies/administrators.ts'
 import type { Queryable } from '../db/query.ts'
-import { FairSlots } from '../runtime/fair-semaphore.ts'
-import { LoginLimits, networkOf, siteOf } from '../runtime/login-limits.ts'
+import { type LoginCheck, type LoginOptions, passwordLogin } from './admin-login.ts'
+import { AdminSessions, type SessionLimits, sessionCookie } from './admin-sessions.ts'
 import { Problem } from './problem.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Name of the administrator. */
     admin: string | null
+    adminRole: AdminRole | null
+    /** Null with HTTP Basic. */
+    adminSession: SessionRow | null
+  }
+  interface FastifyContextConfig {
+    /** The role that an admin route needs. Not given: any for GET, support for changes. */
+    role?: AdminRole
+    /**
+     * true: it answers a file or a preview. A browser gets that and not the page of the UI, and viewers do not get it, since it cannot
+     * be masked. false: it answers something other than JSON that names nobody.
+     */
+    clear?: boolean
+    /** The routes that sign in: without a login, but not from other sites. */
+    public?: boolean
   }
 }
 
 /**
- * Browsers repeat the password with every request. The slow hash is computed once; after that the administrator's row is read once a
- * minute, so that a removed administrator or a changed password takes effect within a minute.
+ * Scripts repeat the password with every request. The slow hash is computed once; after that the administrator's row is read every few
+ * seconds, so that a removed administrator, a changed password or another role takes effect soon.
  */
-const RECHECK_MS = 60_000
+const RECHECK_MS = 5_000
 const MAX_CACHED_LOGINS = 1_000
-/**
- * One scrypt check takes about 60 ms of a core and one of Node's four pool threads, so concurrent checks are limited, fairly between
- * sites. Networks with an earlier successful login have a slot of their own: guesses from elsewhere cannot delay them.
- */
-const CHECKS = { total: 2, perKey: 1, waitingPerKey: 3 }
-const CHECKS_FROM_KNOWN = { total: 1, perKey: 1, waitingPerKey: 3 }
-const MAX_WAIT_MS = 5_000
 
-export type LoginRefusal = 'password' | 'throttled'
-export type AdminAuthOptions = { publicUrl: string | undefined; onLoginRefused: (reason: LoginRefusal) => void }
+export type AdminAuthOptions = LoginOptions & { publicUrl: string | undefined; adminSessions: SessionLimits }
 
-/** `onRequest` hook of every admin route: HTTP Basic authentication, and CSRF protection for requests that change something. */
-export function requireAdministrator(db: Queryable, { publicUrl, onLoginRefused }: AdminAuthOptions) {
-  const authenticate = administratorCheck(db, onLoginRefused)
-  return async function authorizeAdministrator(request: FastifyRequest): Promise<void> {
-    await authenticate(request)
-    if (request.method !== 'GET' && request.method !== 'HEAD') refuseCrossSite(request, publicUrl)
+export type AdminAuth = {
+  /** `onRequest` hook of every admin route: who it is, CSRF protection, and whether their role suffices. */
+  authorize: (request: FastifyRequest) => Promise<void>
+  /** For answers that take long, such as a stream: whether the request would still be authorized. */
+  isStillSignedIn: (request: FastifyRequest) => Promise<boolean>
+  checkPassword: LoginCheck
+  sessions: AdminSessions
+}
+
+export function adminAuth(db: Queryable, options: AdminAuthOptions): AdminAuth {
+  const checkPassword = passwordLogin(db, options)
+  const sessions = new AdminSessions(db, options.adminSessions)
+  const checkBasic = basicCheck(db, checkPassword)
+
+  async function authorize(request: FastifyRequest): Promise<void> {
+    const { config } = request.routeOptions
+    if (!config.public) await authenticate(request)
+    if (request.method !== 'GET' && request.method !== 'HEAD') refuseCrossSite(request, options.publicUrl)
+    if (!config.public) requireRole(request, neededRole(request.method, config))
   }
+
+  async function authenticate(request: FastifyRequest): Promise<void> {
+    const session = await sessions.ofRequest(request)
+    const { name, role } = session ?? (await checkBasic(request))
+    request.admin = name
+    request.adminRole = role
+    request.adminSession = session
+  }
+
+  async function isStillSignedIn(request: FastifyRequest): Promise<boolean> {
+    if (request.adminSession) return (await sessions.find(sessionCookie(request))) !== null
+    return (await findAdministrator(db, request.admin!))?.role === request.adminRole
+  }
+
+  return { authorize, isStillSignedIn, checkPassword, sessions }
+}
+
+export function requireRole({ adminRole }: FastifyRequest, needed: AdminRole): void {
+  if (adminRole && roleSuffices(adminRole, needed)) return
+  throw new Problem('INSUFFICIENT_ROLE', { detail: `This needs the role ${needed}; yours is ${adminRole}.` })
 }
 
 /**
  * CSRF: browsers add the Basic password to every request to this origin, whichever page makes it. A page of another site can send forms
- * and plain text, but application/json only after a CORS preflight, and its requests carry Sec-Fetch-Site and Origin.
+ * and plain text, but application/json only after a CORS preflight, and its requests carry Sec-Fetch-Site and Origin. The session's
+ * cookie is not sent from other sites at all.
  */
 function refuseCrossSite(request: FastifyRequest, publicUrl: string | undefined): void {
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
@@ -60,87 +101,52 @@ function isOwnOrigin(origin: string, host: string, publicUrl: string | undefined
   return url.host === host || (publicUrl !== undefined && url.origin === new URL(publicUrl).origin)
 }
 
-type CachedLogin = { passwordHash: string; recheckAtMs: number }
+type CachedLogin = AdministratorLogin & { recheckAtMs: number }
 
-function administratorCheck(db: Queryable, onRefused: AdminAuthOptions['onLoginRefused']) {
+/** HTTP Basic, for scripts. */
+function basicCheck(db: Queryable, checkPassword: LoginCheck) {
   const processKey = randomBytes(32)
   const cached = new LRUCache<string, CachedLogin>({ max: MAX_CACHED_LOGINS })
-  const limits = new LoginLimits()
-  const checks = { known: new FairSlots(CHECKS_FROM_KNOWN), others: new FairSlots(CHECKS) }
 
-  return async function authenticateAdministrator(request: FastifyRequest): Promise<void> {
+  return async function authenticateByPassword(request: FastifyRequest): Promise<{ name: string; role: AdminRole }> {
     const { name, password } = basicCredentials(request)
     const credentials = createHmac('sha256', processKey).update(`${name}\0${password}`).digest('base64')
-    if (!(await isCached(name, credentials))) {
-      const passwordHash = await checkPassword(request, name, password)
-      cached.set(credentials, { passwordHash, recheckAtMs: performance.now() + RECHECK_MS })
-    }
-    request.admin = name
+    const known = await cachedLogin(name, credentials)
+    if (known) return { name, role: known.role }
+    const login = await checkPassword(request, name, password)
+    if (!login) throw unauthenticated(request)
+    cached.set(credentials, { ...login, recheckAtMs: performance.now() + RECHECK_MS })
+    return { name, role: login.role }
   }
 
   /** Credentials that were right stay valid for as long as the administrator's row holds the same hash. */
-  async function isCached(name: string, credentials: string): Promise<boolean> {
+  async function cachedLogin(name: string, credentials: string): Promise<CachedLogin | null> {
     const login = cached.get(credentials)
-    if (!login) return false
-    if (performance.now() < login.recheckAtMs) return true
+    if (!login || performance.now() < login.recheckAtMs) return login ?? null
     const row = await findAdministrator(db, name)
     if (row?.passwordHash !== login.passwordHash) {
       cached.delete(credentials)
-      return false
+      return null
     }
+    login.role = row.role
     login.recheckAtMs = performance.now() + RECHECK_MS
-    return true
-  }
-
-  async function checkPassword(request: FastifyRequest, name: string, password: string): Promise<string> {
-    const network = networkOf(request.ip)
-    refuseThrottled(name, network)
-    const release = limits.hasSucceeded(network)
-      ? await checks.known.acquire(network, 1, MAX_WAIT_MS)
-      : await checks.others.acquire(siteOf(network), 1, MAX_WAIT_MS)
-    if (!release) throw throttled(1)
-    try {
-      // Other logins from this network may have failed during the wait.
-      refuseThrottled(name, network)
-      const row = await findAdministrator(db, name)
-      const matches = await passwordMatches(password, row?.passwordHash ?? DUMMY_PASSWORD_HASH)
-      if (row && matches) {
-        limits.succeeded(name, network)
-        return row.passwordHash
-      }
-      limits.failed(name, network, performance.now())
-      onRefused('password')
-      request.log.warn({ administrator: loggable(name), address: request.ip }, 'Failed login of an administrator')
-      throw unauthenticated()
-    } finally {
-      release()
-    }
-  }
-
-  function refuseThrottled(name: string, network: string): void {
-    const waitMs = limits.waitMs(name, network, performance.now())
-    if (waitMs > 0) throw throttled(Math.ceil(waitMs / 1000))
-  }
-
-  function throttled(seconds: number): Problem {
-    onRefused('throttled')
-    return new Problem('TOO_MANY_LOGINS', { headers: { 'retry-after': String(seconds) } })
+    return login
   }
 }
 
-/** The client chooses the name: it is logged shortened, printable, and without document numbers or addresses. */
-const loggable = (name: string) => maskSensitive(name.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, '?').slice(0, 64))
-
-const unauthenticated = () =>
-  new Problem('ADMIN_UNAUTHENTICATED', {
-    headers: { 'www-authenticate': 'Basic realm="Email Gateway", charset="UTF-8"' },
-  })
+/** Without `www-authenticate` for the admin UI, which has a form of its own: browsers would open a dialog over it. */
+export function unauthenticated(request: FastifyRequest): Problem {
+  const fromUi = request.headers['x-requested-with'] === 'email-gateway-admin' || sessionCookie(request) !== null
+  if (fromUi) return new Problem('ADMIN_UNAUTHENTICATED')
+  const headers = { 'www-authenticate': 'Basic realm="Email Gateway", charset="UTF-8"' }
+  return new Problem('ADMIN_UNAUTHENTICATED', { headers })
+}
 
 function basicCredentials(request: FastifyRequest): { name: string; password: string } {
   const match = /^Basic ([A-Za-z0-9+/=]{1,1024})$/i.exec(request.headers.authorization ?? '')
   const [name, ...rest] = Buffer.from(match?.[1] ?? '', 'base64')
     .toString('utf8')
     .split(':')
-  if (!match || !name || name.includes('\0')) throw unauthenticated()
+  if (!match || !name || name.includes('\0')) throw unauthenticated(request)
   return { name, password: rest.join(':') }
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
-import { type AdminAuthOptions, requireAdministrator } from './admin-auth.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
@@ -12,19 +11,14 @@ import type { ProviderEventDeps } from './provider-events.ts'
 import { sendResendError } from './resend/errors.ts'
 import { resendRoutes } from './resend/index.ts'
 import { isResendPath } from './resend/not-offered.ts'
-import { adminRoutes } from './routes-admin.ts'
-import { adminCompanyRoutes } from './routes-admin-companies.ts'
-import { adminPeopleRoutes } from './routes-admin-people.ts'
-import { adminStatsRoutes } from './routes-admin-stats.ts'
-import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
-import { adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
+import { type AdminAppDeps, allAdminRoutes } from './routes-admin-all.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
 import { emailResendRoutes } from './routes-email-resend.ts'
 import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
 import { providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
-import { adminQueueRoutes, type SqlDoorDeps, sqlDoorRoutes } from './routes-sql-door.ts'
+import { type SqlDoorDeps, sqlDoorRoutes } from './routes-sql-door.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { templateUseRoutes } from './routes-template-use.ts'
 import { templateRoutes } from './routes-templates.ts'
@@ -50,7 +44,7 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   SqlDoorDeps &
-  AdminAuthOptions & { events: ProviderEventDeps } & {
+  AdminAppDeps & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     trustProxy: boolean
     metricsToken?: string | undefined
@@ -72,14 +66,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
-    const onRequest = requireAdministrator(deps.db.pool, deps)
-    adminRoutes(api, { ...deps, onRequest })
-    adminSuppressionRoutes(api, { ...deps, onRequest })
-    adminSuppressionChangeRoutes(api, { ...deps, onRequest })
-    adminCompanyRoutes(api, { ...deps, onRequest })
-    adminPeopleRoutes(api, { ...deps, onRequest })
-    adminStatsRoutes(api, { ...deps, onRequest })
-    adminQueueRoutes(api, { ...deps, onRequest })
+    await api.register(async admin => allAdminRoutes(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
@@ -115,6 +102,8 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('key', null)
   app.decorateRequest('admin', null)
+  app.decorateRequest('adminRole', null)
+  app.decorateRequest('adminSession', null)
   app.decorateRequest('errorCode', null)
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { keyVerifier } from '../accepting/verify-key.ts'
 import type { Owner, Scope } from '../contracts/api-key.ts'
+import type { Author } from '../db/audited-change.ts'
 import type { KnownKey } from '../db/companies/api-keys.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { Problem } from './problem.ts'
@@ -35,6 +36,11 @@ export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) 
 /** Whose data the request may see and change. */
 export function ownerOf({ key }: FastifyRequest): Owner {
   return { companyId: key!.companyId, test: key!.mode === 'test' }
+}
+
+/** For the audit log. */
+export function authorOf({ key }: FastifyRequest): Author {
+  return { performedBy: `key ${key!.keyId}` }
 }
 
 const unauthenticated = (detail: string) =>

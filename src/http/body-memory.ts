@@ -26,6 +26,13 @@ export const TEMPLATE_MEMORY: BodyMemoryOptions = {
   countFrom: 64 * 1024,
   maxWaitMs: 10_000,
 }
+/** Files that administrators import. */
+export const IMPORT_MEMORY: BodyMemoryOptions = {
+  total: 32 * 1024 * 1024,
+  perKey: 16 * 1024 * 1024,
+  countFrom: 64 * 1024,
+  maxWaitMs: 10_000,
+}
 /**
  * The sender of an event is authenticated only after its body has been read. Most events have a few KB and are not counted, so that large
  * bodies that arrive slowly cannot delay them.

@@ -2,17 +2,16 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { rateOf } from '../contracts/reputation.ts'
-import { isUuid } from '../contracts/uuid.ts'
+import { listVolumes } from '../db/companies/activity.ts'
 import { listCompanyAudit } from '../db/companies/audit.ts'
-import { findCompany } from '../db/companies/companies.ts'
+import { listQueues } from '../db/companies/queues.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import type { Database } from '../db/pool.ts'
 import { type CompanyWebhooks, listCompanyWebhooks } from '../db/webhooks/health.ts'
 import { pauseManually, resumeManually } from '../feedback/reputation.ts'
+import { ADMINISTRATORS, knownCompany, companyParams as params } from './admin-company.ts'
 import type { App } from './app.ts'
-import { companiesPage } from './companies-page.ts'
 import { problemAnswers } from './openapi.ts'
-import { sendPage, varyByAccept, wantsPage } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -27,6 +26,12 @@ const companySchema = z
     complained: z.number(),
     bounceRate: z.number(),
     complaintRate: z.number(),
+    accepted: z.int().describe('E-mails of the last 24 hours'),
+    waiting: z.int().describe('E-mails that could be sent now; counted up to 1000'),
+    oldestWaitingSeconds: z.number().nullable(),
+    isDefault: z.boolean().describe('E-mails that come by SQL without a company are its own'),
+    weight: z.int(),
+    ratePerSecond: z.number().nullable(),
     warnedAt: instant,
     warnReason: z.string().nullable(),
     pausedAt: instant,
@@ -42,18 +47,27 @@ const companySchema = z
     createdAt: z.iso.datetime(),
   })
   .meta({ id: 'CompanyStanding' })
-const auditSchema = z.object({
-  action: z.enum(['WARNED', 'WARNING_ENDED', 'PAUSED', 'RESUMED']),
-  reason: z.string(),
-  performedBy: z.string(),
-  performedAt: z.iso.datetime(),
-  metadata: z.record(z.string(), z.unknown()),
+const auditSchema = z
+  .object({
+    id: z.int(),
+    action: z.string(),
+    subjectType: z.string(),
+    subjectId: z.string(),
+    reason: z.string().nullable(),
+    performedBy: z.string(),
+    performedAt: z.iso.datetime(),
+    before: z.record(z.string(), z.unknown()).nullable(),
+    after: z.record(z.string(), z.unknown()).nullable(),
+  })
+  .meta({ id: 'CompanyAudit' })
+const auditQuery = z.object({
+  cursor: z.coerce.number().int().min(1).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(100),
 })
 const reasonBody = z.strictObject({ reason: z.string().trim().min(3).max(500) }).meta({
   id: 'CompanyReason',
   example: { reason: 'Asked by the customer, see their letter of today' },
 })
-const params = z.object({ companyId: z.string().max(100) })
 const changedSchema = z.object({
   companyId: z.uuid(),
   paused: z.boolean(),
@@ -62,7 +76,7 @@ const changedSchema = z.object({
 })
 
 const common = { tags: ['Admin'], security: [{ administrator: [] }] }
-const refusals = problemAnswers(401, 404, 422, 429, 503)
+const refusals = problemAnswers(401, 403, 404, 422, 429, 503)
 
 const listSchema = {
   summary: 'Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled',
@@ -70,43 +84,46 @@ const listSchema = {
   response: { 200: z.object({ data: z.array(companySchema) }), ...refusals },
 }
 const auditLogSchema = {
-  summary: 'Who warned, paused or resumed it, when and why; newest first',
+  summary: 'Who changed the company, its keys, webhooks and templates, when and why; newest first',
   ...common,
   params,
-  response: { 200: z.object({ data: z.array(auditSchema) }), ...refusals },
+  querystring: auditQuery,
+  response: {
+    200: z.object({ data: z.array(auditSchema), cursor: z.int().nullable(), hasMore: z.boolean() }),
+    ...refusals,
+  },
 }
 const changeSchema = {
   ...common,
   params,
   body: reasonBody,
-  response: { 200: changedSchema, ...refusals, ...problemAnswers(400, 403, 409, 413, 415) },
+  response: { 200: changedSchema, ...refusals, ...problemAnswers(400, 409, 413, 415) },
 }
 const pauseSchema = { summary: 'Pause a company: its mail waits', ...changeSchema }
 const resumeSchema = { summary: 'Resume a company: its mail goes on, and its figures begin anew', ...changeSchema }
 
 /** Companies with their bounce and complaint rates; pausing and resuming, which are audited. */
-export function adminCompanyRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
-  const onRequest = [authorize, varyByAccept]
-
-  app.get('/admin/companies', { onRequest, schema: listSchema }, async (request, reply) => {
-    const [standings, webhooks] = await Promise.all([listStandings(db.pool), listCompanyWebhooks(db.pool)])
-    const data = standings.map(row => toView(row, webhooks.get(row.companyId)))
-    return wantsPage(request, reply) ? sendPage(reply, companiesPage(data)) : { data }
-  })
+export function adminCompanyRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
+  app.get('/admin/companies', { onRequest, schema: listSchema }, async () => ({ data: await listCompanyViews(db) }))
   app.get('/admin/companies/:companyId/audit', { onRequest, schema: auditLogSchema }, async request => {
-    const rows = await listCompanyAudit(db.pool, await knownCompanyId(request, db))
-    return { data: rows.map(({ companyId: _, metadata = {}, ...row }) => ({ ...row, metadata })) }
+    const { companyId } = await knownCompany(request, db)
+    const { cursor: beforeId = null, limit } = request.query as z.output<typeof auditQuery>
+    const rows = await listCompanyAudit(db.pool, companyId, { beforeId, limit: limit + 1 })
+    const data = rows.slice(0, limit)
+    const hasMore = rows.length > limit
+    return { data, cursor: hasMore ? data.at(-1)!.id : null, hasMore }
   })
-  app.post('/admin/companies/:companyId/pause', { onRequest, schema: pauseSchema }, request =>
+  const changing = { onRequest, config: ADMINISTRATORS }
+  app.post('/admin/companies/:companyId/pause', { ...changing, schema: pauseSchema }, request =>
     change(request, db, 'pause'),
   )
-  app.post('/admin/companies/:companyId/resume', { onRequest, schema: resumeSchema }, request =>
+  app.post('/admin/companies/:companyId/resume', { ...changing, schema: resumeSchema }, request =>
     change(request, db, 'resume'),
   )
 }
 
 async function change(request: FastifyRequest, db: Database, action: 'pause' | 'resume') {
-  const companyId = await knownCompanyId(request, db)
+  const { companyId } = await knownCompany(request, db)
   const reason = maskSensitive((request.body as z.output<typeof reasonBody>).reason)
   const performedBy = request.admin!
   const apply = action === 'pause' ? pauseManually : resumeManually
@@ -115,21 +132,33 @@ async function change(request: FastifyRequest, db: Database, action: 'pause' | '
   return { companyId, paused: action === 'pause', reason, performedBy }
 }
 
-async function knownCompanyId(request: FastifyRequest, db: Database): Promise<string> {
-  const { companyId } = request.params as z.output<typeof params>
-  if (!isUuid(companyId) || !(await findCompany(db.pool, companyId.toLowerCase()))) throw new Problem('NOT_FOUND')
-  return companyId.toLowerCase()
-}
-
 const NO_WEBHOOKS: CompanyWebhooks = { enabled: 0, failing: 0, disabled: [] }
 
-function toView(row: CompanyStandingRow, webhooks = NO_WEBHOOKS): z.output<typeof companySchema> {
+type CompanyView = z.output<typeof companySchema>
+
+async function listCompanyViews(db: Database): Promise<CompanyView[]> {
+  const [standings, webhooks, queues, volumes] = await Promise.all([
+    listStandings(db.pool),
+    listCompanyWebhooks(db.pool),
+    listQueues(db.pool),
+    listVolumes(db.pool),
+  ])
+  const queueOf = new Map(queues.map(queue => [queue.companyId, queue]))
+  return standings.map(row => ({
+    ...toView(row),
+    accepted: volumes.get(row.companyId) ?? 0,
+    waiting: queueOf.get(row.companyId)?.ready ?? 0,
+    oldestWaitingSeconds: queueOf.get(row.companyId)?.oldestWaitingSeconds ?? null,
+    webhooks: webhooks.get(row.companyId) ?? NO_WEBHOOKS,
+  }))
+}
+
+function toView(row: CompanyStandingRow) {
   const { sent, bounced, complained } = row
   return {
     ...row,
-    state: row.pausedAt ? 'paused' : row.warnedAt ? 'warned' : 'active',
+    state: row.pausedAt ? ('paused' as const) : row.warnedAt ? ('warned' as const) : ('active' as const),
     bounceRate: rateOf(bounced, sent),
     complaintRate: rateOf(complained, sent),
-    webhooks,
   }
 }

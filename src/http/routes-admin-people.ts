@@ -47,8 +47,9 @@ const exportSchema = {
 /** Identifiers come in the body and never in the URL, which ends up in logs. */
 export function adminPeopleRoutes(app: App, deps: AdminPeopleDeps): void {
   const { db, onRequest, pepper } = deps
+  const config = { role: 'administrator' } as const
 
-  app.post('/admin/people/erase', { onRequest, schema: eraseSchema }, async (request, reply) => {
+  app.post('/admin/people/erase', { onRequest, config, schema: eraseSchema }, async (request, reply) => {
     const { person, companyId } = await personOf(request, deps)
     const asked = { person, companyId, requestedBy: request.admin!, pepper }
     const receipt = await eraseWithin(db.pool, await requestErasure(db.pool, asked), ERASE_MS)
@@ -60,7 +61,7 @@ export function adminPeopleRoutes(app: App, deps: AdminPeopleDeps): void {
     if (!receipt) throw new Problem('NOT_FOUND')
     return receipt
   })
-  app.post('/admin/people/export', { onRequest, schema: exportSchema }, (request, reply) =>
+  app.post('/admin/people/export', { onRequest, config, schema: exportSchema }, (request, reply) =>
     sendExport(request, reply, deps),
   )
 }

@@ -50,7 +50,7 @@ export function adminSuppressionRoutes(app: App, { db, onRequest: authorize }: A
   const counts = cachedQuery(STATS_CACHE_MS, () => countActive(db.pool))
 
   app.get('/admin/suppression', { onRequest, schema: listSchema }, request => listPage(db, request.query as PageQuery))
-  app.post('/admin/suppression/search', { onRequest, schema: searchSchema }, request =>
+  app.post('/admin/suppression/search', { onRequest, config: { role: 'viewer' }, schema: searchSchema }, request =>
     listPage(db, request.body as PageQuery),
   )
   app.get('/admin/suppression/stats', { onRequest, schema: statsSchema }, () => readStats(db.pool, counts))

@@ -1,12 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { acceptedSchema } from '../contracts/email-view.ts'
-import { fieldProblems } from '../contracts/field-problems.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
-import { summarise } from '../contracts/refusal.ts'
-import { SEND_LIMITS, sendBodySchema } from '../contracts/send-body.ts'
-import { parseTemplate } from '../contracts/templates/parse.ts'
-import { renderTemplate } from '../contracts/templates/render.ts'
 import { previewAnswerSchema, previewSchema, statisticsSchema } from '../contracts/templates/view.ts'
 import { templateStatistics } from '../db/templates/statistics.ts'
 import { acceptEmails } from '../pipeline/accept.ts'
@@ -14,7 +9,7 @@ import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
 import { VARIABLES_BODY_LIMIT } from './limits.ts'
 import { problemAnswers } from './openapi.ts'
-import { Problem, refusalProblem } from './problem.ts'
+import { Problem } from './problem.ts'
 import { spendTokens } from './rate-limit.ts'
 import { toAccept } from './routes-send.ts'
 import { sendAnswer } from './send-answers.ts'
@@ -25,17 +20,11 @@ import {
   templateBodyRefusals,
   templateRefusals,
 } from './template-access.ts'
+import { renderSource, TEST_MARK, testEmail, testTemplateSchema } from './template-test.ts'
 
 const tags = ['Templates']
 const params = z.object({ id: z.string() })
 const DEFAULT_RANGE_MS = 30 * 24 * 3_600_000
-/** Before the subject of a test send. */
-const TEST_MARK = '[Test] '
-
-const testBody = previewSchema.extend({ to: z.string().max(320), from: z.string().max(320).optional() }).meta({
-  id: 'TestTemplate',
-  example: { to: 'you@example.com', variables: { user: { name: 'Maria' }, order: { number: '1042' } } },
-})
 const statisticsQuery = z.object({
   since: rangeEndSchema.optional().describe('To the hour; 30 days ago when absent'),
 })
@@ -51,7 +40,7 @@ const testSchema = {
   summary: `Send a version, also a draft, to one address; its subject begins with ${TEST_MARK.trim()}`,
   tags,
   params,
-  body: testBody,
+  body: testTemplateSchema,
   response: { 202: acceptedSchema, ...templateRefusals, ...templateBodyRefusals, ...problemAnswers(409, 429) },
 }
 const statisticsRouteSchema = {
@@ -87,21 +76,10 @@ async function preview(request: FastifyRequest, deps: TemplateRouteDeps) {
   throw new Problem('INVALID_TEMPLATE', { errors })
 }
 
-/** An ordinary e-mail with what was rendered. It has no template type, so it is not part of the statistics. */
 async function sendTest(request: FastifyRequest, reply: FastifyReply, deps: TemplateRouteDeps) {
   await spendTokens(request, reply, 1, deps)
-  const { to, from } = request.body as z.output<typeof testBody>
-  const { subject, html, text } = await renderVersion(request, deps)
-  const body = sendBodySchema.safeParse({
-    to,
-    ...(from !== undefined && { from }),
-    subject: (TEST_MARK + subject).slice(0, SEND_LIMITS.SUBJECT_CHARS),
-    ...(html !== null && { html }),
-    ...(text !== null && { text }),
-    tags: ['template-test'],
-  })
-  if (!body.success) throw refusalProblem(summarise(fieldProblems(body.error.issues)))
-  const outcome = await acceptEmails(toAccept(request, [{ index: 0, body: body.data }], true), deps.accept)
+  const body = testEmail(await renderVersion(request, deps), request.body as z.output<typeof testTemplateSchema>)
+  const outcome = await acceptEmails(toAccept(request, [{ index: 0, body }], true), deps.accept)
   const answer = sendAnswer(outcome, reply)
   return reply.code(202).header('location', `/v1/email/${answer.outboxId}`).send(answer)
 }
@@ -110,12 +88,7 @@ async function renderVersion(request: FastifyRequest, { db }: TemplateRouteDeps)
   const template = await findReadable(request, db)
   const { version, variables } = request.body as z.output<typeof previewSchema>
   const source = await requireVersion(template, db, version ?? null)
-  const parsed = parseTemplate(source)
-  if (!parsed.ok) throw refusalProblem(summarise(parsed.problems))
-  const result = renderTemplate(parsed.template, variables)
-  if (!result.ok) throw refusalProblem(summarise(result.problems))
-  const { subject, html, text } = result
-  return { number: source.number, subject, html, text, variables: parsed.template.variables }
+  return { number: source.number, ...renderSource(source, variables) }
 }
 
 async function statistics(request: FastifyRequest, { db }: TemplateRouteDeps) {

@@ -4,14 +4,13 @@ import {
   type NewTemplate,
   newTemplateSchema,
   publishSchema,
-  TEMPLATES_PER_COMPANY,
   type TemplateChange,
   templateChangeSchema,
   templateSchema,
   templateWithVersionsSchema,
 } from '../contracts/templates/view.ts'
-import { addDraft, createTemplate, deleteTemplate, publishVersion } from '../db/templates/changes.ts'
-import { findTemplate, findVersion, listTemplates } from '../db/templates/templates.ts'
+import { deleteTemplate } from '../db/templates/changes.ts'
+import { listTemplates } from '../db/templates/templates.ts'
 import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
 import { boundBodies, TEMPLATE_MEMORY } from './body-memory.ts'
@@ -22,12 +21,12 @@ import {
   authorOf,
   findChangeable,
   findReadable,
-  refuseUnusable,
   type TemplateRouteDeps,
   templateBodyRefusals,
   templateRefusals,
   withVersions,
 } from './template-access.ts'
+import { createFrom, publishOf, saveDraft } from './template-changes.ts'
 
 const tags = ['Templates']
 const params = z.object({ id: z.string() })
@@ -97,42 +96,25 @@ export function templateRoutes(app: App, deps: TemplateRouteDeps): void {
   app.delete('/v1/templates/:id', { onRequest: mayManage, schema: removeSchema }, request => remove(request, deps))
 }
 
-async function create(request: FastifyRequest, reply: FastifyReply, { db, accept }: TemplateRouteDeps) {
-  const author = authorOf(request)
-  const { type, locale = null, subject, html = null, text = null, publish } = request.body as NewTemplate
-  await refuseUnusable({ subject, html, text }, author.companyId, accept.html)
-  const template = { type, locale, subject, html, text, publish }
-  const outcome = await createTemplate(db.pool, author, template, TEMPLATES_PER_COMPANY)
-  if (outcome.kind === 'exists')
-    throw new Problem('TEMPLATE_EXISTS', { detail: `There is a template ${type} in this locale; change it instead.` })
-  if (outcome.kind === 'limit')
-    throw new Problem('TEMPLATE_LIMIT_REACHED', { detail: `A company has at most ${TEMPLATES_PER_COMPANY} templates.` })
-  const created = await findTemplate(db.pool, author.companyId, outcome.id)
+async function create(request: FastifyRequest, reply: FastifyReply, deps: TemplateRouteDeps) {
+  const created = await createFrom(request.body as NewTemplate, authorOf(request), deps)
   return reply
     .code(201)
-    .header('location', `/v1/templates/${outcome.id}`)
-    .send(await withVersions(created!, db))
+    .header('location', `/v1/templates/${created.id}`)
+    .send(await withVersions(created, deps.db))
 }
 
-async function update(request: FastifyRequest, { db, accept }: TemplateRouteDeps) {
+async function update(request: FastifyRequest, deps: TemplateRouteDeps) {
   const author = authorOf(request)
-  const { id } = await findChangeable(request, db)
-  const newest = await findVersion(db.pool, id, null)
-  const { subject = newest!.subject, html = newest!.html, text = newest!.text } = request.body as TemplateChange
-  await refuseUnusable({ subject, html, text }, author.companyId, accept.html)
-  if ((await addDraft(db.pool, author, id, { subject, html, text })) === null) throw new Problem('NOT_FOUND')
-  return withVersions(await findReadable(request, db), db)
+  const { id } = await findChangeable(request, deps.db)
+  return withVersions(await saveDraft(id, request.body as TemplateChange, author, deps), deps.db)
 }
 
 async function publish(request: FastifyRequest, { db }: TemplateRouteDeps) {
   const author = authorOf(request)
   const { id } = await findChangeable(request, db)
   const { version = null } = request.body as z.output<typeof publishSchema>
-  if ((await publishVersion(db.pool, author, id, version)) === null)
-    throw new Problem('NOTHING_TO_PUBLISH', {
-      detail: version === null ? 'The template has no draft.' : `The template has no version ${version}.`,
-    })
-  return withVersions(await findReadable(request, db), db)
+  return withVersions(await publishOf(id, version, author, db), db)
 }
 
 async function remove(request: FastifyRequest, { db }: TemplateRouteDeps) {

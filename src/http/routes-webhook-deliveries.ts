@@ -1,27 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { DELIVERY_STATUSES, webhookDeliverySchema } from '../contracts/webhooks/view.ts'
+import { webhookDeliverySchema } from '../contracts/webhooks/view.ts'
 import type { Database } from '../db/pool.ts'
-import { listDeliveries, putTestDelivery, replayDelivery } from '../db/webhooks/deliveries.ts'
-import type { WebhookEndpoint } from '../db/webhooks/endpoints.ts'
+import { putTestDelivery, replayDelivery } from '../db/webhooks/deliveries.ts'
 import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
 import { Problem } from './problem.ts'
+import {
+  type DeliveryQuery,
+  deliveryPage,
+  deliveryPageSchema,
+  deliveryQuery,
+  refuseDisabled,
+  testDelivery,
+} from './webhook-delivery.ts'
 import { findOwnEndpoint, refusals, type WebhookRouteDeps } from './webhook-endpoint.ts'
 
 const tags = ['Webhooks']
 const params = z.object({ id: z.string() })
-const listQuery = z.object({
-  status: z.enum(DELIVERY_STATUSES).optional(),
-  cursor: z.uuid('is not a cursor of this list').optional(),
-  limit: z.coerce.number().int().min(1).max(100).default(50),
-})
-const pageSchema = z
-  .object({ data: z.array(webhookDeliverySchema), cursor: z.string().nullable(), hasMore: z.boolean() })
-  .meta({ id: 'WebhookDeliveryList' })
-
 const testSchema = {
   summary: 'Send a webhook.test event',
   tags,
@@ -32,8 +30,8 @@ const listSchema = {
   summary: 'Deliveries of the last seven days, newest first',
   tags,
   params,
-  querystring: listQuery,
-  response: { 200: pageSchema, ...refusals, ...problemAnswers(422) },
+  querystring: deliveryQuery,
+  response: { 200: deliveryPageSchema, ...refusals, ...problemAnswers(422) },
 }
 const replaySchema = {
   summary: 'Deliver it again, under the same webhook-id',
@@ -61,25 +59,14 @@ export function webhookDeliveryRoutes(app: App, deps: WebhookRouteDeps): void {
 async function sendTest(request: FastifyRequest, reply: FastifyReply, { db, webhooks }: WebhookRouteDeps) {
   const endpoint = await findOwnEndpoint(request, db)
   refuseDisabled(endpoint)
-  const delivery = await putTestDelivery(db.pool, {
-    endpointId: endpoint.id,
-    companyId: request.key!.companyId,
-    deliveryId: db.clock.newId(),
-    data: { webhookId: endpoint.id, message: 'It works.' },
-  })
+  const delivery = await putTestDelivery(db.pool, testDelivery(endpoint, request.key!.companyId, db))
   webhooks.onEnqueued()
   return reply.code(202).send(delivery)
 }
 
 async function list(request: FastifyRequest, db: Database) {
   const endpoint = await findOwnEndpoint(request, db)
-  const { cursor, limit, status } = request.query as z.output<typeof listQuery>
-  // One row more than the page shows whether there is another page.
-  const filter = { before: cursor ?? null, limit: limit + 1, status: status ?? null }
-  const rows = await listDeliveries(db.pool, endpoint.id, filter)
-  const page = rows.slice(0, limit)
-  const hasMore = rows.length > limit
-  return { data: page, cursor: hasMore ? page.at(-1)!.id : null, hasMore }
+  return deliveryPage(db, endpoint.id, request.query as DeliveryQuery)
 }
 
 async function replay(request: FastifyRequest, reply: FastifyReply, { db, webhooks }: WebhookRouteDeps) {
@@ -89,11 +76,4 @@ async function replay(request: FastifyRequest, reply: FastifyReply, { db, webhoo
   if (!delivery) throw new Problem('NOT_FOUND')
   webhooks.onEnqueued()
   return reply.code(202).send(delivery)
-}
-
-export function refuseDisabled({ enabled, disabledReason }: WebhookEndpoint): void {
-  if (!enabled)
-    throw new Problem('WEBHOOK_DISABLED', {
-      detail: `It was disabled (${disabledReason}); enable it first: PATCH {"enabled": true}.`,
-    })
 }

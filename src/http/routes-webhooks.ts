@@ -7,9 +7,10 @@ import {
   webhookSchema,
   webhookWithSecretSchema,
 } from '../contracts/webhooks/view.ts'
-import { deleteEndpoint, listEndpoints, updateEndpoint } from '../db/webhooks/endpoints.ts'
+import { changeEndpoint, removeEndpoint } from '../db/webhooks/changes.ts'
+import { listEndpoints } from '../db/webhooks/endpoints.ts'
 import type { App } from './app.ts'
-import { ownerOf, requireKey } from './auth.ts'
+import { authorOf, ownerOf, requireKey } from './auth.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
 import { Problem } from './problem.ts'
@@ -73,27 +74,28 @@ export function webhookRoutes(app: App, deps: WebhookRouteDeps): void {
   app.patch('/v1/webhooks/:id', { onRequest: mayManage, schema: updateSchema }, request => update(request, deps))
   app.delete('/v1/webhooks/:id', { onRequest: mayManage, schema: removeSchema }, request => remove(request, deps))
   app.post('/v1/webhooks/:id/rotate-secret', { onRequest: mayManage, schema: rotateSchema }, request =>
-    renewSecret(request, deps),
+    renewSecret(ownerOf(request), authorOf(request), uuidParam(request, 'id'), deps),
   )
 }
 
 async function create(request: FastifyRequest, reply: FastifyReply, deps: WebhookRouteDeps) {
   const { url, description = null, eventTypes } = request.body as z.output<typeof newWebhookSchema>
   refuseUrl('url', url, deps)
-  return reply.code(201).send(await addEndpoint(request, { url, description, eventTypes, format: 'native' }, deps))
+  const wanted = { url, description, eventTypes, format: 'native' as const }
+  return reply.code(201).send(await addEndpoint(ownerOf(request), authorOf(request), wanted, deps))
 }
 
 async function update(request: FastifyRequest, deps: WebhookRouteDeps) {
   const id = uuidParam(request, 'id')
   const change = request.body as z.output<typeof webhookChangeSchema>
   if (change.url !== undefined) refuseUrl('url', change.url, deps)
-  const endpoint = await updateEndpoint(deps.db.pool, ownerOf(request), id, change)
+  const endpoint = await changeEndpoint(deps.db.pool, ownerOf(request), id, change, authorOf(request))
   if (!endpoint) throw new Problem('NOT_FOUND')
   return endpoint
 }
 
 async function remove(request: FastifyRequest, { db }: WebhookRouteDeps) {
   const id = uuidParam(request, 'id')
-  if (!(await deleteEndpoint(db.pool, ownerOf(request), id))) throw new Problem('NOT_FOUND')
+  if (!(await removeEndpoint(db.pool, ownerOf(request), id, authorOf(request)))) throw new Problem('NOT_FOUND')
   return { id, deleted: true as const }
 }

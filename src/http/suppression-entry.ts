@@ -26,7 +26,7 @@ export async function findEntry(db: Database, request: FastifyRequest): Promise<
   })
 }
 
-function hashParam(params: unknown): string {
+export function hashParam(params: unknown): string {
   const emailHash = readEmailHash((params as z.output<typeof entryParams>).emailHash)
   if (!emailHash)
     throw new Problem('NOT_SUPPRESSED', { detail: 'An address hash is sha256: and 64 hexadecimal digits.' })

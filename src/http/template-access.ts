@@ -24,12 +24,17 @@ export async function findReadable(request: FastifyRequest, db: Database): Promi
   return template
 }
 
-/** A starter belongs to everybody. */
 export async function findChangeable(request: FastifyRequest, db: Database): Promise<TemplateView> {
   const template = await findReadable(request, db)
-  if (!template.starter) return template
+  refuseStarter(template)
+  return template
+}
+
+/** A starter belongs to everybody. */
+export function refuseStarter({ starter, type }: TemplateView): void {
+  if (!starter) return
   throw new Problem('TEMPLATE_IS_STARTER', {
-    detail: `Create your own template with the type ${template.type}: it replaces the starters of this type.`,
+    detail: `Create your own template with the type ${type}: it replaces the starters of this type.`,
   })
 }
 

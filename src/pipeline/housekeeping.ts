@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { carryOutBulkActions } from '../bulk/carry-out.ts'
 import { trimCaptured } from '../db/capture-inbox.ts'
 import { purgeReputation } from '../db/companies/reputation.ts'
 import { rollUpStatistics } from '../db/companies/statistics.ts'
@@ -55,6 +56,7 @@ const TASKS: Task[] = [
   { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
   { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
+  { name: 'carry-out-bulk-actions', everyMs: 500, run: bulkActions },
 ]
 
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
@@ -93,6 +95,13 @@ async function returnLeases(db: Queryable, { idempotentProviders, graceSeconds, 
 
 async function resolveUnknown(db: Queryable, { idempotentProviders, emailsReady }: HousekeepingOptions): Promise<void> {
   if ((await resolveUnknownSends(db, idempotentProviders)) > 0) emailsReady.wake()
+}
+
+async function bulkActions(_db: Queryable, { pool, emailsReady }: HousekeepingOptions, log: Logger): Promise<void> {
+  await carryOutBulkActions(pool, {
+    onReplayed: () => emailsReady.wake(),
+    onError: (error, actionId) => log.error({ err: error, actionId }, 'A batch of a bulk action failed; trying again'),
+  })
 }
 
 /** The most orphans that one log line names; `email explain` says more about each. */

@@ -4,7 +4,7 @@ import type { CapturedMessage, CaptureItem } from '../db/capture-inbox.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from './provider.ts'
 
 /**
- * Recipients at simulator.test for which capture simulates failures. Bounces and complaints suppress the address as real ones do;
+ * Recipients at simulator.test for which capture simulates failures and provider events. Bounces and complaints suppress the address as real ones do;
  * use a new label (`bounce+anything@`) for an address that is not suppressed yet.
  */
 const REFUSALS: Record<string, { name: string; message: string }> = {
@@ -17,7 +17,10 @@ const THROTTLED = 'throttle@simulator.test'
 const THROTTLE_TIMES = 2
 const THROTTLING = { name: 'Throttling', message: 'Maximum sending rate exceeded.' }
 
+const DELIVERED: Omit<ProviderEvent, 'recipient'> = { kind: 'DELIVERED', metadata: { smtpResponse: '250 2.0.0 OK' } }
+
 const FEEDBACK: Record<string, Omit<ProviderEvent, 'recipient'>[]> = {
+  'delivered@simulator.test': [DELIVERED],
   'bounce@simulator.test': [
     {
       kind: 'BOUNCED',
@@ -35,7 +38,7 @@ const FEEDBACK: Record<string, Omit<ProviderEvent, 'recipient'>[]> = {
     },
   ],
   'complaint@simulator.test': [
-    { kind: 'DELIVERED', metadata: { smtpResponse: '250 2.0.0 OK' } },
+    DELIVERED,
     { kind: 'COMPLAINED', metadata: { feedbackType: 'abuse', userAgent: 'Simulator' } },
   ],
 }

@@ -591,10 +591,12 @@ describe('a sender, where mail leaves the machine,', () => {
     const accept = makeAccept(config, gateway.db, html, () => {})
     app = await buildApp({
       db: gateway.db,
+      database: { host: 'localhost', port: 5432, database: 'gateway' },
       folder: null,
       keys,
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,
+      sendRate: null,
       suppression: DEFAULT_SUPPRESSION_POLICY,
       events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: null, resendSecrets: [] },
       accept: { ...accept, sender: { ...accept.sender, captureOnly: false } },
@@ -603,6 +605,7 @@ describe('a sender, where mail leaves the machine,', () => {
       log: makeLog({ level: 'trace', pretty: false, destination }),
       trustProxy: false,
       onLoginRefused: () => {},
+      adminSessions: { idleMinutes: 480, days: 7 },
       publicUrl: config.PUBLIC_URL,
       version: '0',
     })

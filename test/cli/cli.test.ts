@@ -201,14 +201,18 @@ describe.concurrent('beside a running gateway', () => {
 
   test.sequential('admin add makes an administrator, again a new password, and remove ends it', async () => {
     const ana = await json<{ name: string; password: string }>('admin', 'add', 'ana')
-    expect(ana).toEqual({ name: 'ana', password: expect.stringMatching(/^\S{16,}$/) })
-    const told = await lines('admin', 'add', 'bia')
+    expect(ana).toEqual({ name: 'ana', role: 'administrator', password: expect.stringMatching(/^\S{16,}$/) })
+    const told = await lines('admin', 'add', 'bia', '--role', 'support')
     await lines('admin', 'add', 'ana')
     expect(await inboxStatus('ana', ana.password)).toBe(401)
     expect(await inboxStatus('bia', /Password (\S+)/.exec(told)![1]!)).toBe(200)
     const names = (await list<{ name: string }>('admin', 'list')).map(one => one.name)
     expect(names.filter(name => name !== 'admin')).toEqual(['ana', 'bia'])
-    expect(await lines('admin', 'list')).toContain('ana')
+    expect(await lines('admin', 'list')).toMatch(/^ana {2}administrator {2}0 open sessions .*\nbia {2}support /m)
+    expect(await json('admin', 'role', 'bia', 'viewer')).toEqual({ name: 'bia', role: 'viewer', before: 'support' })
+    expect((await json<{ url: string }>('admin', 'link', 'bia')).url).toMatch(
+      /^http.*\/admin\/sign-in#token=[\w.-]{80}$/,
+    )
     expect(await json('admin', 'remove', 'ana')).toEqual({ name: 'ana', removed: true })
     expect(await lines('admin', 'remove', 'bia')).toContain('bia')
   })

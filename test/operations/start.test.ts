@@ -73,6 +73,11 @@ describe('the first start', () => {
     expect(types).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT'])
     expect(await inbox(gateway, gateway.adminPassword)).toMatchObject([{ outboxId }])
 
+    const [, token] = new RegExp(`^${gateway.url}/admin/sign-in#token=(\\S+)$`, 'm').exec(text)!
+    expect(gateway.output()).not.toContain(token)
+    const byLink = () => call(gateway.url, null, 'POST', '/admin/session/link', { token })
+    expect([(await byLink()).status, (await byLink()).status]).toEqual([204, 401])
+
     gateway.signal('SIGTERM')
     expect(await gateway.exited).toEqual({ code: 0, signal: null })
     await startsAgainWithoutSecrets(env, gateway, outboxId)

@@ -61,6 +61,14 @@ describe('magic recipients', () => {
     expect(told.inbox).toHaveLength(1)
   })
 
+  test('delivered@ is sent, then delivered', async () => {
+    const told = await settled(await sendOk(gateway, company, { to: 'delivered@simulator.test' }), 'DELIVERED')
+    expect(typesOf(told)).toEqual([...SENT, 'DELIVERED'])
+    expect(eventOf(told, 'DELIVERED').metadata).toMatchObject({ smtpResponse: '250 2.0.0 OK' })
+    expect(told.recipients.map(row => row.status)).toEqual(['DELIVERED'])
+    expect(told.email).toMatchObject({ delivered_at: expect.any(Date) })
+  })
+
   test('complaint@ is delivered, then complained about', async () => {
     const told = await settled(await sendOk(gateway, company, { to: 'complaint@simulator.test' }), 'COMPLAINED')
     expect(typesOf(told)).toEqual([...SENT, 'DELIVERED', 'COMPLAINT'])

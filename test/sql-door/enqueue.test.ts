@@ -2,7 +2,8 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { maxAttempts, RETRY_POLICIES, RETRY_POLICY_NAMES } from '../../src/contracts/retry.ts'
-import { makeDefaultCompany, updateCompany } from '../../src/db/companies/companies.ts'
+import { changeCompany } from '../../src/db/companies/changes.ts'
+import { updateCompany } from '../../src/db/companies/companies.ts'
 import { addSuppressions } from '../../src/db/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { captured, untilStatus } from '../support/mail.ts'
@@ -162,15 +163,17 @@ describe('enqueue_email', () => {
 })
 
 describe('the company of an e-mail', () => {
+  const makeDefault = (companyId: string) =>
+    changeCompany(gateway.db.pool, companyId, { isDefault: true }, { performedBy: 'test' })
   const companyOf = async (id: string) =>
     (await one('select companyid from email_logs where outboxid = $1', [id])).companyid
 
   test('is the first one, then the default one, or the one that the owner sets by name or id', async () => {
     const [second, third] = [await gateway.company({ name: 'second' }), await gateway.company()]
     expect(await companyOf(await enqueue())).toBe(company.companyId)
-    await makeDefaultCompany(gateway.db.pool, second.companyId)
+    await makeDefault(second.companyId)
     expect(await companyOf(await enqueue())).toBe(second.companyId)
-    await makeDefaultCompany(gateway.db.pool, company.companyId)
+    await makeDefault(company.companyId)
     expect(await companyOf(await enqueue())).toBe(company.companyId)
     await app.query(`set email_gateway.company = 'second'`)
     expect(await companyOf(await enqueue())).toBe(second.companyId)

@@ -206,13 +206,6 @@ describe('an endpoint', () => {
       failing: 0,
       disabled: [{ webhookId: id, reason: 'GONE', disabledAt }],
     })
-    const page = await gateway.call(null, 'GET', '/admin/companies', undefined, {
-      ...ADMINISTRATOR,
-      accept: 'text/html',
-    })
-    expect(page.text).toMatch(/Webhooks of \d+ were disabled/)
-    expect(page.text).toMatch(/0, <span class="bad">1 disabled<\/span>, last at [\d-]+ [\d:]+: GONE/)
-    expect(page.text).not.toContain('/only')
   })
 
   test('that has failed for five days is disabled, what waits for it fails, and PATCH enables it again', async () => {

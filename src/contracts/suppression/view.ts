@@ -81,6 +81,25 @@ export const suppressionStatsSchema = z
   })
   .meta({ id: 'SuppressionStats' })
 
+const pastEntrySchema = z.object({
+  ...auditEntrySchema.shape,
+  emailHash: z.string(),
+  companyId: z.uuid().nullable().describe('null: the global list'),
+  metadata: z.record(z.string(), z.unknown()),
+})
+
+export const suppressionHistorySchema = z
+  .object({
+    emailHash: z.string(),
+    entries: z.array(z.object({ ...entry, updatedAt: instant })).describe('On all lists, the global one first'),
+    auditLog: z.array(pastEntrySchema).describe('The last hundred changes on all lists, newest first'),
+  })
+  .meta({ id: 'SuppressionHistory' })
+
+export const endedSuppressionsSchema = z
+  .object({ data: z.array(pastEntrySchema), cursor: z.string().nullable(), hasMore: z.boolean() })
+  .meta({ id: 'EndedSuppressions' })
+
 export type SuppressionRow = {
   id: string
   companyId: string | null
@@ -92,4 +111,5 @@ export type SuppressionRow = {
   metadata: Record<string, unknown>
 }
 export type SuppressionAuditEntry = z.output<typeof auditEntrySchema>
+export type PastSuppression = z.output<typeof pastEntrySchema>
 export type SuppressionStats = z.output<typeof suppressionStatsSchema>

@@ -1,32 +1,126 @@
-import { type Queryable, run } from '../query.ts'
+import type pg from 'pg'
+import type { AdminRole } from '../../contracts/admin-role.ts'
+import { writeAudit } from '../audit.ts'
+import { inTransaction, type Queryable, run } from '../query.ts'
 
-export async function findAdministrator(db: Queryable, name: string): Promise<{ passwordHash: string } | null> {
-  const [row] = await run<{ passwordHash: string }>(
+export type AdministratorLogin = { passwordHash: string; role: AdminRole }
+
+export async function findAdministrator(db: Queryable, name: string): Promise<AdministratorLogin | null> {
+  const [row] = await run<AdministratorLogin>(
     db,
     'find-administrator',
-    `select password_hash as "passwordHash" from administrators where name = $1`,
+    `select password_hash as "passwordHash", role from administrators where name = $1`,
     [name],
   )
   return row ?? null
 }
 
-export async function putAdministrator(db: Queryable, name: string, passwordHash: string): Promise<void> {
-  await run(
+/** Creates the administrator, or changes the password and, if given, the role. A change ends all of their sessions and links. */
+export async function putAdministrator(
+  pool: pg.Pool,
+  name: string,
+  passwordHash: string,
+  { role, performedBy = 'gateway' }: { role?: AdminRole | undefined; performedBy?: string } = {},
+): Promise<{ role: AdminRole }> {
+  return inTransaction(pool, async tx => {
+    const before = await lockAdministrator(tx, name)
+    const after = role ?? before?.role ?? 'administrator'
+    await run(
+      tx,
+      'put-administrator',
+      `insert into administrators (name, password_hash, role) values ($1, $2, $3)
+       on conflict (name) do update set password_hash = excluded.password_hash, role = excluded.role`,
+      [name, passwordHash, after],
+    )
+    await endSignIns(tx, name)
+    await writeAudit(tx, {
+      performedBy,
+      action: before ? 'PASSWORD_CHANGED' : 'ADMINISTRATOR_CREATED',
+      subjectType: 'administrator',
+      subjectId: name,
+      before: before && { role: before.role },
+      after: { role: after },
+    })
+    return { role: after }
+  })
+}
+
+/** `null`: there is no such administrator. */
+export async function changeRole(
+  pool: pg.Pool,
+  name: string,
+  role: AdminRole,
+  performedBy: string,
+): Promise<{ before: AdminRole } | null> {
+  return inTransaction(pool, async tx => {
+    const before = await lockAdministrator(tx, name)
+    if (!before) return null
+    if (before.role === role) return { before: role }
+    await run(tx, 'change-role', 'update administrators set role = $2 where name = $1', [name, role])
+    await endSignIns(tx, name)
+    await writeAudit(tx, {
+      performedBy,
+      action: 'ROLE_CHANGED',
+      subjectType: 'administrator',
+      subjectId: name,
+      before: { role: before.role },
+      after: { role },
+    })
+    return { before: before.role }
+  })
+}
+
+export type ListedAdministrator = { name: string; role: AdminRole; sessions: number; createdAt: Date }
+
+/** `sessions`: not yet expired; some of them may have been idle for too long. */
+export async function listAdministrators(db: Queryable): Promise<ListedAdministrator[]> {
+  return run(
     db,
-    'put-administrator',
-    `insert into administrators (name, password_hash) values ($1, $2)
-     on conflict (name) do update set password_hash = excluded.password_hash`,
-    [name, passwordHash],
+    'list-administrators',
+    `select name, role, created_at as "createdAt",
+       (select count(*)::int from admin_sessions s where s.administrator = a.name and s.expires_at > now()) as sessions
+     from administrators a order by name`,
+    [],
   )
 }
 
-export async function listAdministrators(db: Queryable): Promise<{ name: string; createdAt: Date }[]> {
-  return run(db, 'list-administrators', `select name, created_at as "createdAt" from administrators order by name`, [])
+/** Sessions and links go with the row. */
+export async function removeAdministrator(pool: pg.Pool, name: string, performedBy = 'gateway'): Promise<boolean> {
+  return inTransaction(pool, async tx => {
+    const [row] = await run<{ role: AdminRole }>(
+      tx,
+      'remove-administrator',
+      'delete from administrators where name = $1 returning role',
+      [name],
+    )
+    if (!row) return false
+    await writeAudit(tx, {
+      performedBy,
+      action: 'ADMINISTRATOR_REMOVED',
+      subjectType: 'administrator',
+      subjectId: name,
+      before: { role: row.role },
+    })
+    return true
+  })
 }
 
-export async function removeAdministrator(db: Queryable, name: string): Promise<boolean> {
-  const rows = await run(db, 'remove-administrator', `delete from administrators where name = $1 returning name`, [
-    name,
-  ])
-  return rows.length > 0
+async function lockAdministrator(tx: Queryable, name: string): Promise<{ role: AdminRole } | null> {
+  const [row] = await run<{ role: AdminRole }>(
+    tx,
+    'lock-administrator',
+    'select role from administrators where name = $1 for update',
+    [name],
+  )
+  return row ?? null
+}
+
+async function endSignIns(tx: Queryable, name: string): Promise<void> {
+  await run(
+    tx,
+    'end-sign-ins',
+    `with links as (delete from admin_sign_in_links where administrator = $1)
+     delete from admin_sessions where administrator = $1`,
+    [name],
+  )
 }

@@ -65,25 +65,25 @@ export async function listKeys(db: Queryable, companyId: string | null): Promise
   )
 }
 
-export async function revokeKey(db: Queryable, keyId: string): Promise<boolean> {
-  const rows = await run(
+export type RevokedKey = Pick<KeyListing, 'companyId' | 'mode' | 'scopes' | 'name'>
+
+/** Only a key of `owner`, as far as it is given. null: there is no such key, or it was revoked before. */
+export async function revokeKey(db: Queryable, keyId: string, owner: Partial<Owner> = {}): Promise<RevokedKey | null> {
+  const mode = owner.test === undefined ? null : owner.test ? 'test' : 'live'
+  const [row] = await run<RevokedKey>(
     db,
     'revoke-api-key',
-    `update api_keys set revoked_at = coalesce(revoked_at, now()) where key_id = $1 returning key_id`,
-    [keyId],
+    `update api_keys set revoked_at = now()
+     where key_id = $1 and revoked_at is null and ($2::uuid is null or company_id = $2) and ($3::text is null or mode = $3)
+     returning company_id as "companyId", mode, scopes, name`,
+    [keyId, owner.companyId ?? null, mode],
   )
-  return rows.length > 0
+  return row ?? null
 }
 
-/** For a key that manages the keys of its own company and mode. */
-export async function revokeOwnKey(db: Queryable, { companyId, test }: Owner, keyId: string): Promise<boolean> {
-  const rows = await run(
-    db,
-    'revoke-own-api-key',
-    `update api_keys set revoked_at = now()
-     where key_id = $1 and company_id = $2 and mode = $3 and revoked_at is null returning key_id`,
-    [keyId, companyId, test ? 'test' : 'live'],
-  )
+/** Whether there is a key of this id, also one that was revoked. */
+export async function keyExists(db: Queryable, keyId: string): Promise<boolean> {
+  const rows = await run(db, 'key-exists', `select 1 as one from api_keys where key_id = $1`, [keyId])
   return rows.length > 0
 }
 

@@ -1,7 +1,6 @@
-import type pg from 'pg'
 import type { RetryPolicyName } from '../../contracts/retry.ts'
 import { DEFAULT_LOCALE } from '../../contracts/templates/limits.ts'
-import { inTransaction, type Queryable, run } from '../query.ts'
+import { type Queryable, run } from '../query.ts'
 
 export type Company = {
   companyId: string
@@ -121,16 +120,24 @@ export async function updateCompany(db: Queryable, companyId: string, change: Co
   )
 }
 
-/** One company at most is the default. */
-export async function makeDefaultCompany(pool: pg.Pool, companyId: string): Promise<void> {
-  await inTransaction(pool, async tx => {
-    // Locked in one order, so that two such changes follow each other.
-    await run(tx, 'lock-companies', `select from companies order by company_id for update`, [])
-    await run(tx, 'clear-default', `update companies set is_default = false where is_default`, [])
-    await run(tx, 'set-default', `update companies set is_default = true, updated_at = now() where company_id = $1`, [
-      companyId,
-    ])
-  })
+/** null: all of them, in one order, so that two such transactions follow each other. */
+export async function lockCompanies(tx: Queryable, companyId: string | null): Promise<void> {
+  await run(
+    tx,
+    'lock-companies',
+    `select from companies where $1::uuid is null or company_id = $1 order by company_id for no key update`,
+    [companyId],
+  )
+}
+
+/** One company at most is the default: lock all of them first. */
+export async function setDefaultCompany(tx: Queryable, companyId: string): Promise<void> {
+  await run(tx, 'clear-default', `update companies set is_default = false where is_default and company_id <> $1`, [
+    companyId,
+  ])
+  await run(tx, 'set-default', `update companies set is_default = true, updated_at = now() where company_id = $1`, [
+    companyId,
+  ])
 }
 
 /** Returns whether the company exists. One that is already paused keeps `pausedAt` and gets the new reason. */

@@ -95,6 +95,9 @@ export type CompanyStandingRow = {
   pausedAt: string | null
   pauseReason: string | null
   pausedBy: string | null
+  isDefault: boolean
+  weight: number
+  ratePerSecond: number | null
   createdAt: string
 }
 
@@ -104,7 +107,8 @@ export async function listStandings(db: Queryable): Promise<CompanyStandingRow[]
     'list-standings',
     `select c.company_id as "companyId", c.name, coalesce(f.sent, 0) as sent, coalesce(f.bounced, 0) as bounced,
        coalesce(f.complained, 0) as complained, ${iso('c.warned_at')} as "warnedAt", c.warn_reason as "warnReason",
-       ${iso('c.paused_at')} as "pausedAt", c.pause_reason as "pauseReason", c.paused_by as "pausedBy", ${iso('c.created_at')} as "createdAt"
+       ${iso('c.paused_at')} as "pausedAt", c.pause_reason as "pauseReason", c.paused_by as "pausedBy", ${iso('c.created_at')} as "createdAt",
+       c.is_default as "isDefault", c.weight, c.rate_per_second as "ratePerSecond"
      from companies c left join (
        select company_id, sum(sent)::float8 as sent, sum(bounced)::float8 as bounced, sum(complained)::float8 as complained
        from company_reputation where hour > now() - $1 * interval '1 hour' group by company_id) f using (company_id)

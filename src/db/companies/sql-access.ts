@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { inTransaction, type Queryable, run } from '../query.ts'
+import { inTransaction, iso, type Queryable, run } from '../query.ts'
 
 /** Sessions that a company's role may have at once, so that it leaves some to the others. */
 const CONNECTION_LIMIT = 20
@@ -10,11 +10,16 @@ export const roleNameOf = (companyId: string) => `email_gateway_${companyId.slic
 export type SqlRole = { role: string; companyId: string; verifier: string }
 
 /** Makes the login role of a company, or gives the one that is there a new password. */
-export async function createSqlAccess(pool: pg.Pool, given: SqlRole): Promise<void> {
+export async function createSqlAccess(pool: pg.Pool, given: SqlRole, alsoWrite = nothing): Promise<void> {
   await inTransaction(pool, async tx => {
     for (const statement of await accessStatements(tx, given)) await tx.query(statement)
+    await alsoWrite(tx)
   })
 }
+
+/** What belongs to a change, in the same transaction. */
+type AlsoWrite = (tx: Queryable) => Promise<void>
+const nothing: AlsoWrite = async () => {}
 
 /** The same as text, for an administrator of the server. */
 export async function accessStatements(db: Queryable, { role, companyId, verifier }: SqlRole): Promise<string[]> {
@@ -38,7 +43,12 @@ export type Revoked = { found: boolean; dropped: boolean }
  * Takes the role its rights and its login, and ends its sessions; then removes it, where the server lets us. Apart from the first
  * commit, because the role may own something, in any database of the server, and would then keep its access.
  */
-export async function revokeSqlAccess(pool: pg.Pool, role: string, mayDrop: boolean): Promise<Revoked> {
+export async function revokeSqlAccess(
+  pool: pg.Pool,
+  role: string,
+  mayDrop: boolean,
+  alsoWrite = nothing,
+): Promise<Revoked> {
   const taken = await inTransaction(pool, async tx => {
     const known = await run(
       tx,
@@ -52,6 +62,7 @@ export async function revokeSqlAccess(pool: pg.Pool, role: string, mayDrop: bool
       `select format('alter role %I nologin', rolname) as lock, format('drop role %I', rolname) as drop from pg_roles where rolname = $1`,
       [role],
     )
+    if (there || known.length > 0) await alsoWrite(tx)
     if (!there) return { found: known.length > 0, drop: null }
     await run(tx, 'revoke-sql-access', 'select revoke_sql_access($1)', [role])
     if (mayDrop) await tx.query(there.lock)
@@ -73,6 +84,21 @@ async function endSessionsAndDrop(pool: pg.Pool, role: string, drop: string): Pr
   } catch {
     return false
   }
+}
+
+export type SqlAccess = { role: string; grantedAt: string | null; sessions: number }
+
+/** grantedAt null: the company has no role. */
+export async function readSqlAccess(db: Queryable, companyId: string): Promise<SqlAccess> {
+  const role = roleNameOf(companyId)
+  const [row] = await run<Omit<SqlAccess, 'role'>>(
+    db,
+    'read-sql-access',
+    `select (select ${iso('created_at')} from company_roles where role_name = $1 and company_id = $2) as "grantedAt",
+       (select count(*) from pg_stat_activity where usename = $1)::int as sessions`,
+    [role, companyId],
+  )
+  return { role, ...row! }
 }
 
 /** What keeps the owner of the database from making such a role; null: nothing. */

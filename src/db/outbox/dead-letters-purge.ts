@@ -22,6 +22,25 @@ export async function purgeDeadLetters(db: Queryable, filter: DeadLetterFilter, 
   return row!.count
 }
 
+export type NamedPurge = { outboxId: string; outcome: 'purged' | 'not-found' | 'busy' }
+
+/** Each by its id. Never waits: what somebody holds at this moment is busy. */
+export async function purgeByIds(db: Queryable, outboxIds: string[]): Promise<NamedPurge[]> {
+  return run<NamedPurge>(
+    db,
+    'purge-by-ids',
+    `with picked as materialized (
+       select d.outbox_id from dead_letters d where d.outbox_id = any($1::uuid[]) order by d.outbox_id for update skip locked
+     ), purged as (
+       delete from dead_letters d using picked where d.outbox_id = picked.outbox_id returning d.outbox_id
+     )
+     select asked.outbox_id as "outboxId", case when purged.outbox_id is not null then 'purged'
+       when d.outbox_id is null then 'not-found' else 'busy' end as outcome
+     from unnest($1::uuid[]) as asked(outbox_id) left join purged using (outbox_id) left join dead_letters d using (outbox_id)`,
+    [outboxIds],
+  )
+}
+
 /** Payloads are kept for seven days, what is known about the failure for ever. Answers how many were removed. */
 export async function purgeOldPayloads(db: Queryable, biteSize = 500): Promise<number> {
   let purged = 0

@@ -1,6 +1,7 @@
 import type { EmailStatus } from '../../contracts/states.ts'
 import { type Queryable, run } from '../query.ts'
 import {
+  BEFORE_ALL,
   type DeadLetterCursor,
   type DeadLetterFilter,
   exactly,
@@ -60,8 +61,6 @@ with bite as materialized (
 ), ${replayThePicked(PICK_BY_FILTER, '$9')}
 select ${exactly('moved_at')} as "movedAt", outbox_id as "outboxId", (select count(*) from replayed)::int as replayed
 from bite order by moved_at desc, outbox_id desc limit 1`
-
-const BEFORE_ALL: DeadLetterCursor = { movedAt: '-infinity', outboxId: '00000000-0000-0000-0000-000000000000' }
 
 export type ReplayedBite = {
   replayed: number

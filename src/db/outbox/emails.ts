@@ -5,7 +5,8 @@ import { iso, type Queryable, run } from '../query.ts'
 const addressesOf = (kind: string) => `coalesce((select json_agg(coalesce(r.address, '(erased)') order by r.ordinal)
   from email_recipients r where r.outbox_id = o.outbox_id and r.kind = '${kind}' and not r.suppressed), '[]')`
 
-const SUMMARY = `
+/** Of `email_outbox o`. */
+export const SUMMARY = `
   o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId", o.status,
   o.from_address as "from", ${addressesOf('to')} as "to", ${addressesOf('cc')} as cc, ${addressesOf('bcc')} as bcc, o.subject,
   o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts", o.provider, o.message_id as "messageId",

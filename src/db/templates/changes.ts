@@ -1,21 +1,24 @@
 import type pg from 'pg'
 import type { TemplateSource } from '../../contracts/templates/parse.ts'
 import { VERSIONS_PER_TEMPLATE } from '../../contracts/templates/view.ts'
+import { writeAudit } from '../audit.ts'
+import type { Author } from '../audited-change.ts'
 import { inTransaction, type Queryable, run } from '../query.ts'
 
 /** Who changes a template of which company. */
-export type TemplateAuthor = { companyId: string; performedBy: string }
+export type TemplateAuthor = Author & { companyId: string }
 
 type Action = 'TEMPLATE_CREATED' | 'TEMPLATE_UPDATED' | 'TEMPLATE_PUBLISHED' | 'TEMPLATE_DELETED'
-type Audit = { type: string; locale: string; version?: number }
+type Audit = { type: string; locale: string; version?: number | null }
 
-async function audit(tx: Queryable, author: TemplateAuthor, id: string, action: Action, after: Audit): Promise<void> {
-  await run(
-    tx,
-    'audit-template',
-    `insert into audit_log (subject_type, subject_id, company_id, action, performed_by, after) values ('template', $1, $2, $3, $4, $5)`,
-    [id, author.companyId, action, author.performedBy, JSON.stringify(after)],
-  )
+function audit(
+  tx: Queryable,
+  { companyId, performedBy, reason = null }: TemplateAuthor,
+  subjectId: string,
+  action: Action,
+  change: { before?: Audit; after?: Audit },
+): Promise<void> {
+  return writeAudit(tx, { subjectType: 'template', subjectId, companyId, action, performedBy, reason, ...change })
 }
 
 export type CreateOutcome = { kind: 'created'; id: string } | { kind: 'exists' } | { kind: 'limit' }
@@ -50,8 +53,8 @@ export async function createTemplate(
     const version = await insertVersion(tx, row.id, template, author)
     await alsoWrite(tx, row.id)
     const changed = { type: template.type, locale: row.locale, version }
-    await audit(tx, author, row.id, 'TEMPLATE_CREATED', changed)
-    if (template.publish) await publish(tx, author, row.id, changed)
+    await audit(tx, author, row.id, 'TEMPLATE_CREATED', { after: changed })
+    if (template.publish) await publish(tx, author, row.id, changed, null)
     return { kind: 'created', id: row.id }
   })
 }
@@ -75,7 +78,9 @@ export async function addDraft(
          and (v.published_at is null or v.number <= $2 - $3)`,
       [templateId, version, VERSIONS_PER_TEMPLATE],
     )
-    await audit(tx, author, templateId, 'TEMPLATE_UPDATED', { ...template, version })
+    await audit(tx, author, templateId, 'TEMPLATE_UPDATED', {
+      after: { type: template.type, locale: template.locale, version },
+    })
     return version
   })
 }
@@ -98,7 +103,8 @@ export async function publishVersion(
       [templateId, number],
     )
     if (!row) return null
-    await publish(tx, author, templateId, { ...template, version: row.number })
+    const { published, ...of } = template
+    await publish(tx, author, templateId, { ...of, version: row.number }, published)
     return row.number
   })
 }
@@ -109,16 +115,18 @@ export async function deleteTemplate(pool: pg.Pool, author: TemplateAuthor, temp
     const template = await lockTemplate(tx, author, templateId)
     if (!template) return false
     await run(tx, 'delete-template', 'delete from templates where template_id = $1', [templateId])
-    await audit(tx, author, templateId, 'TEMPLATE_DELETED', template)
+    await audit(tx, author, templateId, 'TEMPLATE_DELETED', {
+      before: { type: template.type, locale: template.locale, version: template.published },
+    })
     return true
   })
 }
 
 async function lockTemplate(tx: Queryable, author: TemplateAuthor, templateId: string) {
-  const [row] = await run<{ type: string; locale: string }>(
+  const [row] = await run<{ type: string; locale: string; published: number | null }>(
     tx,
     'lock-template',
-    'select type, locale from templates where template_id = $1 and company_id = $2 for update',
+    'select type, locale, published_number as published from templates where template_id = $1 and company_id = $2 for update',
     [templateId, author.companyId],
   )
   return row ?? null
@@ -141,13 +149,19 @@ async function insertVersion(
   return row!.number
 }
 
-async function publish(tx: Queryable, author: TemplateAuthor, id: string, changed: Required<Audit>): Promise<void> {
+async function publish(
+  tx: Queryable,
+  author: TemplateAuthor,
+  id: string,
+  after: Audit & { version: number },
+  replaced: number | null,
+): Promise<void> {
   await run(
     tx,
     'publish-template',
     `with put as (update template_versions set published_at = now() where template_id = $1 and number = $2)
      update templates set published_number = $2, updated_at = now() where template_id = $1`,
-    [id, changed.version],
+    [id, after.version],
   )
-  await audit(tx, author, id, 'TEMPLATE_PUBLISHED', changed)
+  await audit(tx, author, id, 'TEMPLATE_PUBLISHED', { before: { ...after, version: replaced }, after })
 }

@@ -11,7 +11,7 @@ export type VersionSummary = {
 }
 export type Version = VersionSummary & TemplateSource
 
-const COLUMNS = `t.template_id as id, t.type, t.locale, t.company_id is null as starter, t.published_number as published,
+export const TEMPLATE_COLUMNS = `t.template_id as id, t.type, t.locale, t.company_id is null as starter, t.published_number as published,
   (select max(v.number) from template_versions v where v.template_id = t.template_id and v.published_at is null) as draft,
   ${iso('t.created_at')} as "createdAt", ${iso('t.updated_at')} as "updatedAt"`
 
@@ -20,7 +20,7 @@ export async function listTemplates(db: Queryable, companyId: string): Promise<T
   return run<TemplateView>(
     db,
     'list-templates',
-    `select ${COLUMNS} from templates t
+    `select ${TEMPLATE_COLUMNS} from templates t
      where t.company_id = $1 or (t.company_id is null
        and not exists (select from templates own where own.company_id = $1 and own.type = t.type and own.published_number is not null))
      order by t.type, t.company_id is null, t.locale`,
@@ -33,7 +33,7 @@ export async function findTemplate(db: Queryable, companyId: string, templateId:
   const [row] = await run<TemplateView>(
     db,
     'find-template',
-    `select ${COLUMNS} from templates t where t.template_id = $2 and (t.company_id = $1 or t.company_id is null)`,
+    `select ${TEMPLATE_COLUMNS} from templates t where t.template_id = $2 and (t.company_id = $1 or t.company_id is null)`,
     [companyId, templateId],
   )
   return row ?? null
@@ -49,7 +49,7 @@ export async function findOwnByType(
   const [row] = await run<TemplateView>(
     db,
     'find-own-template-by-type',
-    `select ${COLUMNS} from templates t where t.company_id = $1 and t.type = $2 and t.locale = $3`,
+    `select ${TEMPLATE_COLUMNS} from templates t where t.company_id = $1 and t.type = $2 and t.locale = $3`,
     [companyId, type, locale],
   )
   return row ?? null

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { SCOPES, type Scope } from '../../contracts/api-key.ts'
-import { listKeys, revokeOwnKey } from '../../db/companies/api-keys.ts'
-import { createKey } from '../../db/companies/registration.ts'
+import { listKeys } from '../../db/companies/api-keys.ts'
+import { issueKey, withdrawKey } from '../../db/companies/changes.ts'
 import type { App } from '../app.ts'
-import { ownerOf, requireKey } from '../auth.ts'
+import { authorOf, ownerOf, requireKey } from '../auth.ts'
 import { Problem } from '../problem.ts'
 import { described, idParams } from './describe.ts'
 import type { ResendRouteDeps } from './index.ts'
@@ -53,7 +53,7 @@ async function create(request: FastifyRequest, reply: FastifyReply, { db, pepper
     const detail = `This API key cannot give ${permission}: it has the scopes ${own.join(', ')}, and not ${missing.join(', ')}.`
     throw new Problem('INSUFFICIENT_SCOPE', { detail })
   }
-  const { keyId, apiKey } = await createKey(db.pool, pepper, { companyId, mode, scopes, name })
+  const { keyId, apiKey } = await issueKey(db.pool, pepper, { companyId, mode, scopes, name }, authorOf(request))
   return reply.code(201).send({ id: keyId, token: apiKey })
 }
 
@@ -71,7 +71,7 @@ async function list(request: FastifyRequest, { db }: ResendRouteDeps) {
 
 async function remove(request: FastifyRequest, { db }: ResendRouteDeps) {
   const { id } = request.params as z.output<typeof idParams>
-  if (!/^[0-9a-z]{16}$/.test(id) || !(await revokeOwnKey(db.pool, ownerOf(request), id)))
+  if (!/^[0-9a-z]{16}$/.test(id) || !(await withdrawKey(db.pool, id, ownerOf(request), authorOf(request))))
     throw new Problem('NOT_FOUND', { detail: 'API key not found' })
   return { object: 'api_key', id, deleted: true }
 }

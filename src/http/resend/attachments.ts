@@ -4,6 +4,7 @@ import { mayDownload, signDownload } from '../../contracts/resend/download-signa
 import { listFiles, readFileContent, type StoredFile } from '../../db/outbox/content.ts'
 import type { App } from '../app.ts'
 import { requireKey } from '../auth.ts'
+import { sendDownload } from '../download.ts'
 import { uuidParam } from '../params.ts'
 import { Problem } from '../problem.ts'
 import { described, idParams } from './describe.ts'
@@ -79,17 +80,8 @@ async function download(request: FastifyRequest, reply: FastifyReply, { db, pepp
   }
   const found = await readFileContent(db.pool, file.outboxId, ordinal)
   if (!found) throw new Problem('NOT_FOUND', { detail: 'Attachment not found' })
-  // Never shown by a browser: the file is whatever the company sent.
-  return reply
-    .type('application/octet-stream')
-    .header('content-disposition', `attachment; filename*=UTF-8''${encodeName(found.filename)}`)
-    .header('content-security-policy', "default-src 'none'; sandbox; frame-ancestors 'none'")
-    .send(found.content)
+  return sendDownload(reply, found.filename, found.content)
 }
-
-/** RFC 8187. */
-const encodeName = (name: string) =>
-  encodeURIComponent(name).replace(/['()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 
 const idOf = (ordinal: number) => `att_${ordinal}`
 

@@ -1,19 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { resendTypeOf } from '../../contracts/resend/webhook-body.ts'
-import { loadEventFacts } from '../../db/webhooks/claim.ts'
-import {
-  type DeliveryWithFacts,
-  findDelivery,
-  listDeliveries,
-  replayDelivery,
-  type WebhookDelivery,
-} from '../../db/webhooks/deliveries.ts'
-import { makeBody } from '../../pipeline/notify.ts'
+import { findDelivery, listDeliveries, replayDelivery, type WebhookDelivery } from '../../db/webhooks/deliveries.ts'
 import type { App } from '../app.ts'
 import { requireKey } from '../auth.ts'
 import { invalidField, Problem } from '../problem.ts'
-import { refuseDisabled } from '../routes-webhook-deliveries.ts'
+import { deliveryBody, refuseDisabled } from '../webhook-delivery.ts'
 import { described, idParams } from './describe.ts'
 import type { ResendRouteDeps } from './index.ts'
 import { page } from './paging.ts'
@@ -55,7 +47,7 @@ async function list(request: FastifyRequest, { db }: ResendRouteDeps) {
 async function get(request: FastifyRequest, { db }: ResendRouteDeps) {
   const endpoint = await findResendEndpoint(request, db)
   const delivery = await findDelivery(db.pool, endpoint.id, eventParam(request))
-  const body = delivery && (await bodyOf(delivery, db))
+  const body = delivery && (await deliveryBody(delivery, db))
   // Without a body: retention has deleted the e-mail that it is about.
   if (!delivery || body === null) throw new Problem('NOT_FOUND')
   return {
@@ -64,14 +56,6 @@ async function get(request: FastifyRequest, { db }: ResendRouteDeps) {
     next_attempt_at: delivery.nextAttemptAt,
     payload: JSON.parse(body),
   }
-}
-
-async function bodyOf(delivery: DeliveryWithFacts, db: ResendRouteDeps['db']): Promise<string | null> {
-  if (delivery.body !== null) return delivery.body
-  const { outboxId, eventId } = delivery
-  if (outboxId === null || eventId === null) return makeBody(delivery, null)
-  const facts = (await loadEventFacts(db.pool, [{ outboxId, eventId }])).get(eventId)
-  return facts ? makeBody(delivery, facts) : null
 }
 
 async function replay(request: FastifyRequest, { db, webhooks }: ResendRouteDeps) {

@@ -4,9 +4,10 @@ import { isResendEventType, RESEND_EVENT_TYPES, type ResendEventType } from '../
 import type { WebhookEventType } from '../../contracts/webhooks/events.ts'
 import { WEBHOOK_LIMITS } from '../../contracts/webhooks/view.ts'
 import type { Database } from '../../db/pool.ts'
-import { deleteEndpoint, listEndpoints, updateEndpoint, type WebhookEndpoint } from '../../db/webhooks/endpoints.ts'
+import { changeEndpoint, removeEndpoint } from '../../db/webhooks/changes.ts'
+import { listEndpoints, type WebhookEndpoint } from '../../db/webhooks/endpoints.ts'
 import type { App } from '../app.ts'
-import { ownerOf, requireKey } from '../auth.ts'
+import { authorOf, ownerOf, requireKey } from '../auth.ts'
 import { Problem } from '../problem.ts'
 import { addEndpoint, findOwnEndpoint, readSecret, refuseUrl, renewSecret } from '../webhook-endpoint.ts'
 import { described, idParams } from './describe.ts'
@@ -77,7 +78,7 @@ async function create(request: FastifyRequest, reply: FastifyReply, deps: Resend
   refuseUrl('endpoint', body.endpoint, deps)
   const eventTypes = toEventTypes(body.events)
   const wanted = { url: body.endpoint, description: null, eventTypes, format: 'resend' as const }
-  const { id, secret } = await addEndpoint(request, wanted, deps)
+  const { id, secret } = await addEndpoint(ownerOf(request), authorOf(request), wanted, deps)
   return reply.code(201).send({ object: 'webhook', id, signing_secret: secret })
 }
 
@@ -96,23 +97,24 @@ async function update(request: FastifyRequest, deps: ResendRouteDeps) {
   const { id } = await findResendEndpoint(request, deps.db)
   const body = request.body as z.output<typeof webhookChangeBody>
   if (body.endpoint !== undefined) refuseUrl('endpoint', body.endpoint, deps)
-  await updateEndpoint(deps.db.pool, ownerOf(request), id, {
+  const change = {
     url: body.endpoint,
     eventTypes: body.events && toEventTypes(body.events),
     enabled: body.status && body.status === 'enabled',
-  })
+  }
+  await changeEndpoint(deps.db.pool, ownerOf(request), id, change, authorOf(request))
   return { object: 'webhook', id }
 }
 
 async function remove(request: FastifyRequest, { db }: ResendRouteDeps) {
   const { id } = await findResendEndpoint(request, db)
-  await deleteEndpoint(db.pool, ownerOf(request), id)
+  await removeEndpoint(db.pool, ownerOf(request), id, authorOf(request))
   return { object: 'webhook', id, deleted: true }
 }
 
 async function rotate(request: FastifyRequest, deps: ResendRouteDeps) {
   const { id } = await findResendEndpoint(request, deps.db)
-  const { secret } = await renewSecret(request, deps)
+  const { secret } = await renewSecret(ownerOf(request), authorOf(request), id, deps)
   return { object: 'webhook', id, signing_secret: secret }
 }
 

@@ -1,0 +1,41 @@
+export type FieldError = { path: string; code: string; message: string }
+type Fields = { status: number; code: string; message: string; requestId?: string; errors?: FieldError[] }
+
+/** An answer of the gateway that is not 2xx, or no answer at all (`OFFLINE`, status 0). */
+export class ApiProblem extends Error {
+  override name = 'ApiProblem'
+  readonly status: number
+  readonly code: string
+  readonly requestId: string | undefined
+  readonly errors: FieldError[]
+
+  constructor({ status, code, message, requestId, errors = [] }: Fields) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.requestId = requestId
+    this.errors = errors
+  }
+
+  /** Nothing is wrong with the request: it works again once the gateway or its database is back. */
+  get isTemporary(): boolean {
+    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504
+  }
+}
+
+/** From an RFC 9457 body, or from whatever a proxy answered. */
+export function problemOf(status: number, body: unknown): ApiProblem {
+  const { code, message, title, detail, requestId, errors } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<
+    Record<string, unknown>
+  >
+  return new ApiProblem({
+    status,
+    code: typeof code === 'string' ? code : `HTTP_${status}`,
+    message: [detail, message, title].find(text => typeof text === 'string' && text !== '') as string,
+    ...(typeof requestId === 'string' && { requestId }),
+    ...(Array.isArray(errors) && { errors: errors as FieldError[] }),
+  })
+}
+
+export const isProblem = (error: unknown, code?: string): error is ApiProblem =>
+  error instanceof ApiProblem && (code === undefined || error.code === code)

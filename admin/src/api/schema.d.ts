@@ -1,0 +1,3551 @@
+// Generated from the OpenAPI document: `npm run admin:types`. Do not edit.
+export interface paths {
+  '/admin/session': {
+    /** Sign in to the admin UI: the answer sets the cookie of a session */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SignInInput'] } }
+      responses: {
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Who is signed in */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          name: string
+          role: 'viewer' | 'support' | 'administrator'
+          signedInAt: string
+          /** It ends earlier when it is not used */
+          expiresAt: string
+        } }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Sign out */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/session/link': {
+    /** Sign in by the token of a link, which works once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SignInByLinkInput'] } }
+      responses: {
+        204: Answer<never>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/sessions': {
+    /** Open sessions, the last seen first */
+    get: {
+      parameters: {
+        query?: {
+          /** `everybody` needs the role administrator */
+          of?: 'me' | 'everybody'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: ({
+            sessionId: string
+            name: string
+            role: 'viewer' | 'support' | 'administrator'
+            signedInAt: string
+            /** Written at most once a minute */
+            lastSeenAt: string
+            expiresAt: string
+            address: string
+            userAgent: string
+            /** The session of this request */
+            current: boolean
+          })[]
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** End all sessions of an administrator */
+    delete: {
+      parameters: {
+        query?: {
+          /** Your own when absent; another one needs the role administrator */
+          administrator?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          ended: number
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/sessions/{sessionId}': {
+    /** End a session; one of another administrator needs the role administrator */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          sessionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          ended: number
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/audit': {
+    /** Who did what, when and why: in the admin UI, by command line and by API; newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          performedBy?: string
+          action?: string
+          subjectType?: string
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['AuditEntry'])[]
+          /** Cursor of the next page */
+          older: string | null
+          /** Cursor of the page before this one */
+          newer: string | null
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/audit/export': {
+    /** The same as a file: CSV, or one JSON object per line */
+    get: {
+      parameters: {
+        query?: {
+          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          performedBy?: string
+          action?: string
+          subjectType?: string
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/csv': string }>
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/overview': {
+    /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
+    get: {
+      parameters: {
+        query?: {
+          range?: '1h' | '24h' | '7d' | '30d'
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Overview'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/live': {
+    /** Counts of the queue and changed e-mails as they happen, as server-sent events; ends with the session */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/event-stream': string }>
+        401: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails': {
+    /** E-mails of every company, newest first: look-ups, or filters within a time range */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          /** Its id */
+          company?: string
+          tag?: string
+          /** The type of a template */
+          template?: string
+          /** Both when absent */
+          mode?: 'live' | 'test'
+          /** Accepted since; a week before `to` when absent, all for a look-up */
+          from?: string
+          /** Accepted before; now when absent */
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          /** Look-up of one e-mail */
+          id?: string
+          /** Look-up by the hash of an address; POST keeps an address out of URLs */
+          recipient?: string
+          /** Look-up */
+          externalId?: string
+          /** Look-up by the message id of the provider */
+          messageId?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/search': {
+    /** Look up whatever was given: an id, an address, an external id or a message id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchEmailsInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailList'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}': {
+    /** One e-mail: what happened, why, its attempts, recipients and webhooks */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmail'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/content': {
+    /** HTML, text and headers as they were accepted, and the list of attachments; not for viewers */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['AdminEmailContent'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/preview': {
+    /** The HTML as a page that runs and loads nothing; images of other hosts only when asked for */
+    get: {
+      parameters: {
+        query?: {
+          images?: 'blocked' | 'remote'
+        }
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/html': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/source': {
+    /** The message as MIME, as a provider would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'message/rfc822': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/attachments/{ordinal}': {
+    /** One attachment, as a download */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+          ordinal: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/octet-stream': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/resend': {
+    /** Send an e-mail that has ended once more, as a new e-mail; all checks are made again */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ResendEmailInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': {
+          outboxId: string
+          resendOf: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        410: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/cancel': {
+    /** Cancel what has not started, and say why */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CancelEmailInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/emails/{outboxId}/reschedule': {
+    /** Move what has not started to another time; a time that has passed means now */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RescheduleEmailByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          outboxId: string
+          status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+          scheduledAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/groups': {
+    /** Dead letters by error code and company, the largest groups first */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          since?: string
+          until?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterGroups'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/count': {
+    /** How many match, and how many of them can be replayed */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterCount'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters': {
+    /** Dead letters, newest first */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetterPage'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/export': {
+    /** All that match, as CSV or as one JSON value per line */
+    get: {
+      parameters: {
+        query?: {
+          company?: string
+          /** The gateway's error code, or the provider's */
+          code?: string
+          /** Of the e-mail */
+          status?: 'REJECTED' | 'FAILED' | 'DLQ'
+          /** Dead since that time */
+          since?: string
+          until?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/dead-letters/{outboxId}': {
+    /** One dead letter: what is left of the e-mail, and every attempt */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          outboxId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DeadLetter'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions': {
+    /** Replay or purge many dead letters, or import suppressions: carried out by a worker, in batches */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewBulkActionInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Bulk actions, newest first */
+    get: {
+      parameters: {
+        query?: {
+          kind?: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
+          /** Only those that have not ended */
+          open?: 'true' | 'false'
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['BulkAction'])[]
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions/{actionId}': {
+    /** One bulk action and its progress */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          actionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/bulk-actions/{actionId}/stop': {
+    /** Stop it after the batch under way; what was done stays done */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          actionId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['BulkAction'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression': {
+    /** The suppression list, newest first */
+    get: {
+      parameters: {
+        query?: {
+          reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+          /** A company, or global */
+          company?: string
+          /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
+          search?: string
+          addedAfter?: string
+          addedBefore?: string
+          /** Includes what never expires */
+          expiresAfter?: string
+          expiresBefore?: string
+          expires?: 'never'
+          sort?: 'addedAt' | 'expiresAt'
+          order?: 'desc' | 'asc'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Put an address on the list by hand */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['AddSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          added: boolean
+          emailHash: string
+          expiresAt: string | null
+        } }>
+        201: Answer<{ 'application/json': {
+          added: boolean
+          emailHash: string
+          expiresAt: string | null
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/search': {
+    /** The same, with an address that does not end up in a URL */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['SearchSuppressionsInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionPage'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/stats': {
+    /** How many, how often they stop mail, and how they grow */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionStats'] }>
+        400: Refusal
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}': {
+    /** One entry with its history */
+    get: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionDetails'] }>
+        400: Refusal
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Take it off the list, and say why; complaints stay */
+    delete: {
+      parameters: {
+        query?: {
+          /** Needed when several lists have the address */
+          company?: string
+        }
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['RemoveSuppressionByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          removed: true
+          emailHash: string
+          removedBy: string
+          removedAt: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/ended': {
+    /** Entries that are no longer on the list: removed with which justification, or expired; newest first */
+    get: {
+      parameters: {
+        query?: {
+          ending?: 'REMOVED' | 'EXPIRED'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['EndedSuppressions'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/{emailHash}/history': {
+    /** One address on all lists, with every change: also when it is on none any more */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          emailHash: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        401: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies': {
+    /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['CompanyStanding'])[]
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Create a company and its first API key, which is shown once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewCompanyInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['CompanyWithKey'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/audit': {
+    /** Who changed the company, its keys, webhooks and templates, when and why; newest first */
+    get: {
+      parameters: {
+        query?: {
+          cursor?: number
+          limit?: number
+        }
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['CompanyAudit'])[]
+          cursor: number | null
+          hasMore: boolean
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/pause': {
+    /** Pause a company: its mail waits */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          companyId: string
+          paused: boolean
+          reason: string
+          performedBy: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/resume': {
+    /** Resume a company: its mail goes on, and its figures begin anew */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          companyId: string
+          paused: boolean
+          reason: string
+          performedBy: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}': {
+    /** The settings of one company */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Company'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Change the given settings of a company and no others */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['CompanyChangeInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Company'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/keys': {
+    /** API keys of a company, newest first, without their secrets */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['ApiKey'])[]
+        } }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Create an API key; the answer shows it, once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewApiKeyInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['ApiKeyWithSecret'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/keys/{keyId}/revoke': {
+    /** Revoke an API key: every process refuses it within a second */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+          keyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          keyId: string
+          revoked: true
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/activity': {
+    /** What became of the e-mails of a company, per hour or day */
+    get: {
+      parameters: {
+        query?: {
+          range?: '24h' | '7d' | '30d'
+        }
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['CompanyActivity'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/fairness': {
+    /** Who is served how often, and who waits how long */
+    get: {
+      parameters: {
+        query?: {
+          /** Is part of the answer also when it is idle */
+          company?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Fairness'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/sql-access': {
+    /** Whether a company has a database role */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SqlAccess'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Make its database role, or give the one that is there a new password; it is shown once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['GrantedSqlAccess'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/sql-access/revoke': {
+    /** Remove its database role and end its sessions */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['RevokedSqlAccess'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks': {
+    /** Webhook endpoints of every company: how many of their latest deliveries succeeded, and the last failure */
+    get: {
+      parameters: {
+        query?: {
+          companyId?: string
+          state?: 'enabled' | 'failing' | 'disabled'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookOverviewList'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}': {
+    /** One webhook endpoint */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookOverview'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Change an endpoint, disable it, or enable it again */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['WebhookChangeByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Webhook'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/webhooks': {
+    /** Register an endpoint for a company; the answer shows its secret, once */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewWebhookByAdminInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/remove': {
+    /** Remove an endpoint */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          id: string
+          deleted: true
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/rotate-secret': {
+    /** Make a new secret, shown once; the old one signs as well for 24 hours */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookWithSecret'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/deliveries': {
+    /** Deliveries to an endpoint in the last seven days, newest first */
+    get: {
+      parameters: {
+        query?: {
+          status?: 'waiting' | 'delivered' | 'failed'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookDeliveryList'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/deliveries/{deliveryId}': {
+    /** One delivery with its request and the last answer */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+          deliveryId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['WebhookExchange'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/test': {
+    /** Send a webhook.test event */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/webhooks/{webhookId}/deliveries/{deliveryId}/replay': {
+    /** Deliver it again, under the same webhook-id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          webhookId: string
+          deliveryId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['WebhookDelivery'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates': {
+    /** Templates with what became of their e-mails */
+    get: {
+      parameters: {
+        query?: {
+          /** Its own, and the starters that they do not replace */
+          companyId?: string
+          /** A part of the type */
+          text?: string
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['TemplateOverviewList'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates/{templateId}': {
+    /** One template with its versions, and the content of one */
+    get: {
+      parameters: {
+        query?: {
+          /** The newest when absent */
+          version?: number
+        }
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Make a new draft from the newest version and these changes, in place of the draft there is */
+    patch: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['TemplateChangeByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/companies/{companyId}/templates': {
+    /** Create a template for a company */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          companyId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['NewTemplateByAdminInput'] } }
+      responses: {
+        201: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates/{templateId}/publish': {
+    /** Put the draft, or an older version, into use */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PublishTemplateByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['TemplateOfCompany'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates/{templateId}/remove': {
+    /** Delete a template with all versions; the starters of its type are used again */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ChangeReasonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          id: string
+          deleted: true
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates/preview': {
+    /** Render what an editor holds, saved or not; nothing is stored or sent */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PreviewDraftInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['DraftPreview'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/templates/{templateId}/test': {
+    /** Send a version, also a draft, to one address, as its company; its subject begins with [Test] */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          templateId: string
+        }
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['TestTemplateByAdminInput'] } }
+      responses: {
+        202: Answer<{ 'application/json': components['schemas']['Accepted'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/providers': {
+    /** The providers: who is parked and why, their rates, and their errors by code */
+    get: {
+      parameters: {
+        query?: {
+          /** How far back errors are counted */
+          hours?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['ProviderState'])[]
+          hours: number
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/providers/{name}/probe': {
+    /** Try a parked provider now: the next e-mail is sent as a probe */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          name: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          name: string
+          /** Why it was parked */
+          reasonCode: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox': {
+    /** What capture kept, newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** Part of the subject or of a recipient; upper and lower case are the same */
+          search?: string
+          /** false: `html` and `text` are null, for a list */
+          content?: 'true' | 'false'
+          cursor?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['CapturedListed'])[]
+          cursor: string | null
+          hasMore: boolean
+        } }>
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Delete all captured messages */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          deleted: number
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}': {
+    /** One captured message, with its links */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['CapturedMessage'] }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+    /** Delete one captured message */
+    delete: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          deleted: true
+          messageId: string
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/source': {
+    /** The message as a mail server would get it */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/plain': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/preview': {
+    /** The HTML for a sandboxed frame: it runs nothing, and loads images only when asked to */
+    get: {
+      parameters: {
+        query?: {
+          remote?: 'true' | 'false'
+        }
+        header?: never
+        path: {
+          messageId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/html': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/inbox/{messageId}/attachments/{index}': {
+    /** One attachment, as a file */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          messageId: string
+          index: number
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/octet-stream': string }>
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        410: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/people/erase': {
+    /** Erase a person: every e-mail and record of this address, document or external id */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        202: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/people/erasures/{receiptId}': {
+    /** The receipt of an erasure */
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path: {
+          receiptId: string
+        }
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['ErasureReceipt'] }>
+        401: Refusal
+        404: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/people/export': {
+    /** Everything that is kept about a person, as one JSON document */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['PersonInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['PersonExport'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/stats': {
+    /** The KPIs of the e-mails accepted in a range: delivered, how fast, recovered, failed */
+    get: {
+      parameters: {
+        query?: {
+          /** A week ago when absent */
+          from?: string
+          /** Now when absent */
+          to?: string
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Stats'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/queue/process': {
+    /** Bring scheduled retries forward */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['ProcessQueueByAdminInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': {
+          processed: number
+          outboxIds: (string)[]
+        } }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+}
+
+type Answer<Content> = { headers: Record<string, string>; content: Content }
+type Refusal = Answer<{ 'application/problem+json': components['schemas']['Problem'] }>
+
+export interface components {
+  schemas: {
+    Accepted: {
+      outboxId: string
+      jobId: string
+      requestId: string
+      /** Stored, and the first event of the e-mail. From here on GET /v1/email/{outboxId} (the Location header) shows its status: PENDING at first, also until scheduledAt */
+      status: 'QUEUED'
+      queuedAt: string
+      /** Hashes of the cc and bcc addresses that were left out */
+      suppressed?: (string)[]
+    }
+    AddSuppressionInput: {
+      email?: string
+      emailHash?: string
+      reason?: 'MANUAL'
+      /** 0: for ever */
+      expiresInDays?: number
+      /** The list of one company instead of the global one */
+      company?: string
+      justification: string
+    }
+    AdminEmail: {
+      outboxId: string
+      companyId: string
+      requestId: string
+      externalId: string | null
+      /** PENDING after the 202 (event QUEUED), until its first attempt begins */
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+      /** null: it came by SQL, and gets its sender when it is sent */
+      from: string | null
+      to: (string)[]
+      cc: (string)[]
+      bcc: (string)[]
+      subject: string | null
+      templateType: string | null
+      tags: (string)[]
+      attempts: number
+      maxAttempts: number
+      provider: string | null
+      messageId: string | null
+      lastError: {
+        /** The gateway's own code */
+        code: string
+        /** The provider's own code, if it gave one */
+        providerCode: string | null
+        category: string | null
+        message: string
+      } | null
+      createdAt: string
+      scheduledAt: string | null
+      nextAttemptAt: string | null
+      sentAt: string | null
+      deliveredAt: string | null
+      failedAt: string | null
+      expiresAt: string
+      durationMs: number | null
+      /** The e-mail that this one sends again */
+      resendOf: string | null
+      companyName: string
+      /** Of a test key: it never left the gateway */
+      test: boolean
+      explanation: components['schemas']['Explanation']
+      events: (components['schemas']['EmailEvent'])[]
+      attemptList: ({
+        provider: string
+        attemptId: string | null
+        startedAt: string
+        endedAt: string | null
+        durationMs: number | null
+        end: 'sent' | 'retry' | 'throttled' | 'unconnected' | 'parked' | 'rejected' | 'failed' | 'unknown' | 'running'
+        /** The gateway's own code */
+        code: string | null
+        /** The provider's own code */
+        providerCode: string | null
+        /** The provider's answer, or the message id */
+        message: string | null
+        retryInMs: number | null
+      })[]
+      recipients: ({
+        kind: 'to' | 'cc' | 'bcc'
+        /** null: erased */
+        address: string | null
+        name: string | null
+        status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+        /** It got no copy, because it was on the suppression list */
+        suppressed: boolean
+        /** The entry that would stop an e-mail to it now */
+        suppression: {
+          emailHash: string
+          reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+          /** null: on the global list */
+          companyId: string | null
+          companyName: string | null
+          addedAt: string
+          expiresAt: string | null
+        } | null
+      })[]
+      webhooks: ({
+        webhookId: string
+        deliveryId: string
+        url: string
+        type: string
+        status: 'waiting' | 'delivered' | 'failed'
+        attempts: number
+        createdAt: string
+        lastAttemptAt: string | null
+        nextAttemptAt: string | null
+        lastStatus: number | null
+        lastError: string | null
+        lastDurationMs: number | null
+      })[]
+      priority: number
+      retryPolicy: string | null
+      onUnknown: 'resend' | 'hold'
+      contentGone: boolean
+      attachments: number
+      /** The e-mails that sent this one again */
+      resentAs: (string)[]
+      /** What its state allows; the role is checked when it is asked for */
+      may: {
+        resend: boolean
+        cancel: boolean
+        reschedule: boolean
+      }
+    }
+    AdminEmailContent: {
+      html: string | null
+      text: string | null
+      /** That the request gave */
+      headers: Record<string, string>
+      replyTo: (string)[]
+      /** Of a template that is not rendered yet */
+      variables: Record<string, unknown> | null
+      /** The HTML names images or styles of other hosts; the preview blocks them */
+      hasRemoteContent: boolean
+      attachments: ({
+        ordinal: number
+        filename: string
+        contentType: string
+        contentId: string | null
+        size: number
+      })[]
+    }
+    AdminEmailList: {
+      /** Newest first */
+      data: (components['schemas']['AdminEmailSummary'])[]
+      /** What was looked up; a recipient by the hash of the address */
+      lookup: {
+        by: 'id' | 'recipient' | 'externalId' | 'messageId'
+        value: string
+      } | null
+      /** The time range that was searched; null: a look-up in all e-mails */
+      range: {
+        from: string
+        to: string
+      } | null
+      /** Set when the search stopped before the end of the range, to answer soon: the page goes on from there */
+      searchedTo: string | null
+      /** For olderThan: the next page */
+      older: string | null
+      /** For newerThan: the page before */
+      newer: string | null
+      /** Entries of the address that was looked up, also when it never got an e-mail */
+      suppression: ({
+        emailHash: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        /** null: on the global list */
+        companyId: string | null
+        companyName: string | null
+        addedAt: string
+        expiresAt: string | null
+      })[] | null
+    }
+    AdminEmailSummary: {
+      outboxId: string
+      companyId: string
+      requestId: string
+      externalId: string | null
+      /** PENDING after the 202 (event QUEUED), until its first attempt begins */
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+      /** null: it came by SQL, and gets its sender when it is sent */
+      from: string | null
+      to: (string)[]
+      cc: (string)[]
+      bcc: (string)[]
+      subject: string | null
+      templateType: string | null
+      tags: (string)[]
+      attempts: number
+      maxAttempts: number
+      provider: string | null
+      messageId: string | null
+      lastError: {
+        /** The gateway's own code */
+        code: string
+        /** The provider's own code, if it gave one */
+        providerCode: string | null
+        category: string | null
+        message: string
+      } | null
+      createdAt: string
+      scheduledAt: string | null
+      nextAttemptAt: string | null
+      sentAt: string | null
+      deliveredAt: string | null
+      failedAt: string | null
+      expiresAt: string
+      durationMs: number | null
+      /** The e-mail that this one sends again */
+      resendOf: string | null
+      companyName: string
+      /** Of a test key: it never left the gateway */
+      test: boolean
+    }
+    ApiKey: {
+      keyId: string
+      mode: 'live' | 'test'
+      scopes: ('send' | 'read' | 'manage')[]
+      name: string | null
+      createdAt: string
+      lastUsedAt: string | null
+      revokedAt: string | null
+    }
+    ApiKeyWithSecret: {
+      keyId: string
+      /** Shown now and never again */
+      apiKey: string
+    }
+    AuditEntry: {
+      id: string
+      performedAt: string
+      performedBy: string
+      action: string
+      subjectType: string
+      subjectId: string
+      companyId: string | null
+      companyName: string | null
+      before: Record<string, unknown> | null
+      after: Record<string, unknown> | null
+      reason: string | null
+    }
+    BulkAction: {
+      actionId: string
+      kind: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
+      /** The filter, as it was when the action was asked for */
+      selection: {
+        company?: string | null
+        code?: string | null
+        status?: string | null
+        since?: string | null
+        until?: string | null
+        /** So many e-mails by their ids */
+        chosen?: number
+        /** So many lines of an imported file */
+        lines?: number
+      }
+      requestedBy: string
+      reason: string
+      state: 'waiting' | 'running' | 'stopped' | 'done' | 'failed'
+      total: number
+      done: number
+      /** Could not be done */
+      failed: number
+      /** What became of them, by outcome */
+      counts: Record<string, number>
+      /** The first refused lines of an imported file */
+      problems: ({
+        line: number
+        problem: string
+      })[]
+      lastError: string | null
+      createdAt: string
+      startedAt: string | null
+      updatedAt: string
+      finishedAt: string | null
+    }
+    CancelEmailInput: {
+      reason: string
+    }
+    CapturedListed: {
+      messageId: string
+      outboxId: string
+      companyId: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** How the text begins */
+      snippet: string
+    }
+    CapturedMessage: {
+      messageId: string
+      outboxId: string
+      companyId: string
+      capturedAt: string
+      message: {
+        from: string
+        to: (string)[]
+        cc: (string)[]
+        bcc: (string)[]
+        replyTo: (string)[]
+        subject: string
+        html: string | null
+        text: string | null
+        headers: Record<string, string>
+        attachments: ({
+          filename: string
+          contentType: string
+          contentId: string | null
+          bytes: number
+        })[]
+      }
+      /** At most 200, each address once */
+      links: ({
+        href: string
+        text: string
+      })[]
+      /** The HTML names images of other hosts */
+      remoteImages: boolean
+    }
+    ChangeReasonInput: {
+      reason?: string
+    }
+    Company: {
+      companyId: string
+      name: string
+      weight: number
+      ratePerSecond: number | null
+      retryPolicy: 'steps' | 'exponential' | 'patient' | 'persistent' | null
+      fromDomains: (string)[]
+      defaultFrom: string | null
+      linkSchemes: (string)[]
+      locale: string
+      isDefault: boolean
+      pausedAt: string | null
+      pauseReason: string | null
+      pausedBy: string | null
+      createdAt: string
+    }
+    CompanyActivity: {
+      /** What one entry of data stands for; days are those of UTC */
+      step: 'hour' | 'day'
+      /** Later events are not counted yet */
+      countedUntil: string
+      data: ({
+        /** Its beginning */
+        at: string
+        /** Recipients that were asked for, also suppressed ones */
+        requests: number
+        suppressed: number
+        accepted: number
+        sent: number
+        delivered: number
+        bounced: number
+        complained: number
+        rejected: number
+        failed: number
+        expired: number
+      })[]
+    }
+    CompanyAudit: {
+      id: number
+      action: string
+      subjectType: string
+      subjectId: string
+      reason: string | null
+      performedBy: string
+      performedAt: string
+      before: Record<string, unknown> | null
+      after: Record<string, unknown> | null
+    }
+    CompanyChangeInput: {
+      /** Its share of the sending capacity beside other companies */
+      weight?: number
+      /** null: no limit of its own */
+      ratePerSecond?: number | null
+      /** null: the setting RETRY_POLICY */
+      retryPolicy?: 'steps' | 'exponential' | 'patient' | 'persistent' | null
+      /** The domains that it may use in From */
+      fromDomains?: (string)[]
+      /** The sender of its e-mails that name none, of one of its domains; null: the setting EMAIL_FROM */
+      defaultFrom?: string | null
+      /** URL schemes of its own apps that its e-mails may link to */
+      linkSchemes?: (string)[]
+      /** Of its templates, when a request names none */
+      locale?: string
+      /** E-mails that come by SQL without a company are its own */
+      isDefault?: true
+      /** Why; for the audit log */
+      reason?: string
+    }
+    CompanyReasonInput: {
+      reason: string
+    }
+    CompanyStanding: {
+      companyId: string
+      name: string
+      state: 'active' | 'warned' | 'paused'
+      /** Recipients of the last 24 hours, or since the company was resumed */
+      sent: number
+      /** Permanent bounces among them */
+      bounced: number
+      complained: number
+      bounceRate: number
+      complaintRate: number
+      /** E-mails of the last 24 hours */
+      accepted: number
+      /** E-mails that could be sent now; counted up to 1000 */
+      waiting: number
+      oldestWaitingSeconds: number | null
+      /** E-mails that come by SQL without a company are its own */
+      isDefault: boolean
+      weight: number
+      ratePerSecond: number | null
+      warnedAt: string | null
+      warnReason: string | null
+      pausedAt: string | null
+      pauseReason: string | null
+      /** `reputation`, or who paused it */
+      pausedBy: string | null
+      webhooks: {
+        enabled: number
+        /** Enabled, and nothing taken since an attempt failed */
+        failing: number
+        /** By the gateway, for what they answered; the last one first */
+        disabled: ({
+          webhookId: string
+          reason: 'GONE' | 'FAILING'
+          disabledAt: string
+        })[]
+      }
+      createdAt: string
+    }
+    CompanyTurn: {
+      companyId: string
+      name: string
+      weight: number
+      ratePerSecond: number | null
+      paused: boolean
+      /** E-mails that could be sent now; counted up to 1000 */
+      ready: number
+      /** How long its oldest ready e-mail has been due */
+      oldestWaitingSeconds: number | null
+      /** In the last `windowSeconds` */
+      attempts: number
+      /** Of all attempts in that time, 0 to 1 */
+      share: number
+      /** What its weight would give it among those that were served or wait, 0 to 1; 0 when paused */
+      fairShare: number
+    }
+    CompanyWithKey: {
+      company: components['schemas']['Company']
+      keyId: string
+      /** Its first API key: shown now and never again */
+      apiKey: string
+    }
+    DeadLetter: {
+      jobId: string
+      outboxId: string
+      companyId: string
+      originalData: Record<string, unknown>
+      failedAttempts: number
+      lastFailureReason: string
+      lastFailureCode?: string
+      providerCode?: string
+      lastFailureTimestamp: string
+      enqueuedAt: string
+      movedToDLQAt: string
+      ttl: number
+      retryHistory?: ({
+        attempt: number
+        timestamp: string
+        error: string
+        providerCode?: string | null
+      })[]
+      companyName: string
+      /** null: retention has dropped the e-mail */
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED' | null
+      payloadPurged: boolean
+      replayable: boolean
+    }
+    DeadLetterCount: {
+      all: number
+      /** What a replay with this filter takes */
+      replayable: number
+      /** Dead, and nothing is left to send again */
+      payloadPurged: number
+      /** May have been sent; left out unless the filter names SEND_OUTCOME_UNKNOWN */
+      outcomeUnknown: number
+    }
+    DeadLetterGroups: {
+      data: ({
+        code: string | null
+        companyId: string
+        companyName: string
+        entries: number
+        firstSeen: string
+        lastSeen: string
+        /** Of the newest one */
+        lastReason: string
+        providerCode: string | null
+      })[]
+    }
+    DeadLetterPage: {
+      data: (components['schemas']['DeadLetter'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    DraftPreview: {
+      /** null: it cannot be rendered; the problems say why */
+      rendered: {
+        subject: string
+        html: string | null
+        text: string | null
+      } | null
+      /** The variables that it uses */
+      variables: (string)[]
+      problems: ({
+        path: string
+        code: string
+        message: string
+      })[]
+    }
+    EmailEvent: {
+      type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
+      createdAt: string
+      metadata: Record<string, unknown>
+    }
+    EndedSuppressions: {
+      data: ({
+        action: 'ADDED' | 'REMOVED' | 'EXPIRED'
+        /** system, a company, an administrator, or cli:<user> */
+        performedBy: string
+        performedAt: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        justification?: string
+        emailHash: string
+        /** null: the global list */
+        companyId: string | null
+        metadata: Record<string, unknown>
+      })[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    ErasureReceipt: {
+      receiptId: string
+      /** The gateway goes on by itself until it is done */
+      state: 'searching' | 'erasing' | 'done'
+      /** false: this erasure found nothing. See unfinished */
+      found: boolean
+      erased: {
+        emails: number
+        cancelled: number
+        recipients: number
+        recipientRecords: number
+        contents: number
+        attachments: number
+        events: number
+        captured: number
+        providerEvents: number
+        webhookDeliveries: number
+        deadLetters: number
+        idempotencyAnswers: number
+      }
+      /** E-mails that are being sent, or wait for other recipients; erased when they have ended */
+      waiting: number
+      /** Earlier erasures of the same person that are not done yet */
+      unfinished: ({
+        receiptId: string
+        waiting: number
+      })[]
+      /** Recipient records that erased e-mails belonged to, and that have another address now. They are kept, since families share addresses: if they are of this person, erase by cpf or externalId, too */
+      recordsKept: number
+      /** null: in every company */
+      companyId: string | null
+      /** Keyed hashes of the given identifiers, as in the audit log */
+      subjectHashes: (string)[]
+      requestedBy: string
+      requestedAt: string
+      finishedAt: string | null
+    }
+    Explanation: {
+      outboxId: string
+      status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+      /** The current state and its reason, in one sentence */
+      summary: string
+      /** What happens next */
+      next: string | null
+      nextAt: string | null
+      /** E-mails of this company that go first */
+      aheadInCompany: number | null
+      /** Companies that have mail ready */
+      companiesSharing: number | null
+      /** Set while every provider in use is parked */
+      parkedProviders: (string)[] | null
+      attempts: number
+      maxAttempts: number
+      lastError: {
+        /** The gateway's own code */
+        code: string
+        /** The provider's own code, if it gave one */
+        providerCode: string | null
+        category: string | null
+        message: string
+      } | null
+    }
+    Fairness: {
+      at: string
+      windowSeconds: number
+      /** Of all companies in that time */
+      attempts: number
+      /** The company whose turn was last */
+      lastServed: string | null
+      /** How many companies were served or wait */
+      competing: number
+      /** Who waits longest first, then who was served most */
+      data: (components['schemas']['CompanyTurn'])[]
+    }
+    GrantedSqlAccess: {
+      role: string
+      /** Shown now and never again */
+      password: string
+      /** The connection with the password */
+      url: string
+      /** false: the gateway may not create roles; an administrator of the server runs `statements` */
+      created: boolean
+      statements: (string)[]
+      host: string
+      port: number
+      database: string
+    }
+    NewApiKeyInput: {
+      name?: string | null
+      /** test: its e-mails are never sent to a provider */
+      mode?: 'live' | 'test'
+      scopes?: ('send' | 'read' | 'manage')[]
+      reason?: string
+    }
+    NewBulkActionInput: {
+      kind: 'replay-dead-letters'
+      reason: string
+      /** These e-mails */
+      outboxIds?: (string)[]
+      /** All that match and exist now; {} is every dead letter */
+      filter?: {
+        company?: string
+        /** The gateway's error code, or the provider's */
+        code?: string
+        /** Of the e-mail */
+        status?: 'REJECTED' | 'FAILED' | 'DLQ'
+        /** Dead since that time */
+        since?: string
+        until?: string
+      }
+    } | {
+      kind: 'purge-dead-letters'
+      reason: string
+      /** These e-mails */
+      outboxIds?: (string)[]
+      /** All that match and exist now; {} is every dead letter */
+      filter?: {
+        company?: string
+        /** The gateway's error code, or the provider's */
+        code?: string
+        /** Of the e-mail */
+        status?: 'REJECTED' | 'FAILED' | 'DLQ'
+        /** Dead since that time */
+        since?: string
+        until?: string
+      }
+    } | {
+      kind: 'import-suppressions'
+      reason: string
+      /** Columns: reason and email or email_hash; optional: expires_at, company. At most 100000 lines */
+      csv: string
+      /** For lines without a company; the global list when left out */
+      company?: string
+    }
+    NewCompanyInput: {
+      name: string
+      /** Its share of the sending capacity beside other companies */
+      weight?: number
+      /** null: no limit of its own */
+      ratePerSecond?: number | null
+      /** null: the setting RETRY_POLICY */
+      retryPolicy?: 'steps' | 'exponential' | 'patient' | 'persistent' | null
+      /** The domains that it may use in From */
+      fromDomains?: (string)[]
+      /** The sender of its e-mails that name none, of one of its domains; null: the setting EMAIL_FROM */
+      defaultFrom?: string | null
+      /** URL schemes of its own apps that its e-mails may link to */
+      linkSchemes?: (string)[]
+      /** Of its templates, when a request names none */
+      locale?: string
+      /** Why; for the audit log */
+      reason?: string
+    }
+    NewTemplateByAdminInput: {
+      type: string
+      /** The company's when absent */
+      locale?: string
+      subject: string
+      html?: string | null
+      text?: string | null
+      /** Put it into use at once */
+      publish?: boolean
+      reason?: string
+    }
+    NewWebhookByAdminInput: {
+      /** https, on the public internet */
+      url: string
+      description?: string | null
+      eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      /** Gets events of test e-mails only */
+      test?: boolean
+      reason?: string
+    }
+    Overview: {
+      range: {
+        from: string
+        to: string
+        bucketSeconds: number
+      }
+      /** The series and totals hold everything up to this moment */
+      countedUntil: string
+      /** Events of live e-mails, oldest bucket first */
+      series: ({
+        at: string
+        accepted: number
+        sent: number
+        delivered: number
+        bounced: number
+        complained: number
+        /** Failed, rejected or expired */
+        failed: number
+      })[]
+      totals: {
+        accepted: number
+        sent: number
+        delivered: number
+        bounced: number
+        complained: number
+        /** Failed, rejected or expired */
+        failed: number
+      }
+      queue: components['schemas']['QueueCounts']
+      providers: ({
+        name: string
+        /** parked: its mail waits until nextProbeAt; open: the next e-mail tries it */
+        state: 'healthy' | 'parked' | 'open'
+        reason: string | null
+        nextProbeAt: string | null
+        /** Attempts, over the last ten seconds */
+        ratePerSecond: number
+        /** What it allows; null: no limit is known */
+        maxPerSecond: number | null
+      })[]
+      attention: ({
+        kind: 'dead-letters' | 'provider-parked' | 'no-worker' | 'waiting-long' | 'unknown-sends' | 'company-paused' | 'company-warned' | 'webhooks-disabled'
+        count: number
+        since: string | null
+        /** An error code, the name of a provider, or why */
+        code: string | null
+        companyId: string | null
+        companyName: string | null
+      })[]
+    }
+    PersonExport: {
+      exportedAt: string
+      addresses: (string)[]
+      /** Recipient records, with the decrypted document as cpfCnpj */
+      records: (Record<string, unknown>)[]
+      /** For each address, whether it is suppressed and why */
+      suppressions: (Record<string, unknown>)[]
+      /** Oldest first, with content, names of the attachments and events */
+      emails: (Record<string, unknown>)[]
+      /** Recipient records that these e-mails belong to, and that have another address now. If they are of this person, export by cpf or externalId, too */
+      recordsLeftOut: number
+    }
+    PersonInput: {
+      /** An address, or any text that was given as one: it is then compared as a whole */
+      email?: string
+      /** A CPF or CNPJ */
+      cpf?: string
+      /** The company's own id of the recipient */
+      externalId?: string
+      /** Id or name; every company when absent */
+      company?: string
+    }
+    PreviewDraftInput: {
+      /** Whose link schemes the HTML may use */
+      companyId?: string
+      subject: string
+      html?: string | null
+      text?: string | null
+      variables?: Record<string, unknown>
+    }
+    Problem: {
+      type: string
+      title: string
+      status: number
+      /** Stable; programs decide by this */
+      code: string
+      message: string
+      detail?: string
+      requestId: string
+      errors?: ({
+        path: string
+        code: string
+        message: string
+      })[]
+      /** Hash of the suppressed address */
+      recipient?: string
+    }
+    ProcessQueueByAdminInput: {
+      limit?: number
+      /** Without it: of every company */
+      companyId?: string
+    }
+    ProviderState: {
+      name: string
+      /** It is in EMAIL_PROVIDER now */
+      configured: boolean
+      state: 'healthy' | 'slowed' | 'parked'
+      parkedAt: string | null
+      reasonCode: string | null
+      reason: string | null
+      failedProbes: number
+      /** From then on, the next e-mail is sent as a probe */
+      nextProbeAt: string | null
+      /** E-mails, over the last minute */
+      sentPerSecond: number
+      /** Recipients, now: the quota, or less while it throttles; null: no limit */
+      allowedPerSecond: number | null
+      /** Recipients, by the setting or the account; null: no limit */
+      quotaPerSecond: number | null
+      slowedAt: string | null
+      inFlight: number
+      lastSentAt: string | null
+      /** Most first */
+      errors: ({
+        code: string
+        count: number
+        lastAt: string
+      })[]
+    }
+    PublishTemplateByAdminInput: {
+      /** An older one returns to it; the draft when absent */
+      version?: number
+      reason?: string
+    }
+    QueueCounts: {
+      ready: number
+      scheduled: number
+      unknown: number
+      /** Of the ready e-mails, since it was due; null: none is ready */
+      oldestWaitingSeconds: number | null
+      /** Those that can still be replayed */
+      deadLetters: number
+    }
+    RemoveSuppressionByAdminInput: {
+      justification: string
+    }
+    RescheduleEmailByAdminInput: {
+      scheduledAt: string
+      reason?: string
+    }
+    ResendEmailInput: {
+      reason?: string
+    }
+    RevokedSqlAccess: {
+      role: string
+      /** false: it has no access any more, and stays, because it owns something or may not be dropped */
+      removed: boolean
+    }
+    SearchEmailsInput: {
+      status?: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
+      /** Its id */
+      company?: string
+      tag?: string
+      /** The type of a template */
+      template?: string
+      /** Both when absent */
+      mode?: 'live' | 'test'
+      /** Accepted since; a week before `to` when absent, all for a look-up */
+      from?: string
+      /** Accepted before; now when absent */
+      to?: string
+      /** The cursor `older` of a page */
+      olderThan?: string
+      /** The cursor `newer` of a page */
+      newerThan?: string
+      /** An id, an address or its hash, an external id or a message id */
+      search: string
+      limit?: number
+    }
+    SearchSuppressionsInput: {
+      reason?: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+      /** A company, or global */
+      company?: string
+      /** A hash, its first digits (four or more), or an address; POST keeps an address out of URLs */
+      search?: string
+      addedAfter?: string
+      addedBefore?: string
+      /** Includes what never expires */
+      expiresAfter?: string
+      expiresBefore?: string
+      expires?: 'never'
+      sort?: 'addedAt' | 'expiresAt'
+      order?: 'desc' | 'asc'
+      cursor?: string
+      limit?: number
+    }
+    SignInByLinkInput: {
+      token: string
+    }
+    SignInInput: {
+      name: string
+      password: string
+    }
+    SqlAccess: {
+      role: string
+      /** null: the company has no database role */
+      grantedAt: string | null
+      /** Connections that it has open now */
+      sessions: number
+      host: string
+      port: number
+      database: string
+    }
+    Stats: {
+      /** The beginning of the first hour */
+      from: string
+      to: string
+      /** Later events are not counted yet */
+      countedUntil: string
+      /** null: every company */
+      companyId: string | null
+      emails: {
+        accepted: number
+        /** Delivered, or taken by the provider and not returned */
+        delivered: number
+        /** Rejected, failed, expired or bounced for good */
+        failed: number
+        /** Delivered after their first attempt had failed */
+        recovered: number
+        /** Failed after their first attempt had failed and was repeated */
+        notRecovered: number
+      }
+      kpis: {
+        finalDeliveryRate: {
+          /** Delivered of all that have ended, 0 to 1; null: no e-mail to measure */
+          value: number | null
+          target: string
+          met: boolean | null
+        }
+        meanSecondsToDelivery: {
+          /** Seconds; null: no e-mail to measure */
+          value: number | null
+          target: string
+          met: boolean | null
+        }
+        recoveryRate: {
+          /** Delivered of those whose first attempt failed, 0 to 1; null: no e-mail to measure */
+          value: number | null
+          target: string
+          met: boolean | null
+        }
+        finalFailureRate: {
+          /** Failed of all that have ended, 0 to 1; null: no e-mail to measure */
+          value: number | null
+          target: string
+          met: boolean | null
+        }
+      }
+    }
+    SuppressionDetails: {
+      id: string
+      /** Only on the list of one company */
+      companyId?: string
+      emailHash: string
+      reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+      addedAt: string
+      /** null: never */
+      expiresAt: string | null
+      metadata: Record<string, unknown>
+      updatedAt: string
+      /** The last hundred */
+      auditLog: ({
+        action: 'ADDED' | 'REMOVED' | 'EXPIRED'
+        /** system, a company, an administrator, or cli:<user> */
+        performedBy: string
+        performedAt: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        justification?: string
+      })[]
+    }
+    SuppressionHistory: {
+      emailHash: string
+      /** On all lists, the global one first */
+      entries: ({
+        id: string
+        /** Only on the list of one company */
+        companyId?: string
+        emailHash: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        addedAt: string
+        /** null: never */
+        expiresAt: string | null
+        metadata: Record<string, unknown>
+        updatedAt: string
+      })[]
+      /** The last hundred changes on all lists, newest first */
+      auditLog: ({
+        action: 'ADDED' | 'REMOVED' | 'EXPIRED'
+        /** system, a company, an administrator, or cli:<user> */
+        performedBy: string
+        performedAt: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        justification?: string
+        emailHash: string
+        /** null: the global list */
+        companyId: string | null
+        metadata: Record<string, unknown>
+      })[]
+    }
+    SuppressionPage: {
+      data: ({
+        id: string
+        /** Only on the list of one company */
+        companyId?: string
+        emailHash: string
+        reason: 'MANUAL' | 'HARD_BOUNCE' | 'COMPLAINT'
+        addedAt: string
+        /** null: never */
+        expiresAt: string | null
+        metadata: Record<string, unknown>
+      })[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    SuppressionStats: {
+      active: {
+        total: number
+        HARD_BOUNCE: number
+        COMPLAINT: number
+        MANUAL: number
+      }
+      last24Hours: {
+        requests: number
+        blocked: number
+        /** blocked ÷ requests × 100 */
+        hitRate: number
+      }
+      /** The last 30 days (UTC), oldest first */
+      growth: ({
+        day: string
+        added: number
+        removed: number
+        expired: number
+        net: number
+      })[]
+    }
+    TemplateChangeByAdminInput: {
+      subject?: string
+      /** null removes it */
+      html?: string | null
+      /** null removes it */
+      text?: string | null
+      reason?: string
+    }
+    TemplateOfCompany: {
+      id: string
+      type: string
+      locale: string
+      /** Comes with the gateway; your own template of the same type replaces it */
+      starter: boolean
+      /** The number of the version in use */
+      published: number | null
+      /** The number of the version that has not been published */
+      draft: number | null
+      createdAt: string
+      updatedAt: string
+      /** The one that was asked for, or the newest */
+      version: components['schemas']['TemplateVersion']
+      /** Newest first */
+      versions: (components['schemas']['TemplateVersionSummary'])[]
+      /** null: a starter */
+      companyId: string | null
+      companyName: string | null
+    }
+    TemplateOverview: {
+      id: string
+      type: string
+      locale: string
+      /** Comes with the gateway; your own template of the same type replaces it */
+      starter: boolean
+      /** The number of the version in use */
+      published: number | null
+      /** The number of the version that has not been published */
+      draft: number | null
+      createdAt: string
+      updatedAt: string
+      /** null: a starter */
+      companyId: string | null
+      companyName: string | null
+      /** Live e-mails of the type in the last 30 days; null: a starter, in the list of every company */
+      figures: {
+        accepted: number
+        sent: number
+        failed: number
+        retries: number
+      } | null
+    }
+    TemplateOverviewList: {
+      data: (components['schemas']['TemplateOverview'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    TemplateVersion: {
+      number: number
+      status: 'draft' | 'published' | 'replaced'
+      createdAt: string
+      createdBy: string
+      publishedAt: string | null
+      subject: string
+      html: string | null
+      text: string | null
+      /** The variables that it uses */
+      variables: (string)[]
+    }
+    TemplateVersionSummary: {
+      number: number
+      status: 'draft' | 'published' | 'replaced'
+      createdAt: string
+      createdBy: string
+      publishedAt: string | null
+    }
+    TestTemplateByAdminInput: {
+      /** The newest when absent */
+      version?: number
+      variables?: Record<string, unknown>
+      to: string
+      from?: string
+      /** For a starter: the company that sends it */
+      companyId?: string
+    }
+    Webhook: {
+      id: string
+      /** resend: made by the Resend-compatible API, and gets bodies of that form */
+      format: 'native' | 'resend'
+      /** Created with a test key: it receives events of test e-mails only */
+      test: boolean
+      url: string
+      description: string | null
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      enabled: boolean
+      disabledAt: string | null
+      disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null
+      /** The first failure since the last successful delivery */
+      failingSince: string | null
+      /** Until then the secret before the last rotation signs as well */
+      previousSecretUntil: string | null
+      createdAt: string
+      updatedAt: string
+    }
+    WebhookChangeByAdminInput: {
+      /** https, on the public internet */
+      url?: string
+      description?: string | null
+      eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      /** true also enables an endpoint again that was disabled for its failures */
+      enabled?: boolean
+      reason?: string
+    }
+    WebhookDelivery: {
+      /** The header webhook-id is msg_ followed by this id */
+      id: string
+      type: 'email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'webhook.test' | 'webhook.disabled'
+      outboxId: string | null
+      sequence: number
+      status: 'waiting' | 'delivered' | 'failed'
+      attempts: number
+      createdAt: string
+      lastAttemptAt: string | null
+      /** Set while it waits for a retry */
+      nextAttemptAt: string | null
+      lastStatus: number | null
+      lastError: string | null
+      /** The first 1024 bytes, masked */
+      lastAnswer: string | null
+      lastDurationMs: number | null
+    }
+    WebhookDeliveryList: {
+      data: (components['schemas']['WebhookDelivery'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    WebhookExchange: {
+      /** The header webhook-id is msg_ followed by this id */
+      id: string
+      type: 'email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'webhook.test' | 'webhook.disabled'
+      outboxId: string | null
+      sequence: number
+      status: 'waiting' | 'delivered' | 'failed'
+      attempts: number
+      createdAt: string
+      lastAttemptAt: string | null
+      /** Set while it waits for a retry */
+      nextAttemptAt: string | null
+      lastStatus: number | null
+      lastError: string | null
+      /** The first 1024 bytes, masked */
+      lastAnswer: string | null
+      lastDurationMs: number | null
+      request: {
+        url: string
+        /** The header webhook-id */
+        webhookId: string
+        /** null: retention has deleted the e-mail that it is about */
+        body: string | null
+      }
+    }
+    WebhookOverview: {
+      id: string
+      /** resend: made by the Resend-compatible API, and gets bodies of that form */
+      format: 'native' | 'resend'
+      /** Created with a test key: it receives events of test e-mails only */
+      test: boolean
+      url: string
+      description: string | null
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      enabled: boolean
+      disabledAt: string | null
+      disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null
+      /** The first failure since the last successful delivery */
+      failingSince: string | null
+      /** Until then the secret before the last rotation signs as well */
+      previousSecretUntil: string | null
+      createdAt: string
+      updatedAt: string
+      companyId: string
+      companyName: string
+      /** Deliveries that are ready; counted up to 1000 */
+      waiting: number
+      /** Of its latest 100 deliveries */
+      recent: {
+        delivered: number
+        failed: number
+        lastDeliveredAt: string | null
+        lastFailure: {
+          at: string
+          status: number | null
+          error: string | null
+        } | null
+      }
+    }
+    WebhookOverviewList: {
+      /** Of all companies */
+      counts: {
+        enabled: number
+        failing: number
+        disabled: number
+      }
+      data: (components['schemas']['WebhookOverview'])[]
+      cursor: string | null
+      hasMore: boolean
+    }
+    WebhookWithSecret: {
+      id: string
+      /** resend: made by the Resend-compatible API, and gets bodies of that form */
+      format: 'native' | 'resend'
+      /** Created with a test key: it receives events of test e-mails only */
+      test: boolean
+      url: string
+      description: string | null
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      enabled: boolean
+      disabledAt: string | null
+      disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null
+      /** The first failure since the last successful delivery */
+      failingSince: string | null
+      /** Until then the secret before the last rotation signs as well */
+      previousSecretUntil: string | null
+      createdAt: string
+      updatedAt: string
+      /** whsec_…: shown now and never again */
+      secret: string
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import { type QueryClient, queryOptions, useSuspenseQuery } from '@tanstack/react-query'
+import { api, take } from './client.ts'
+
+export const ROLES = ['viewer', 'support', 'administrator'] as const
+export type Role = (typeof ROLES)[number]
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: () => take(api.GET('/admin/session')),
+  staleTime: 60_000,
+})
+
+export const signIn = (body: { name: string; password: string }) => take(api.POST('/admin/session', { body }))
+export const signOut = () => take(api.DELETE('/admin/session'))
+
+export const useSession = () => useSuspenseQuery(sessionQuery).data
+
+/** Whether the administrator's role is at least this one. Buttons that change something ask it; the gateway checks again. */
+export function useMay(role: Role): boolean {
+  return ROLES.indexOf(useSession().role) >= ROLES.indexOf(role)
+}
+
+let onEnded: () => void = () => {}
+/** The router sets it: go to the sign-in page and come back to this place. */
+export function whenSessionEnds(listener: () => void): void {
+  onEnded = listener
+}
+export function sessionEnded(client: QueryClient): void {
+  client.removeQueries({ queryKey: sessionQuery.queryKey })
+  onEnded()
+}

@@ -1,0 +1,49 @@
+import { Button, Group, Paper, Table, Text, Title } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+
+type ChartCardProps = {
+  /** A question: "How long do e-mails wait?" */
+  question: string
+  /** The unit of the figures, and what they count. */
+  unit: string
+  chart: ReactNode
+  /** The same figures, for those who cannot or do not want to read the picture. */
+  table: { head: string[]; rows: (string | number)[][] }
+  actions?: ReactNode
+}
+
+/** A chart answers the question in its title, names its unit, and can be read as a table. */
+export function ChartCard({ question, unit, chart, table, actions }: ChartCardProps) {
+  const { t } = useTranslation()
+  const [asTable, setAsTable] = useState(false)
+  return (
+    <Paper withBorder p="md">
+      <Group justify="space-between" align="flex-start" mb="sm">
+        <div>
+          <Title order={2} size="h5">
+            {question}
+          </Title>
+          <Text size="sm" className="quiet">
+            {unit}
+          </Text>
+        </div>
+        <Group gap="xs">
+          {actions}
+          <Button size="compact-sm" variant="subtle" onClick={() => setAsTable(!asTable)}>
+            {t(asTable ? 'chart.asChart' : 'chart.asTable')}
+          </Button>
+        </Group>
+      </Group>
+      {asTable ? <Figures {...table} /> : chart}
+    </Paper>
+  )
+}
+
+function Figures({ head, rows }: ChartCardProps['table']) {
+  return (
+    <Table.ScrollContainer minWidth={320} mah={320}>
+      <Table className="numbers" data={{ head, body: rows }} stickyHeader />
+    </Table.ScrollContainer>
+  )
+}

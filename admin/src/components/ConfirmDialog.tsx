@@ -1,0 +1,103 @@
+import { Alert, Button, Group, Modal, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { type FormEvent, type ReactNode, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useErrorText } from './error-text.ts'
+
+type ConfirmDialogProps = {
+  opened: boolean
+  onClose: () => void
+  title: string
+  /** The verb and its object: "Pause acme". */
+  verb: string
+  /** What happens then. */
+  consequence: ReactNode
+  danger?: boolean
+  /** Asks for a reason, which goes to the audit log. */
+  askReason?: boolean | { minLength: number }
+  /** Asks to type this text, for what cannot be undone. */
+  typeToConfirm?: string
+  /** A promise that is refused keeps the dialog open and shows why. */
+  onConfirm: (reason: string) => Promise<unknown>
+  children?: ReactNode
+}
+
+/** A change is confirmed here: the consequence, the reason where the audit log needs one, and the verb on the button. */
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  return (
+    <Modal opened={props.opened} onClose={props.onClose} title={props.title} closeButtonProps={useCloseLabel()}>
+      <ConfirmForm {...props} />
+    </Modal>
+  )
+}
+
+export function useCloseLabel() {
+  return { 'aria-label': useTranslation().t('dialog.close') }
+}
+
+function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConfirm, ...props }: ConfirmDialogProps) {
+  const { t } = useTranslation()
+  const errorText = useErrorText()
+  const [reason, setReason] = useState('')
+  const [typed, setTyped] = useState('')
+  const [error, setError] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  const minLength = typeof askReason === 'object' ? askReason.minLength : 1
+  const complete = (!askReason || reason.trim().length >= minLength) && (!typeToConfirm || typed === typeToConfirm)
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    if (!complete) return
+    setBusy(true)
+    setError(null)
+    try {
+      await props.onConfirm(reason.trim())
+      onClose()
+    } catch (refusal) {
+      setError(refusal)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Stack component="form" onSubmit={submit} gap="md">
+      <Text size="sm" component="div">
+        {consequence}
+      </Text>
+      {props.children}
+      {askReason && (
+        <Textarea
+          label={t('dialog.reason')}
+          description={t('dialog.reasonHint')}
+          value={reason}
+          onChange={event => setReason(event.currentTarget.value)}
+          required
+          withAsterisk={false}
+          autosize
+          minRows={2}
+          maxLength={500}
+          data-autofocus
+        />
+      )}
+      {typeToConfirm && (
+        <TextInput
+          label={t('dialog.typeName', { name: typeToConfirm })}
+          value={typed}
+          onChange={event => setTyped(event.currentTarget.value)}
+          autoComplete="off"
+        />
+      )}
+      {error !== null && (
+        <Alert color="red" variant="light" role="alert">
+          {errorText(error)}
+        </Alert>
+      )}
+      <Group justify="flex-end" gap="xs">
+        <Button variant="default" onClick={onClose}>
+          {t('dialog.cancel')}
+        </Button>
+        <Button type="submit" color={danger ? 'red' : 'blue'} disabled={!complete} loading={busy}>
+          {verb}
+        </Button>
+      </Group>
+    </Stack>
+  )
+}

@@ -1,0 +1,54 @@
+import { Button, Group, Select } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+
+/** The row of filters above a list. Their values are search parameters of the route, so a link keeps them. */
+export function Filters({ children, onClear }: { children: ReactNode; onClear?: (() => void) | undefined }) {
+  const { t } = useTranslation()
+  return (
+    <Group gap="xs" align="flex-end" role="search">
+      {children}
+      {onClear && (
+        <Button variant="subtle" size="compact-sm" onClick={onClear}>
+          {t('filters.clear')}
+        </Button>
+      )}
+    </Group>
+  )
+}
+
+type FilterSelectProps<T extends string> = {
+  label: string
+  value: T | undefined
+  options: { value: T; label: string }[]
+  onChange: (value: T | undefined) => void
+  /** Shown when nothing is chosen. */
+  any?: string
+  searchable?: boolean
+  width?: number
+}
+
+export function FilterSelect<T extends string>({
+  label,
+  value,
+  options,
+  onChange,
+  any,
+  ...rest
+}: FilterSelectProps<T>) {
+  const { t } = useTranslation()
+  return (
+    <Select
+      size="sm"
+      w={rest.width ?? 180}
+      aria-label={label}
+      placeholder={any ?? `${label}: ${t('filters.any')}`}
+      data={options}
+      value={value ?? null}
+      onChange={chosen => onChange((chosen as T | null) ?? undefined)}
+      clearable
+      searchable={rest.searchable ?? options.length > 8}
+      comboboxProps={{ withinPortal: true }}
+    />
+  )
+}

@@ -1,0 +1,120 @@
+import { useElementSize } from '@mantine/hooks'
+import { type PointerEvent, useState } from 'react'
+import { labelledPoints, ticksUpTo } from '../lib/ticks.ts'
+import classes from './LineChart.module.css'
+
+export type ChartSeries<Name extends string> = { name: Name; label: string; color: string }
+
+type LineChartProps<Name extends string> = {
+  /** For screen readers; the figures themselves are in the table of `ChartCard`. */
+  label: string
+  points: ({ at: string } & Record<Name, number>)[]
+  series: ChartSeries<Name>[]
+  formatTime: (at: string) => string
+  formatValue: (value: number) => string
+  /** For the axis, where there is little room. */
+  formatTick: (value: number) => string
+  height: number
+}
+
+const LEFT = 44
+const BOTTOM = 24
+const TOP = 8
+
+/** Lines over time. Own and small: a chart library would be a third of everything that a first visit loads. */
+export function LineChart<Name extends string>(props: LineChartProps<Name>) {
+  const { label, points, series, formatTime, formatTick, height } = props
+  const { ref, width } = useElementSize()
+  const [hovered, setHovered] = useState<number | null>(null)
+  const ticks = ticksUpTo(Math.max(0, ...points.flatMap(point => series.map(({ name }) => point[name]))))
+  const innerWidth = Math.max(0, width - LEFT - 8)
+  const innerHeight = height - TOP - BOTTOM
+  const x = (index: number) => LEFT + (points.length < 2 ? 0 : (index / (points.length - 1)) * innerWidth)
+  const y = (value: number) => TOP + innerHeight * (1 - value / ticks.at(-1)!)
+  const onMove = (event: PointerEvent<SVGSVGElement>) => {
+    const offset = event.clientX - event.currentTarget.getBoundingClientRect().left - LEFT
+    const index = Math.round((offset / Math.max(1, innerWidth)) * (points.length - 1))
+    setHovered(index >= 0 && index < points.length ? index : null)
+  }
+  return (
+    <div>
+      <div ref={ref} className={classes.area}>
+        <svg
+          width={width}
+          height={height}
+          role="img"
+          aria-label={label}
+          onPointerMove={onMove}
+          onPointerLeave={() => setHovered(null)}
+        >
+          {ticks.map(tick => (
+            <g key={tick}>
+              <line className={classes.grid} x1={LEFT} x2={LEFT + innerWidth} y1={y(tick)} y2={y(tick)} />
+              <text className={classes.text} x={LEFT - 8} y={y(tick)} textAnchor="end" dominantBaseline="middle">
+                {formatTick(tick)}
+              </text>
+            </g>
+          ))}
+          {labelledPoints(points.length, innerWidth, 84).map(index => (
+            <text
+              key={index}
+              className={classes.text}
+              x={x(index)}
+              y={height - 6}
+              textAnchor={index === 0 ? 'start' : x(index) > LEFT + innerWidth - 30 ? 'end' : 'middle'}
+            >
+              {formatTime(points[index]!.at)}
+            </text>
+          ))}
+          {hovered !== null && (
+            <line className={classes.cross} x1={x(hovered)} x2={x(hovered)} y1={TOP} y2={TOP + innerHeight} />
+          )}
+          {series.map(({ name, color }) => (
+            <polyline
+              key={name}
+              className={classes.line}
+              style={{ stroke: color }}
+              points={points.map((point, index) => `${x(index)},${y(point[name])}`).join(' ')}
+            />
+          ))}
+          {hovered !== null &&
+            series.map(({ name, color }) => (
+              <circle key={name} cx={x(hovered)} cy={y(points[hovered]![name])} r={3.5} style={{ fill: color }} />
+            ))}
+        </svg>
+        {hovered !== null && points[hovered] && (
+          <Values {...props} point={points[hovered]} left={x(hovered)} isRight={x(hovered) > width / 2} />
+        )}
+      </div>
+      <ul className={classes.legend}>
+        {series.map(({ name, label, color }) => (
+          <li key={name}>
+            <span className={classes.key} style={{ background: color }} />
+            {label}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+type ValuesProps<Name extends string> = LineChartProps<Name> & {
+  point: { at: string } & Record<Name, number>
+  left: number
+  isRight: boolean
+}
+
+function Values<Name extends string>({ point, series, formatTime, formatValue, left, isRight }: ValuesProps<Name>) {
+  return (
+    <div className={classes.values} data-right={isRight || undefined} style={{ left }}>
+      <strong>{formatTime(point.at)}</strong>
+      {series.map(({ name, label, color }) => (
+        <div key={name} className={classes.value}>
+          <span className={classes.key} style={{ background: color }} />
+          {label}
+          <span className={classes.figure}>{formatValue(point[name])}</span>
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,118 @@
+import { Kbd, Modal, TextInput, UnstyledButton } from '@mantine/core'
+import { useDisclosure, useHotkeys } from '@mantine/hooks'
+import { IconSearch } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { type KeyboardEvent, useId, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { companiesQuery } from '../api/companies.ts'
+import { NAVIGATION } from './navigation.ts'
+import classes from './Palette.module.css'
+import { PaletteOption } from './PaletteOption.tsx'
+import { type PaletteEntry, paletteEntries } from './palette-entries.ts'
+
+const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘K' : 'Ctrl K'
+
+/** The command palette: by id, address, company or view. Ctrl K or ⌘K opens it from anywhere. */
+export function Palette() {
+  const { t } = useTranslation()
+  const [opened, { open, close }] = useDisclosure()
+  // An empty list: it opens also while a field has the focus.
+  useHotkeys([['mod+K', open]], [])
+  return (
+    <>
+      <UnstyledButton className={classes.button} onClick={open} aria-haspopup="dialog">
+        <IconSearch size={16} aria-hidden />
+        <span className={classes.hint}>{t('header.search')}</span>
+        <Kbd size="xs" className={classes.keys}>
+          {SHORTCUT}
+        </Kbd>
+      </UnstyledButton>
+      <Modal
+        opened={opened}
+        onClose={close}
+        withCloseButton={false}
+        padding={0}
+        yOffset="12vh"
+        centered={false}
+        attributes={{ content: { 'aria-label': t('palette.title') } }}
+      >
+        <PaletteSearch onDone={close} />
+      </Modal>
+    </>
+  )
+}
+
+function PaletteSearch({ onDone }: { onDone: () => void }) {
+  const { t } = useTranslation()
+  const id = useId()
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState(0)
+  const { data: companies } = useQuery(companiesQuery)
+  const go = useGo(onDone)
+  const views = NAVIGATION.map(view => ({ to: view.to, name: t(`nav.${view.text}`) }))
+  const entries = paletteEntries(text, companies?.data ?? [], views)
+  const active = Math.min(chosen, entries.length - 1)
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowDown') setChosen(Math.min(entries.length - 1, active + 1))
+    else if (event.key === 'ArrowUp') setChosen(Math.max(0, active - 1))
+    else if (event.key === 'Enter' && entries[active]) go(entries[active])
+    else return
+    event.preventDefault()
+  }
+  return (
+    <div>
+      <TextInput
+        data-autofocus
+        variant="unstyled"
+        size="md"
+        px="md"
+        leftSection={<IconSearch size={18} aria-hidden />}
+        placeholder={t('palette.placeholder')}
+        aria-label={t('palette.placeholder')}
+        value={text}
+        maxLength={998}
+        role="combobox"
+        aria-expanded
+        aria-controls={id}
+        aria-activedescendant={entries.length > 0 ? `${id}-${active}` : undefined}
+        onKeyDown={onKeyDown}
+        onChange={event => {
+          setText(event.currentTarget.value)
+          setChosen(0)
+        }}
+      />
+      <div id={id} role="listbox" aria-label={t('palette.title')} className={classes.list}>
+        {entries.map((entry, index) => (
+          <PaletteOption
+            key={JSON.stringify(entry)}
+            id={`${id}-${index}`}
+            entry={entry}
+            isActive={index === active}
+            onHover={() => setChosen(index)}
+            onChoose={() => go(entry)}
+          />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function useGo(onDone: () => void) {
+  const navigate = useNavigate()
+  return (entry: PaletteEntry) => {
+    onDone()
+    switch (entry.kind) {
+      case 'email':
+        return void navigate({ to: '/emails/$outboxId', params: { outboxId: entry.id } })
+      case 'address':
+        return void navigate({ to: '/emails', search: { search: entry.address } as never })
+      case 'search':
+        return void navigate({ to: '/emails', search: { search: entry.text } as never })
+      case 'company':
+        return void navigate({ to: '/companies/$companyId', params: { companyId: entry.companyId } })
+      case 'view':
+        return void navigate({ to: entry.to })
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import { Menu, SegmentedControl, Text, UnstyledButton } from '@mantine/core'
+import { IconBook, IconLogout, IconSelector } from '@tabler/icons-react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { signOut, useSession } from '../api/session.ts'
+import { preferences, usePreferences, type Zone } from '../lib/preferences.ts'
+import classes from './UserMenu.module.css'
+
+export function UserMenu() {
+  const { t } = useTranslation()
+  const { name, role } = useSession()
+  const { zone } = usePreferences()
+  const navigate = useNavigate()
+  const queryClient = useQueryClient()
+  const leaving = useMutation({
+    mutationFn: signOut,
+    onSuccess: async () => {
+      await navigate({ to: '/sign-in' })
+      queryClient.clear()
+    },
+  })
+  return (
+    <Menu position="top-start" width={220} shadow="md">
+      <Menu.Target>
+        <UnstyledButton className={classes.button}>
+          <span className={classes.names}>
+            <Text size="sm" fw={600} truncate>
+              {name}
+            </Text>
+            <Text size="xs" className="quiet">
+              {t(`user.roles.${role}`)}
+            </Text>
+          </span>
+          <IconSelector size={16} aria-hidden />
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{t('user.zone')}</Menu.Label>
+        <SegmentedControl
+          fullWidth
+          size="xs"
+          mx={8}
+          mb={8}
+          w="calc(100% - 16px)"
+          aria-label={t('user.zone')}
+          value={zone}
+          onChange={value => preferences.set({ zone: value as Zone })}
+          data={[
+            { value: 'local', label: t('user.zoneLocal') },
+            { value: 'utc', label: t('user.zoneUtc') },
+          ]}
+        />
+        <Menu.Divider />
+        <Menu.Item component="a" href="/docs" target="_blank" leftSection={<IconBook size={16} />}>
+          {t('user.apiDocs')}
+        </Menu.Item>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => leaving.mutate()}>
+          {t('user.signOut')}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

@@ -1,0 +1,22 @@
+import type { QueryClient } from '@tanstack/react-query'
+import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router'
+import { isProblem } from '../api/problem.ts'
+import { sessionQuery } from '../api/session.ts'
+import { Frame } from './Frame.tsx'
+
+export const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({})
+
+/** Every view inside the frame. Without a session the sign-in page opens, and afterwards the place that was asked for. */
+export const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: 'signed-in',
+  component: Frame,
+  beforeLoad: async ({ context, location }) => {
+    try {
+      await context.queryClient.ensureQueryData(sessionQuery)
+    } catch (error) {
+      if (isProblem(error) && error.status === 401) throw redirect({ to: '/sign-in', search: { to: location.href } })
+      throw error
+    }
+  },
+})

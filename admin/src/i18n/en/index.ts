@@ -1,0 +1,30 @@
+import { audit } from './audit.ts'
+import { bulk } from './bulk.ts'
+import { common } from './common.ts'
+import { companies } from './companies.ts'
+import { deadLetters } from './deadLetters.ts'
+import { emails } from './emails.ts'
+import { inbox } from './inbox.ts'
+import { overview } from './overview.ts'
+import { providers } from './providers.ts'
+import { signIn } from './signIn.ts'
+import { suppression } from './suppression.ts'
+import { templates } from './templates.ts'
+import { webhooks } from './webhooks.ts'
+
+/** One file for each view. */
+export const en = {
+  audit,
+  bulk,
+  common,
+  companies,
+  deadLetters,
+  emails,
+  inbox,
+  overview,
+  providers,
+  signIn,
+  suppression,
+  templates,
+  webhooks,
+}

@@ -1,0 +1,3 @@
+export const suppression = {
+  title: 'Suppression',
+}

@@ -1,0 +1,25 @@
+import { useSyncExternalStore } from 'react'
+
+const TICK_MS = 10_000
+const watchers = new Set<() => void>()
+let now = Date.now()
+let timer: ReturnType<typeof setInterval> | undefined
+
+function subscribe(watcher: () => void): () => void {
+  watchers.add(watcher)
+  timer ??= setInterval(tick, TICK_MS)
+  return () => {
+    watchers.delete(watcher)
+    if (watchers.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+
+function tick(): void {
+  now = Date.now()
+  for (const watcher of watchers) watcher()
+}
+
+/** The time, for relative times: one timer for the whole page. */
+export const useNow = () => useSyncExternalStore(subscribe, () => now)

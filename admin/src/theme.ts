@@ -1,0 +1,26 @@
+import { createTheme, type MantineColorsTuple } from '@mantine/core'
+
+const blue: MantineColorsTuple = [
+  ...(['#edf5fd', '#dbe8f7', '#b2cfef', '#87b4e7', '#649ee0'] as const),
+  ...(['#4e90dc', '#2f78c8', '#1c64b4', '#16559b', '#0d437e'] as const),
+]
+
+export const theme = createTheme({
+  primaryColor: 'blue',
+  primaryShade: { light: 7, dark: 7 },
+  colors: { blue },
+  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',
+  defaultRadius: 'sm',
+  cursorType: 'pointer',
+  focusRing: 'auto',
+  respectReducedMotion: true,
+  headings: { fontWeight: '600' },
+  components: {
+    Tooltip: { defaultProps: { openDelay: 300, withArrow: true, multiline: true, maw: 360 } },
+    Modal: { defaultProps: { centered: true } },
+  },
+})
+
+/** The gateway puts a new nonce into each answer; Vite writes the element that carries it. */
+export const styleNonce = () => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''

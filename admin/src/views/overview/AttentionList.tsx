@@ -1,0 +1,79 @@
+import { IconAlertTriangle, IconCircleCheck } from '@tabler/icons-react'
+import { Link, type LinkProps } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { useFormat } from '../../lib/format.ts'
+import type { Attention, AttentionKind } from './data.ts'
+import classes from './Overview.module.css'
+
+const TEXTS = {
+  'dead-letters': 'deadLetters',
+  'provider-parked': 'providerParked',
+  'no-worker': 'noWorker',
+  'waiting-long': 'waitingLong',
+  'unknown-sends': 'unknownSends',
+  'company-paused': 'companyPaused',
+  'company-warned': 'companyWarned',
+  'webhooks-disabled': 'webhooksDisabled',
+} as const satisfies Record<AttentionKind, string>
+
+/** What somebody should look at, each with a link to where it is handled. */
+export function AttentionList({ attention }: { attention: Attention[] }) {
+  const { t } = useTranslation('overview')
+  if (attention.length === 0)
+    return (
+      <div className={classes.fine}>
+        <IconCircleCheck size={18} aria-hidden /> {t('attention.none')}
+      </div>
+    )
+  return (
+    <section className={classes.attention} aria-label={t('attention.title')}>
+      <strong>{t('attention.title')}</strong>
+      <ul className={classes.list}>
+        {attention.map(one => (
+          <Entry key={`${one.kind} ${one.code} ${one.companyId}`} {...one} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Entry(attention: Attention) {
+  const { t } = useTranslation('overview')
+  const { dateTime } = useFormat()
+  const { kind, count, since, code, companyName } = attention
+  const details = [
+    kind === 'dead-letters' && companyName,
+    since && t('attention.since', { time: dateTime(since) }),
+    kind !== 'provider-parked' && code,
+  ].filter(Boolean)
+  return (
+    <li>
+      <IconAlertTriangle size={16} aria-hidden />
+      <span>
+        {t(`attention.${TEXTS[kind]}`, { count, code: code ?? '', company: companyName ?? '' })}
+        {details.length > 0 && <span className="quiet"> · {details.join(' · ')}</span>}
+      </span>
+      <Link {...linkOf(attention)} className={classes.end}>
+        {t('attention.review')}
+      </Link>
+    </li>
+  )
+}
+
+function linkOf({ kind, code, companyId }: Attention): LinkProps {
+  switch (kind) {
+    case 'dead-letters':
+      return { to: '/dead-letters', search: { code, company: companyId } as never }
+    case 'provider-parked':
+      return { to: '/providers' }
+    case 'no-worker':
+    case 'waiting-long':
+      return { to: '/emails', search: { status: 'PENDING' } as never }
+    case 'unknown-sends':
+      return { to: '/emails', search: { status: 'UNKNOWN' } as never }
+    case 'company-paused':
+    case 'company-warned':
+    case 'webhooks-disabled':
+      return { to: '/companies/$companyId', params: { companyId: companyId! } }
+  }
+}

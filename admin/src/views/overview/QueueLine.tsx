@@ -1,0 +1,33 @@
+import { useTranslation } from 'react-i18next'
+import { TextLink } from '../../components/links.tsx'
+import { Panel } from '../../components/Panel.tsx'
+import { useFormat } from '../../lib/format.ts'
+import type { QueueCounts } from './data.ts'
+import classes from './Overview.module.css'
+
+/** What waits, and for how long; it moves with the live stream. */
+export function QueueLine({ queue }: { queue: QueueCounts }) {
+  const { t } = useTranslation('overview')
+  const { number, duration } = useFormat()
+  const oldest = queue.oldestWaitingSeconds
+  return (
+    <Panel title={t('queue.title')}>
+      <dl className={classes.facts}>
+        <dt>{t('queue.ready')}</dt>
+        <dd>{number(queue.ready)}</dd>
+        <dt>{t('queue.oldest')}</dt>
+        <dd>{oldest === null ? <span className="quiet">{t('queue.none')}</span> : duration(oldest)}</dd>
+        <dt>{t('queue.scheduled')}</dt>
+        <dd>{number(queue.scheduled)}</dd>
+        <dt>{t('queue.unknown')}</dt>
+        <dd>{number(queue.unknown)}</dd>
+        <dt>{t('queue.deadLetters')}</dt>
+        <dd>
+          <TextLink to="/dead-letters" size="sm">
+            {number(queue.deadLetters)}
+          </TextLink>
+        </dd>
+      </dl>
+    </Panel>
+  )
+}

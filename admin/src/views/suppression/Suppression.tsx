@@ -1,0 +1,15 @@
+import { createLazyRoute } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { BeingBuilt } from '../../components/BeingBuilt.tsx'
+import { Page } from '../../components/Page.tsx'
+
+export const Route = createLazyRoute('/signed-in/suppression')({ component: Suppression })
+
+function Suppression() {
+  const { t } = useTranslation('suppression')
+  return (
+    <Page title={t('title')}>
+      <BeingBuilt />
+    </Page>
+  )
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { emailEventSchema, emailSummarySchema, explanationSchema } from '../email-view.ts'
+import { EMAIL_STATUSES } from '../states.ts'
+import { SUPPRESSION_REASONS } from '../suppression/rules.ts'
+import { attemptSchema } from './attempts.ts'
+
+const instant = z.iso.datetime()
+
+export const adminEmailSummarySchema = emailSummarySchema
+  .extend({ companyName: z.string(), test: z.boolean().describe('Of a test key: it never left the gateway') })
+  .meta({ id: 'AdminEmailSummary' })
+export type AdminEmailSummary = z.output<typeof adminEmailSummarySchema>
+
+const suppressionSchema = z.object({
+  emailHash: z.string(),
+  reason: z.enum(SUPPRESSION_REASONS),
+  companyId: z.uuid().nullable().describe('null: on the global list'),
+  companyName: z.string().nullable(),
+  addedAt: instant,
+  expiresAt: instant.nullable(),
+})
+export type SuppressionOfEmail = z.output<typeof suppressionSchema>
+
+export const adminEmailListSchema = z
+  .object({
+    data: z.array(adminEmailSummarySchema).describe('Newest first'),
+    lookup: z
+      .object({ by: z.enum(['id', 'recipient', 'externalId', 'messageId']), value: z.string() })
+      .nullable()
+      .describe('What was looked up; a recipient by the hash of the address'),
+    range: z
+      .object({ from: instant, to: instant })
+      .nullable()
+      .describe('The time range that was searched; null: a look-up in all e-mails'),
+    searchedTo: instant
+      .nullable()
+      .describe('Set when the search stopped before the end of the range, to answer soon: the page goes on from there'),
+    older: z.uuid().nullable().describe('For olderThan: the next page'),
+    newer: z.uuid().nullable().describe('For newerThan: the page before'),
+    suppression: z
+      .array(suppressionSchema)
+      .nullable()
+      .describe('Entries of the address that was looked up, also when it never got an e-mail'),
+  })
+  .meta({ id: 'AdminEmailList' })
+export type AdminEmailList = z.output<typeof adminEmailListSchema>
+
+export const adminEmailSchema = adminEmailSummarySchema
+  .extend({
+    explanation: explanationSchema,
+    events: z.array(emailEventSchema),
+    attemptList: z.array(attemptSchema),
+    recipients: z.array(
+      z.object({
+        kind: z.enum(['to', 'cc', 'bcc']),
+        address: z.string().nullable().describe('null: erased'),
+        name: z.string().nullable(),
+        status: z.enum(EMAIL_STATUSES),
+        suppressed: z.boolean().describe('It got no copy, because it was on the suppression list'),
+        suppression: suppressionSchema.nullable().describe('The entry that would stop an e-mail to it now'),
+      }),
+    ),
+    webhooks: z.array(
+      z.object({
+        webhookId: z.uuid(),
+        deliveryId: z.uuid(),
+        url: z.string(),
+        type: z.string(),
+        status: z.enum(['waiting', 'delivered', 'failed']),
+        attempts: z.int(),
+        createdAt: instant,
+        lastAttemptAt: instant.nullable(),
+        nextAttemptAt: instant.nullable(),
+        lastStatus: z.int().nullable(),
+        lastError: z.string().nullable(),
+        lastDurationMs: z.int().nullable(),
+      }),
+    ),
+    priority: z.int(),
+    retryPolicy: z.string().nullable(),
+    onUnknown: z.enum(['resend', 'hold']),
+    contentGone: z.boolean(),
+    attachments: z.int(),
+    resentAs: z.array(z.uuid()).describe('The e-mails that sent this one again'),
+    may: z
+      .object({ resend: z.boolean(), cancel: z.boolean(), reschedule: z.boolean() })
+      .describe('What its state allows; the role is checked when it is asked for'),
+  })
+  .meta({ id: 'AdminEmail' })
+export type AdminEmail = z.output<typeof adminEmailSchema>
+
+export const adminEmailContentSchema = z
+  .object({
+    html: z.string().nullable(),
+    text: z.string().nullable(),
+    headers: z.record(z.string(), z.string()).describe('That the request gave'),
+    replyTo: z.array(z.string()),
+    variables: z.record(z.string(), z.unknown()).nullable().describe('Of a template that is not rendered yet'),
+    hasRemoteContent: z.boolean().describe('The HTML names images or styles of other hosts; the preview blocks them'),
+    attachments: z.array(
+      z.object({
+        ordinal: z.int(),
+        filename: z.string(),
+        contentType: z.string(),
+        contentId: z.string().nullable(),
+        size: z.int(),
+      }),
+    ),
+  })
+  .meta({ id: 'AdminEmailContent' })

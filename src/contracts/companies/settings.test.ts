@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import {
+  companyChangeSchema,
+  newCompanySchema,
+  parseDefaultFrom,
+  parseFromDomain,
+  parseLinkSchemes,
+} from './settings.ts'
+
+test('a sender domain is kept in lower-case ASCII, and anything else is refused', () => {
+  expect(parseFromDomain(' Café.Example ')).toEqual({ ok: true, value: 'xn--caf-dma.example' })
+  for (const wrong of ['', 'localhost', 'a b.example', 'a@b.example'])
+    expect(parseFromDomain(wrong).ok, wrong).toBe(false)
+})
+
+test('link schemes are kept once, and dangerous ones are refused by name', () => {
+  expect(parseLinkSchemes(['MyApp://', 'myapp', 'other:'])).toEqual({ ok: true, value: ['myapp', 'other'] })
+  expect(parseLinkSchemes(['javascript'])).toMatchObject({
+    ok: false,
+    problem: expect.stringContaining('"javascript"'),
+  })
+})
+
+test('a default sender has to be of one of the domains', () => {
+  expect(parseDefaultFrom('Acme <hi@acme.example>', ['acme.example'])).toEqual({
+    ok: true,
+    value: 'Acme <hi@acme.example>',
+  })
+  expect(parseDefaultFrom('hi@other.example', ['acme.example'])).toMatchObject({
+    ok: false,
+    problem: 'other.example is not one of its sender domains',
+  })
+})
+
+test('settings beyond their bounds are refused, each with its field', () => {
+  const refused = newCompanySchema.safeParse({
+    name: 'a\nb',
+    weight: 0,
+    ratePerSecond: 0,
+    fromDomains: ['x'],
+    retryPolicy: 'never',
+  })
+  expect(refused.error?.issues.map(issue => issue.path[0])).toEqual([
+    'name',
+    'weight',
+    'ratePerSecond',
+    'retryPolicy',
+    'fromDomains',
+  ])
+  expect(companyChangeSchema.safeParse({ isDefault: false }).success).toBe(false)
+  expect(companyChangeSchema.parse({ ratePerSecond: null, fromDomains: ['A.example', 'a.example'] })).toEqual({
+    ratePerSecond: null,
+    fromDomains: ['a.example'],
+  })
+})

@@ -1,0 +1,148 @@
+import { domainToASCII } from 'node:url'
+import { z } from 'zod'
+import { formatAddress, parseAddress } from '../addresses.ts'
+import { MAX_LINK_SCHEMES, parseLinkScheme } from '../html/link-schemes.ts'
+import { RETRY_POLICY_NAMES } from '../retry.ts'
+import { localeSchema } from '../send-body.ts'
+
+export const COMPANY_LIMITS = {
+  NAME_CHARS: 100,
+  WEIGHT: { min: 1, max: 100 },
+  RATE_PER_SECOND: { min: 0.01, max: 1_000_000 },
+  FROM_DOMAINS: 100,
+  KEY_NAME_CHARS: 100,
+} as const
+
+export type Parsed<Value> = { ok: true; value: Value } | { ok: false; problem: string }
+
+/** Lower-case ASCII. */
+export function parseFromDomain(given: string): Parsed<string> {
+  const value = domainToASCII(given.trim().toLowerCase())
+  return /^([a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/.test(value)
+    ? { ok: true, value }
+    : { ok: false, problem: 'is not a domain' }
+}
+
+/** Each once. */
+export function parseLinkSchemes(given: readonly string[]): Parsed<string[]> {
+  const schemes = new Set<string>()
+  for (const text of given) {
+    const parsed = parseLinkScheme(text)
+    if (!parsed.ok) return { ok: false, problem: `"${text}" ${parsed.problem}` }
+    schemes.add(parsed.scheme)
+  }
+  if (schemes.size > MAX_LINK_SCHEMES) return { ok: false, problem: `at most ${MAX_LINK_SCHEMES}` }
+  return { ok: true, value: [...schemes] }
+}
+
+/** The default sender has to be of one of the company's domains. */
+export function parseDefaultFrom(given: string, domains: readonly string[]): Parsed<string> {
+  const parsed = parseAddress(given)
+  if (!parsed.ok) return { ok: false, problem: parsed.problem.message }
+  const { domain } = parsed.value
+  if (!domains.includes(domain)) return { ok: false, problem: `${domain} is not one of its sender domains` }
+  return { ok: true, value: formatAddress(parsed.value) }
+}
+
+const fromDomain = z
+  .string()
+  .max(253)
+  .transform((text, context): string => {
+    const parsed = parseFromDomain(text)
+    if (parsed.ok) return parsed.value
+    context.issues.push({ code: 'custom', message: parsed.problem, input: text })
+    return z.NEVER
+  })
+const linkSchemes = z
+  .array(z.string().max(50))
+  .max(MAX_LINK_SCHEMES)
+  .transform((given, context): string[] => {
+    const parsed = parseLinkSchemes(given)
+    if (parsed.ok) return parsed.value
+    context.issues.push({ code: 'custom', message: parsed.problem, input: given })
+    return z.NEVER
+  })
+
+const { WEIGHT, RATE_PER_SECOND } = COMPANY_LIMITS
+const settings = {
+  weight: z
+    .int()
+    .min(WEIGHT.min)
+    .max(WEIGHT.max)
+    .optional()
+    .describe('Its share of the sending capacity beside other companies'),
+  ratePerSecond: z
+    .number()
+    .min(RATE_PER_SECOND.min)
+    .max(RATE_PER_SECOND.max)
+    .nullable()
+    .optional()
+    .describe('null: no limit of its own'),
+  retryPolicy: z.enum(RETRY_POLICY_NAMES).nullable().optional().describe('null: the setting RETRY_POLICY'),
+  fromDomains: z
+    .array(fromDomain)
+    .max(COMPANY_LIMITS.FROM_DOMAINS)
+    .transform(domains => [...new Set(domains)])
+    .optional()
+    .describe('The domains that it may use in From'),
+  defaultFrom: z
+    .string()
+    .max(320)
+    .nullable()
+    .optional()
+    .describe('The sender of its e-mails that name none, of one of its domains; null: the setting EMAIL_FROM'),
+  linkSchemes: linkSchemes.optional().describe('URL schemes of its own apps that its e-mails may link to'),
+  locale: localeSchema.optional().describe('Of its templates, when a request names none'),
+}
+
+const printable = (text: string) => !/[\u0000-\u001f\u007f]/.test(text)
+const reason = z.string().trim().min(3).max(500).optional().describe('Why; for the audit log')
+
+export const newCompanySchema = z
+  .strictObject({
+    name: z
+      .string()
+      .trim()
+      .min(1)
+      .max(COMPANY_LIMITS.NAME_CHARS)
+      .refine(printable, 'must not contain control characters'),
+    ...settings,
+    reason,
+  })
+  .meta({ id: 'NewCompany', example: { name: 'acme', fromDomains: ['acme.example'], weight: 1 } })
+
+export const companyChangeSchema = z
+  .strictObject({
+    ...settings,
+    isDefault: z.literal(true).optional().describe('E-mails that come by SQL without a company are its own'),
+    reason,
+  })
+  .meta({ id: 'CompanyChange', example: { weight: 5, ratePerSecond: 50 } })
+
+const instant = z.iso.datetime()
+export const companySettingsSchema = z
+  .object({
+    companyId: z.uuid(),
+    name: z.string(),
+    weight: z.int(),
+    ratePerSecond: z.number().nullable(),
+    retryPolicy: z.enum(RETRY_POLICY_NAMES).nullable(),
+    fromDomains: z.array(z.string()),
+    defaultFrom: z.string().nullable(),
+    linkSchemes: z.array(z.string()),
+    locale: z.string(),
+    isDefault: z.boolean(),
+    pausedAt: instant.nullable(),
+    pauseReason: z.string().nullable(),
+    pausedBy: z.string().nullable(),
+    createdAt: instant,
+  })
+  .meta({ id: 'Company' })
+
+export const companyWithKeySchema = z
+  .object({
+    company: companySettingsSchema,
+    keyId: z.string(),
+    apiKey: z.string().describe('Its first API key: shown now and never again'),
+  })
+  .meta({ id: 'CompanyWithKey' })

@@ -1,0 +1,45 @@
+import type { QueueCounts } from '../../contracts/admin/overview.ts'
+import { type Queryable, run } from '../query.ts'
+
+const upTo100000 = (rows: string) => `(select count(*) from (select ${rows} limit 100000) t)::int`
+
+/**
+ * Asked every two seconds while somebody looks. The oldest is searched among the first of each company and priority: ids rise with
+ * time, so that is two index look-ups for each, however many wait.
+ */
+export async function readQueue(db: Queryable): Promise<QueueCounts> {
+  const [row] = await run<QueueCounts>(
+    db,
+    'read-queue',
+    `with recursive queues as (
+       (select company_id, priority, outbox_id from email_ready order by company_id, priority, outbox_id limit 1)
+       union all
+       select n.* from queues q cross join lateral (
+         select company_id, priority, outbox_id from email_ready r where (r.company_id, r.priority) > (q.company_id, q.priority)
+         order by company_id, priority, outbox_id limit 1) n
+     ), oldest as materialized (select outbox_id from queues order by outbox_id limit 100)
+     select ${upTo100000('from email_ready')} as ready, ${upTo100000('from email_scheduled')} as scheduled,
+       ${upTo100000('from unknown_sends')} as unknown, ${upTo100000('from dead_letters where original_data is not null')} as "deadLetters",
+       (select greatest(0, extract(epoch from now() - min(greatest(o.created_at, o.scheduled_at))))::float8
+        from oldest cross join lateral (select o.created_at, o.scheduled_at from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) o
+       ) as "oldestWaitingSeconds"`,
+    [],
+  )
+  return row!
+}
+
+const RATE_SECONDS = 10
+
+/** Attempts a second that each provider was called for lately; those without any are not in the answer. */
+export async function readSendRates(db: Queryable): Promise<Map<string, number>> {
+  const rows = await run<{ provider: string; count: number }>(
+    db,
+    'read-send-rates',
+    `select provider, count(*)::int as count from (
+       select metadata ->> 'provider' as provider from email_events
+       where type = 'SENT_ATTEMPT' and created_at > now() - $1 * interval '1 second' limit 50000) started
+     where provider is not null group by provider`,
+    [RATE_SECONDS],
+  )
+  return new Map(rows.map(({ provider, count }) => [provider, count / RATE_SECONDS]))
+}

@@ -1,0 +1,70 @@
+import { iso, type Queryable, run } from '../query.ts'
+
+export type ActivityRow = {
+  at: string
+  requests: number
+  suppressed: number
+  accepted: number
+  sent: number
+  delivered: number
+  bounced: number
+  complained: number
+  rejected: number
+  failed: number
+  expired: number
+}
+
+const COUNTED = [
+  'requests',
+  'suppressed',
+  'accepted',
+  'sent',
+  'delivered',
+  'bounced',
+  'complained',
+  'rejected',
+  'failed',
+  'expired',
+] as const satisfies (keyof ActivityRow)[]
+
+export type ActivityStep = 'hour' | 'day'
+
+/** One row for each hour or day (UTC) of the last `count`, also of those without any mail; the current one is the last. */
+export async function readActivity(
+  db: Queryable,
+  companyId: string,
+  { step, count }: { step: ActivityStep; count: number },
+): Promise<ActivityRow[]> {
+  const sums = COUNTED.map(name => `coalesce(sum(s.${name}), 0)::float8 as ${name}`).join(', ')
+  return run<ActivityRow>(
+    db,
+    `read-activity-${step}`,
+    `select ${iso('step')} as at, ${sums}
+     from generate_series(date_trunc('${step}', now(), 'UTC') - ($2 - 1) * interval '1 ${step}', now(), interval '1 ${step}') as step
+     left join company_statistics s on s.company_id = $1 and s.hour >= step and s.hour < step + interval '1 ${step}'
+     group by step order by step`,
+    [companyId, count],
+  )
+}
+
+export async function readCountedUntil(db: Queryable): Promise<string> {
+  const [row] = await run<{ at: string }>(
+    db,
+    'read-counted-until',
+    `select ${iso('counted_until')} as at from statistics_cursor`,
+    [],
+  )
+  return row!.at
+}
+
+/** E-mails accepted in the last 24 hours, of companies that had any. */
+export async function listVolumes(db: Queryable): Promise<Map<string, number>> {
+  const rows = await run<{ companyId: string; accepted: number }>(
+    db,
+    'list-company-volumes',
+    `select company_id as "companyId", sum(accepted)::float8 as accepted from company_statistics
+     where hour > now() - interval '24 hours' group by company_id`,
+    [],
+  )
+  return new Map(rows.map(({ companyId, accepted }) => [companyId, accepted]))
+}

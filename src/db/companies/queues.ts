@@ -1,0 +1,57 @@
+import { type Queryable, run } from '../query.ts'
+
+/** Up to this many ready e-mails of a company are counted. */
+export const MAX_COUNTED = 1_000
+
+export type CompanyQueue = { companyId: string; ready: number; oldestWaitingSeconds: number | null }
+
+/**
+ * What waits of each company that has something waiting. The oldest is looked for at the head of each priority: two or three index
+ * probes per company instead of reading its whole backlog.
+ */
+export async function listQueues(db: Queryable): Promise<CompanyQueue[]> {
+  return run<CompanyQueue>(
+    db,
+    'list-company-queues',
+    `select c.company_id as "companyId", r.ready, extract(epoch from now() - w.due_at)::float8 as "oldestWaitingSeconds"
+     from companies c
+     cross join lateral (select count(*)::int as ready from (
+       select from email_ready e where e.company_id = c.company_id limit ${MAX_COUNTED}) e) r
+     left join lateral (
+       select min(coalesce(o.next_attempt_at, o.created_at)) as due_at from generate_series(1, 10) as p(priority)
+       cross join lateral (select e.outbox_id from email_ready e
+         where e.company_id = c.company_id and e.priority = p.priority order by e.outbox_id limit 1) head
+       join email_outbox o on o.outbox_id = head.outbox_id) w on true
+     where r.ready > 0`,
+    [],
+  )
+}
+
+/** Attempts that are read at most, so that the query stays cheap on a gateway that sends thousands a second. */
+const MAX_ATTEMPTS = 100_000
+
+export type Served = { companyId: string; attempts: number }
+
+/** How many attempts each company got in the last seconds. Beyond MAX_ATTEMPTS it is a sample from the beginning of that time. */
+export async function listServed(db: Queryable, seconds: number): Promise<Served[]> {
+  return run<Served>(
+    db,
+    'list-companies-served',
+    `select company_id as "companyId", count(*)::int as attempts from (
+       select company_id from email_events
+       where created_at > now() - $1 * interval '1 second' and type = 'SENT_ATTEMPT' limit ${MAX_ATTEMPTS}) e
+     group by company_id`,
+    [seconds],
+  )
+}
+
+/** The company that was served last. null: none was, or it is gone. */
+export async function readLastServed(db: Queryable): Promise<string | null> {
+  const [row] = await run<{ companyId: string }>(
+    db,
+    'read-last-served',
+    `select c.company_id as "companyId" from fair_cursor f join companies c using (company_id)`,
+    [],
+  )
+  return row?.companyId ?? null
+}

@@ -1,0 +1,37 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { maskSensitive } from '../contracts/masking.ts'
+import { isUuid } from '../contracts/uuid.ts'
+import type { Author } from '../db/audited-change.ts'
+import { type Company, findCompany } from '../db/companies/companies.ts'
+import type { Database } from '../db/pool.ts'
+import { problemAnswers } from './openapi.ts'
+import { Problem } from './problem.ts'
+
+export const adminDescription = { tags: ['Admin'], security: [{ administrator: [] }] }
+export const adminRefusals = problemAnswers(401, 403, 404, 422, 429, 503)
+export const adminBodyRefusals = problemAnswers(400, 409, 413, 415)
+
+/** `config` of routes that change who may use the gateway, and how. */
+export const ADMINISTRATORS = { role: 'administrator' } as const
+/** `config` of routes that ask by POST and change nothing. */
+export const EVERYBODY = { role: 'viewer' } as const
+
+export const companyParams = z.object({ companyId: z.string().max(100) })
+
+/** Optional, for the audit log. */
+export const reasonSchema = z.string().trim().min(3).max(500).optional()
+export const onlyReason = z.strictObject({ reason: reasonSchema }).meta({ id: 'ChangeReason', example: {} })
+
+/** For the audit log. What a person typed may name somebody: it is stored masked. */
+export function adminAuthor({ admin, body }: FastifyRequest): Author {
+  const { reason } = (body ?? {}) as { reason?: string }
+  return { performedBy: admin!, reason: reason === undefined ? null : maskSensitive(reason) }
+}
+
+export async function knownCompany(request: FastifyRequest, db: Database): Promise<Company> {
+  const { companyId } = request.params as z.output<typeof companyParams>
+  const company = isUuid(companyId) ? await findCompany(db.pool, companyId.toLowerCase()) : null
+  if (!company) throw new Problem('NOT_FOUND', { detail: 'There is no such company.' })
+  return company
+}

@@ -1,0 +1,8 @@
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    role?: 'viewer' | 'support' | 'administrator'
+    clear?: boolean
+  }
+}
+
+export {}

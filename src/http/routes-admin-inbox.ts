@@ -1,0 +1,152 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { findLinks } from '../contracts/html/links.ts'
+import {
+  type CapturePlace,
+  deleteAllCaptured,
+  deleteCaptured,
+  findCaptured,
+  listCaptured,
+} from '../db/capture-inbox.ts'
+import type { Database } from '../db/pool.ts'
+import type { App } from './app.ts'
+import { inboxPage, messagePage } from './inbox-page.ts'
+import { problemAnswers } from './openapi.ts'
+import { sendPage, varyByAccept, wantsPage } from './page.ts'
+import { invalidField, Problem } from './problem.ts'
+import type { AdminRouteDeps } from './routes-admin.ts'
+
+const listQuery = z.object({
+  search: z
+    .string()
+    .trim()
+    .min(1)
+    .max(200)
+    .refine(text => !text.includes('\0'), 'must not contain NUL')
+    .optional()
+    .describe('Part of the subject or of a recipient; upper and lower case are the same'),
+  content: z.enum(['true', 'false']).default('true').describe('false: `html` and `text` are null, for a list'),
+  cursor: z.string().max(300).optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+})
+type ListQuery = z.output<typeof listQuery>
+
+const messageSchema = z.object({
+  from: z.string(),
+  to: z.array(z.string()),
+  cc: z.array(z.string()),
+  bcc: z.array(z.string()),
+  replyTo: z.array(z.string()),
+  subject: z.string(),
+  html: z.string().nullable(),
+  text: z.string().nullable(),
+  headers: z.record(z.string(), z.string()),
+  attachments: z.array(
+    z.object({ filename: z.string(), contentType: z.string(), contentId: z.string().nullable(), bytes: z.int() }),
+  ),
+})
+const capturedSchema = z.object({
+  messageId: z.string(),
+  outboxId: z.uuid(),
+  companyId: z.uuid(),
+  capturedAt: z.iso.datetime(),
+  message: messageSchema,
+})
+const listedSchema = capturedSchema
+  .extend({ snippet: z.string().describe('How the text begins') })
+  .meta({ id: 'CapturedListed' })
+const shownSchema = capturedSchema
+  .extend({
+    links: z.array(z.object({ href: z.string(), text: z.string() })).describe('At most 200, each address once'),
+    remoteImages: z.boolean().describe('The HTML names images of other hosts'),
+  })
+  .meta({ id: 'CapturedMessage' })
+
+export const inboxParams = z.object({ messageId: z.string().max(100) })
+export const inboxCommon = { tags: ['Admin'], security: [{ administrator: [] }] }
+const changes = problemAnswers(400, 401, 403, 415, 422, 429, 503)
+
+const listSchema = {
+  summary: 'What capture kept, newest first',
+  ...inboxCommon,
+  querystring: listQuery,
+  response: {
+    200: z.object({ data: z.array(listedSchema), cursor: z.string().nullable(), hasMore: z.boolean() }),
+    ...problemAnswers(401, 422, 429, 503),
+  },
+}
+const showSchema = {
+  summary: 'One captured message, with its links',
+  ...inboxCommon,
+  params: inboxParams,
+  response: { 200: shownSchema, ...problemAnswers(401, 404, 429, 503) },
+}
+const deleteSchema = {
+  summary: 'Delete one captured message',
+  ...inboxCommon,
+  params: inboxParams,
+  response: { 200: z.object({ deleted: z.literal(true), messageId: z.string() }), ...changes, ...problemAnswers(404) },
+}
+const emptySchema = {
+  summary: 'Delete all captured messages',
+  ...inboxCommon,
+  response: { 200: z.object({ deleted: z.int() }), ...changes },
+}
+
+/** The inbox of the capture provider. Messages as files are in routes-admin-inbox-files.ts. */
+export function adminInboxRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
+  const onRequest = [varyByAccept, authorize]
+
+  // The content of a message may spell an address in ways that no mask finds, so the inbox is not for viewers.
+  const config = { role: 'support' as const }
+
+  app.get('/admin/inbox', { onRequest, config, schema: listSchema }, (request, reply) => list(request, reply, db))
+  app.get('/admin/inbox/:messageId', { onRequest, config, schema: showSchema }, async (request, reply) => {
+    const { attemptId: _, ...row } = await findMessage(request, db)
+    if (wantsPage(request, reply)) return sendPage(reply, messagePage(row))
+    const { html, text } = row.message
+    return { ...row, links: findLinks(html, text), remoteImages: namesRemoteImages(html ?? '') }
+  })
+  app.delete('/admin/inbox/:messageId', { onRequest, schema: deleteSchema }, async request => {
+    const { messageId } = request.params as z.output<typeof inboxParams>
+    if (messageId.includes('\0') || !(await deleteCaptured(db.pool, messageId, request.admin!)))
+      throw new Problem('NOT_FOUND')
+    return { deleted: true as const, messageId }
+  })
+  app.delete('/admin/inbox', { onRequest, schema: emptySchema }, async request => ({
+    deleted: await deleteAllCaptured(db.pool, request.admin!),
+  }))
+}
+
+async function list(request: FastifyRequest, reply: FastifyReply, db: Database) {
+  const { search = null, cursor, limit, content } = request.query as ListQuery
+  const after = cursor === undefined ? null : fromCursor(cursor)
+  // One row more than the page shows whether there is another page.
+  const rows = await listCaptured(db.pool, { search, after, limit: limit + 1, content: content === 'true' })
+  const hasMore = rows.length > limit
+  const page = rows.slice(0, limit)
+  if (wantsPage(request, reply)) return sendPage(reply, inboxPage(page))
+  return {
+    data: page.map(({ micros: _, ...row }) => row),
+    cursor: hasMore ? toCursor(page.at(-1)!) : null,
+    hasMore,
+  }
+}
+
+export async function findMessage(request: FastifyRequest, { pool }: Database) {
+  const { messageId } = request.params as z.output<typeof inboxParams>
+  const row = messageId.includes('\0') ? null : await findCaptured(pool, messageId)
+  if (!row) throw new Problem('NOT_FOUND')
+  return row
+}
+
+const REMOTE_IMAGE = /(?:\b(?:src|srcset|background|poster)\s*=\s*["']?|url\(\s*["']?)\s*(?:https?:)?\/\//i
+const namesRemoteImages = (html: string) => REMOTE_IMAGE.test(html)
+
+const toCursor = ({ micros, messageId }: CapturePlace) => Buffer.from(`${micros} ${messageId}`).toString('base64url')
+
+function fromCursor(cursor: string): CapturePlace {
+  const [, micros, messageId] = /^(\d{1,16}) ([^\0]{1,200})$/s.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  if (micros === undefined) throw invalidField('cursor', 'is not a cursor of this list')
+  return { micros, messageId: messageId! }
+}

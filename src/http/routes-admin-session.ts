@@ -1,0 +1,129 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { ADMIN_ROLES } from '../contracts/admin-role.ts'
+import { maskSensitive } from '../contracts/masking.ts'
+import { makeSessionToken } from '../contracts/session-token.ts'
+import { writeAudit } from '../db/audit.ts'
+import { endSessions, putSession } from '../db/companies/admin-sessions.ts'
+import { takeSignInLink } from '../db/companies/sign-in-links.ts'
+import { inTransaction, type Queryable } from '../db/query.ts'
+import { type AdminAuth, unauthenticated } from './admin-auth.ts'
+import { clearSessionCookie, setSessionCookie } from './admin-sessions.ts'
+import type { App } from './app.ts'
+import { problemAnswers } from './openapi.ts'
+import { Problem } from './problem.ts'
+import type { AdminRouteDeps } from './routes-admin.ts'
+
+export type SessionRouteDeps = AdminRouteDeps & { auth: AdminAuth; publicUrl: string | undefined }
+
+const common = { tags: ['Admin session'], security: [{ administrator: [] }] }
+const refusals = problemAnswers(400, 401, 403, 413, 415, 422, 429, 503)
+const NOTHING = z.null().describe('Done')
+
+const signInBody = z
+  .strictObject({ name: z.string().min(1).max(200), password: z.string().min(1).max(1_000) })
+  .meta({ id: 'SignIn', example: { name: 'admin', password: 'correct horse battery' } })
+const signInSchema = {
+  summary: 'Sign in to the admin UI: the answer sets the cookie of a session',
+  tags: common.tags,
+  security: [],
+  body: signInBody,
+  response: { 204: NOTHING, ...refusals },
+}
+const linkBody = z.strictObject({ token: z.string().max(200) }).meta({ id: 'SignInByLink' })
+const linkSchema = {
+  summary: 'Sign in by the token of a link, which works once',
+  tags: common.tags,
+  security: [],
+  body: linkBody,
+  response: { 204: NOTHING, ...refusals },
+}
+const showSchema = {
+  summary: 'Who is signed in',
+  ...common,
+  response: {
+    200: z.object({
+      name: z.string(),
+      role: z.enum(ADMIN_ROLES),
+      signedInAt: z.iso.datetime(),
+      expiresAt: z.iso.datetime().describe('It ends earlier when it is not used'),
+    }),
+    ...problemAnswers(401, 429, 503),
+  },
+}
+const signOutSchema = { summary: 'Sign out', ...common, response: { 204: NOTHING, ...refusals } }
+
+/** Signing in and out of the admin UI. */
+export function adminSessionRoutes(app: App, deps: SessionRouteDeps): void {
+  const { db, onRequest, auth, publicUrl } = deps
+
+  app.post('/admin/session', { onRequest, config: { public: true }, schema: signInSchema }, async (request, reply) => {
+    const { name, password } = request.body as z.output<typeof signInBody>
+    if (!(await auth.checkPassword(request, name, password))) throw unauthenticated(request)
+    const start = sessionStart(request, auth, name, 'password')
+    await inTransaction(db.pool, tx => start.write(tx))
+    return sendSession(request, reply, deps, start.token)
+  })
+
+  app.post(
+    '/admin/session/link',
+    { onRequest, config: { public: true }, schema: linkSchema },
+    async (request, reply) => {
+      const { token } = request.body as z.output<typeof linkBody>
+      const started = await inTransaction(db.pool, async tx => {
+        const name = await takeSignInLink(tx, token)
+        if (!name) return null
+        const start = sessionStart(request, auth, name, 'link')
+        await start.write(tx)
+        return start
+      })
+      if (!started) throw new Problem('SIGN_IN_LINK_INVALID')
+      return sendSession(request, reply, deps, started.token)
+    },
+  )
+
+  app.get('/admin/session', { onRequest, schema: showSchema }, async request => {
+    if (!request.adminSession) throw unauthenticated(request)
+    const { name, role, signedInAt, expiresAt } = request.adminSession
+    return { name, role, signedInAt, expiresAt }
+  })
+
+  app.delete(
+    '/admin/session',
+    { onRequest, config: { role: 'viewer' }, schema: signOutSchema },
+    async (request, reply) => {
+      const session = request.adminSession
+      if (!session) throw unauthenticated(request)
+      await inTransaction(db.pool, async tx => {
+        const ended = await endSessions(tx, { sessionId: session.sessionId, owner: session.name })
+        if (ended.length > 0) await auditSignIn(tx, session.name, 'SIGNED_OUT', {})
+      })
+      auth.sessions.forget(session.sessionId)
+      return clearSessionCookie(reply, isSecure(request, publicUrl)).code(204).send()
+    },
+  )
+}
+
+/** A new session: its token for the cookie, and the statement that writes it and the audit. */
+function sessionStart(request: FastifyRequest, auth: AdminAuth, name: string, by: 'password' | 'link') {
+  const { id, token, secretHash } = makeSessionToken()
+  const address = request.ip.slice(0, 64)
+  const userAgent = maskSensitive((request.headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 300))
+  const { days } = auth.sessions.limits
+  const write = async (tx: Queryable) => {
+    await putSession(tx, { sessionId: id, secretHash, administrator: name, days, address, userAgent })
+    await auditSignIn(tx, name, 'SIGNED_IN', { by, address })
+  }
+  return { token, write }
+}
+
+function sendSession(request: FastifyRequest, reply: FastifyReply, deps: SessionRouteDeps, token: string) {
+  const { days } = deps.auth.sessions.limits
+  return setSessionCookie(reply, token, days, isSecure(request, deps.publicUrl)).code(204).send()
+}
+
+const isSecure = (request: FastifyRequest, publicUrl: string | undefined) =>
+  request.protocol === 'https' || publicUrl?.startsWith('https:') === true
+
+const auditSignIn = (tx: Queryable, name: string, action: 'SIGNED_IN' | 'SIGNED_OUT', after: Record<string, unknown>) =>
+  writeAudit(tx, { performedBy: name, action, subjectType: 'administrator', subjectId: name, after })

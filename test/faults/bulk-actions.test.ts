@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { requestBulkAction } from '../../src/bulk/request.ts'
+import { DEFAULT_SUPPRESSION_TTL_DAYS } from '../../src/contracts/suppression/rules.ts'
+import { findBulkAction } from '../../src/db/bulk/bulk-actions.ts'
+import { makeDead, replaysOf } from '../support/dead.ts'
+import { edition, fault } from '../support/faults.ts'
+import { until } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+
+const EMAILS = edition(1_000, 5_000)
+const KILLS = edition(1, 3)
+
+test(`a replay of ${EMAILS} ends and its progress is right, with ${KILLS} workers killed in the middle`, {
+  timeout: 120_000,
+}, async context => {
+  const { report } = fault(context, 'worker killed with SIGKILL in the middle of a bulk action')
+  const { db, companies, worker } = await startScene(context, { companies: 1 })
+  const { companyId } = companies[0]!
+  await makeDead(db.pool, companyId, EMAILS)
+  const actionId = await requestBulkAction(db.pool, {
+    body: { kind: 'replay-dead-letters', reason: 'The provider works again', filter: { company: companyId } },
+    requestedBy: 'ana',
+    ttlDays: DEFAULT_SUPPRESSION_TTL_DAYS,
+  })
+  const read = async () => (await findBulkAction(db.pool, actionId))!
+  const killedAt: number[] = []
+  for (let kill = 1; kill <= KILLS; kill++) {
+    const one = await worker()
+    await until(read, action => action.done >= (EMAILS * kill) / (KILLS + 1), 60_000)
+    one.signal('SIGKILL')
+    await one.exited
+    killedAt.push((await read()).done)
+    const { events, twice } = await replaysOf(db.pool, companyId)
+    expect({ events, twice }, 'what is counted is what was replayed').toEqual({ events: killedAt.at(-1), twice: 0 })
+  }
+  expect(
+    killedAt.every(done => done < EMAILS),
+    'a kill after the end proves nothing',
+  ).toBe(true)
+  await Promise.all([worker(), worker()])
+  const ended = await until(read, action => action.finishedAt !== null, 60_000)
+  expect(ended).toMatchObject({ state: 'done', total: EMAILS, done: EMAILS, failed: 0, counts: { replayed: EMAILS } })
+  expect(await replaysOf(db.pool, companyId)).toMatchObject({ events: EMAILS, dead: 0, twice: 0 })
+  report({
+    done: `${KILLS} kills in the middle of a replay of ${EMAILS} dead letters; then two workers`,
+    checked: 'the progress is what was replayed at each kill; each dead letter replayed once',
+    figures: { replayed: ended.done, 'done at the kills': killedAt.join(', ') },
+  })
+})
