@@ -1014,6 +1014,29 @@ export interface paths {
       }
     }
   }
+  '/admin/suppression/look-up': {
+    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/companies': {
     /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
     get: {
@@ -2192,9 +2215,9 @@ export interface paths {
       parameters: {
         query?: {
           /** A week ago when absent */
-          from?: string
+          since?: string
           /** Now when absent */
-          to?: string
+          until?: string
           /** Id or name; every company when absent */
           company?: string
         }
@@ -2889,6 +2912,9 @@ export interface components {
       port: number
       database: string
     }
+    LookUpSuppressionInput: {
+      email: string
+    }
     NewApiKeyInput: {
       name?: string | null
       /** test: its e-mails are never sent to a provider */
@@ -3190,8 +3216,8 @@ export interface components {
     }
     Stats: {
       /** The beginning of the first hour */
-      from: string
-      to: string
+      since: string
+      until: string
       /** Later events are not counted yet */
       countedUntil: string
       /** null: every company */
