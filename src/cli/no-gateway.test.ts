@@ -18,6 +18,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
+// The first one loads the modules, which takes long on a busy machine.
 test.each([
   'company list',
   'email list',
@@ -28,7 +29,7 @@ test.each([
   'suppression check maria@example.com',
   'person export --email maria@example.com',
   'send --to maria@example.com --subject Hello --text Hello',
-])('where there is no gateway, "%s" says what to run and makes no folder', async line => {
+])('where there is no gateway, "%s" says what to run and makes no folder', { timeout: 120_000 }, async line => {
   const [name, ...rest] = line.split(' ')
   const command = await COMMANDS[name!]!.load()
   await expect((async () => command.run(readInput(rest, command)))()).rejects.toThrow(
