@@ -72,10 +72,7 @@ function FilterRow({ search, show }: ViewProps) {
         ]}
         onChange={chosen => change(chosen === 'list' ? { list: true } : { list: undefined, code: undefined })}
       />
-      <CompanyFilter
-        value={company}
-        onChange={company => change({ company })}
-      />
+      <CompanyFilter value={company} onChange={company => change({ company })} />
       <CodeFilter search={search} onChange={code => change({ code })} />
       <FilterSelect
         label={t('deadLetters:range')}
