@@ -2,7 +2,6 @@ import '@mantine/core/styles.css'
 import '@mantine/notifications/styles.css'
 import './global.css'
 import { MantineProvider } from '@mantine/core'
-import { Notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
@@ -25,7 +24,6 @@ createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={styleNonce} deduplicateInlineStyles>
       <QueryClientProvider client={queryClient}>
-        <Notifications position="bottom-right" />
         <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>

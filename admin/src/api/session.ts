@@ -11,6 +11,7 @@ export const sessionQuery = queryOptions({
 })
 
 export const signIn = (body: { name: string; password: string }) => take(api.POST('/admin/session', { body }))
+export const signInByLink = (token: string) => take(api.POST('/admin/session/link', { body: { token } }))
 export const signOut = () => take(api.DELETE('/admin/session'))
 
 export const useSession = () => useSuspenseQuery(sessionQuery).data
