@@ -10,14 +10,14 @@ let database: Awaited<ReturnType<typeof createTestDatabase>>
 let proxy: PostgresProxy
 let gateway: TestGateway
 let ui: Ui
-let warned: TestCompany
+let paused: TestCompany
 
 beforeAll(async () => {
   database = await createTestDatabase()
   proxy = await startPostgresProxy(database.url)
   gateway = await startTestGateway({ env: { DATABASE_URL: proxy.url } })
-  warned = await gateway.company({ name: 'acme' })
-  await fillStatistics(warned.companyId)
+  paused = await gateway.company({ name: 'acme' })
+  await fillStatistics(paused.companyId)
   ui = await startUi(gateway)
 })
 afterEach(async () => {
@@ -31,7 +31,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Figures of the last two hours, and a warning. */
+/** Figures of this hour; and it is paused. */
 async function fillStatistics(companyId: string): Promise<void> {
   const { pool } = gateway.db
   await pool.query(
@@ -40,7 +40,7 @@ async function fillStatistics(companyId: string): Promise<void> {
     [companyId],
   )
   await pool.query(
-    "update companies set warned_at = now(), warn_reason = 'Bounces: 6.0 % of 500' where company_id = $1",
+    `update companies set paused_at = now(), pause_reason = 'Bounces: 6.0 % of 500', paused_by = 'ana' where company_id = $1`,
     [companyId],
   )
 }
@@ -174,7 +174,7 @@ test.each([
     .getByRole('link', { name: language === 'en' ? 'Review' : 'Ver', exact: true })
     .first()
     .click()
-  await page.waitForURL(`**/admin/companies/${warned.companyId}*`)
+  await page.waitForURL(`**/admin/companies/${paused.companyId}*`)
 })
 
 test('the first load needs less than 350 KB of compressed script', async () => {
