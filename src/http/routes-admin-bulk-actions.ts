@@ -58,9 +58,8 @@ const stopSchema = {
 }
 
 export function adminBulkActionRoutes(app: App, deps: BulkActionDeps): void {
-  const { db } = deps
-  const { onRequest } = deps
-  const mayUpload = [...onRequest, boundBodies(IMPORT_MEMORY, request => request.admin!)]
+  const { db, onRequest } = deps
+  const mayUpload = [onRequest, boundBodies(IMPORT_MEMORY, request => request.admin!)]
 
   app.post(
     '/admin/bulk-actions',
