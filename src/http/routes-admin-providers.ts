@@ -67,8 +67,7 @@ export type AdminProviderDeps = AdminRouteDeps & {
 }
 
 export function adminProviderRoutes(app: App, deps: AdminProviderDeps): void {
-  const { db, providers, sendRate } = deps
-  const { onRequest } = deps
+  const { db, onRequest, providers, sendRate } = deps
 
   app.get('/admin/providers', { onRequest, schema: listSchema }, async request => {
     const { hours } = request.query as z.output<typeof query>

@@ -58,8 +58,7 @@ const endAllSchema = {
 
 /** Everybody sees and ends their own sessions, administrators those of everybody. */
 export function adminSessionListRoutes(app: App, deps: SessionRouteDeps): void {
-  const { db, auth } = deps
-  const { onRequest } = deps
+  const { db, auth, onRequest } = deps
   const config = { role: 'viewer' } as const
 
   app.get('/admin/sessions', { onRequest, schema: listSchema }, async request => {
