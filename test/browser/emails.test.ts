@@ -1,16 +1,15 @@
-import { createServer, type Server } from 'node:http'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { addSuppressions } from '../../src/db/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { hostileHtml } from './hostile-message.ts'
-import { axeViolations, ready, screenshot, scrollsSideways, startUi, type Ui } from './ui.ts'
+import { axeViolations, ready, screenshot, scrollsSideways, startOutside, startUi, type Ui } from './ui.ts'
 
 let gateway: TestGateway
 let ui: Ui
 let company: TestCompany
-let outside: { url: string; asked: string[]; server: Server }
+let outside: Awaited<ReturnType<typeof startOutside>>
 
 beforeAll(async () => {
   gateway = await startTestGateway()
@@ -23,23 +22,10 @@ beforeEach(() => {
 })
 afterEach(() => ui.closeViews())
 afterAll(async () => {
-  outside?.server.closeAllConnections()
-  outside?.server.close()
+  outside?.stop()
   await ui?.stop()
   await gateway?.stop()
 })
-
-/** Another host, as far as a browser is concerned; it counts who came. */
-async function startOutside() {
-  const asked: string[] = []
-  const server = createServer((request, response) => {
-    asked.push(request.url!)
-    response.setHeader('access-control-allow-origin', '*').end()
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  return { url: `http://127.0.0.1:${port}`, asked, server }
-}
 
 async function send(body: object): Promise<string> {
   const answer = await gateway.call(company, 'POST', '/v1/email/send', { subject: 'Hello', text: 'Hi', ...body })
@@ -55,9 +41,7 @@ const untilStatus = (outboxId: string, status: string) =>
 
 const LOOKS = [
   ['light', 'en', 1280],
-  ['dark', 'pt', 1280],
-  ['light', 'pt', 390],
-  ['dark', 'en', 390],
+  ['dark', 'pt', 390],
 ] as const
 
 test.each(LOOKS)(
@@ -120,7 +104,7 @@ describe('a hostile e-mail', () => {
     return id
   }
 
-  test('is shown as text; its preview runs nothing and loads nothing, whatever is clicked in it', async () => {
+  test('is shown as text; its preview runs and loads nothing, but for images once somebody asks for them', async () => {
     const id = await hostileEmail()
     const { page } = await ui.openView('/emails?status=BOUNCED')
     await page.getByRole('link', { name: attack('subject') }).waitFor()
@@ -147,11 +131,8 @@ describe('a hostile e-mail', () => {
     expect(page.context().pages()).toHaveLength(1)
     expect(await page.title()).not.toBe('ran')
     expect(new URL(page.url()).pathname).toBe(`/admin/emails/${id}`)
-  })
 
-  test('loads its images, and nothing else, once somebody asks for them', async () => {
-    const id = await hostileEmail()
-    const { page } = await ui.openView(`/emails/${id}`)
+    await page.getByRole('tab', { name: 'HTML' }).click()
     await page.getByRole('button', { name: 'Show images' }).click()
     await until(
       async () => outside.asked,
