@@ -29,8 +29,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   'config.ts': ['secrets.ts', 'settings.ts', 'contracts'],
   compose: [...CONFIG, 'http', 'smtp', ...STEPS],
   'main.ts': [...CONFIG, 'compose', 'http', ...STEPS],
+  demo: [...CONFIG, 'main.ts', 'compose', ...STEPS],
   // The command line is the entry point: `start` calls main.ts.
-  cli: [...CONFIG, 'main.ts', 'compose', 'http', ...STEPS],
+  cli: [...CONFIG, 'main.ts', 'demo', 'compose', 'http', ...STEPS],
 }
 
 function sourceFiles(): string[] {

@@ -2,6 +2,7 @@ import { adminCommand } from './admin.ts'
 import type { Command } from './command.ts'
 import { companyCommand } from './company.ts'
 import { dbCommand } from './db.ts'
+import { demoCommand } from './demo.ts'
 import { dlqCommand } from './dlq.ts'
 import { doctorCommand } from './doctor.ts'
 import { emailCommand } from './email.ts'
@@ -31,4 +32,5 @@ export const COMMANDS: Record<string, Command> = {
   stats: statsCommand,
   doctor: doctorCommand,
   db: dbCommand,
+  demo: demoCommand,
 }

@@ -43,17 +43,18 @@ export type Providers = AttemptDeps['providers'] & {
 
 /**
  * The providers of EMAIL_PROVIDER in their order, with circuit breakers and rates. `onChange` is called when mail may be sent again
- * or a probe is due.
+ * or a probe is due. `makeClient`: the demo has clients of its own.
  */
 export async function makeProviders(
   config: Config,
   db: Database,
   onChange: () => void,
   log: Logger,
+  makeClient: typeof makeProvider = makeProvider,
 ): Promise<Providers> {
   const capture = makeCapture(db)
   const inOrder = await Promise.all(
-    config.EMAIL_PROVIDER.map(entry => (entry === 'capture' ? capture : makeProvider(entry, config))),
+    config.EMAIL_PROVIDER.map(entry => (entry === 'capture' ? capture : makeClient(entry, config))),
   )
   const names = inOrder.map(provider => provider.name)
   const breakers = new Breakers(inOrder, breakerStore(db, names), onChange, log)

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { findLinks } from '../contracts/html/links.ts'
 import {
@@ -10,9 +10,8 @@ import {
 } from '../db/capture-inbox.ts'
 import type { Database } from '../db/pool.ts'
 import type { App } from './app.ts'
-import { inboxPage, messagePage } from './inbox-page.ts'
 import { problemAnswers } from './openapi.ts'
-import { sendPage, varyByAccept, wantsPage } from './page.ts'
+import { varyByAccept } from './page.ts'
 import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -100,10 +99,9 @@ export function adminInboxRoutes(app: App, { db, onRequest: authorize }: AdminRo
   // The content of a message may spell an address in ways that no mask finds, so the inbox is not for viewers.
   const config = { role: 'support' as const }
 
-  app.get('/admin/inbox', { onRequest, config, schema: listSchema }, (request, reply) => list(request, reply, db))
-  app.get('/admin/inbox/:messageId', { onRequest, config, schema: showSchema }, async (request, reply) => {
+  app.get('/admin/inbox', { onRequest, config, schema: listSchema }, request => list(request, db))
+  app.get('/admin/inbox/:messageId', { onRequest, config, schema: showSchema }, async request => {
     const { attemptId: _, ...row } = await findMessage(request, db)
-    if (wantsPage(request, reply)) return sendPage(reply, messagePage(row))
     const { html, text } = row.message
     return { ...row, links: findLinks(html, text), remoteImages: namesRemoteImages(html ?? '') }
   })
@@ -118,14 +116,18 @@ export function adminInboxRoutes(app: App, { db, onRequest: authorize }: AdminRo
   }))
 }
 
-async function list(request: FastifyRequest, reply: FastifyReply, db: Database) {
+async function list(request: FastifyRequest, db: Database) {
   const { search = null, cursor, limit, content } = request.query as ListQuery
   const after = cursor === undefined ? null : fromCursor(cursor)
   // One row more than the page shows whether there is another page.
-  const rows = await listCaptured(db.pool, { search, after, limit: limit + 1, content: content === 'true' })
+  const rows = await listCaptured(db.pool, {
+    search,
+    after,
+    limit: limit + 1,
+    content: content === 'true',
+  })
   const hasMore = rows.length > limit
   const page = rows.slice(0, limit)
-  if (wantsPage(request, reply)) return sendPage(reply, inboxPage(page))
   return {
     data: page.map(({ micros: _, ...row }) => row),
     cursor: hasMore ? toCursor(page.at(-1)!) : null,

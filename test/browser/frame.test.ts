@@ -59,7 +59,7 @@ test.each([
 )
 
 test.each(['light', 'dark'] as const)('signing in, in %s, leads to the place that was asked for', async theme => {
-  const view = await ui.openView('/companies?x=1', { theme, signedIn: false })
+  const view = await ui.openView('/?range=7d', { theme, signedIn: false })
   const { page } = view
   expect(new URL(page.url()).pathname).toBe('/admin/sign-in')
   await screenshot(page, `sign-in-${theme}`)
@@ -70,8 +70,8 @@ test.each(['light', 'dark'] as const)('signing in, in %s, leads to the place tha
   await page.getByRole('alert').getByText('The name or the password is not right.').waitFor()
   await page.getByRole('textbox', { name: 'Password' }).fill(ADMINISTRATOR.password)
   await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Companies' }).waitFor()
-  expect(page.url()).toBe(`${gateway.url}/admin/companies?x=1`)
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  expect(page.url()).toBe(`${gateway.url}/admin/?range=7d`)
 
   await page.getByRole('button', { name: ADMINISTRATOR.name }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve, sep } from 'node:path'
+import { makeLog } from '../telemetry/log.ts'
+import { type Command, CommandFailed, text, UsageError } from './command.ts'
+import { listenForStop } from './stop-signal.ts'
+
+/** A folder with this file is a demo's, and nothing but a demo's. */
+const MARK = 'email-gateway-demo'
+const EXIT_MS = 2_000
+
+export const demoCommand: Command = {
+  summary: 'run a gateway with simulated providers and lively traffic, to look around',
+  usage: [['demo [--port N] [--data DIR] [--keep]', 'until Ctrl-C; what it made is removed then']],
+  notes: [
+    'Nothing leaves the machine. The demo has a database of its own and reads no settings, so it cannot touch a real gateway.',
+  ],
+  words: 0,
+  options: {
+    port: { type: 'string', value: 'N', help: 'listen on this port of 127.0.0.1 (default: a free one)' },
+    data: {
+      type: 'string',
+      value: 'DIR',
+      help: 'keep the data here: a new or empty folder, or one of an earlier demo',
+    },
+    keep: { type: 'boolean', help: 'do not remove the data at the end' },
+  },
+  async run({ values }) {
+    if (process.env.DATABASE_URL)
+      throw new CommandFailed('DATABASE_URL is set. The demo makes a database of its own: run it without DATABASE_URL.')
+    const port = portOf(text(values, 'port') ?? '0')
+    const dataDir = await demoFolder(text(values, 'data'))
+    // Failures are part of the demo: they belong in the UI, not on the terminal.
+    const log = makeLog({ level: 'fatal', pretty: process.stdout.isTTY === true })
+    const stop = listenForStop(log)
+    const password = randomBytes(9).toString('base64url')
+    // Imported here: other commands start in half the time without it.
+    const { startDemo } = await import('../demo/index.ts')
+    const folders = [dataDir]
+    try {
+      const demo = await startDemo({ dataDir, port, password, log })
+      if (demo.databaseFolder) folders.push(demo.databaseFolder)
+      print(demo, dataDir, password, values.keep === true)
+      const reason = await stop.reason
+      console.log('Stopping…')
+      await demo.stop()
+      if (reason.kind === 'failed') throw reason.error
+    } finally {
+      if (values.keep !== true) await removeFolders(folders)
+      // A pending connection must not keep the process alive.
+      setTimeout(() => process.exit(), EXIT_MS).unref()
+    }
+    return null
+  },
+}
+
+function portOf(given: string): number {
+  const port = Number(given)
+  if (!/^\d{1,5}$/.test(given) || port > 65_535) throw new UsageError('--port must be a number from 0 to 65535')
+  return port
+}
+
+/** Refuses a folder that holds something else: the demo removes its folder at the end. */
+async function demoFolder(given: string | undefined): Promise<string> {
+  const folder = given === undefined ? await mkdtemp(join(tmpdir(), 'email-gateway-demo-')) : resolve(given)
+  await mkdir(folder, { recursive: true })
+  if ((await readdir(folder)).length > 0 && !existsSync(join(folder, MARK)))
+    throw new CommandFailed(`${folder} is not empty, and not of an earlier demo. Name a new folder with --data.`)
+  await writeFile(join(folder, MARK), 'This folder belongs to email-gateway demo, which removes it.\n')
+  return folder
+}
+
+function print(
+  { url, signInLink }: { url: string; signInLink: string },
+  dataDir: string,
+  password: string,
+  keep: boolean,
+) {
+  const lines = [
+    '',
+    '  Email Gateway demo: simulated providers, made-up companies, nothing leaves this machine.',
+    '',
+    `  Open, signed in     ${signInLink}`,
+    `  Or sign in          ${url}/admin   name: admin   password: ${password}`,
+    `  API documentation   ${url}/docs`,
+    `  Data                ${dataDir}${keep ? '' : ' (removed at the end; --keep keeps it)'}`,
+    '',
+    '  Ctrl-C ends it.',
+    '',
+  ]
+  console.log(lines.join('\n'))
+}
+
+/** The database is inside of the folder, or in one of its own when the server's user cannot reach the folder. */
+async function removeFolders([dataDir, database]: string[]): Promise<void> {
+  if (database && !database.startsWith(dataDir! + sep)) await rm(dirname(database), { recursive: true, force: true })
+  await rm(dataDir!, { recursive: true, force: true })
+}

@@ -1,0 +1,75 @@
+import type { CompanyChange } from '../db/companies/companies.ts'
+import { OLD_LIST_DOMAIN } from './people.ts'
+
+/** `share`: how much of the traffic is its own. `domain`: where its recipients are, if all at one place. */
+export type DemoCompany = { name: string; share: number; domain?: string; settings: CompanyChange; mail: DemoMail[] }
+export type DemoMail = { templateType: string; subject: string; html: string; tag: string }
+
+const page = (title: string, body: string, button: string) =>
+  `<div style="font-family:Helvetica,Arial,sans-serif;max-width:560px;margin:auto;padding:24px;color:#1b2733"><h1 style="font-size:22px">${title}</h1><p style="line-height:1.6">${body}</p><p><a href="https://app.example/{{ order.number }}" style="background:#1c64b4;color:#fff;padding:10px 18px;border-radius:6px;text-decoration:none">${button}</a></p><p style="color:#5b6b7b;font-size:13px">{{ user.name }}, you get this e-mail because you have an account with us.</p></div>`
+
+const MAIL = {
+  orderSent: {
+    templateType: 'order_sent',
+    subject: 'Order {{ order.number }} is on its way',
+    html: page(
+      'Your parcel has left',
+      'Hello {{ user.name }}, order <b>{{ order.number }}</b> left our warehouse today.',
+      'Follow the parcel',
+    ),
+    tag: 'order',
+  },
+  boleto: {
+    templateType: 'boleto',
+    subject: 'Boleto {{ order.number }} vence em três dias',
+    html: page(
+      'Seu boleto chegou',
+      'Olá, {{ user.name }}! O boleto <b>{{ order.number }}</b>, de R$ {{ order.amount }}, vence em três dias.',
+      'Ver o boleto',
+    ),
+    tag: 'boleto',
+  },
+  password: {
+    templateType: 'password_reset_demo',
+    subject: 'Your new password',
+    html: page(
+      'Choose a new password',
+      'Hello {{ user.name }}, the link below works for one hour.',
+      'Choose a password',
+    ),
+    tag: 'account',
+  },
+  receipt: {
+    templateType: 'receipt',
+    subject: 'Recibo do pedido {{ order.number }}',
+    html: page(
+      'Obrigado pela compra',
+      '{{ user.name }}, recebemos R$ {{ order.amount }} pelo pedido <b>{{ order.number }}</b>.',
+      'Ver o recibo',
+    ),
+    tag: 'receipt',
+  },
+} as const satisfies Record<string, DemoMail>
+
+/** Of different weight and volume, so that fairness has something to do. */
+export const DEMO_COMPANIES: DemoCompany[] = [
+  {
+    name: 'Loja Aurora',
+    share: 46,
+    settings: { weight: 5, locale: 'pt-BR' },
+    mail: [MAIL.orderSent, MAIL.receipt, MAIL.boleto],
+  },
+  {
+    name: 'Banco Horizonte',
+    share: 26,
+    settings: { weight: 10, retryPolicy: 'exponential' },
+    mail: [MAIL.boleto, MAIL.password],
+  },
+  { name: 'Clínica Vida', share: 12, settings: { weight: 2 }, mail: [MAIL.receipt, MAIL.password] },
+  { name: 'Clube Ofertas', share: 9, domain: OLD_LIST_DOMAIN, settings: { ratePerSecond: 2 }, mail: [MAIL.orderSent] },
+  { name: 'Padaria do Zé', share: 4, settings: {}, mail: [MAIL.receipt] },
+  { name: 'acme', share: 3, settings: { locale: 'en' }, mail: [MAIL.orderSent, MAIL.password] },
+]
+
+/** Somebody has paused it. */
+export const PAUSED_COMPANY = 'Padaria do Zé'

@@ -1,0 +1,96 @@
+import type { Logger } from 'pino'
+import type { DemoClient } from './client.ts'
+import type { DemoCompany } from './companies.ts'
+import { DEAD_MAILBOX, one, somebody } from './people.ts'
+
+export type DemoSender = { company: DemoCompany; companyId: string; apiKey: string }
+export type DemoAccess = {
+  /** By SQL, as an application that names a template that is not there. */
+  enqueueUnknownTemplate: (companyId: string, recipient: string) => Promise<void>
+  expire: (outboxId: string) => Promise<void>
+}
+
+const TICK_MS = 400
+const MOST_PER_TICK = 4
+const MINUTE_MS = 60_000
+
+/** Sends every few hundred milliseconds until it is stopped: mostly ordinary e-mails, now and then something rarer. */
+export function startTraffic(
+  senders: DemoSender[],
+  client: DemoClient,
+  access: DemoAccess,
+  random: () => number,
+  log: Logger,
+): () => Promise<void> {
+  let sent = 0
+  let tick = 0
+  const failed = (error: unknown) => log.warn({ err: error }, 'The demo could not send')
+
+  const send = async (sender: DemoSender, change: Record<string, unknown> = {}): Promise<string | null> => {
+    const answer = await client(sender.apiKey, 'POST', '/v1/email/send', {
+      ...ordinary(sender, ++sent, random),
+      ...change,
+    })
+    return answer.status === 202 ? answer.body.outboxId : null
+  }
+  const cancelOne = async (sender: DemoSender) => {
+    const outboxId = await send(sender, { delay: 10 * MINUTE_MS })
+    if (outboxId) await client(sender.apiKey, 'POST', `/v1/email/${outboxId}/cancel`)
+  }
+  const expireOne = async (sender: DemoSender) => {
+    const outboxId = await send(sender, { delay: 10 * MINUTE_MS })
+    if (outboxId) await access.expire(outboxId)
+  }
+  /** Every so many ticks, beginning with the first. */
+  const rare: [everyTicks: number, act: (sender: DemoSender) => Promise<unknown>][] = [
+    [12, sender => send(sender, { delay: MINUTE_MS * (1 + Math.floor(random() * 30)) })],
+    [20, sender => send(sender, { attachments: [invoice(sent)] })],
+    [40, sender => send(sender, { to: DEAD_MAILBOX, retryPolicy: 'exponential' })],
+    [60, cancelOne],
+    [90, expireOne],
+    [120, sender => access.enqueueUnknownTemplate(sender.companyId, somebody(random).email)],
+    [30, sender => send(sender, { to: somebody(random).email, cc: [somebody(random).email] })],
+  ]
+  const beat = async () => {
+    const count = 1 + Math.floor(random() * MOST_PER_TICK)
+    const acts = rare.filter(([everyTicks]) => tick % everyTicks === 0).map(([, act]) => act(chosen(senders, random)))
+    tick++
+    await Promise.all([...acts, ...Array.from({ length: count }, () => send(chosen(senders, random)))])
+  }
+  let running: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    running = running.then(beat).catch(failed)
+  }, TICK_MS)
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
+}
+
+function ordinary({ company }: DemoSender, number: number, random: () => number): Record<string, unknown> {
+  const mail = one(company.mail, random)
+  const person = somebody(random, company.domain)
+  const order = { number: String(10_000 + number), amount: (20 + random() * 900).toFixed(2) }
+  return {
+    to: `${person.name} <${person.email}>`,
+    template: mail.templateType,
+    variables: { user: { name: person.name }, order },
+    tags: [mail.tag],
+    externalId: `${mail.tag}-${order.number}`,
+  }
+}
+
+function chosen(senders: DemoSender[], random: () => number): DemoSender {
+  let drawn = random() * senders.reduce((sum, { company }) => sum + company.share, 0)
+  for (const sender of senders) {
+    if (drawn < sender.company.share) return sender
+    drawn -= sender.company.share
+  }
+  return senders[0]!
+}
+
+const invoice = (number: number) => ({
+  filename: `invoice-${number}.txt`,
+  contentType: 'text/plain',
+  content: Buffer.from(`Invoice ${number}\nThank you.\n`).toString('base64'),
+})
