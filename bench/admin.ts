@@ -51,6 +51,22 @@ const QUESTIONS: Record<string, (known: Known) => Question> = {
   'content of an e-mail': ({ outboxId }) => ({ path: `/admin/emails/${outboxId}/content` }),
   'suppression list': () => ({ path: '/admin/suppression' }),
   'suppression, one entry': () => ({ path: `/admin/suppression/${encodeURIComponent(LISTED)}` }),
+  'suppression, one address with its history': () => ({
+    path: `/admin/suppression/${encodeURIComponent(LISTED)}/history`,
+  }),
+  'suppression, figures': () => ({ path: '/admin/suppression/stats' }),
+  'suppression, ended entries': () => ({ path: '/admin/suppression/ended?action=REMOVED' }),
+  'dead letters': () => ({ path: '/admin/dead-letters' }),
+  'dead letters, groups': () => ({ path: '/admin/dead-letters/groups' }),
+  'dead letters, count': () => ({ path: '/admin/dead-letters/count' }),
+  'activity of a company': ({ companyId }) => ({ path: `/admin/companies/${companyId}/activity` }),
+  fairness: () => ({ path: '/admin/fairness' }),
+  webhooks: () => ({ path: '/admin/webhooks' }),
+  templates: () => ({ path: '/admin/templates' }),
+  providers: () => ({ path: '/admin/providers' }),
+  inbox: () => ({ path: '/admin/inbox' }),
+  'audit log': () => ({ path: '/admin/audit' }),
+  'bulk actions': () => ({ path: '/admin/bulk-actions' }),
   companies: () => ({ path: '/admin/companies' }),
 }
 
