@@ -18,6 +18,9 @@ whenSessionEnds(() => {
   if (pathname !== '/sign-in') void router.navigate({ to: '/sign-in', search: { to: href, ended: true } })
 })
 
+// Mantine's dialogs stop the page behind them from scrolling by a style element, which reads its nonce here (package get-nonce).
+Object.assign(globalThis, { __webpack_nonce__: styleNonce() })
+
 await startTranslations()
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

@@ -49,6 +49,7 @@ afterAll(async () => {
 test.each([
   ['light', 'en', 1280],
   ['dark', 'pt', 390],
+  ['dark', 'pt', 1280],
 ] as const)('dead letters and suppression in %s, %s, %i px', async (theme, language, width) => {
   for (const [name, path] of [
     ['groups', '/dead-letters'],

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
-import { IdText } from '../../components/IdText.tsx'
+import { CopyButton } from '../../components/CopyButton.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { type History, historyQuery } from './data.ts'
@@ -43,7 +43,9 @@ function Details({ emailHash }: { emailHash: string }) {
     <QueryState query={query} skeleton={<Skeleton height={320} />}>
       {({ entries, auditLog }) => (
         <Stack gap="md">
-          <IdText id={emailHash} whole />
+          <Text size="sm" className="mono" component="div">
+            {emailHash} <CopyButton value={emailHash} label={emailHash} />
+          </Text>
           {entries.length === 0 && <Text>{t(auditLog.length === 0 ? 'neverListed' : 'notListed')}</Text>}
           {entries.map(entry => (
             <ListedEntryBox key={entry.id} entry={entry} onRemove={() => setRemoving(entry)} />
