@@ -51,6 +51,19 @@ const QUESTIONS: Record<string, (known: Known) => Question> = {
   'content of an e-mail': ({ outboxId }) => ({ path: `/admin/emails/${outboxId}/content` }),
   'suppression list': () => ({ path: '/admin/suppression' }),
   'suppression, one entry': () => ({ path: `/admin/suppression/${encodeURIComponent(LISTED)}` }),
+  'suppression, by its end': () => ({ path: '/admin/suppression?sort=expiresAt&order=asc' }),
+  'suppression, by reason': () => ({ path: '/admin/suppression?reason=HARD_BOUNCE' }),
+  'suppression, figures': () => ({ path: '/admin/suppression/stats' }),
+  'suppression, removed': () => ({ path: '/admin/suppression/ended' }),
+  'suppression, look up an address': () => ({
+    path: '/admin/suppression/look-up',
+    body: { email: 'listed7@example.com' },
+  }),
+  'dead letters, groups': () => ({ path: '/admin/dead-letters/groups' }),
+  'dead letters': () => ({ path: '/admin/dead-letters' }),
+  'dead letters of a company': ({ companyId }) => ({ path: `/admin/dead-letters?company=${companyId}` }),
+  'dead letters with a code that none has': () => ({ path: '/admin/dead-letters?code=ABSENT' }),
+  'bulk actions': () => ({ path: '/admin/bulk-actions' }),
   companies: () => ({ path: '/admin/companies' }),
 }
 

@@ -1014,6 +1014,29 @@ export interface paths {
       }
     }
   }
+  '/admin/suppression/look-up': {
+    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/companies': {
     /** Companies, their bounce and complaint rates, who is warned or paused, and whose webhooks are disabled */
     get: {
@@ -2888,6 +2911,9 @@ export interface components {
       host: string
       port: number
       database: string
+    }
+    LookUpSuppressionInput: {
+      email: string
     }
     NewApiKeyInput: {
       name?: string | null

@@ -84,7 +84,7 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
       wide: true,
       cell: entry => (
         <>
-          <TextLink to="/dead-letters" search={{ ...search, open: entry.outboxId }} size="sm">
+          <TextLink to="/dead-letters" search={{ ...search, open: entry.outboxId }} size="sm" display="block">
             {dataText(entry, 'subject') || t('noPayload')}
           </TextLink>
           <Text size="sm" className="quiet" lineClamp={1}>

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
-import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { PLAIN_HEADER, useCloseLabel } from '../../components/ConfirmDialog.tsx'
 import { CopyButton } from '../../components/CopyButton.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -29,6 +29,7 @@ export function EntryDrawer({ search, show }: EntryDrawerProps) {
       position="right"
       size="lg"
       closeButtonProps={closeButtonProps}
+      attributes={PLAIN_HEADER}
     >
       {open !== undefined && <Details emailHash={open} />}
     </Drawer>
@@ -115,7 +116,7 @@ function Facts({ facts }: { facts: [string, ReactNode][] }) {
       <Table.Tbody>
         {facts.map(([name, value]) => (
           <Table.Tr key={name}>
-            <Table.Th w={140}>{name}</Table.Th>
+            <Table.Th w={150}>{name}</Table.Th>
             <Table.Td>{value}</Table.Td>
           </Table.Tr>
         ))}
