@@ -66,6 +66,15 @@ const QUESTIONS: Record<string, (known: Known) => Question> = {
   providers: () => ({ path: '/admin/providers' }),
   inbox: () => ({ path: '/admin/inbox' }),
   'audit log': () => ({ path: '/admin/audit' }),
+  'suppression, by its end': () => ({ path: '/admin/suppression?sort=expiresAt&order=asc' }),
+  'suppression, by reason': () => ({ path: '/admin/suppression?reason=HARD_BOUNCE' }),
+  'suppression, removed': () => ({ path: '/admin/suppression/ended' }),
+  'suppression, look up an address': () => ({
+    path: '/admin/suppression/look-up',
+    body: { email: 'listed7@example.com' },
+  }),
+  'dead letters of a company': ({ companyId }) => ({ path: `/admin/dead-letters?company=${companyId}` }),
+  'dead letters with a code that none has': () => ({ path: '/admin/dead-letters?code=ABSENT' }),
   'bulk actions': () => ({ path: '/admin/bulk-actions' }),
   companies: () => ({ path: '/admin/companies' }),
 }

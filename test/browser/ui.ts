@@ -129,10 +129,13 @@ export async function axeViolations(page: Page): Promise<string[]> {
   return page.evaluate(async () => {
     const { violations } = await (
       globalThis as unknown as {
-        axe: { run(): Promise<{ violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[] }> }
+        axe: { run(): Promise<{ violations: { id: string; nodes: { target: string[]; html: string }[] }[] }> }
       }
     ).axe.run()
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target.join(' ')).join(', ')}`)
+    return violations.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map(node => `${node.target.join(' ')} ${node.html.slice(0, 200)}`).join(', ')}`,
+    )
   })
 }
 
