@@ -107,7 +107,7 @@ function useColumns(): Column<WebhookDelivery>[] {
       header: t('event'),
       wide: true,
       cell: ({ id, type }) => (
-        <TextLink to="." search={previous => ({ ...previous, delivery: id }) as never} className="mono">
+        <TextLink inherit to="." search={previous => ({ ...previous, delivery: id }) as never} className="mono">
           {type}
         </TextLink>
       ),
