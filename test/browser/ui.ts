@@ -118,7 +118,8 @@ async function signIn(browser: Browser, url: string) {
 /** The title is there, and no skeleton is left. */
 export async function ready(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
-  await page.waitForFunction(`document.querySelector('.mantine-Skeleton-root') === null`)
+  // Not waitForFunction: it evaluates inside of the page, whose policy refuses that.
+  await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
 }
 
 /** What axe-core finds wrong on the page as it is: rule, and the elements. Empty when nothing is. */

@@ -113,7 +113,7 @@ function useColumns(): Column<WebhookDelivery>[] {
       ),
     },
     { key: 'state', header: t('state'), cell: ({ status }) => <DeliveryState status={status} /> },
-    { key: 'answer', header: t('answer'), cell: delivery => answerText(delivery) },
+    { key: 'answer', header: t('answer'), cell: delivery => <span className="nowrap">{answerText(delivery)}</span> },
     { key: 'attempts', header: t('attempts'), align: 'right', cell: ({ attempts }) => format.number(attempts) },
     { key: 'when', header: t('when'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     {
