@@ -26,7 +26,14 @@ create table admin_sign_in_links (
 );
 create index admin_sign_in_links_administrator on admin_sign_in_links (administrator);
 
--- The audit log as one list, filtered by who, by action or by time.
+-- The audit log and the one of the suppression list are read as one list: newest first, whole or by who, what or whose.
 create index audit_log_performed_at on audit_log (performed_at, id);
 create index audit_log_performed_by on audit_log (performed_by, performed_at, id);
 create index audit_log_action on audit_log (action, performed_at, id);
+create index audit_log_subject_type on audit_log (subject_type, performed_at, id);
+create index audit_log_company_time on audit_log (company_id, performed_at, id) where company_id is not null;
+drop index suppression_audit_log_performed_at;
+create index suppression_audit_log_performed_at on suppression_audit_log (performed_at, id);
+create index suppression_audit_log_performed_by on suppression_audit_log (performed_by, performed_at, id);
+create index suppression_audit_log_action on suppression_audit_log (action, performed_at, id);
+create index suppression_audit_log_company on suppression_audit_log (company_id, performed_at, id) where company_id is not null;

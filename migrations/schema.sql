@@ -1756,11 +1756,15 @@ CREATE INDEX audit_log_action ON public.audit_log USING btree (action, performed
 
 CREATE INDEX audit_log_company ON public.audit_log USING btree (company_id, id) WHERE (company_id IS NOT NULL);
 
+CREATE INDEX audit_log_company_time ON public.audit_log USING btree (company_id, performed_at, id) WHERE (company_id IS NOT NULL);
+
 CREATE INDEX audit_log_performed_at ON public.audit_log USING btree (performed_at, id);
 
 CREATE INDEX audit_log_performed_by ON public.audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX audit_log_subject ON public.audit_log USING btree (subject_type, subject_id, id);
+
+CREATE INDEX audit_log_subject_type ON public.audit_log USING btree (subject_type, performed_at, id);
 
 CREATE INDEX bulk_actions_newest ON public.bulk_actions USING btree (created_at, action_id);
 
@@ -1826,11 +1830,17 @@ CREATE INDEX recipients_external ON public.recipients USING btree (external_id) 
 
 CREATE UNIQUE INDEX secret_fingerprints_one_pepper ON public.secret_fingerprints USING btree (setting) WHERE (setting = 'HASH_PEPPER'::text);
 
+CREATE INDEX suppression_audit_log_action ON public.suppression_audit_log USING btree (action, performed_at, id);
+
+CREATE INDEX suppression_audit_log_company ON public.suppression_audit_log USING btree (company_id, performed_at, id) WHERE (company_id IS NOT NULL);
+
 CREATE INDEX suppression_audit_log_email_hash ON public.suppression_audit_log USING btree (email_hash, id);
 
 CREATE INDEX suppression_audit_log_ended ON public.suppression_audit_log USING btree (action, id) WHERE (action <> 'ADDED'::text);
 
-CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at);
+CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at, id);
+
+CREATE INDEX suppression_audit_log_performed_by ON public.suppression_audit_log USING btree (performed_by, performed_at, id);
 
 CREATE INDEX suppression_list_added ON public.suppression_list USING btree (added_at, id);
 

@@ -24,3 +24,8 @@ export const theme = createTheme({
 
 /** The gateway puts a new nonce into each answer; Vite writes the element that carries it. */
 export const styleNonce = () => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
+
+/** Dialogs lock scrolling with a style element of a library, which looks for the nonce here (get-nonce). */
+export function passNonce(): void {
+  Object.assign(globalThis, { __webpack_nonce__: styleNonce() })
+}

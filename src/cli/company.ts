@@ -18,6 +18,7 @@ import {
 } from './command.ts'
 import { changeOf } from './company-settings.ts'
 import { giveSqlAccess, removeSqlAccess } from './company-sql-access.ts'
+import { operator } from './operator.ts'
 
 export const companyCommand: Command = {
   summary: 'create, list, update, pause and resume companies; give them access by SQL',
@@ -75,7 +76,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
     if (name.length > COMPANY_LIMITS.NAME_CHARS)
       throw new UsageError(`NAME must have at most ${COMPANY_LIMITS.NAME_CHARS} characters`)
     const wanted = { name, ...changeOf(values, []) }
-    const added = await addCompany(db, config.hashPepper, wanted, { performedBy: BY_COMMAND_LINE })
+    const added = await addCompany(db, config.hashPepper, wanted, { performedBy: operator() })
     if (!added) throw new CommandFailed(`There is a company "${name}" already.`)
     const {
       apiKey,
@@ -93,13 +94,13 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
   update: writing(async ({ db }, given, values) => {
     const company = await requireCompany(db, given)
     const change = { ...changeOf(values, company.fromDomains), ...(values.default && { isDefault: true as const }) }
-    await changeCompany(db.pool, company.companyId, change, { performedBy: BY_COMMAND_LINE })
+    await changeCompany(db.pool, company.companyId, change, { performedBy: operator() })
     return companyAnswer(db, company.companyId)
   }),
   pause: writing(async ({ db }, given, values) => {
     const { companyId } = await requireCompany(db, given)
     const reason = text(values, 'reason') ?? 'paused from the command line'
-    await pauseManually(db.pool, { companyId, reason, performedBy: BY_COMMAND_LINE })
+    await pauseManually(db.pool, { companyId, reason, performedBy: operator() })
     return companyAnswer(db, companyId)
   }),
   resume: writing(async ({ db }, given, values) => {
@@ -112,18 +113,16 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
     await resumeManually(db.pool, {
       companyId,
       reason: reason ?? 'resumed from the command line',
-      performedBy: BY_COMMAND_LINE,
+      performedBy: operator(),
     })
     return companyAnswer(db, companyId)
   }),
   'sql-access': writing(async ({ db }, given, values) => {
     const company = await requireCompany(db, given)
     const act = values.revoke ? removeSqlAccess : giveSqlAccess
-    return act(db, company, BY_COMMAND_LINE)
+    return act(db, company, operator())
   }),
 }
-
-export const BY_COMMAND_LINE = 'command line'
 
 export async function requireCompany(db: Database, given: string | undefined): Promise<Company> {
   const idOrName = required(given, 'ID|NAME of the company')

@@ -4,12 +4,14 @@ import { decideResend } from '../accepting/resend.ts'
 import { makeAccept } from '../compose/accept.ts'
 import { batchError, fieldPath } from '../contracts/refusal.ts'
 import type { SendBody } from '../contracts/send-body.ts'
+import { resendAudited } from '../db/admin/resend.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { readStoredEmail, type StoredEmail } from '../db/outbox/resend.ts'
-import { acceptEmails } from '../pipeline/accept.ts'
+import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
 import { HtmlChecker } from '../sending/html-check.ts'
 import { type Answer, CommandFailed, type Opened } from './command.ts'
 import { withGatewaySettings } from './in-use.ts'
+import { operator } from './operator.ts'
 
 /** Sends an e-mail again, with the same checks as POST /v1/email/:outboxId/resend. */
 export async function resendOne({ db, config }: Opened, outboxId: string): Promise<Answer> {
@@ -18,7 +20,15 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
   const body = bodyOrRefusal(stored)
   const html = new HtmlChecker(config.hashPepper)
   try {
-    const deps = makeAccept(await withGatewaySettings(db.pool, config), db, html, () => {})
+    const accept = makeAccept(await withGatewaySettings(db.pool, config), db, html, () => {})
+    const audit = {
+      performedBy: operator(),
+      action: 'RESENT',
+      subjectType: 'email',
+      subjectId: outboxId,
+      companyId: stored.companyId,
+    }
+    const deps: AcceptDeps = { ...accept, write: toStore => resendAudited(db.pool, toStore, audit) }
     const request = {
       caller: await callerOf(stored, db.pool),
       requestId: randomUUID(),

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { parseTemplate, type TemplateSource } from '../contracts/templates/parse.ts'
 import { usedVariables } from '../contracts/templates/used-variables.ts'
 import { TEMPLATES_PER_COMPANY, type TemplateView } from '../contracts/templates/view.ts'
@@ -9,6 +8,7 @@ import { addDraft, createTemplate, publishVersion, type TemplateAuthor } from '.
 import { findOwnByType, findTemplate, findVersion, listTemplates } from '../db/templates/templates.ts'
 import { type Answer, CommandFailed, withStorage, withStorageToRead } from './command.ts'
 import { requireCompany } from './company.ts'
+import { operator } from './operator.ts'
 import type { Choice } from './template.ts'
 
 type Numbered = Choice & { number: number | null }
@@ -114,7 +114,7 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
   })
 }
 
-const authorOf = ({ companyId }: Company): TemplateAuthor => ({ companyId, performedBy: `cli:${userInfo().username}` })
+const authorOf = ({ companyId }: Company): TemplateAuthor => ({ companyId, performedBy: operator() })
 
 function notFound({ company, type, locale }: Choice): CommandFailed {
   const where = locale === undefined ? '' : ` in ${locale}`

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUuid } from '../contracts/uuid.ts'
-import { putTestDelivery } from '../db/webhooks/deliveries.ts'
+import { sendTestEvent } from '../db/webhooks/changes.ts'
 import {
   type DeliveryState,
   findAnyEndpoint,
@@ -22,6 +22,7 @@ import {
   writing,
 } from './command.ts'
 import { requireCompany } from './company.ts'
+import { operator } from './operator.ts'
 
 /** Longer than the request timeout of a delivery. */
 const MAX_WAIT_MS = 20_000
@@ -78,12 +79,13 @@ const test: Action = (values, given) => {
       throw new CommandFailed(
         `${endpoint.url} is disabled (${endpoint.disabledReason}); its company has to enable it first.`,
       )
-    const { id: deliveryId } = await putTestDelivery(db.pool, {
+    const wanted = {
       endpointId: id,
       companyId: endpoint.companyId,
       deliveryId: db.clock.newId(),
       data: { webhookId: id, message: 'It works.' },
-    })
+    }
+    const { id: deliveryId } = await sendTestEvent(db.pool, wanted, { performedBy: operator() })
     return answerOf(endpoint, await waitForAttempt(db.pool, id, deliveryId))
   })
 }

@@ -3,6 +3,7 @@ import { protectAdminScope } from './admin-scope.ts'
 import { adminUi } from './admin-ui.ts'
 import type { App } from './app.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
+import { adminAuditRoutes } from './routes-admin-audit.ts'
 import { adminBulkActionRoutes } from './routes-admin-bulk-actions.ts'
 import { type CompanyAdminDeps, companyAdminRoutes } from './routes-admin-company.ts'
 import { adminDeadLetterRoutes } from './routes-admin-dead-letters.ts'
@@ -37,6 +38,7 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps): void {
   const deps = { ...appDeps, auth, onRequest: auth.authorize, isStillSignedIn: auth.isStillSignedIn }
   adminSessionRoutes(admin, deps)
   adminSessionListRoutes(admin, deps)
+  adminAuditRoutes(admin, deps)
   allAdminEmailRoutes(admin, deps)
   adminDeadLetterRoutes(admin, deps)
   adminBulkActionRoutes(admin, deps)

@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { endedSuppressionsSchema, SUPPRESSION_LIMITS, suppressionHistorySchema } from '../contracts/suppression/view.ts'
+import {
+  addressSchema,
+  endedSuppressionsSchema,
+  SUPPRESSION_LIMITS,
+  suppressionHistorySchema,
+} from '../contracts/suppression/view.ts'
+import type { Database } from '../db/pool.ts'
 import { ENDINGS, listEnded, listHistory } from '../db/suppression/history.ts'
 import { findEntries } from '../db/suppression/reads.ts'
 import type { App } from './app.ts'
@@ -7,6 +13,7 @@ import { problemAnswers } from './openapi.ts'
 import { varyByAccept } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
+import { hashOrProblem } from './routes-suppression.ts'
 import { entryParams, hashParam } from './suppression-entry.ts'
 
 const common = { tags: ['Admin'], security: [{ administrator: [] }] }
@@ -32,6 +39,15 @@ const historySchema = {
   params: entryParams,
   response: { 200: suppressionHistorySchema, ...refusals, ...problemAnswers(404) },
 }
+const lookUpBody = z
+  .strictObject({ email: addressSchema })
+  .meta({ id: 'LookUpSuppression', example: { email: 'maria@example.com' } })
+const lookUpSchema = {
+  summary: 'The same by an address, which does not end up in a URL; empty lists when it never was suppressed',
+  ...common,
+  body: lookUpBody,
+  response: { 200: suppressionHistorySchema, ...refusals, ...problemAnswers(400, 403, 413, 415) },
+}
 
 export function adminSuppressionHistoryRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
   const onRequest = [varyByAccept, authorize]
@@ -42,10 +58,19 @@ export function adminSuppressionHistoryRoutes(app: App, { db, onRequest: authori
     return { data: entries, cursor: next, hasMore: next !== null }
   })
   app.get('/admin/suppression/:emailHash/history', { onRequest, schema: historySchema }, async request => {
-    const emailHash = hashParam(request.params)
-    const [entries, auditLog] = await Promise.all([findEntries(db.pool, emailHash), listHistory(db.pool, emailHash)])
-    if (entries.length + auditLog.length === 0) throw new Problem('NOT_SUPPRESSED')
-    const shown = entries.map(({ companyId, ...entry }) => ({ ...entry, ...(companyId && { companyId }) }))
-    return { emailHash, entries: shown, auditLog }
+    const history = await readHistory(db, hashParam(request.params))
+    if (history.entries.length + history.auditLog.length === 0) throw new Problem('NOT_SUPPRESSED')
+    return history
   })
+  app.post(
+    '/admin/suppression/look-up',
+    { onRequest, config: { role: 'viewer' }, schema: lookUpSchema },
+    async request => readHistory(db, hashOrProblem((request.body as z.output<typeof lookUpBody>).email)),
+  )
+}
+
+async function readHistory({ pool }: Database, emailHash: string) {
+  const [entries, auditLog] = await Promise.all([findEntries(pool, emailHash), listHistory(pool, emailHash)])
+  const shown = entries.map(({ companyId, ...entry }) => ({ ...entry, ...(companyId && { companyId }) }))
+  return { emailHash, entries: shown, auditLog }
 }

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
@@ -25,17 +26,52 @@ export type Ui = {
   stop(): Promise<void>
 }
 
-/** Chromium beside a gateway that has an administrator. */
-export async function startUi(gateway: TestGateway): Promise<Ui> {
+export async function launchChromium(): Promise<Browser> {
   if (!existsSync(CHROMIUM))
     throw new Error(
       `${CHROMIUM} is missing: npm test installs it as root; otherwise install chromium, or set CHROMIUM.`,
     )
-  await putAdministrator(gateway.db.pool, ADMINISTRATOR.name, await hashPassword(ADMINISTRATOR.password))
-  const browser = await chromium.launch({
+  return chromium.launch({
     executablePath: CHROMIUM,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+    args: [
+      ...['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+      ...['--disable-sync', '--no-first-run', '--host-resolver-rules=MAP gateway.test 127.0.0.1'],
+    ],
   })
+}
+
+export function watched(page: Page): View {
+  const requests: string[] = []
+  const complaints: string[] = []
+  page.on('request', request => requests.push(request.url()))
+  page.on('pageerror', error => complaints.push(error.message))
+  // A breach of the content security policy is an error of the console, too.
+  page.on('console', message => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  return { page, requests, complaints }
+}
+
+/** Another host, as far as a browser is concerned; it keeps what was asked of it. */
+export async function startOutside() {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url!)
+    response.setHeader('access-control-allow-origin', '*').end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  const stop = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${port}`, asked, stop }
+}
+
+/** Chromium beside a gateway that has an administrator. */
+export async function startUi(gateway: TestGateway): Promise<Ui> {
+  await putAdministrator(gateway.db.pool, ADMINISTRATOR.name, await hashPassword(ADMINISTRATOR.password))
+  const browser = await launchChromium()
   const cookies = await signIn(browser, gateway.url)
   const contexts: BrowserContext[] = []
 
@@ -50,18 +86,10 @@ export async function startUi(gateway: TestGateway): Promise<Ui> {
     })
     contexts.push(context)
     if (signedIn) await context.addCookies(cookies)
-    const page = await context.newPage()
-    const requests: string[] = []
-    const complaints: string[] = []
-    page.on('request', request => requests.push(request.url()))
-    page.on('pageerror', error => complaints.push(error.message))
-    // A breach of the content security policy is an error of the console, too.
-    page.on('console', message => {
-      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
-    })
-    await page.goto(`${gateway.url}/admin${path}`)
-    await ready(page)
-    return { page, requests, complaints }
+    const view = watched(await context.newPage())
+    await view.page.goto(`${gateway.url}/admin${path}`)
+    await ready(view.page)
+    return view
   }
 
   return {
@@ -90,7 +118,7 @@ async function signIn(browser: Browser, url: string) {
 /** The title is there, and no skeleton is left. */
 export async function ready(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
-  await page.waitForFunction(`document.querySelector('.mantine-Skeleton-root') === null`)
+  await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
 }
 
 /** What axe-core finds wrong on the page as it is: rule, and the elements. Empty when nothing is. */
@@ -112,9 +140,9 @@ export const scrollsSideways = (page: Page) =>
   page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth')
 
 /** Into the folder SHOTS, if it is set. */
-export async function screenshot(page: Page, name: string): Promise<void> {
+export async function screenshot(page: Page, name: string, fullPage = true): Promise<void> {
   const folder = process.env.SHOTS
   if (!folder) return
   mkdirSync(folder, { recursive: true })
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage })
 }

@@ -7,6 +7,9 @@ export type PostgresProxy = {
   connections: () => number
   /** As soon as a client sends this text: every connection ends, and none is taken any more. */
   cutAt: (text: string) => void
+  /** Every connection ends, and none is taken until `restore`. */
+  cut: () => void
+  restore: () => void
   /** From now on nothing goes through, and nothing ends. */
   fallSilent: () => void
   close: () => Promise<void>
@@ -52,6 +55,10 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     connections: () => count,
     cutAt: wanted => {
       text = wanted
+    },
+    cut,
+    restore: () => {
+      isCut = false
     },
     fallSilent: () => {
       isSilent = true

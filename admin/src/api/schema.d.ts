@@ -183,6 +183,75 @@ export interface paths {
       }
     }
   }
+  '/admin/audit': {
+    /** Who did what, when and why: in the admin UI, by command line and by API; newest first */
+    get: {
+      parameters: {
+        query?: {
+          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          performedBy?: string
+          action?: string
+          subjectType?: string
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          /** The cursor `older` of a page */
+          olderThan?: string
+          /** The cursor `newer` of a page */
+          newerThan?: string
+          limit?: number
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': {
+          data: (components['schemas']['AuditEntry'])[]
+          /** Cursor of the next page */
+          older: string | null
+          /** Cursor of the page before this one */
+          newer: string | null
+        } }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/audit/export': {
+    /** The same as a file: CSV, or one JSON object per line */
+    get: {
+      parameters: {
+        query?: {
+          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          performedBy?: string
+          action?: string
+          subjectType?: string
+          subjectId?: string
+          company?: string
+          from?: string
+          to?: string
+          format?: 'csv' | 'jsonl'
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'text/csv': string }>
+        401: Refusal
+        403: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/overview': {
     /** Is it healthy? E-mails over time, what waits, the providers, and what needs attention */
     get: {
@@ -939,6 +1008,29 @@ export interface paths {
         200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
         401: Refusal
         404: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
+  '/admin/suppression/look-up': {
+    /** The same by an address, which does not end up in a URL; empty lists when it never was suppressed */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['LookUpSuppressionInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['SuppressionHistory'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        413: Refusal
+        415: Refusal
         422: Refusal
         429: Refusal
         503: Refusal
@@ -2403,6 +2495,19 @@ export interface components {
       /** Shown now and never again */
       apiKey: string
     }
+    AuditEntry: {
+      id: string
+      performedAt: string
+      performedBy: string
+      action: string
+      subjectType: string
+      subjectId: string
+      companyId: string | null
+      companyName: string | null
+      before: Record<string, unknown> | null
+      after: Record<string, unknown> | null
+      reason: string | null
+    }
     BulkAction: {
       actionId: string
       kind: 'replay-dead-letters' | 'purge-dead-letters' | 'import-suppressions'
@@ -2806,6 +2911,9 @@ export interface components {
       host: string
       port: number
       database: string
+    }
+    LookUpSuppressionInput: {
+      email: string
     }
     NewApiKeyInput: {
       name?: string | null

@@ -18,7 +18,7 @@ export function ConnectionBar() {
       py="xs"
       role="alert"
       icon={<IconPlugConnectedX size={18} />}
-      styles={{ message: { color: 'inherit' } }}
+     
     >
       {t(`connection.${connection.state}`, { time: format.time(connection.since) })}
     </Alert>

@@ -35,8 +35,7 @@ export function Palette() {
         padding={0}
         yOffset="12vh"
         centered={false}
-        title={null}
-        aria-label={t('palette.title')}
+        attributes={{ content: { 'aria-label': t('palette.title') } }}
       >
         <PaletteSearch onDone={close} />
       </Modal>

@@ -28,6 +28,8 @@ export type AdminEmailPage = { emails: AdminEmailSummary[]; hasMore: boolean; st
  * A page is answered in the same time, however many e-mails there are.
  */
 const MAX_SCANNED = 5_000
+/** The same where each candidate costs a look-up. They match more often. */
+const MAX_LOOKED_UP = 500
 /** When fewer e-mails wait, those are read instead of the outbox. */
 const MAX_WAITING = 2_000
 
@@ -47,12 +49,12 @@ const WAITING_STATUSES: EmailStatus[] = ['PENDING', 'PROCESSING', 'RETRY_SCHEDUL
 export async function listAdminEmails(db: Queryable, filter: AdminEmailFilter): Promise<AdminEmailPage> {
   const waiting =
     filter.lookup === null && filter.status && WAITING_STATUSES.includes(filter.status) ? await readWaiting(db) : null
-  const { text, values } = idsQuery(filter, waiting)
+  const { text, values, scan } = idsQuery(filter, waiting)
   const [found] = await runUnprepared<{ ids: string[] | null; scanned: number; last: string | null }>(db, text, values)
   const ids = found!.ids ?? []
   const page = ids.slice(0, filter.limit)
   const hasMore = ids.length > filter.limit
-  const stoppedAt = !hasMore && found!.scanned >= MAX_SCANNED ? found!.last : null
+  const stoppedAt = !hasMore && found!.scanned >= scan ? found!.last : null
   const emails = await readSummaries(db, filter.newerThan ? page.reverse() : page)
   return { emails, hasMore, stoppedAt }
 }
@@ -93,8 +95,11 @@ class Conditions {
   }
 }
 
+/** `scan`: how many candidates it looks at. */
+type IdsQuery = { text: string; values: unknown[]; scan: number }
+
 /** Candidates in the order of their ids, from the narrowest source; of those, the ones that match the other filters. */
-function idsQuery(filter: AdminEmailFilter, waiting: string[] | null): { text: string; values: unknown[] } {
+function idsQuery(filter: AdminEmailFilter, waiting: string[] | null): IdsQuery {
   const conditions = new Conditions()
   const source = sourceOf(filter, waiting, conditions)
   if (filter.range) {
@@ -112,7 +117,7 @@ function idsQuery(filter: AdminEmailFilter, waiting: string[] | null): { text: s
   if (filter.template) conditions.add(p => `o.template_type = ${p}`, filter.template)
   if (filter.mode) conditions.addPlain(filter.mode === 'test' ? 'o.test' : 'not o.test')
   // Without further filters every candidate matches.
-  const scan = conditions.isEmpty && source.isOutbox ? filter.limit + 1 : MAX_SCANNED
+  const scan = !source.isOutbox ? MAX_LOOKED_UP : conditions.isEmpty ? filter.limit + 1 : MAX_SCANNED
   const matching = conditions.take()
 
   const order = filter.newerThan ? 'asc' : 'desc'
@@ -130,7 +135,7 @@ function idsQuery(filter: AdminEmailFilter, waiting: string[] | null): { text: s
     select (select json_agg(outbox_id order by outbox_id ${order}) from matching) as ids,
       (select count(*)::int from candidates) as scanned,
       (select outbox_id from candidates order by outbox_id ${order === 'asc' ? 'desc' : 'asc'} limit 1) as last`
-  return { text, values: conditions.values }
+  return { text, values: conditions.values, scan }
 }
 
 type Source = { from: string; hasCompany: boolean; isOutbox: boolean }

@@ -35,7 +35,7 @@ export async function putAdministrator(
     await endSignIns(tx, name)
     await writeAudit(tx, {
       performedBy,
-      action: before ? 'PASSWORD_CHANGED' : 'CREATED',
+      action: before ? 'PASSWORD_CHANGED' : 'ADMINISTRATOR_CREATED',
       subjectType: 'administrator',
       subjectId: name,
       before: before && { role: before.role },
@@ -96,7 +96,7 @@ export async function removeAdministrator(pool: pg.Pool, name: string, performed
     if (!row) return false
     await writeAudit(tx, {
       performedBy,
-      action: 'REMOVED',
+      action: 'ADMINISTRATOR_REMOVED',
       subjectType: 'administrator',
       subjectId: name,
       before: { role: row.role },

@@ -1,4 +1,5 @@
 import { audit } from './audit.ts'
+import { bulk } from './bulk.ts'
 import { common } from './common.ts'
 import { companies } from './companies.ts'
 import { deadLetters } from './deadLetters.ts'
@@ -6,6 +7,7 @@ import { emails } from './emails.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
 import { providers } from './providers.ts'
+import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
 import { suppression } from './suppression.ts'
 import { templates } from './templates.ts'
@@ -14,6 +16,7 @@ import { webhooks } from './webhooks.ts'
 /** One file for each view. */
 export const pt = {
   audit,
+  bulk,
   common,
   companies,
   deadLetters,
@@ -21,6 +24,7 @@ export const pt = {
   inbox,
   overview,
   providers,
+  sessions,
   signIn,
   suppression,
   templates,

@@ -1,15 +1,144 @@
+import { Alert, Badge, Grid, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { IconInfoCircle } from '@tabler/icons-react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { BeingBuilt } from '../../components/BeingBuilt.tsx'
 import { Page } from '../../components/Page.tsx'
+import { QueryState } from '../../components/QueryState.tsx'
+import { StatusBadge } from '../../components/StatusBadge.tsx'
+import { useFormat } from '../../lib/format.ts'
+import { useLive } from '../../lib/live.ts'
+import { EmailActions } from './EmailActions.tsx'
+import { EmailFacts } from './EmailFacts.tsx'
+import { AttemptList, RecipientList, WebhookList } from './EmailLists.tsx'
+import { EmailMessage } from './EmailMessage.tsx'
+import { subjectOf } from './email-columns.tsx'
+import { useExplanation } from './explanation.ts'
+import { type Email, emailQuery, type LiveEmails } from './queries.ts'
+import { Timeline } from './Timeline.tsx'
 
 export const Route = createLazyRoute('/signed-in/emails/$outboxId')({ component: EmailDetail })
 
 function EmailDetail() {
   const { t } = useTranslation('emails')
+  const { outboxId } = Route.useParams()
+  const client = useQueryClient()
+  const query = useQuery(emailQuery(outboxId))
+  useLive<LiveEmails>('emails', ({ emails }) => {
+    if (emails.some(one => one.outboxId === outboxId))
+      void client.invalidateQueries({ queryKey: emailQuery(outboxId).queryKey, exact: true })
+  })
+  const email = query.data
   return (
-    <Page title={t('title')}>
-      <BeingBuilt />
+    <Page
+      title={(email && subjectOf(email)) ?? t('title')}
+      back={{ to: '/emails', label: t('back') }}
+      subtitle={email && <Subtitle email={email} />}
+      actions={email && <EmailActions email={email} />}
+    >
+      <QueryState query={query} skeleton={<DetailSkeleton />}>
+        {data => <Details email={data} />}
+      </QueryState>
     </Page>
+  )
+}
+
+function Subtitle({ email }: { email: Email }) {
+  const { t } = useTranslation('emails')
+  const format = useFormat()
+  const words = [
+    email.to[0] ?? t('erased'),
+    email.companyName,
+    ...(email.provider ? [t('subtitle.via', { provider: email.provider })] : []),
+    ...(email.durationMs === null ? [] : [t('subtitle.in', { duration: format.duration(email.durationMs / 1000) })]),
+  ]
+  return (
+    <Group gap={8} mt={4}>
+      <StatusBadge status={email.status} />
+      {email.test && (
+        <Badge size="sm" variant="default">
+          {t('test')}
+        </Badge>
+      )}
+      <span>{words.join(' · ')}</span>
+    </Group>
+  )
+}
+
+function Details({ email }: { email: Email }) {
+  const { t } = useTranslation('emails')
+  const { summary, next } = useExplanation(email)
+  return (
+    <Stack gap="md">
+      <Alert
+        variant="light"
+        color="gray"
+        icon={<IconInfoCircle size={18} />}
+        styles={{ message: { color: 'inherit' } }}
+      >
+        <Text size="sm">{summary}</Text>
+        {next && (
+          <Text size="sm" className="quiet">
+            {t('next', { text: next })}
+          </Text>
+        )}
+      </Alert>
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Stack gap="md">
+            <Section title={t('whatHappened')}>
+              <Timeline events={email.events} />
+            </Section>
+            <Section title={t('recipients')}>
+              <RecipientList email={email} />
+            </Section>
+            <Section title={t('facts.title')}>
+              <EmailFacts email={email} />
+            </Section>
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 7 }}>
+          <Stack gap="md">
+            <Section title={t('message.title')}>
+              <EmailMessage email={email} />
+            </Section>
+            <Section title={t('attempts')}>
+              <AttemptList attempts={email.attemptList} />
+            </Section>
+            <Section title={t('webhooks')}>
+              <WebhookList deliveries={email.webhooks} />
+            </Section>
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </Stack>
+  )
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Paper withBorder p="md" component="section" aria-label={title}>
+      <Title order={2} size="h5" mb="sm">
+        {title}
+      </Title>
+      {children}
+    </Paper>
+  )
+}
+
+function DetailSkeleton() {
+  return (
+    <Stack gap="md">
+      <Skeleton height={56} />
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Skeleton height={360} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 7 }}>
+          <Skeleton height={360} />
+        </Grid.Col>
+      </Grid>
+    </Stack>
   )
 }

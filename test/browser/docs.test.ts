@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
+import { launchChromium, screenshot, type View, watched } from './ui.ts'
 
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const HARD_TO_READ = readFileSync(join(import.meta.dirname, 'hard-to-read.js'), 'utf8')
 
 let browser: Browser
@@ -13,21 +13,10 @@ let company: TestCompany
 let contexts: BrowserContext[]
 
 beforeAll(async () => {
-  if (!existsSync(CHROMIUM))
-    throw new Error(
-      `${CHROMIUM} is missing: npm test installs it as root; otherwise install chromium, or set CHROMIUM.`,
-    )
   gateway = await startTestGateway()
   company = await gateway.company()
-  browser = await chromium.launch({
-    executablePath: CHROMIUM,
-    args: [
-      ...['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-      ...['--disable-sync', '--no-first-run', '--host-resolver-rules=MAP gateway.test 127.0.0.1'],
-    ],
-  })
+  browser = await launchChromium()
 })
-
 afterAll(async () => {
   await browser?.close()
   await gateway?.stop()
@@ -38,28 +27,10 @@ beforeEach(() => {
 })
 afterEach(() => Promise.all(contexts.map(context => context.close())))
 
-type Watched = { page: Page; requests: string[]; complaints: string[] }
-
-async function open(options: Parameters<Browser['newContext']>[0] = {}): Promise<Watched> {
+async function open(options: Parameters<Browser['newContext']>[0] = {}): Promise<View> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
   contexts.push(context)
-  const page = await context.newPage()
-  const requests: string[] = []
-  const complaints: string[] = []
-  page.on('request', request => requests.push(request.url()))
-  page.on('pageerror', error => complaints.push(error.message))
-  // A breach of the content security policy is an error of the console, too.
-  page.on('console', message => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
-  })
-  return { page, requests, complaints }
-}
-
-async function screenshot(page: Page, name: string, fullPage = true): Promise<void> {
-  const folder = process.env.SHOTS
-  if (!folder) return
-  mkdirSync(folder, { recursive: true })
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage })
+  return watched(await context.newPage())
 }
 
 const SCHEMES = ['light', 'dark'] as const

@@ -1,0 +1,75 @@
+import { Alert, Loader, Text } from '@mantine/core'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { startBulkAction } from '../../api/bulk-actions.ts'
+import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
+import { useErrorText } from '../../components/error-text.ts'
+import { notify } from '../../components/notify.ts'
+import { useFormat } from '../../lib/format.ts'
+import { countQuery, type DeadLetterFilter, OUTCOME_UNKNOWN } from './data.ts'
+
+/** Some by their ids, or all that match a filter. */
+export type ChangeRequest = { verb: 'replay' | 'purge' } & (
+  | { outboxIds: string[]; onStarted: () => void; filter?: never }
+  | { filter: DeadLetterFilter; outboxIds?: never }
+)
+
+export function ChangeDialog({ change, onClose }: { change: ChangeRequest | null; onClose: () => void }) {
+  const { t } = useTranslation('deadLetters')
+  const client = useQueryClient()
+  if (!change) return null
+  const start = async (reason: string) => {
+    const kind = change.verb === 'replay' ? ('replay-dead-letters' as const) : ('purge-dead-letters' as const)
+    await startBulkAction({
+      kind,
+      reason,
+      ...(change.filter ? { filter: change.filter } : { outboxIds: change.outboxIds }),
+    })
+    if (!change.filter) change.onStarted()
+    notify.done(t(change.verb === 'replay' ? 'replayStarted' : 'purgeStarted'))
+    await client.invalidateQueries({ queryKey: ['bulk-actions'] })
+  }
+  return (
+    <ConfirmDialog
+      opened
+      onClose={onClose}
+      title={t(change.verb === 'replay' ? 'replayTitle' : 'purgeTitle')}
+      verb={t(change.verb)}
+      danger={change.verb === 'purge'}
+      consequence={<Consequence change={change} />}
+      askReason
+      {...(change.verb === 'purge' && { typeToConfirm: t('purgeWord') })}
+      onConfirm={start}
+    />
+  )
+}
+
+function Consequence({ change }: { change: ChangeRequest }) {
+  const { t } = useTranslation('deadLetters')
+  if (change.filter) return <Counted verb={change.verb} filter={change.filter} />
+  return t(change.verb === 'replay' ? 'replayChosen' : 'purgeChosen', { count: change.outboxIds.length })
+}
+
+function Counted({ verb, filter }: { verb: ChangeRequest['verb']; filter: DeadLetterFilter }) {
+  const { t } = useTranslation('deadLetters')
+  const { number } = useFormat()
+  const errorText = useErrorText()
+  const { data, error } = useQuery(countQuery(filter))
+  if (error) return errorText(error)
+  if (!data) return <Loader size="xs" aria-label={t('counting')} />
+  if (verb === 'purge') return t('purgeChosen', { count: data.all })
+  return (
+    <>
+      <Text size="sm">{t('replayChosen', { count: data.replayable })}</Text>
+      {data.payloadPurged > 0 && <Text size="sm">{t('leftOut.purged', { number: number(data.payloadPurged) })}</Text>}
+      {data.outcomeUnknown > 0 && (
+        <Text size="sm">{t('leftOut.unknown', { number: number(data.outcomeUnknown) })}</Text>
+      )}
+      {filter.code === OUTCOME_UNKNOWN && (
+        <Alert color="yellow" variant="light" mt="xs" py="xs" styles={{ message: { color: 'inherit' } }}>
+          {t('mayArriveTwice')}
+        </Alert>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,101 @@
+import { Button, Group, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { useMay } from '../../api/session.ts'
+import { type Column, DataTable } from '../../components/DataTable.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { TextLink } from '../../components/links.tsx'
+import { QueryState } from '../../components/QueryState.tsx'
+import { TimeText } from '../../components/TimeText.tsx'
+import { useFormat } from '../../lib/format.ts'
+import type { ChangeRequest } from './ChangeDialog.tsx'
+import { type DeadLetterGroup, filterOf, groupsQuery } from './data.ts'
+import type { DeadLetterSearch } from './routes.ts'
+
+type GroupTableProps = {
+  search: DeadLetterSearch
+  show: (search: DeadLetterSearch) => void
+  onChange: (change: ChangeRequest) => void
+}
+
+export function GroupTable({ search, show, onChange }: GroupTableProps) {
+  const { t } = useTranslation('deadLetters')
+  const query = useQuery(groupsQuery(filterOf(search)))
+  const columns = useColumns(search, onChange)
+  const table = (rows: DeadLetterGroup[] | undefined) => (
+    <DataTable
+      label={t('groups')}
+      columns={columns}
+      rows={rows}
+      rowKey={({ code, companyId }) => `${code} ${companyId}`}
+      onOpen={group => show(searchOf(group, search))}
+      empty={<EmptyState title={t('empty.title')} hint={t('empty.hint')} />}
+    />
+  )
+  return (
+    <QueryState query={query} skeleton={table(undefined)}>
+      {({ data }) => table(data)}
+    </QueryState>
+  )
+}
+
+const searchOf = ({ code, companyId }: DeadLetterGroup, { range }: DeadLetterSearch): DeadLetterSearch => ({
+  ...(code === null ? { list: true } : { code }),
+  company: companyId,
+  ...(range && { range }),
+})
+
+function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChange']): Column<DeadLetterGroup>[] {
+  const { t } = useTranslation('deadLetters')
+  const { number } = useFormat()
+  const mayChange = useMay('support')
+  return [
+    {
+      key: 'code',
+      header: t('code'),
+      cell: group => (
+        <TextLink to="/dead-letters" search={searchOf(group, search)} size="sm" className="mono">
+          {group.code ?? t('noCode')}
+        </TextLink>
+      ),
+    },
+    { key: 'company', header: t('company'), cell: group => group.companyName },
+    { key: 'entries', header: t('entries'), align: 'right', cell: group => number(group.entries) },
+    {
+      key: 'reason',
+      header: t('lastReason'),
+      wide: true,
+      cell: group => (
+        <Text size="sm" lineClamp={2} title={group.lastReason}>
+          {group.lastReason}
+        </Text>
+      ),
+    },
+    { key: 'first', header: t('firstSeen'), cell: group => <TimeText at={group.firstSeen} /> },
+    { key: 'last', header: t('lastSeen'), cell: group => <TimeText at={group.lastSeen} /> },
+    ...(mayChange
+      ? [
+          {
+            key: 'actions',
+            header: t('actions'),
+            cell: (group: DeadLetterGroup) => <GroupActions group={group} search={search} onChange={onChange} />,
+          },
+        ]
+      : []),
+  ]
+}
+
+function GroupActions({ group, search, onChange }: Omit<GroupTableProps, 'show'> & { group: DeadLetterGroup }) {
+  const { t } = useTranslation('deadLetters')
+  const filter = filterOf(searchOf(group, search))
+  return (
+    <Group gap={6} wrap="nowrap">
+      <Button size="compact-sm" variant="default" onClick={() => onChange({ verb: 'replay', filter })}>
+        {t('replay')}
+      </Button>
+      <Button size="compact-sm" variant="subtle" color="red" onClick={() => onChange({ verb: 'purge', filter })}>
+        {t('purge')}
+      </Button>
+    </Group>
+  )
+}

@@ -1,0 +1,183 @@
+import { Button, Textarea, TextInput } from '@mantine/core'
+import { IconBan, IconCalendarTime, IconRefresh, IconTerminal2 } from '@tabler/icons-react'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api, take } from '../../api/client.ts'
+import { useMay } from '../../api/session.ts'
+import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
+import { TextLink } from '../../components/links.tsx'
+import { notify } from '../../components/notify.ts'
+import { useFormat } from '../../lib/format.ts'
+import { usePreferences } from '../../lib/preferences.ts'
+import { curlOf } from './curl.ts'
+import { contentQuery, type Email, emailQuery } from './queries.ts'
+import { fromInput, toInput } from './time-input.ts'
+
+type Dialog = 'resend' | 'cancel' | 'reschedule' | null
+
+/** What can be done with an e-mail in its state; nothing for viewers. */
+export function EmailActions({ email }: { email: Email }) {
+  const { t } = useTranslation('emails')
+  const [opened, setOpened] = useState<Dialog>(null)
+  const close = () => setOpened(null)
+  if (!useMay('support')) return null
+  const { may } = email
+  return (
+    <>
+      {may.resend && (
+        <Button size="sm" leftSection={<IconRefresh size={16} />} onClick={() => setOpened('resend')}>
+          {t('actions.resend')}
+        </Button>
+      )}
+      {may.reschedule && (
+        <Button
+          size="sm"
+          variant="default"
+          leftSection={<IconCalendarTime size={16} />}
+          onClick={() => setOpened('reschedule')}
+        >
+          {t('actions.reschedule')}
+        </Button>
+      )}
+      {may.cancel && (
+        <Button size="sm" variant="default" leftSection={<IconBan size={16} />} onClick={() => setOpened('cancel')}>
+          {t('actions.cancel')}
+        </Button>
+      )}
+      {!email.contentGone && <CopyCurl email={email} />}
+      <ResendDialog email={email} opened={opened === 'resend'} onClose={close} />
+      <CancelDialog email={email} opened={opened === 'cancel'} onClose={close} />
+      <RescheduleDialog email={email} opened={opened === 'reschedule'} onClose={close} />
+    </>
+  )
+}
+
+type DialogProps = { email: Email; opened: boolean; onClose: () => void }
+
+function useRefresh({ outboxId }: Email) {
+  const client = useQueryClient()
+  return () => client.invalidateQueries({ queryKey: emailQuery(outboxId).queryKey, exact: true })
+}
+
+function ResendDialog({ email, ...dialog }: DialogProps) {
+  const { t } = useTranslation('emails')
+  const refresh = useRefresh(email)
+  const [reason, setReason] = useState('')
+  const resend = async () => {
+    const body = reason.trim() ? { reason: reason.trim() } : {}
+    const params = { path: { outboxId: email.outboxId } }
+    const { outboxId } = await take(api.POST('/admin/emails/{outboxId}/resend', { params, body }))
+    notify.done(
+      <>
+        {t('actions.resent')}{' '}
+        <TextLink to="/emails/$outboxId" params={{ outboxId }}>
+          {t('actions.openNew')}
+        </TextLink>
+      </>,
+    )
+    await refresh()
+  }
+  return (
+    <ConfirmDialog
+      {...dialog}
+      title={t('actions.resendTitle')}
+      verb={t('actions.resend')}
+      consequence={t('actions.resendConsequence')}
+      onConfirm={resend}
+    >
+      <OptionalReason value={reason} onChange={setReason} />
+    </ConfirmDialog>
+  )
+}
+
+function CancelDialog({ email, ...dialog }: DialogProps) {
+  const { t } = useTranslation('emails')
+  const refresh = useRefresh(email)
+  const cancel = async (reason: string) => {
+    const params = { path: { outboxId: email.outboxId } }
+    await take(api.POST('/admin/emails/{outboxId}/cancel', { params, body: { reason } }))
+    notify.done(t('actions.cancelled'))
+    await refresh()
+  }
+  return (
+    <ConfirmDialog
+      {...dialog}
+      title={t('actions.cancelTitle')}
+      verb={t('actions.cancelVerb')}
+      consequence={t('actions.cancelConsequence')}
+      danger
+      askReason
+      onConfirm={cancel}
+    />
+  )
+}
+
+function RescheduleDialog({ email, ...dialog }: DialogProps) {
+  const { t } = useTranslation('emails')
+  const format = useFormat()
+  const { zone } = usePreferences()
+  const refresh = useRefresh(email)
+  const [time, setTime] = useState(() => toInput(email.scheduledAt ?? new Date().toISOString(), zone))
+  const [reason, setReason] = useState('')
+  const reschedule = async () => {
+    const scheduledAt = fromInput(time, zone)
+    const params = { path: { outboxId: email.outboxId } }
+    const body = { scheduledAt, ...(reason.trim() && { reason: reason.trim() }) }
+    await take(api.POST('/admin/emails/{outboxId}/reschedule', { params, body }))
+    notify.done(t('actions.rescheduled', { time: format.dateTime(scheduledAt) }))
+    await refresh()
+  }
+  return (
+    <ConfirmDialog
+      {...dialog}
+      title={t('actions.rescheduleTitle')}
+      verb={t('actions.reschedule')}
+      consequence={t('actions.rescheduleConsequence')}
+      onConfirm={reschedule}
+    >
+      <TextInput
+        type="datetime-local"
+        label={t('actions.newTime', {
+          zone: zone === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone,
+        })}
+        value={time}
+        onChange={event => setTime(event.currentTarget.value)}
+        required
+        withAsterisk={false}
+      />
+      <OptionalReason value={reason} onChange={setReason} />
+    </ConfirmDialog>
+  )
+}
+
+function OptionalReason({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const { t } = useTranslation('emails')
+  const { t: common } = useTranslation()
+  return (
+    <Textarea
+      label={t('actions.optionalReason')}
+      description={common('dialog.reasonHint')}
+      value={value}
+      onChange={event => onChange(event.currentTarget.value)}
+      autosize
+      minRows={2}
+      maxLength={500}
+    />
+  )
+}
+
+function CopyCurl({ email }: { email: Email }) {
+  const { t } = useTranslation('emails')
+  const client = useQueryClient()
+  const copy = async () => {
+    const content = await client.ensureQueryData(contentQuery(email.outboxId))
+    await navigator.clipboard.writeText(curlOf(email, content, window.location.origin))
+    notify.done(t('actions.curlCopied'))
+  }
+  return (
+    <Button size="sm" variant="default" leftSection={<IconTerminal2 size={16} />} onClick={() => void copy()}>
+      {t('actions.curl')}
+    </Button>
+  )
+}

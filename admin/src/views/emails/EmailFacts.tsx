@@ -1,0 +1,63 @@
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { CopyButton } from '../../components/CopyButton.tsx'
+import { TextLink } from '../../components/links.tsx'
+import { TimeText } from '../../components/TimeText.tsx'
+import classes from './emails.module.css'
+import type { Email } from './queries.ts'
+
+/** Ids to copy, times, and the e-mails that belong to it. */
+export function EmailFacts({ email }: { email: Email }) {
+  const { t } = useTranslation('emails')
+  const facts: [string, ReactNode][] = [
+    [t('facts.id'), <Id key="id" id={email.outboxId} />],
+    [t('facts.externalId'), email.externalId && <Id id={email.externalId} />],
+    [t('facts.messageId'), email.messageId && <Id id={email.messageId} />],
+    [t('facts.requestId'), <Id key="request" id={email.requestId} />],
+    [
+      t('facts.company'),
+      <TextLink key="company" to="/companies/$companyId" params={{ companyId: email.companyId }}>
+        {email.companyName}
+      </TextLink>,
+    ],
+    [t('facts.from'), email.from],
+    [t('facts.template'), email.templateType],
+    [t('facts.tags'), email.tags.join(', ')],
+    [t('facts.accepted'), <TimeText key="accepted" at={email.createdAt} exact />],
+    [t('facts.scheduled'), email.scheduledAt && <TimeText at={email.scheduledAt} exact />],
+    [t('facts.expires'), email.may.cancel && <TimeText at={email.expiresAt} exact />],
+    [t('facts.attempts'), t('facts.attemptsOf', { used: email.attempts, max: email.maxAttempts })],
+    [t('facts.resendOf'), email.resendOf && <EmailLink outboxId={email.resendOf} />],
+    [
+      t('facts.resentAs'),
+      email.resentAs.length > 0 && email.resentAs.map(outboxId => <EmailLink key={outboxId} outboxId={outboxId} />),
+    ],
+  ]
+  return (
+    <dl className={classes.facts}>
+      {facts
+        .filter(([, value]) => value)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  )
+}
+
+/** Whole, and broken over lines where it is long. */
+const Id = ({ id }: { id: string }) => (
+  <>
+    <span className="mono">{id}</span> <CopyButton value={id} label={id} />
+  </>
+)
+
+const EmailLink = ({ outboxId }: { outboxId: string }) => (
+  <div>
+    <TextLink to="/emails/$outboxId" params={{ outboxId }} className="mono">
+      {outboxId}
+    </TextLink>
+  </div>
+)

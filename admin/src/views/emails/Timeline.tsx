@@ -1,0 +1,99 @@
+import { Button } from '@mantine/core'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { TimeText } from '../../components/TimeText.tsx'
+import type { ToneName } from '../../components/Tone.tsx'
+import { useFormat } from '../../lib/format.ts'
+import type { Email } from './queries.ts'
+import classes from './timeline.module.css'
+
+type Event = Email['events'][number]
+
+const TONES: Record<Event['type'], ToneName> = {
+  QUEUED: 'grey',
+  RECEIVED: 'grey',
+  VALIDATED: 'grey',
+  VALIDATION_FAILED: 'red',
+  SENT_ATTEMPT: 'blue',
+  SENT: 'blue',
+  FAILED: 'red',
+  RETRY_SCHEDULED: 'amber',
+  DELIVERED: 'green',
+  BOUNCE: 'red',
+  COMPLAINT: 'violet',
+  REJECTED: 'red',
+  DLQ_MOVED: 'red',
+  EXPIRED: 'red',
+  CANCELLED: 'grey',
+  REPLAYED: 'blue',
+  UNKNOWN: 'amber',
+  RESOLVED: 'blue',
+}
+/** Steps inside of the gateway, which few readers look for. */
+const INNER: Event['type'][] = ['RECEIVED', 'VALIDATED']
+
+/** The events of an e-mail as a picture: one dot each, oldest first. */
+export function Timeline({ events }: { events: Event[] }) {
+  const { t } = useTranslation('emails')
+  const [all, setAll] = useState(false)
+  const inner = events.filter(({ type }) => INNER.includes(type)).length
+  const shown = events.filter(({ type }) => all || !INNER.includes(type))
+  return (
+    <>
+      <ol className={classes.line}>
+        {shown.map((event, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the log is only appended to, and two events may have the same time
+          <Step key={`${event.createdAt} ${event.type} ${index}`} event={event} number={attemptNumber(shown, index)} />
+        ))}
+      </ol>
+      {inner > 0 && (
+        <Button size="compact-xs" variant="subtle" onClick={() => setAll(!all)}>
+          {t(all ? 'showLess' : 'showAll')}
+        </Button>
+      )}
+    </>
+  )
+}
+
+const attemptNumber = (events: Event[], index: number) =>
+  events.slice(0, index + 1).filter(({ type }) => type === 'SENT_ATTEMPT').length
+
+function Step({ event, number }: { event: Event; number: number }) {
+  const { t } = useTranslation('emails')
+  const details = useDetails(event)
+  return (
+    <li className={classes.step} data-tone={TONES[event.type]}>
+      <div className={classes.head}>
+        <strong>{event.type === 'SENT_ATTEMPT' ? t('attempt', { number }) : t(`events.${event.type}`)}</strong>
+        <span className={classes.time}>
+          <TimeText at={event.createdAt} exact />
+        </span>
+      </div>
+      {details.map(detail => (
+        <div key={detail} className={classes.detail}>
+          {detail}
+        </div>
+      ))}
+    </li>
+  )
+}
+
+/** What the event says, as text: providers and receivers wrote some of it. */
+function useDetails({ metadata }: Event): string[] {
+  const { t } = useTranslation('emails')
+  const format = useFormat()
+  const text = (name: string) => (typeof metadata[name] === 'string' && metadata[name] !== '' ? metadata[name] : null)
+  const codes = [text('errorCode') ?? text('lastErrorCode'), text('providerCode')].filter(Boolean).join(' · ')
+  const words = text('errorMessage') ?? text('lastError') ?? text('reason')
+  const delay = metadata.backoffDelay
+  return [
+    text('provider'),
+    codes,
+    words,
+    [text('bounceType'), text('bounceSubType')].filter(Boolean).join(' / '),
+    text('diagnosticCode') ?? text('smtpResponse'),
+    text('messageId'),
+    text('cancelledBy'),
+    typeof delay === 'number' ? t('retryIn', { duration: format.duration(delay / 1000) }) : null,
+  ].filter((line): line is string => Boolean(line))
+}

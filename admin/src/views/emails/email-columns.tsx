@@ -1,0 +1,63 @@
+import { Badge } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import type { Column } from '../../components/DataTable.tsx'
+import { IdText } from '../../components/IdText.tsx'
+import { TextLink } from '../../components/links.tsx'
+import { StatusBadge } from '../../components/StatusBadge.tsx'
+import { TimeText } from '../../components/TimeText.tsx'
+import classes from './emails.module.css'
+import type { EmailRow } from './queries.ts'
+
+export function useColumns(): Column<EmailRow>[] {
+  const { t } = useTranslation('emails')
+  return [
+    { key: 'status', header: t('columns.status'), cell: ({ status }) => <StatusBadge status={status} /> },
+    {
+      key: 'subject',
+      header: t('columns.subject'),
+      wide: true,
+      cell: row => (
+        <>
+          <TextLink to="/emails/$outboxId" params={{ outboxId: row.outboxId }} size="sm" className={classes.clamped}>
+            {subjectOf(row) ?? t('noSubject')}
+          </TextLink>
+          {row.test && (
+            <Badge size="xs" variant="default" ml={6}>
+              {t('test')}
+            </Badge>
+          )}
+        </>
+      ),
+    },
+    {
+      key: 'to',
+      header: t('columns.to'),
+      cell: ({ to, cc, bcc }) => (
+        <span className={classes.recipient}>
+          {to[0] ?? '–'}
+          {to.length + cc.length + bcc.length > 1 && (
+            <span className="quiet"> +{to.length + cc.length + bcc.length - 1}</span>
+          )}
+        </span>
+      ),
+    },
+    {
+      key: 'company',
+      header: t('columns.company'),
+      cell: ({ companyName }) => <span className={classes.company}>{companyName}</span>,
+    },
+    {
+      key: 'accepted',
+      header: t('columns.accepted'),
+      cell: ({ createdAt }) => (
+        <span className={classes.time}>
+          <TimeText at={createdAt} />
+        </span>
+      ),
+    },
+    { key: 'id', header: t('columns.id'), cell: ({ outboxId }) => <IdText id={outboxId} /> },
+  ]
+}
+
+export const subjectOf = ({ subject, templateType }: Pick<EmailRow, 'subject' | 'templateType'>) =>
+  subject || templateType || null

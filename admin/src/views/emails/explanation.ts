@@ -1,0 +1,31 @@
+import { useTranslation } from 'react-i18next'
+import { useFormat } from '../../lib/format.ts'
+import { usePreferences } from '../../lib/preferences.ts'
+import type { Email } from './queries.ts'
+
+const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
+
+/** The gateway explains in English; for other languages the same is said from the same facts. */
+export function useExplanation(email: Email): { summary: string; next: string | null } {
+  const { t } = useTranslation('emails')
+  const format = useFormat()
+  const { language } = usePreferences()
+  const { explanation, status, lastError, attempts, maxAttempts } = email
+  const readable = (text: string) => text.replace(INSTANT, at => format.exact(at))
+  if (language === 'en')
+    return { summary: readable(explanation.summary), next: explanation.next && readable(explanation.next) }
+  const values = {
+    attempts,
+    maxAttempts,
+    provider: email.provider ?? '–',
+    error: lastError ? `${lastError.code}: ${lastError.message.replace(/[.\s]+$/, '')}` : '–',
+  }
+  const next = explanation.aheadInCompany === null ? null : t('explain.ahead', { count: explanation.aheadInCompany })
+  if (explanation.parkedProviders && (status === 'PENDING' || status === 'RETRY_SCHEDULED'))
+    return { summary: t('explain.parked', { providers: explanation.parkedProviders.join(', ') }), next }
+  if (lastError?.code === 'RECIPIENT_SUPPRESSED' && status === 'REJECTED')
+    return { summary: t('explain.suppressed'), next }
+  if (status === 'PENDING' && email.nextAttemptAt)
+    return { summary: t('explain.scheduled', { time: format.exact(email.nextAttemptAt) }), next }
+  return { summary: t(`explain.${status}`, values), next }
+}

@@ -1,0 +1,32 @@
+import {
+  type Icon,
+  IconAlertTriangle,
+  IconCircleCheck,
+  IconCircleX,
+  IconClock,
+  IconHelpCircle,
+  IconLoader,
+  IconParking,
+  IconPlugConnectedX,
+  IconRefresh,
+  IconSend,
+} from '@tabler/icons-react'
+import type { Email } from './queries.ts'
+
+export const ATTEMPT_ICONS: Record<Email['attemptList'][number]['end'], Icon> = {
+  sent: IconSend,
+  retry: IconRefresh,
+  throttled: IconClock,
+  unconnected: IconPlugConnectedX,
+  parked: IconParking,
+  rejected: IconCircleX,
+  failed: IconAlertTriangle,
+  unknown: IconHelpCircle,
+  running: IconLoader,
+}
+
+export const WEBHOOK_ICONS: Record<Email['webhooks'][number]['status'], Icon> = {
+  waiting: IconClock,
+  delivered: IconCircleCheck,
+  failed: IconCircleX,
+}

@@ -1,8 +1,0 @@
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    role?: 'viewer' | 'support' | 'administrator'
-    clear?: boolean
-  }
-}
-
-export {}
