@@ -30,7 +30,7 @@ export const providers: SameKeys<typeof en> = {
   tried: 'O próximo e-mail vai testar {{name}}.',
   errors: 'Erros das últimas {{hours, number}} horas',
   code: 'Código',
-  count: 'Quantidade',
+  count: 'Vezes',
   last: 'Último',
   noErrors: 'Nenhum',
 }

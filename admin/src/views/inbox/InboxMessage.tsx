@@ -20,10 +20,11 @@ export const Route = createLazyRoute('/signed-in/inbox/$messageId')({ component:
 function InboxMessage() {
   const { messageId } = Route.useParams()
   const { t } = useTranslation('inbox')
+  const kept = inboxRoute.useSearch()
   const query = useQuery(messageQuery(messageId))
   return (
     <Stack gap="sm">
-      <TextLink to="/inbox" search={keep => keep} size="sm" hiddenFrom="md">
+      <TextLink to="/inbox" search={kept} size="sm" hiddenFrom="md">
         ← {t('back')}
       </TextLink>
       <QueryState query={query} skeleton={<Skeleton height={400} />}>
@@ -66,16 +67,14 @@ function Shown({ captured }: { captured: CapturedMessage }) {
 function MessageTabs({ parts }: { parts: Partial<Record<MessageTab, [label: string, part: ReactNode]>> }) {
   const { t } = useTranslation('inbox')
   const navigate = useNavigate()
-  const { tab } = inboxRoute.useSearch()
+  const kept = inboxRoute.useSearch()
   const names = Object.keys(parts) as MessageTab[]
-  const chosen = tab && parts[tab] ? tab : names[0]!
+  const chosen = kept.tab && parts[kept.tab] ? kept.tab : names[0]!
   return (
     <Tabs
       value={chosen}
       keepMounted={false}
-      onChange={next =>
-        void navigate({ to: '.', search: keep => ({ ...keep, tab: next as MessageTab }), replace: true })
-      }
+      onChange={next => void navigate({ to: '.', search: { ...kept, tab: next as MessageTab }, replace: true })}
     >
       <Tabs.List aria-label={t('tabs.label')} mb="sm">
         {names.map(name => (
@@ -136,18 +135,19 @@ function Fact({ label, children }: { label: string; children: ReactNode }) {
 function DeleteOne({ messageId }: { messageId: string }) {
   const { t } = useTranslation('inbox')
   const [asking, setAsking] = useState(false)
+  const kept = inboxRoute.useSearch()
   const queryClient = useQueryClient()
   const navigate = useNavigate()
   const remove = async () => {
     await take(api.DELETE('/admin/inbox/{messageId}', { params: { path: { messageId } } }))
     notify.done(t('deleted'))
-    await navigate({ to: '/inbox', search: keep => keep })
+    await navigate({ to: '/inbox', search: kept })
     await queryClient.invalidateQueries({ queryKey: INBOX_KEY })
   }
   if (!useMay('support')) return null
   return (
     <>
-      <Button size="compact-md" variant="default" onClick={() => setAsking(true)}>
+      <Button size="compact-md" variant="default" flex="none" onClick={() => setAsking(true)}>
         {t('delete')}
       </Button>
       <ConfirmDialog

@@ -8,6 +8,7 @@ import { TimeText } from '../../components/TimeText.tsx'
 import { useRowKeys } from '../../components/use-row-keys.ts'
 import classes from './Inbox.module.css'
 import { type ListedMessage, newestQuery } from './queries.ts'
+import { inboxRoute } from './routes.ts'
 
 type MessageListProps = {
   messages: ListedMessage[]
@@ -21,9 +22,9 @@ type MessageListProps = {
 export function MessageList({ messages, search, openId, onOlder, onRefresh }: MessageListProps) {
   const { t } = useTranslation('inbox')
   const navigate = useNavigate()
+  const kept = inboxRoute.useSearch()
   const list = useRef<HTMLElement>(null)
-  const open = (messageId: string) =>
-    void navigate({ to: '/inbox/$messageId', params: { messageId }, search: keep => keep })
+  const open = (messageId: string) => void navigate({ to: '/inbox/$messageId', params: { messageId }, search: kept })
   const { active, bodyRef } = useRowKeys(
     messages.map(one => one.messageId),
     { open, select: open },
@@ -68,20 +69,21 @@ export function MessageList({ messages, search, openId, onOlder, onRefresh }: Me
 
 function Entry({ message, isActive, isMarked }: { message: ListedMessage; isActive: boolean; isMarked: boolean }) {
   const { t } = useTranslation('inbox')
+  const kept = inboxRoute.useSearch()
   const { messageId, capturedAt, snippet } = message
   const { to, subject, attachments } = message.message
   return (
     <Link
       to="/inbox/$messageId"
       params={{ messageId }}
-      search={keep => keep}
+      search={kept}
       className={classes.entry!}
       data-key={messageId}
       data-active={isActive || isMarked || undefined}
       {...(isActive && { 'aria-current': 'true' as const })}
     >
       <div className={classes.line}>
-        <span>{to.join(', ')}</span>
+        <span>{to.map(nameOf).join(', ')}</span>
         <span className="quiet">
           {attachments.length > 0 && (
             <IconPaperclip size={14} aria-label={t('attachments', { count: attachments.length })} />
@@ -94,6 +96,9 @@ function Entry({ message, isActive, isMarked }: { message: ListedMessage; isActi
     </Link>
   )
 }
+
+/** The name of `"Maria Silva" <maria@example.com>`, or the address when there is none. */
+const nameOf = (mailbox: string) => /^"?(.+?)"?\s*<[^<>]*>$/.exec(mailbox)?.[1] ?? mailbox
 
 /** How many have come since the list was read. */
 function useNewerCount(messages: ListedMessage[], search: string | undefined): number {

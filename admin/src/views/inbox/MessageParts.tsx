@@ -124,7 +124,7 @@ export function Links({ links }: { links: CapturedMessage['links'] }) {
 
 function PartTable({ head, children }: { head: string[]; children: ReactNode }) {
   return (
-    <Table verticalSpacing={4} layout="auto">
+    <Table verticalSpacing={4} className={classes.parts!}>
       <Table.Thead>
         <Table.Tr>
           {head.map(text => (text ? <Table.Th key={text}>{text}</Table.Th> : <Table.Td key="actions" />))}
