@@ -27,13 +27,15 @@ const NOT_BUILT =
 
 /**
  * Scripts come from this origin only, never inline. Mantine writes its theme's variables into style elements, which carry the nonce of
- * the answer. Frames show e-mails; they are sandboxed, and a srcdoc frame inherits this policy.
+ * the answer. Frames show e-mails; they are sandboxed, and a srcdoc frame inherits this policy, so
+ * that the style attributes of an e-mail have to be allowed.
  */
 export const adminPolicy = (nonce: string) =>
   [
     "default-src 'none'",
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
+    "style-src-attr 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src 'self'",
     "connect-src 'self'",

@@ -118,6 +118,7 @@ async function signIn(browser: Browser, url: string) {
 /** The title is there, and no skeleton is left. */
 export async function ready(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
+  // Not waitForFunction with a text: the policy of the page refuses to evaluate it.
   await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
 }
 

@@ -1,0 +1,66 @@
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { api, type Schemas, take } from './client.ts'
+
+export type WebhookOverview = Schemas['WebhookOverview']
+export type WebhookDelivery = Schemas['WebhookDelivery']
+export const WEBHOOK_STATES = ['enabled', 'failing', 'disabled'] as const
+export type WebhookState = (typeof WEBHOOK_STATES)[number]
+export const DELIVERY_STATES = ['waiting', 'delivered', 'failed'] as const
+export type DeliveryState = (typeof DELIVERY_STATES)[number]
+
+/** What an endpoint can be told, as the gateway knows it. */
+export const EVENT_TYPES = [
+  'email.sent',
+  'email.failed',
+  'email.delivered',
+  'email.bounced',
+  'email.complained',
+  'email.expired',
+  'email.suppressed',
+  'company.warned',
+  'company.paused',
+] as const satisfies WebhookOverview['eventTypes'][number][]
+export type EventType = (typeof EVENT_TYPES)[number]
+
+export const WEBHOOKS_KEY = ['webhooks'] as const
+
+export type WebhookFilter = { companyId?: string; state?: WebhookState; cursor?: string }
+
+export const webhooksQuery = (filter: WebhookFilter) =>
+  queryOptions({
+    queryKey: [...WEBHOOKS_KEY, 'list', filter],
+    queryFn: ({ signal }) => take(api.GET('/admin/webhooks', { params: { query: filter }, signal })),
+    refetchInterval: 15_000,
+    placeholderData: keepPreviousData,
+  })
+
+export const webhookQuery = (webhookId: string) =>
+  queryOptions({
+    queryKey: [...WEBHOOKS_KEY, webhookId],
+    queryFn: ({ signal }) => take(api.GET('/admin/webhooks/{webhookId}', { params: { path: { webhookId } }, signal })),
+    refetchInterval: 5_000,
+  })
+
+export const deliveriesQuery = (webhookId: string, filter: { status?: DeliveryState; cursor?: string }) =>
+  queryOptions({
+    queryKey: [...WEBHOOKS_KEY, webhookId, 'deliveries', filter],
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/admin/webhooks/{webhookId}/deliveries', { params: { path: { webhookId }, query: filter }, signal }),
+      ),
+    refetchInterval: 3_000,
+    placeholderData: keepPreviousData,
+  })
+
+export const exchangeQuery = (webhookId: string, deliveryId: string) =>
+  queryOptions({
+    queryKey: [...WEBHOOKS_KEY, webhookId, 'delivery', deliveryId],
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/admin/webhooks/{webhookId}/deliveries/{deliveryId}', {
+          params: { path: { webhookId, deliveryId } },
+          signal,
+        }),
+      ),
+    refetchInterval: 3_000,
+  })

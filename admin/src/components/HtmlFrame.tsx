@@ -1,0 +1,19 @@
+import { useMemo } from 'react'
+import { styleNonce } from '../theme.ts'
+import classes from './HtmlFrame.module.css'
+
+/**
+ * HTML of an e-mail in a sandbox: no script runs and nothing is loaded from outside, by the sandbox and by the policy of the page, which
+ * the frame inherits. Its style elements get the nonce of the page, or the policy would refuse them.
+ */
+export function HtmlFrame({ html, title }: { html: string; title: string }) {
+  const shown = useMemo(() => withNonce(html), [html])
+  return <iframe className={classes.frame} sandbox="" srcDoc={shown} title={title} referrerPolicy="no-referrer" />
+}
+
+function withNonce(html: string): string {
+  // A document made by the parser runs nothing and loads nothing.
+  const document = new DOMParser().parseFromString(html, 'text/html')
+  for (const style of document.querySelectorAll('style')) style.setAttribute('nonce', styleNonce())
+  return `<!doctype html>${document.documentElement.outerHTML}`
+}

@@ -1,0 +1,95 @@
+import { SegmentedControl, Skeleton, Stack } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import type { Schemas } from '../../api/client.ts'
+import { ACTIVITY_RANGES, type ActivityRange, activityQuery, type Company } from '../../api/company.ts'
+import { ChartCard } from '../../components/ChartCard.tsx'
+import { LineChart } from '../../components/LineChart.tsx'
+import { QueryState } from '../../components/QueryState.tsx'
+import { Tile, Tiles } from '../../components/Tile.tsx'
+import { useFormat } from '../../lib/format.ts'
+
+const route = getRouteApi('/signed-in/companies/$companyId/$tab')
+
+const COLOURS = {
+  accepted: 'light-dark(#6c757d, #9aa4ae)',
+  sent: 'light-dark(#1c64b4, #6aa9ea)',
+  delivered: 'light-dark(#1a7f37, #3fb950)',
+  bounced: 'light-dark(#c2362b, #ff7b72)',
+  complained: 'light-dark(#7a3bbf, #c297f5)',
+  failed: 'light-dark(#9a5b00, #e3a53b)',
+} as const
+type Counted = keyof typeof COLOURS
+const COUNTED = Object.keys(COLOURS) as Counted[]
+
+export function ActivityTab({ company: { companyId } }: { company: Company }) {
+  const { t } = useTranslation('companies')
+  const { t: common } = useTranslation()
+  const { range = '24h' } = route.useSearch()
+  const navigate = useNavigate()
+  const query = useQuery(activityQuery(companyId, range))
+  return (
+    <Stack gap="md">
+      <SegmentedControl
+        aria-label={t('activity.range')}
+        value={range}
+        data={ACTIVITY_RANGES.map(value => ({ value, label: common(`ranges.${value}`) }))}
+        onChange={next =>
+          void navigate({
+            to: '/companies/$companyId/$tab',
+            params: { companyId, tab: 'activity' },
+            search: { range: next as ActivityRange },
+            replace: true,
+          })
+        }
+        style={{ alignSelf: 'flex-start' }}
+      />
+      <QueryState query={query} skeleton={<Skeleton height={420} />}>
+        {activity => <Activity activity={activity} range={range} />}
+      </QueryState>
+    </Stack>
+  )
+}
+
+function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; range: ActivityRange }) {
+  const { t } = useTranslation('companies')
+  const format = useFormat()
+  const { data, step, countedUntil } = activity
+  const sum = (name: Counted | 'suppressed') => data.reduce((total, row) => total + row[name], 0)
+  const unit = t(step === 'hour' ? 'activity.unitHour' : 'activity.unitDay')
+  const formatTime = { '24h': format.time, '7d': format.dateTime, '30d': format.day }[range]
+  return (
+    <>
+      <Tiles>
+        {COUNTED.map(name => (
+          <Tile key={name} label={t(`activity.series.${name}`)} value={format.number(sum(name))} />
+        ))}
+        <Tile
+          label={t('activity.suppressed')}
+          value={format.number(sum('suppressed'))}
+          hint={t('activity.suppressedHint')}
+        />
+      </Tiles>
+      <ChartCard
+        question={t('activity.question')}
+        unit={`${unit}, ${t('activity.until', { time: format.time(countedUntil) })}`}
+        table={{
+          head: [t('activity.time'), ...COUNTED.map(name => t(`activity.series.${name}`))],
+          rows: data.map(row => [formatTime(row.at), ...COUNTED.map(name => format.number(row[name]))]),
+        }}
+        chart={
+          <LineChart
+            label={`${t('activity.question')} ${unit}`}
+            points={data}
+            series={COUNTED.map(name => ({ name, label: t(`activity.series.${name}`), color: COLOURS[name] }))}
+            formatTime={formatTime}
+            formatValue={format.number}
+            formatTick={format.compact}
+            height={260}
+          />
+        }
+      />
+    </>
+  )
+}

@@ -1,0 +1,77 @@
+import { Code } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate, useRouter } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import type { Schemas } from '../../api/client.ts'
+import { type Company, companyAuditQuery } from '../../api/company.ts'
+import { type Column, DataTable } from '../../components/DataTable.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { StaleBar } from '../../components/QueryState.tsx'
+import { TimeText } from '../../components/TimeText.tsx'
+
+type Entry = Schemas['CompanyAudit']
+const route = getRouteApi('/signed-in/companies/$companyId/$tab')
+
+export function AuditTab({ company: { companyId } }: { company: Company }) {
+  const { t } = useTranslation('companies')
+  const { cursor } = route.useSearch()
+  const navigate = useNavigate()
+  const { history } = useRouter()
+  const query = useQuery(companyAuditQuery(companyId, cursor))
+  const next = query.data?.cursor ?? null
+  return (
+    <>
+      <StaleBar query={query} />
+      <DataTable
+        label={t('tabs.audit')}
+        columns={useColumns()}
+        rows={query.data?.data}
+        rowKey={entry => String(entry.id)}
+        empty={<EmptyState title={t('audit.empty')} hint={t('audit.emptyHint')} />}
+        pages={{
+          onPrevious: cursor === undefined ? undefined : () => history.back(),
+          onNext:
+            next === null
+              ? undefined
+              : () =>
+                  void navigate({
+                    to: '/companies/$companyId/$tab',
+                    params: { companyId, tab: 'audit' },
+                    search: { cursor: next },
+                  }),
+        }}
+      />
+    </>
+  )
+}
+
+function useColumns(): Column<Entry>[] {
+  const { t } = useTranslation('companies')
+  return [
+    { key: 'when', header: t('audit.when'), cell: ({ performedAt }) => <TimeText at={performedAt} /> },
+    { key: 'who', header: t('audit.who'), cell: ({ performedBy }) => performedBy },
+    { key: 'action', header: t('audit.action'), cell: ({ action }) => <span className="mono">{action}</span> },
+    {
+      key: 'reason',
+      header: t('audit.reason'),
+      wide: true,
+      cell: ({ reason }) => reason ?? <span className="quiet">–</span>,
+    },
+    { key: 'change', header: t('audit.change'), wide: true, cell: entry => <Change entry={entry} /> },
+  ]
+}
+
+/** Each field as it was and as it is. */
+function Change({ entry: { before, after } }: { entry: Entry }) {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+  if (names.length === 0) return <span className="quiet">–</span>
+  return names.map(name => (
+    <div key={name}>
+      <span className="quiet">{name}:</span> {before && name in before && <Code>{textOf(before[name])}</Code>}
+      {before && after && ' → '}
+      {after && name in after && <Code>{textOf(after[name])}</Code>}
+    </div>
+  ))
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -1,0 +1,72 @@
+import { Alert, Button, Checkbox, Group, Paper, Stack } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api, take } from '../../api/client.ts'
+import { companiesQuery } from '../../api/companies.ts'
+import { type Company, companyKey } from '../../api/company.ts'
+import { useMay } from '../../api/session.ts'
+import { useErrorText } from '../../components/error-text.ts'
+import { notify } from '../../components/notify.ts'
+import { SettingsFields } from './SettingsFields.tsx'
+import { changesOf, formOf } from './settings-form.ts'
+
+export function SettingsTab({ company }: { company: Company }) {
+  const { t } = useTranslation('companies')
+  const client = useQueryClient()
+  const errorText = useErrorText()
+  const may = useMay('administrator')
+  const [form, setForm] = useState(() => formOf(company))
+  const [isDefault, setDefault] = useState(company.isDefault)
+  const [error, setError] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  const { companyId, name } = company
+  const changes = { ...changesOf(form, company), ...(isDefault && !company.isDefault && { isDefault: true as const }) }
+  const isChanged = Object.keys(changes).length > 0
+  const save = async (event: FormEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    setError(null)
+    try {
+      const saved = await take(
+        api.PATCH('/admin/companies/{companyId}', { params: { path: { companyId } }, body: changes }),
+      )
+      setForm(formOf(saved))
+      notify.done(t('form.saved', { name }))
+      await Promise.all([
+        client.invalidateQueries({ queryKey: companyKey(companyId) }),
+        client.invalidateQueries({ queryKey: companiesQuery.queryKey }),
+      ])
+    } catch (refusal) {
+      setError(refusal)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Paper withBorder p="md" maw={760}>
+      <Stack component="form" onSubmit={save}>
+        <SettingsFields form={form} onChange={setForm} readOnly={!may} />
+        <Checkbox
+          label={t('form.isDefault')}
+          checked={isDefault}
+          disabled={company.isDefault || !may}
+          onChange={event => setDefault(event.currentTarget.checked)}
+        />
+        {error !== null && (
+          <Alert color="red" variant="light" role="alert">
+            {errorText(error)}
+          </Alert>
+        )}
+        {may && (
+          <Group justify="flex-end">
+            {!isChanged && <span className="quiet">{t('form.unchanged')}</span>}
+            <Button type="submit" disabled={!isChanged} loading={busy}>
+              {t('form.save')}
+            </Button>
+          </Group>
+        )}
+      </Stack>
+    </Paper>
+  )
+}

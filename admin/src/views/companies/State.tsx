@@ -1,0 +1,36 @@
+import { IconAlertTriangle, IconCircleCheck, IconPlayerPause } from '@tabler/icons-react'
+import { useTranslation } from 'react-i18next'
+import type { CompanyStanding } from '../../api/companies.ts'
+import { Tone } from '../../components/Tone.tsx'
+import { useFormat } from '../../lib/format.ts'
+
+const STATES = {
+  active: ['green', IconCircleCheck],
+  warned: ['amber', IconAlertTriangle],
+  paused: ['red', IconPlayerPause],
+} as const
+
+export function State({ state }: Pick<CompanyStanding, 'state'>) {
+  const { t } = useTranslation('companies')
+  const [tone, icon] = STATES[state]
+  return (
+    <Tone tone={tone} icon={icon}>
+      {t(`states.${state}`)}
+    </Tone>
+  )
+}
+
+/** Since when and why it is warned or paused. Nothing for one in good standing. */
+export function StateReason({ company }: { company: CompanyStanding }) {
+  const { t } = useTranslation('companies')
+  const format = useFormat()
+  const { state, pausedAt, pauseReason, pausedBy, warnedAt, warnReason } = company
+  if (state === 'active') return null
+  const [at, why] = state === 'paused' ? [pausedAt, pauseReason] : [warnedAt, warnReason]
+  return (
+    <span className="quiet">
+      {t('stateSince', { time: format.dateTime(at!), reason: why ?? '' })}
+      {state === 'paused' && pausedBy && <> ({t('pausedBy', { who: pausedBy })})</>}
+    </span>
+  )
+}

@@ -1,0 +1,107 @@
+import { Alert, Button, Group, Paper, SegmentedControl, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { Schemas } from '../../api/client.ts'
+import { type Draft, previewQuery } from '../../api/templates.ts'
+import { CodeBlock } from '../../components/CodeBlock.tsx'
+import { HtmlFrame } from '../../components/HtmlFrame.tsx'
+import { QueryState } from '../../components/QueryState.tsx'
+import type { Source } from './Template.tsx'
+
+type PreviewProps = {
+  companyId: string | null
+  source: Source
+  variables: Draft['variables']
+  /** Adds samples for these variables. */
+  onSample: (names: string[]) => void
+}
+
+/** How long nothing was typed before it is rendered again. */
+const PAUSE_MS = 400
+
+export function Preview({ companyId, source, variables, onSample }: PreviewProps) {
+  const { t } = useTranslation('templates')
+  const { subject, html, text } = source
+  const wanted = { subject, html: html || null, text: text || null, variables, ...(companyId && { companyId }) }
+  const [draft] = useDebouncedValue(wanted, PAUSE_MS)
+  const query = useQuery(previewQuery(draft as Draft))
+  return (
+    <Paper withBorder p="md" component="section" aria-label={t('preview')}>
+      <QueryState query={query} skeleton={<Skeleton height={420} />}>
+        {preview => <Rendered preview={preview} onSample={onSample} />}
+      </QueryState>
+    </Paper>
+  )
+}
+
+function Rendered({ preview, onSample }: { preview: Schemas['DraftPreview']; onSample: (names: string[]) => void }) {
+  const { t } = useTranslation('templates')
+  const [part, setPart] = useState<'html' | 'text'>('html')
+  const { rendered, variables, problems } = preview
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <Title order={2} size="h5">
+          {t('preview')}
+        </Title>
+        <SegmentedControl
+          size="xs"
+          aria-label={t('preview')}
+          value={part}
+          onChange={setPart}
+          data={[
+            { value: 'html', label: t('previewHtml') },
+            { value: 'text', label: t('previewText') },
+          ]}
+        />
+      </Group>
+      {problems.length > 0 && (
+        <Alert color="yellow" variant="light" title={t('problems')} role="status">
+          {problems.map(({ path, message }) => (
+            <div key={`${path} ${message}`}>
+              {path}: {message}
+            </div>
+          ))}
+        </Alert>
+      )}
+      {rendered === null ? (
+        <Text className="quiet">{t('previewNone')}</Text>
+      ) : (
+        <>
+          <Text fw={600}>{rendered.subject}</Text>
+          {part === 'html' ? (
+            rendered.html === null ? (
+              <Text className="quiet">{t('noHtml')}</Text>
+            ) : (
+              <HtmlFrame html={rendered.html} title={t('previewFrame')} />
+            )
+          ) : rendered.text === null ? (
+            <Text className="quiet">{t('noText')}</Text>
+          ) : (
+            <CodeBlock code={rendered.text} />
+          )}
+        </>
+      )}
+      <Used names={variables} onSample={onSample} />
+    </Stack>
+  )
+}
+
+function Used({ names, onSample }: { names: string[]; onSample: (names: string[]) => void }) {
+  const { t } = useTranslation('templates')
+  if (names.length === 0) return <Text className="quiet">{t('noVariables')}</Text>
+  return (
+    <Group gap={6}>
+      <Text size="sm" className="quiet">
+        {t('used')}:
+      </Text>
+      {names.map(name => (
+        <Button key={name} size="compact-xs" variant="default" className="mono" onClick={() => onSample([name])}>
+          {name}
+        </Button>
+      ))}
+    </Group>
+  )
+}

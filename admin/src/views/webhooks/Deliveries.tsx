@@ -1,0 +1,125 @@
+import { Drawer, Skeleton, Stack, Title } from '@mantine/core'
+import { IconCircleCheck, IconCircleX, IconClock } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate, useRouter } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { DELIVERY_STATES, deliveriesQuery, type WebhookDelivery, type WebhookOverview } from '../../api/webhooks.ts'
+import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { type Column, DataTable } from '../../components/DataTable.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { FilterSelect, Filters } from '../../components/Filters.tsx'
+import { TextLink } from '../../components/links.tsx'
+import { StaleBar } from '../../components/QueryState.tsx'
+import { TimeText } from '../../components/TimeText.tsx'
+import { Tone } from '../../components/Tone.tsx'
+import { useFormat } from '../../lib/format.ts'
+import { Exchange } from './Exchange.tsx'
+
+const route = getRouteApi('/signed-in/webhooks/$webhookId')
+const STATES = {
+  waiting: ['grey', IconClock],
+  delivered: ['green', IconCircleCheck],
+  failed: ['red', IconCircleX],
+} as const
+
+export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
+  const { t } = useTranslation('webhooks')
+  const search = route.useSearch()
+  const navigate = useNavigate({ from: '/webhooks/$webhookId' })
+  const { history } = useRouter()
+  const { delivery: opened, ...filter } = search
+  const query = useQuery(deliveriesQuery(webhook.id, filter))
+  const next = query.data?.cursor
+  const columns = useColumns()
+  const close = () => void navigate({ search: filter })
+  return (
+    <Stack gap="sm">
+      <div>
+        <Title order={2} size="h4">
+          {t('deliveries')}
+        </Title>
+        <span className="quiet">{t('deliveriesHint')}</span>
+      </div>
+      <StaleBar query={query} />
+      <Filters>
+        <FilterSelect
+          label={t('filterState')}
+          value={filter.status}
+          options={DELIVERY_STATES.map(value => ({ value, label: t(`deliveryStates.${value}`) }))}
+          onChange={status => void navigate({ search: status ? { status } : {} })}
+        />
+      </Filters>
+      <DataTable
+        label={t('deliveries')}
+        columns={columns}
+        rows={query.data?.data}
+        rowKey={delivery => delivery.id}
+        onOpen={({ id }) => void navigate({ search: { ...filter, delivery: id } })}
+        empty={<EmptyState title={t('noDeliveries')} hint={t('noDeliveriesHint')} />}
+        pages={{
+          onPrevious: filter.cursor === undefined ? undefined : () => history.back(),
+          onNext: next ? () => void navigate({ search: { ...filter, cursor: next } }) : undefined,
+        }}
+      />
+      <Drawer
+        opened={opened !== undefined}
+        onClose={close}
+        position="right"
+        size="lg"
+        title={t('exchange')}
+        closeButtonProps={useCloseLabel()}
+      >
+        {opened === undefined ? <Skeleton height={200} /> : <Exchange webhook={webhook} deliveryId={opened} />}
+      </Drawer>
+    </Stack>
+  )
+}
+
+export function DeliveryState({ status }: Pick<WebhookDelivery, 'status'>) {
+  const { t } = useTranslation('webhooks')
+  const [tone, icon] = STATES[status]
+  return (
+    <Tone tone={tone} icon={icon}>
+      {t(`deliveryStates.${status}`)}
+    </Tone>
+  )
+}
+
+/** "200 in 35 ms", or the error. */
+export function useAnswerText(): (delivery: WebhookDelivery) => string {
+  const { t } = useTranslation('webhooks')
+  const format = useFormat()
+  return ({ lastStatus, lastError, lastDurationMs }) => {
+    const answer = lastStatus ?? lastError
+    if (answer === null) return t('noAnswer')
+    if (lastDurationMs === null) return String(answer)
+    return t('took', { answer, time: format.duration(lastDurationMs / 1000) })
+  }
+}
+
+function useColumns(): Column<WebhookDelivery>[] {
+  const { t } = useTranslation('webhooks')
+  const format = useFormat()
+  const answerText = useAnswerText()
+  return [
+    {
+      key: 'event',
+      header: t('event'),
+      wide: true,
+      cell: ({ id, type }) => (
+        <TextLink to="." search={previous => ({ ...previous, delivery: id }) as never} className="mono">
+          {type}
+        </TextLink>
+      ),
+    },
+    { key: 'state', header: t('state'), cell: ({ status }) => <DeliveryState status={status} /> },
+    { key: 'answer', header: t('answer'), cell: delivery => answerText(delivery) },
+    { key: 'attempts', header: t('attempts'), align: 'right', cell: ({ attempts }) => format.number(attempts) },
+    { key: 'when', header: t('when'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    {
+      key: 'next',
+      header: t('next'),
+      cell: ({ nextAttemptAt }) => (nextAttemptAt ? <TimeText at={nextAttemptAt} /> : <span className="quiet">–</span>),
+    },
+  ]
+}

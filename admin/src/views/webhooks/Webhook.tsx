@@ -1,0 +1,81 @@
+import { Skeleton, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { createLazyRoute } from '@tanstack/react-router'
+import { useTranslation } from 'react-i18next'
+import { type WebhookOverview, webhookQuery } from '../../api/webhooks.ts'
+import { TextLink } from '../../components/links.tsx'
+import { Page } from '../../components/Page.tsx'
+import { QueryState } from '../../components/QueryState.tsx'
+import { Tile, Tiles } from '../../components/Tile.tsx'
+import { TimeText } from '../../components/TimeText.tsx'
+import { useFormat } from '../../lib/format.ts'
+import { Deliveries } from './Deliveries.tsx'
+import { WebhookActions } from './WebhookActions.tsx'
+import { WebhookState } from './WebhookState.tsx'
+
+export const Route = createLazyRoute('/signed-in/webhooks/$webhookId')({ component: Webhook })
+
+function Webhook() {
+  const { t } = useTranslation('webhooks')
+  const { webhookId } = Route.useParams()
+  const query = useQuery(webhookQuery(webhookId))
+  const webhook = query.data
+  return (
+    <Page
+      title={webhook?.url ?? t('endpoint')}
+      subtitle={webhook && <Subtitle webhook={webhook} />}
+      back={{ to: '/webhooks', label: t('back') }}
+      actions={webhook && <WebhookActions webhook={webhook} />}
+    >
+      <QueryState query={query} skeleton={<Skeleton height={320} />}>
+        {found => (
+          <>
+            <Figures webhook={found} />
+            <Deliveries webhook={found} />
+          </>
+        )}
+      </QueryState>
+    </Page>
+  )
+}
+
+function Subtitle({ webhook }: { webhook: WebhookOverview }) {
+  const { t } = useTranslation('webhooks')
+  const format = useFormat()
+  const { companyId, companyName, description, test, eventTypes, previousSecretUntil } = webhook
+  return (
+    <>
+      <WebhookState webhook={webhook} />{' '}
+      <TextLink to="/companies/$companyId/$tab" params={{ companyId, tab: 'webhooks' }}>
+        {companyName}
+      </TextLink>
+      {test && ` · ${t('test')}: ${t('testHint')}`}
+      {description && ` · ${description}`}
+      <div className="mono">{eventTypes.join(', ')}</div>
+      {previousSecretUntil && <div>{t('previousUntil', { time: format.dateTime(previousSecretUntil) })}</div>}
+    </>
+  )
+}
+
+function Figures({ webhook: { recent, waiting, createdAt } }: { webhook: WebhookOverview }) {
+  const { t } = useTranslation('webhooks')
+  const format = useFormat()
+  const ended = recent.delivered + recent.failed
+  const { lastFailure } = recent
+  return (
+    <Tiles>
+      <Tile
+        label={t('success')}
+        value={ended === 0 ? '–' : format.percent(recent.delivered / ended)}
+        hint={t('successHint')}
+      />
+      <Tile label={t('waiting')} value={format.number(waiting)} />
+      <Tile
+        label={t('lastFailure')}
+        value={lastFailure ? (lastFailure.status ?? <Text size="sm">{lastFailure.error}</Text>) : '–'}
+        hint={lastFailure && <TimeText at={lastFailure.at} />}
+      />
+      <Tile label={t('created')} value={<TimeText at={createdAt} />} />
+    </Tiles>
+  )
+}
