@@ -92,7 +92,7 @@ function useColumns(template: Template, onReturn: ((version: number) => void) | 
     { key: 'changed', header: t('changed'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     {
       key: 'action',
-      header: '',
+      header: t('rollBack'),
       align: 'right',
       cell: ({ number, status }) =>
         onReturn &&
