@@ -12,6 +12,7 @@ import { emailsRoutes } from './views/emails/routes.ts'
 import { inboxRoutes } from './views/inbox/routes.ts'
 import { overviewRoutes } from './views/overview/routes.ts'
 import { providersRoutes } from './views/providers/routes.ts'
+import { sessionsRoutes } from './views/sessions/routes.ts'
 import { signInRoute } from './views/sign-in/routes.ts'
 import { suppressionRoutes } from './views/suppression/routes.ts'
 import { templatesRoutes } from './views/templates/routes.ts'
@@ -29,6 +30,7 @@ const views = signedIn.addChildren([
   ...providersRoutes,
   ...inboxRoutes,
   ...auditRoutes,
+  ...sessionsRoutes,
 ])
 
 export const router = createRouter({
@@ -40,6 +42,8 @@ export const router = createRouter({
   defaultErrorComponent: RouteError,
   defaultNotFoundComponent: NotFound,
   scrollRestoration: true,
+  // Only what a route's validateSearch returns: an invalid value in a link does not reach a view.
+  search: { strict: true },
 })
 
 declare module '@tanstack/react-router' {

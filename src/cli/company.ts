@@ -18,9 +18,9 @@ import {
 } from './command.ts'
 import { changeOf } from './company-settings.ts'
 import { giveSqlAccess, removeSqlAccess } from './company-sql-access.ts'
+import { operator } from './operator.ts'
 
 export const companyCommand: Command = {
-  summary: 'create, list, update, pause and resume companies; give them access by SQL',
   usage: [
     ['company create NAME [OPTIONS]', 'create a company and its first API key, which is shown only once'],
     ['company list', 'all companies with their settings'],
@@ -75,7 +75,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
     if (name.length > COMPANY_LIMITS.NAME_CHARS)
       throw new UsageError(`NAME must have at most ${COMPANY_LIMITS.NAME_CHARS} characters`)
     const wanted = { name, ...changeOf(values, []) }
-    const added = await addCompany(db, config.hashPepper, wanted, { performedBy: BY_COMMAND_LINE })
+    const added = await addCompany(db, config.hashPepper, wanted, { performedBy: operator() })
     if (!added) throw new CommandFailed(`There is a company "${name}" already.`)
     const {
       apiKey,
@@ -88,18 +88,18 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
   }),
   list: reading(async ({ db }) => {
     const companies = await listCompanies(db.pool)
-    return { json: companies, lines: companies.length > 0 ? companies.map(describe) : ['No companies yet.'] }
+    return { json: { data: companies }, lines: companies.length > 0 ? companies.map(describe) : ['No companies yet.'] }
   }),
   update: writing(async ({ db }, given, values) => {
     const company = await requireCompany(db, given)
     const change = { ...changeOf(values, company.fromDomains), ...(values.default && { isDefault: true as const }) }
-    await changeCompany(db.pool, company.companyId, change, { performedBy: BY_COMMAND_LINE })
+    await changeCompany(db.pool, company.companyId, change, { performedBy: operator() })
     return companyAnswer(db, company.companyId)
   }),
   pause: writing(async ({ db }, given, values) => {
     const { companyId } = await requireCompany(db, given)
     const reason = text(values, 'reason') ?? 'paused from the command line'
-    await pauseManually(db.pool, { companyId, reason, performedBy: BY_COMMAND_LINE })
+    await pauseManually(db.pool, { companyId, reason, performedBy: operator() })
     return companyAnswer(db, companyId)
   }),
   resume: writing(async ({ db }, given, values) => {
@@ -112,18 +112,16 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
     await resumeManually(db.pool, {
       companyId,
       reason: reason ?? 'resumed from the command line',
-      performedBy: BY_COMMAND_LINE,
+      performedBy: operator(),
     })
     return companyAnswer(db, companyId)
   }),
-  'sql-access': writing(async ({ db }, given, values) => {
+  'sql-access': writing(async ({ db, url }, given, values) => {
     const company = await requireCompany(db, given)
     const act = values.revoke ? removeSqlAccess : giveSqlAccess
-    return act(db, company, BY_COMMAND_LINE)
+    return act(db, company, operator(), url)
   }),
 }
-
-export const BY_COMMAND_LINE = 'command line'
 
 export async function requireCompany(db: Database, given: string | undefined): Promise<Company> {
   const idOrName = required(given, 'ID|NAME of the company')

@@ -3,6 +3,7 @@ import { firstDeadLetters } from '../db/outbox/dead-letters-dry-run.ts'
 import { purgeDeadLetters } from '../db/outbox/dead-letters-purge.ts'
 import { UsageError, writing } from './command.ts'
 import { type Action, LIMIT_MAX, requireSelection, SELECTION_OPTIONS } from './dlq-action.ts'
+import { auditDeadLetters } from './dlq-audit.ts'
 import { filterOf, limitOf, readFilter } from './dlq-filter.ts'
 import { DRY_RUN_ENTRIES, dryRunLines } from './dlq-lines.ts'
 import { entries } from './plural.ts'
@@ -32,6 +33,7 @@ export const purge: Action = {
         throw new UsageError(
           `${entries(count)} would be purged for good; add --yes to do it, or --dry-run to list them`,
         )
+      await auditDeadLetters(db.pool, 'PURGED', { filter: bounded, limit })
       let purged = 0
       for (let deleted = 1; deleted > 0 && purged < limit; purged += deleted)
         deleted = await purgeDeadLetters(db.pool, bounded, Math.min(BATCH, limit - purged))

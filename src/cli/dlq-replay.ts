@@ -4,6 +4,7 @@ import type { NamedReplay } from '../db/outbox/dead-letters-replay.ts'
 import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../sending/replay-dead-letters.ts'
 import { type Answer, CommandFailed, type Opened, UsageError, writing } from './command.ts'
 import { type Action, LIMIT_MAX, requireSelection, SELECTION_OPTIONS } from './dlq-action.ts'
+import { auditDeadLetters } from './dlq-audit.ts'
 import { filterOf, type GivenFilter, limitOf, readFilter } from './dlq-filter.ts'
 import { DRY_RUN_ENTRIES, dryRunLines } from './dlq-lines.ts'
 import { entries } from './plural.ts'
@@ -29,7 +30,12 @@ export const replay: Action = {
 }
 
 async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promise<Answer> {
-  if (!dryRun) return namedAnswer(await replayNamed(db.hot, ids, PERFORMED_BY).catch(rethrowHeld), 'Replayed')
+  if (!dryRun) {
+    const outcomes = await replayNamed(db.hot, ids, PERFORMED_BY).catch(rethrowHeld)
+    const replayed = outcomes.filter(one => one.outcome === 'replayed').map(one => one.outboxId)
+    await auditDeadLetters(db.pool, 'REPLAYED', { ids: replayed })
+    return namedAnswer(outcomes, 'Replayed')
+  }
   const checked = await checkByIds(db.pool, [...new Set(ids.map(id => id.toLowerCase()))])
   const { json, ...answer } = namedAnswer(checked, 'Would replay')
   return { json: { dryRun: true, ...(json as ReplaySummary) }, ...answer }
@@ -38,9 +44,9 @@ async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promis
 async function replayFilter({ db }: Opened, given: GivenFilter, limit: number | undefined): Promise<Answer> {
   const progress = progressOn(process.stderr)
   const options = { by: PERFORMED_BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
-  const summary = await replayMatching(db.hot, await filterOf(db, given), options)
-    .catch(rethrowHeld)
-    .finally(progress.end)
+  const filter = await filterOf(db, given)
+  await auditDeadLetters(db.pool, 'REPLAYED', { filter, limit })
+  const summary = await replayMatching(db.hot, filter, options).catch(rethrowHeld).finally(progress.end)
   return { json: summary, lines: [summaryLine('Replayed', summary)] }
 }
 

@@ -1,10 +1,12 @@
 import { explainEmail } from '../contracts/explain.ts'
 import { isUuid } from '../contracts/uuid.ts'
+import { writeAudit } from '../db/audit.ts'
 import { companyNames } from '../db/companies/companies.ts'
 import { findEmail, listEvents } from '../db/outbox/emails.ts'
 import { findLocation } from '../db/outbox/location.ts'
 import { listResends } from '../db/outbox/resend.ts'
 import { cancelEmail } from '../db/outbox/schedule.ts'
+import { inTransaction } from '../db/query.ts'
 import {
   type Answer,
   actionOf,
@@ -18,9 +20,9 @@ import {
 } from './command.ts'
 import { LIST_OPTIONS, listAction } from './email-list.ts'
 import { readInUse } from './in-use.ts'
+import { operator } from './operator.ts'
 
 export const emailCommand: Command = {
-  summary: 'list, show, explain, cancel and resend e-mails',
   usage: [
     ['email list [OPTIONS]', 'newest first'],
     ['email show ID', 'an e-mail and its events'],
@@ -73,7 +75,20 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend', IdAction> = {
     }
   }),
   cancel: writing(async ({ db }, outboxId) => {
-    const outcome = await cancelEmail(db.pool, outboxId, null, 'command line')
+    const { companyId, status, scheduledAt } = await requireEmail(db.pool, outboxId)
+    const outcome = await inTransaction(db.pool, async tx => {
+      const changed = await cancelEmail(tx, outboxId, null, 'command line')
+      if (changed === 'done')
+        await writeAudit(tx, {
+          performedBy: operator(),
+          action: 'CANCELLED',
+          subjectType: 'email',
+          subjectId: outboxId,
+          companyId,
+          before: { status, scheduledAt },
+        })
+      return changed
+    })
     if (outcome === 'not-found') throw notFound(outboxId)
     if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has been started or has ended.')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }

@@ -7,8 +7,8 @@ import type { Storage } from '../compose/storage.ts'
 import type { Config } from '../config.ts'
 import { hashPassword, passwordMatches } from '../contracts/password.ts'
 import { findAdministrator, listAdministrators, putAdministrator } from '../db/companies/administrators.ts'
+import { addCompany } from '../db/companies/changes.ts'
 import { listCompanies } from '../db/companies/companies.ts'
-import { registerCompany } from '../db/companies/registration.ts'
 import { makeSignInLink, signInUrl } from '../db/companies/sign-in-links.ts'
 import { giveToOwnerOf } from '../db/embedded/index.ts'
 import { CommandFailed } from './command.ts'
@@ -132,6 +132,6 @@ async function ensureAdministrator(config: Config, { db, alone }: Storage): Prom
 
 async function ensureDemoCompany(config: Config, storage: Storage): Promise<string | null> {
   if (!storage.alone || (await listCompanies(storage.db.pool)).length > 0) return null
-  const { apiKey } = await registerCompany(storage.db, config.hashPepper, { name: 'demo' })
-  return apiKey
+  const added = await addCompany(storage.db, config.hashPepper, { name: 'demo' }, { performedBy: 'gateway' })
+  return added?.apiKey ?? null
 }

@@ -13,10 +13,10 @@ import {
   UsageError,
   writing,
 } from './command.ts'
-import { BY_COMMAND_LINE, requireCompany } from './company.ts'
+import { requireCompany } from './company.ts'
+import { operator } from './operator.ts'
 
 export const keyCommand: Command = {
-  summary: 'create, list and revoke API keys',
   usage: [
     ['key create --company ID|NAME [OPTIONS]', 'create an API key, which is shown only once'],
     ['key list [--company ID|NAME]', 'all keys, without their secrets'],
@@ -42,7 +42,7 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
     const { companyId } = await requireCompany(db, text(values, 'company'))
     const mode: KeyMode = values.test === true ? 'test' : 'live'
     const wanted = { companyId, mode, scopes: scopesOf(values), name: text(values, 'name') ?? null }
-    const key = await issueKey(db.pool, config.hashPepper, wanted, { performedBy: BY_COMMAND_LINE })
+    const key = await issueKey(db.pool, config.hashPepper, wanted, { performedBy: operator() })
     return { json: key, lines: [`Key ${key.keyId}`, `API key ${key.apiKey}`, 'The key is shown only this once.'] }
   }),
   list: reading(async ({ db }, values) => {
@@ -52,12 +52,12 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
       const state = key.revokedAt ? 'REVOKED' : `last used ${key.lastUsedAt?.toISOString() ?? 'never'}`
       return `sk_${key.mode}_${key.keyId}_…  company ${key.companyName} (${key.companyId})  ${key.scopes.join(',')}  ${state}${key.name ? `  ${key.name}` : ''}`
     })
-    return { json: keys, lines: lines.length > 0 ? lines : ['No keys yet.'] }
+    return { json: { data: keys }, lines: lines.length > 0 ? lines : ['No keys yet.'] }
   }),
   revoke: writing(async ({ db }, _values, given) => {
     // Accepts the whole key as well; its id is the middle part.
     const keyId = required(given, 'KEY_ID').replace(/^sk_(live|test)_([0-9a-z]+)(_.*)?$/, '$2')
-    const revoked = await withdrawKey(db.pool, keyId, {}, { performedBy: BY_COMMAND_LINE })
+    const revoked = await withdrawKey(db.pool, keyId, {}, { performedBy: operator() })
     if (!revoked && !(await keyExists(db.pool, keyId)))
       throw new CommandFailed(`There is no key ${keyId}. List them with: email-gateway key list`)
     return {

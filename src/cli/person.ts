@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import { keyRing } from '../contracts/encryption.ts'
 import { ERASED_KINDS, type ErasureReceipt, type Person, personSchema } from '../contracts/person.ts'
 import { isUuid } from '../contracts/uuid.ts'
@@ -19,13 +18,13 @@ import {
   writing,
 } from './command.ts'
 import { requireCompany } from './company.ts'
+import { operator } from './operator.ts'
 import { writeTo, writeToFile } from './stream-out.ts'
 
 /** A batch takes a moment; an e-mail that is being sent has 30 seconds to end. */
 const ERASE_MS = 60_000
 
 export const personCommand: Command = {
-  summary: 'erase a person, or export everything that is kept about one',
   usage: [
     [
       'person erase PERSON [--company ID|NAME]',
@@ -123,8 +122,6 @@ function personOf(values: Input['values']): Person {
 async function companyOf(db: Opened['db'], { company }: Person): Promise<string | null> {
   return company === undefined ? null : (await requireCompany(db, company)).companyId
 }
-
-const operator = () => `cli:${userInfo().username}`.slice(0, 100)
 
 function receiptLines(receipt: ErasureReceipt): string[] {
   const { receiptId, state, found, erased, waiting, unfinished, recordsKept, requestedAt, finishedAt } = receipt

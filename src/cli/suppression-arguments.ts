@@ -1,8 +1,8 @@
-import { userInfo } from 'node:os'
 import { isSuppressionReason, SUPPRESSION_REASONS, type SuppressionReason } from '../contracts/suppression/rules.ts'
 import { hashOfAddress, justificationSchema, readEmailHash, SUPPRESSION_LIMITS } from '../contracts/suppression/view.ts'
 import { type Answer, type Input, type Reading, required, text, UsageError } from './command.ts'
 import { requireCompany } from './company.ts'
+import { operator } from './operator.ts'
 
 /** `prepare` checks the arguments; the function that it returns opens the database. */
 export type SuppressionAction = {
@@ -44,7 +44,7 @@ export function daysOf(values: Input['values']): number | undefined {
 export function auditFields(values: Input['values']): { performedBy: string; justification: string } {
   const justification = justificationSchema.safeParse(required(text(values, 'justification'), '--justification TEXT'))
   if (!justification.success) throw new UsageError(`--justification ${justification.error.issues[0]!.message}`)
-  const performedBy = text(values, 'by') ?? `cli:${userInfo().username}`
+  const performedBy = text(values, 'by') ?? operator()
   if (!/^[^\p{Cc}]{1,100}$/u.test(performedBy)) throw new UsageError('--by must have 1 to 100 printable characters')
   return { performedBy, justification: justification.data }
 }

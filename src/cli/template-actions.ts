@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { userInfo } from 'node:os'
+import { checkHtml } from '../contracts/html/rules.ts'
+import { markupOf, problemsOfMarkup } from '../contracts/templates/markup.ts'
 import { parseTemplate, type TemplateSource } from '../contracts/templates/parse.ts'
 import { usedVariables } from '../contracts/templates/used-variables.ts'
 import { TEMPLATES_PER_COMPANY, type TemplateView } from '../contracts/templates/view.ts'
@@ -9,6 +10,7 @@ import { addDraft, createTemplate, publishVersion, type TemplateAuthor } from '.
 import { findOwnByType, findTemplate, findVersion, listTemplates } from '../db/templates/templates.ts'
 import { type Answer, CommandFailed, withStorage, withStorageToRead } from './command.ts'
 import { requireCompany } from './company.ts'
+import { operator } from './operator.ts'
 import type { Choice } from './template.ts'
 
 type Numbered = Choice & { number: number | null }
@@ -64,8 +66,10 @@ async function readSource(path: string, subject: string | undefined): Promise<Te
   if (html === null && text === null) throw new CommandFailed(`There is neither ${path}.html nor ${path}.txt.`)
   if (subject === undefined) throw new CommandFailed('A new template needs --subject TEXT.')
   const parsed = parseTemplate({ subject, html, text })
-  if (parsed.ok) return { subject, html, text }
-  throw new CommandFailed(parsed.problems.map(({ path: part, message }) => `${part}: ${message}`).join('; '))
+  const inMarkup = html === null ? [] : problemsOfMarkup(checkHtml(markupOf(html)))
+  const problems = parsed.ok ? inMarkup : parsed.problems
+  if (problems.length === 0) return { subject, html, text }
+  throw new CommandFailed(problems.map(({ path: part, message }) => `${part}: ${message}`).join('; '))
 }
 
 async function readIfThere(file: string): Promise<string | null> {
@@ -114,7 +118,7 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
   })
 }
 
-const authorOf = ({ companyId }: Company): TemplateAuthor => ({ companyId, performedBy: `cli:${userInfo().username}` })
+const authorOf = ({ companyId }: Company): TemplateAuthor => ({ companyId, performedBy: operator() })
 
 function notFound({ company, type, locale }: Choice): CommandFailed {
   const where = locale === undefined ? '' : ` in ${locale}`

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUuid } from '../contracts/uuid.ts'
-import { putTestDelivery } from '../db/webhooks/deliveries.ts'
+import { sendTestEvent } from '../db/webhooks/changes.ts'
 import {
   type DeliveryState,
   findAnyEndpoint,
@@ -22,13 +22,13 @@ import {
   writing,
 } from './command.ts'
 import { requireCompany } from './company.ts'
+import { operator } from './operator.ts'
 
 /** Longer than the request timeout of a delivery. */
 const MAX_WAIT_MS = 20_000
 const POLL_MS = 200
 
 export const webhookCommand: Command = {
-  summary: 'list and test webhook endpoints',
   usage: [
     ['webhook list [--company ID|NAME]', 'all endpoints with their event types and state'],
     ['webhook test ENDPOINT_ID', 'send a webhook.test event through the running gateway and wait for the answer'],
@@ -49,7 +49,10 @@ const list: Action = (values, surplus) => {
   return reading(async ({ db }) => {
     const companyId = company === undefined ? null : (await requireCompany(db, company)).companyId
     const endpoints = await listAllEndpoints(db.pool, companyId)
-    return { json: endpoints, lines: endpoints.length > 0 ? endpoints.map(lineOf) : ['No webhook endpoints.'] }
+    return {
+      json: { data: endpoints },
+      lines: endpoints.length > 0 ? endpoints.map(lineOf) : ['No webhook endpoints.'],
+    }
   })
 }
 
@@ -78,12 +81,13 @@ const test: Action = (values, given) => {
       throw new CommandFailed(
         `${endpoint.url} is disabled (${endpoint.disabledReason}); its company has to enable it first.`,
       )
-    const { id: deliveryId } = await putTestDelivery(db.pool, {
+    const wanted = {
       endpointId: id,
       companyId: endpoint.companyId,
       deliveryId: db.clock.newId(),
       data: { webhookId: id, message: 'It works.' },
-    })
+    }
+    const { id: deliveryId } = await sendTestEvent(db.pool, wanted, { performedBy: operator() })
     return answerOf(endpoint, await waitForAttempt(db.pool, id, deliveryId))
   })
 }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { maskSensitive } from '../contracts/masking.ts'
 import { DUMMY_PASSWORD_HASH, passwordMatches } from '../contracts/password.ts'
+import { writeAudit } from '../db/audit.ts'
 import { type AdministratorLogin, findAdministrator } from '../db/companies/administrators.ts'
 import type { Queryable } from '../db/query.ts'
 import { FairSlots } from '../runtime/fair-semaphore.ts'
@@ -14,6 +15,7 @@ import { Problem } from './problem.ts'
 const CHECKS = { total: 2, perKey: 1, waitingPerKey: 3 }
 const CHECKS_FROM_KNOWN = { total: 1, perKey: 1, waitingPerKey: 3 }
 const MAX_WAIT_MS = 5_000
+const AUDIT_INTERVAL_MS = 60_000
 
 export type LoginRefusal = 'password' | 'throttled'
 export type LoginOptions = { onLoginRefused: (reason: LoginRefusal) => void }
@@ -23,6 +25,7 @@ export type LoginCheck = (request: FastifyRequest, name: string, password: strin
 /** Checks passwords, for HTTP Basic and for the sign-in form alike: limited by name and network, logged and counted. */
 export function passwordLogin(db: Queryable, { onLoginRefused }: LoginOptions): LoginCheck {
   const limits = new LoginLimits()
+  let nextAuditMs = 0
   const checks = { known: new FairSlots(CHECKS_FROM_KNOWN), others: new FairSlots(CHECKS) }
 
   return async function checkPassword(request, name, password) {
@@ -41,13 +44,27 @@ export function passwordLogin(db: Queryable, { onLoginRefused }: LoginOptions): 
         limits.succeeded(name, network)
         return row
       }
-      limits.failed(name, network, performance.now())
+      const waits = limits.failed(name, network, performance.now())
       onLoginRefused('password')
       request.log.warn({ administrator: loggableName(name), address: request.ip }, 'Failed login of an administrator')
+      if (waits) await auditRefused(name, network)
       return null
     } finally {
       release()
     }
+  }
+
+  /** An attacker with many networks must not fill the log: the first one of each minute is written. */
+  async function auditRefused(name: string, network: string): Promise<void> {
+    if (performance.now() < nextAuditMs) return
+    nextAuditMs = performance.now() + AUDIT_INTERVAL_MS
+    await writeAudit(db, {
+      performedBy: `network ${network}`,
+      action: 'SIGN_IN_REFUSED',
+      subjectType: 'administrator',
+      subjectId: loggableName(name),
+      after: { network },
+    })
   }
 
   function refuseThrottled(name: string, network: string): void {

@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { isUuid } from '../contracts/uuid.ts'
+import { writeAudit } from '../db/audit.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { putSqlEmail, readyRetries } from '../db/outbox/sql-door.ts'
 import type { Database } from '../db/pool.ts'
+import { inTransaction } from '../db/query.ts'
 import type { App } from './app.ts'
 import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'
@@ -82,7 +84,14 @@ export function adminQueueRoutes(app: App, { db, onRequest }: AdminRouteDeps): v
     const { limit, companyId = null } = request.body as z.output<typeof adminProcessBody>
     if (companyId !== null && !(isUuid(companyId) && (await findCompany(db.pool, companyId.toLowerCase()))))
       throw invalidField('companyId', 'is not the id of a company')
-    return processed(await readyRetries(db.pool, { companyId, test: false }, limit))
+    const ids = await inTransaction(db.pool, async tx => {
+      const ready = await readyRetries(tx, { companyId, test: false }, limit)
+      const audit = { performedBy: request.admin!, action: 'RETRIES_BROUGHT_FORWARD', subjectType: 'queue' }
+      const after = { eMails: ready.length }
+      if (ready.length > 0) await writeAudit(tx, { ...audit, subjectId: companyId ?? 'all', companyId, after })
+      return ready
+    })
+    return processed(ids)
   })
 }
 

@@ -29,10 +29,12 @@ export class LoginLimits {
     return Math.max(0, ...found.map(one => (one ? one.waitUntilMs - nowMs : 0)))
   }
 
-  failed(name: string, network: string, nowMs: number): void {
-    count(this.#byNameAndNetwork, pair(name, network), FREE_FAILURES.byNameAndNetwork, nowMs)
+  /** true: with this failure the name has to wait here for the first time. */
+  failed(name: string, network: string, nowMs: number): boolean {
+    const failures = count(this.#byNameAndNetwork, pair(name, network), FREE_FAILURES.byNameAndNetwork, nowMs)
     count(this.#byNetwork, network, FREE_FAILURES.byNetwork, nowMs)
     count(this.#bySite, siteOf(network), FREE_FAILURES.bySite, nowMs)
+    return failures === FREE_FAILURES.byNameAndNetwork + 1
   }
 
   /** The network keeps its count of failures: others there may be guessing passwords. */
@@ -48,12 +50,13 @@ export class LoginLimits {
 
 const pair = (name: string, network: string) => `${network} ${name.slice(0, 64)}`
 
-function count(all: LRUCache<string, Failures>, key: string, free: number, nowMs: number): void {
+function count(all: LRUCache<string, Failures>, key: string, free: number, nowMs: number): number {
   const before = all.get(key)
   const failures = (before && nowMs - before.lastMs < RESET_MS ? before.count : 0) + 1
   const doublings = Math.min(failures - free, 30)
   const waitMs = doublings > 0 ? Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (doublings - 1)) : 0
   all.set(key, { count: failures, lastMs: nowMs, waitUntilMs: nowMs + waitMs })
+  return failures
 }
 
 /** The smallest range that one client controls: an IPv4 address, or the IPv6 /64 that an internet provider gives to one customer. */

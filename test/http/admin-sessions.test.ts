@@ -74,6 +74,8 @@ describe('signing in', () => {
     const basic = { authorization: `Basic ${btoa('nobody:no')}` }
     expect((await gateway.call(null, 'GET', '/admin/inbox', undefined, basic)).status).toBe(429)
     expect(gateway.logs()).toContain('Failed login of an administrator')
+    const refused = `select performed_by, subject_id from audit_log where action = 'SIGN_IN_REFUSED'`
+    expect(await rows(gateway, refused)).toEqual([{ performed_by: 'network 127.0.0.1', subject_id: 'nobody' }])
   })
 
   test.each<[string, Record<string, string>, number]>([

@@ -33,6 +33,6 @@ type Answer<T> = { data?: T; error?: unknown; response: Response }
 /** The data of an answer; a problem is thrown as an ApiProblem. */
 export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await asked
-  if (!response.ok) throw problemOf(response.status, error)
+  if (!response.ok) throw problemOf(response.status, error, response.headers.get('retry-after'))
   return data as T
 }

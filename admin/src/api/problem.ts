@@ -1,5 +1,12 @@
 export type FieldError = { path: string; code: string; message: string }
-type Fields = { status: number; code: string; message: string; requestId?: string; errors?: FieldError[] }
+type Fields = {
+  status: number
+  code: string
+  message: string
+  requestId?: string
+  errors?: FieldError[]
+  retryAfterSeconds?: number
+}
 
 /** An answer of the gateway that is not 2xx, or no answer at all (`OFFLINE`, status 0). */
 export class ApiProblem extends Error {
@@ -8,13 +15,16 @@ export class ApiProblem extends Error {
   readonly code: string
   readonly requestId: string | undefined
   readonly errors: FieldError[]
+  /** When it may be tried again, if the gateway says so. */
+  readonly retryAfterSeconds: number | undefined
 
-  constructor({ status, code, message, requestId, errors = [] }: Fields) {
+  constructor({ status, code, message, requestId, errors = [], retryAfterSeconds }: Fields) {
     super(message)
     this.status = status
     this.code = code
     this.requestId = requestId
     this.errors = errors
+    this.retryAfterSeconds = retryAfterSeconds
   }
 
   /** Nothing is wrong with the request: it works again once the gateway or its database is back. */
@@ -24,7 +34,7 @@ export class ApiProblem extends Error {
 }
 
 /** From an RFC 9457 body, or from whatever a proxy answered. */
-export function problemOf(status: number, body: unknown): ApiProblem {
+export function problemOf(status: number, body: unknown, retryAfter: string | null = null): ApiProblem {
   const { code, message, title, detail, requestId, errors } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<
     Record<string, unknown>
   >
@@ -33,6 +43,7 @@ export function problemOf(status: number, body: unknown): ApiProblem {
     code: typeof code === 'string' ? code : `HTTP_${status}`,
     message: [detail, message, title].find(text => typeof text === 'string' && text !== '') as string,
     ...(typeof requestId === 'string' && { requestId }),
+    ...(retryAfter !== null && /^\d+$/.test(retryAfter) && { retryAfterSeconds: Number(retryAfter) }),
     ...(Array.isArray(errors) && { errors: errors as FieldError[] }),
   })
 }

@@ -11,6 +11,7 @@ export const sessionQuery = queryOptions({
 })
 
 export const signIn = (body: { name: string; password: string }) => take(api.POST('/admin/session', { body }))
+export const signInByLink = (token: string) => take(api.POST('/admin/session/link', { body: { token } }))
 export const signOut = () => take(api.DELETE('/admin/session'))
 
 export const useSession = () => useSuspenseQuery(sessionQuery).data
@@ -25,7 +26,9 @@ let onEnded: () => void = () => {}
 export function whenSessionEnds(listener: () => void): void {
   onEnded = listener
 }
+/** After a 401. Nobody was signed in on the first visit: there the route itself asks to. */
 export function sessionEnded(client: QueryClient): void {
+  if (client.getQueryData(sessionQuery.queryKey) === undefined) return
   client.removeQueries({ queryKey: sessionQuery.queryKey })
   onEnded()
 }

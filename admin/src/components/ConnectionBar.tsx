@@ -11,15 +11,7 @@ export function ConnectionBar() {
   const connection = useConnection()
   if (connection.state === 'up') return null
   return (
-    <Alert
-      color="yellow"
-      variant="light"
-      mb="md"
-      py="xs"
-      role="alert"
-      icon={<IconPlugConnectedX size={18} />}
-      styles={{ message: { color: 'inherit' } }}
-    >
+    <Alert color="yellow" variant="light" mb="md" py="xs" role="alert" icon={<IconPlugConnectedX size={18} />}>
       {t(`connection.${connection.state}`, { time: format.time(connection.since) })}
     </Alert>
   )

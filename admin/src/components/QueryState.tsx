@@ -35,7 +35,7 @@ export function StaleBar({ query }: { query: Pick<UseQueryResult, 'error' | 'dat
   const isDown = useConnection().state !== 'up'
   if (!query.error || (isDown && isProblem(query.error) && query.error.isTemporary)) return null
   return (
-    <Alert color="yellow" variant="light" py="xs" role="alert" styles={{ message: { color: 'inherit' } }}>
+    <Alert color="yellow" variant="light" py="xs" role="alert">
       {t('connection.stale', { time: format.time(query.dataUpdatedAt), reason: errorText(query.error) })}{' '}
       <Button size="compact-xs" variant="default" onClick={() => void query.refetch()}>
         {t('errors.retry')}

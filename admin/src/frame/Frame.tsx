@@ -1,5 +1,6 @@
 import { AppShell, Burger, Group, ScrollArea } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
+import { Notifications } from '@mantine/notifications'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -58,6 +59,8 @@ export function Frame() {
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1} className={classes.main}>
+        {/* Inside of the router, so that a toast can hold a link. */}
+        <Notifications position="bottom-right" />
         <ConnectionBar />
         <Outlet />
       </AppShell.Main>

@@ -1,5 +1,5 @@
 import { Menu, SegmentedControl, Text, UnstyledButton } from '@mantine/core'
-import { IconBook, IconLogout, IconSelector } from '@tabler/icons-react'
+import { IconBook, IconDevices, IconLogout, IconSelector } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
@@ -54,6 +54,9 @@ export function UserMenu() {
         <Menu.Divider />
         <Menu.Item component="a" href="/docs" target="_blank" leftSection={<IconBook size={16} />}>
           {t('user.apiDocs')}
+        </Menu.Item>
+        <Menu.Item leftSection={<IconDevices size={16} />} onClick={() => void navigate({ to: '/sessions' })}>
+          {t('user.sessions')}
         </Menu.Item>
         <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => leaving.mutate()}>
           {t('user.signOut')}

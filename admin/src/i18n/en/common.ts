@@ -42,6 +42,7 @@ export const common = {
     zoneLocal: 'My zone',
     zoneUtc: 'UTC',
     apiDocs: 'API reference',
+    sessions: 'Sessions',
     signOut: 'Sign out',
     roles: { viewer: 'Viewer', support: 'Support', administrator: 'Administrator' },
   },

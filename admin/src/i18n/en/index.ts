@@ -7,6 +7,7 @@ import { emails } from './emails.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
 import { providers } from './providers.ts'
+import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
 import { suppression } from './suppression.ts'
 import { templates } from './templates.ts'
@@ -23,6 +24,7 @@ export const en = {
   inbox,
   overview,
   providers,
+  sessions,
   signIn,
   suppression,
   templates,

@@ -5,7 +5,11 @@ export const signIn = {
   show: 'Show what I type',
   submit: 'Sign in',
   wrong: 'The name or the password is not right.',
-  tooMany: 'Too many attempts. Wait a moment and try again.',
+  tooMany_one: 'Too many attempts. Try again in {{count}} second.',
+  tooMany_other: 'Too many attempts. Try again in {{count}} seconds.',
+  mayTry: 'You can try again now.',
+  byLink: 'Signing you in…',
+  linkInvalid: 'This link was used already or has expired. Sign in with your password, or make another link.',
   again: 'Your session has ended. Sign in to go on where you were.',
-  help: 'Administrators are created with “npx email-gateway admin create NAME”.',
+  help: 'Administrators are created with “npx email-gateway admin add NAME”.',
 }

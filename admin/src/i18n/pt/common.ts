@@ -45,6 +45,7 @@ export const common: SameKeys<typeof en> = {
     zoneLocal: 'Meu fuso',
     zoneUtc: 'UTC',
     apiDocs: 'Referência da API',
+    sessions: 'Sessões',
     signOut: 'Sair',
     roles: { viewer: 'Leitor', support: 'Suporte', administrator: 'Administrador' },
   },

@@ -8,7 +8,11 @@ export const signIn: SameKeys<typeof en> = {
   show: 'Mostrar o que digito',
   submit: 'Entrar',
   wrong: 'O nome ou a senha não está correto.',
-  tooMany: 'Tentativas demais. Espere um momento e tente de novo.',
+  tooMany_one: 'Tentativas demais. Tente de novo em {{count}} segundo.',
+  tooMany_other: 'Tentativas demais. Tente de novo em {{count}} segundos.',
+  mayTry: 'Você já pode tentar de novo.',
+  byLink: 'Entrando…',
+  linkInvalid: 'Este link já foi usado ou expirou. Entre com sua senha ou crie outro link.',
   again: 'Sua sessão terminou. Entre para continuar de onde parou.',
-  help: 'Administradores são criados com “npx email-gateway admin create NOME”.',
+  help: 'Administradores são criados com “npx email-gateway admin add NOME”.',
 }

@@ -5,30 +5,27 @@ import { isRange, type Range } from '../overview/data.ts'
 
 export type DeadLetterSearch = {
   /** The list instead of the groups; a filter by code shows the list, too. */
-  list?: boolean
-  code?: string
-  company?: string
-  range?: Range
-  cursors?: string[]
+  list?: boolean | undefined
+  code?: string | undefined
+  company?: string | undefined
+  range?: Range | undefined
+  cursors?: string[] | undefined
   /** The dead letter whose details are open. */
-  open?: string
+  open?: string | undefined
 }
 
 export const deadLettersRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/dead-letters',
-  validateSearch: (search: Record<string, unknown>): DeadLetterSearch => {
-    const cursors = cursorsOf(search.cursors)
-    return {
-      ...(search.list === true && { list: true }),
-      // A code such as 421 is a number in the URL.
-      ...((typeof search.code === 'string' || typeof search.code === 'number') && { code: String(search.code) }),
-      ...(typeof search.company === 'string' && { company: search.company }),
-      ...(isRange(search.range) && { range: search.range }),
-      ...(cursors && { cursors }),
-      ...(typeof search.open === 'string' && { open: search.open }),
-    }
-  },
+  validateSearch: (search: Record<string, unknown>): DeadLetterSearch => ({
+    list: search.list === true || undefined,
+    // A code such as 421 is a number in the URL.
+    code: typeof search.code === 'string' || typeof search.code === 'number' ? String(search.code) : undefined,
+    company: typeof search.company === 'string' ? search.company : undefined,
+    range: isRange(search.range) ? search.range : undefined,
+    cursors: cursorsOf(search.cursors),
+    open: typeof search.open === 'string' ? search.open : undefined,
+  }),
 }).lazy(() => import('./DeadLetters.tsx').then(view => view.Route))
 
 export const deadLettersRoutes = [deadLettersRoute]

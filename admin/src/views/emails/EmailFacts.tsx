@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import { IdText } from '../../components/IdText.tsx'
+import { CopyButton } from '../../components/CopyButton.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import classes from './emails.module.css'
@@ -10,13 +10,13 @@ import type { Email } from './queries.ts'
 export function EmailFacts({ email }: { email: Email }) {
   const { t } = useTranslation('emails')
   const facts: [string, ReactNode][] = [
-    [t('facts.id'), <IdText key="id" id={email.outboxId} whole />],
-    [t('facts.externalId'), email.externalId && <IdText id={email.externalId} whole />],
-    [t('facts.messageId'), email.messageId && <IdText id={email.messageId} whole />],
-    [t('facts.requestId'), <IdText key="request" id={email.requestId} whole />],
+    [t('facts.id'), <Id key="id" id={email.outboxId} />],
+    [t('facts.externalId'), email.externalId && <Id id={email.externalId} />],
+    [t('facts.messageId'), email.messageId && <Id id={email.messageId} />],
+    [t('facts.requestId'), <Id key="request" id={email.requestId} />],
     [
       t('facts.company'),
-      <TextLink key="company" to="/companies/$companyId" params={{ companyId: email.companyId }}>
+      <TextLink key="company" size="sm" to="/companies/$companyId" params={{ companyId: email.companyId }}>
         {email.companyName}
       </TextLink>,
     ],
@@ -47,9 +47,16 @@ export function EmailFacts({ email }: { email: Email }) {
   )
 }
 
+/** Whole, and broken over lines where it is long. */
+const Id = ({ id }: { id: string }) => (
+  <>
+    <span className="mono">{id}</span> <CopyButton value={id} label={id} />
+  </>
+)
+
 const EmailLink = ({ outboxId }: { outboxId: string }) => (
   <div>
-    <TextLink to="/emails/$outboxId" params={{ outboxId }} className="mono">
+    <TextLink to="/emails/$outboxId" params={{ outboxId }} size="sm" className="mono">
       {outboxId}
     </TextLink>
   </div>

@@ -18,7 +18,7 @@ export function useColumns(): Column<EmailRow>[] {
       wide: true,
       cell: row => (
         <>
-          <TextLink to="/emails/$outboxId" params={{ outboxId: row.outboxId }} className={classes.clamped}>
+          <TextLink to="/emails/$outboxId" params={{ outboxId: row.outboxId }} size="sm" className={classes.clamped}>
             {subjectOf(row) ?? t('noSubject')}
           </TextLink>
           {row.test && (
@@ -46,7 +46,15 @@ export function useColumns(): Column<EmailRow>[] {
       header: t('columns.company'),
       cell: ({ companyName }) => <span className={classes.company}>{companyName}</span>,
     },
-    { key: 'accepted', header: t('columns.accepted'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    {
+      key: 'accepted',
+      header: t('columns.accepted'),
+      cell: ({ createdAt }) => (
+        <span className={classes.time}>
+          <TimeText at={createdAt} />
+        </span>
+      ),
+    },
     { key: 'id', header: t('columns.id'), cell: ({ outboxId }) => <IdText id={outboxId} /> },
   ]
 }

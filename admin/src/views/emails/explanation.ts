@@ -3,13 +3,17 @@ import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
 import type { Email } from './queries.ts'
 
+const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
+
 /** The gateway explains in English; for other languages the same is said from the same facts. */
 export function useExplanation(email: Email): { summary: string; next: string | null } {
   const { t } = useTranslation('emails')
   const format = useFormat()
   const { language } = usePreferences()
   const { explanation, status, lastError, attempts, maxAttempts } = email
-  if (language === 'en') return { summary: explanation.summary, next: explanation.next }
+  const readable = (text: string) => text.replace(INSTANT, at => format.exact(at))
+  if (language === 'en')
+    return { summary: readable(explanation.summary), next: explanation.next && readable(explanation.next) }
   const values = {
     attempts,
     maxAttempts,

@@ -1,42 +1,36 @@
-import { Alert, Button, Group, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Button, Group, Loader, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute, useRouter } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { isProblem } from '../../api/problem.ts'
-import { signIn } from '../../api/session.ts'
+import { signIn, signInByLink } from '../../api/session.ts'
 import { ConnectionBar } from '../../components/ConnectionBar.tsx'
-import { useErrorText } from '../../components/error-text.ts'
 import { useTitle } from '../../components/use-title.ts'
 import { Logo } from '../../frame/Logo.tsx'
 import { LanguageSwitch, ThemeSwitch } from '../../frame/Switches.tsx'
+import { takeTokenFromUrl } from './link-token.ts'
+import { Refusal } from './Refusal.tsx'
 import classes from './SignIn.module.css'
 
 export const Route = createLazyRoute('/sign-in')({ component: SignIn })
 
 function SignIn() {
   const { t } = useTranslation('signIn')
-  const { to = '/', ended } = Route.useSearch()
-  const router = useRouter()
-  const queryClient = useQueryClient()
-  const [name, setName] = useState('')
-  const [password, setPassword] = useState('')
+  const { ended } = Route.useSearch()
   useTitle(t('title'))
-  const entering = useMutation({
-    mutationFn: signIn,
-    onSuccess: async () => {
-      queryClient.clear()
-      await router.navigate({ href: router.options.basepath + to, replace: true })
-    },
-  })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    entering.mutate({ name, password })
-  }
+  const onSignedIn = useGoOn()
+  const byPassword = useMutation({ mutationFn: signIn, onSuccess: onSignedIn })
+  const byLink = useMutation({ mutationFn: signInByLink, onSuccess: onSignedIn })
+  const { mutate: enterByLink } = byLink
+  useEffect(() => {
+    const token = takeTokenFromUrl()
+    if (token) enterByLink(token)
+  }, [enterByLink])
+  const error = byPassword.error ?? byLink.error
   return (
     <main className={classes.page}>
       <Paper withBorder p="xl" radius="md" className={classes.card}>
-        <Stack gap="md" component="form" onSubmit={submit}>
+        <Stack gap="md">
           <Group gap="sm">
             <Logo />
             <Title order={1} size="h3">
@@ -44,31 +38,16 @@ function SignIn() {
             </Title>
           </Group>
           <ConnectionBar />
-          {ended && !entering.error && <Text size="sm">{t('again')}</Text>}
-          {entering.error && <Refusal error={entering.error} />}
-          <TextInput
-            label={t('name')}
-            value={name}
-            onChange={event => setName(event.currentTarget.value)}
-            autoComplete="username"
-            required
-            withAsterisk={false}
-            autoFocus
-            maxLength={100}
-          />
-          <PasswordInput
-            label={t('password')}
-            value={password}
-            onChange={event => setPassword(event.currentTarget.value)}
-            autoComplete="current-password"
-            required
-            withAsterisk={false}
-            maxLength={500}
-            visibilityToggleButtonProps={{ 'aria-label': t('show') }}
-          />
-          <Button type="submit" loading={entering.isPending} fullWidth>
-            {t('submit')}
-          </Button>
+          {ended && !error && <Text size="sm">{t('again')}</Text>}
+          {error && <Refusal key={byPassword.submittedAt} error={error} />}
+          {byLink.isPending ? (
+            <Group gap="sm" role="status">
+              <Loader size="sm" />
+              <Text size="sm">{t('byLink')}</Text>
+            </Group>
+          ) : (
+            <PasswordForm busy={byPassword.isPending} onSubmit={byPassword.mutate} />
+          )}
           <Group justify="space-between">
             <LanguageSwitch />
             <ThemeSwitch />
@@ -82,18 +61,51 @@ function SignIn() {
   )
 }
 
-function Refusal({ error }: { error: Error }) {
+/** To the place that asked for the sign-in. */
+function useGoOn() {
+  const { to = '/' } = Route.useSearch()
+  const router = useRouter()
+  const queryClient = useQueryClient()
+  return async () => {
+    queryClient.clear()
+    await router.navigate({ href: router.options.basepath + to, replace: true })
+  }
+}
+
+type PasswordFormProps = { busy: boolean; onSubmit: (credentials: { name: string; password: string }) => void }
+
+function PasswordForm({ busy, onSubmit }: PasswordFormProps) {
   const { t } = useTranslation('signIn')
-  const errorText = useErrorText()
-  const text =
-    isProblem(error) && error.status === 401
-      ? t('wrong')
-      : isProblem(error, 'TOO_MANY_LOGINS')
-        ? t('tooMany')
-        : errorText(error)
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onSubmit({ name, password })
+  }
   return (
-    <Alert color="red" role="alert" variant="light">
-      {text}
-    </Alert>
+    <Stack gap="md" component="form" onSubmit={submit}>
+      <TextInput
+        label={t('name')}
+        value={name}
+        onChange={event => setName(event.currentTarget.value)}
+        autoComplete="username"
+        required
+        withAsterisk={false}
+        autoFocus
+        maxLength={100}
+      />
+      <PasswordInput
+        label={t('password')}
+        value={password}
+        onChange={event => setPassword(event.currentTarget.value)}
+        autoComplete="current-password"
+        required
+        withAsterisk={false}
+        maxLength={500}
+      />
+      <Button type="submit" loading={busy} fullWidth>
+        {t('submit')}
+      </Button>
+    </Stack>
   )
 }

@@ -1,0 +1,89 @@
+import { Drawer, Stack, Text } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { TimeText } from '../../components/TimeText.tsx'
+import classes from './AuditLog.module.css'
+import type { AuditEntry } from './data.ts'
+import { differenceOf, type FieldDifference } from './difference.ts'
+import { Subject } from './Subject.tsx'
+import { useAuditWords } from './words.ts'
+
+/** One entry: who, when, why, and what it was before and after. */
+export function AuditDetails({ entry, onClose }: { entry: AuditEntry | undefined; onClose: () => void }) {
+  const words = useAuditWords()
+  const title = entry ? `${words.action(entry.action)} · ${words.subject(entry.subjectType)}` : ''
+  return (
+    <Drawer
+      opened={entry !== undefined}
+      onClose={onClose}
+      position="right"
+      size="lg"
+      title={title}
+      closeButtonProps={useCloseLabel()}
+    >
+      {entry && <Facts entry={entry} />}
+    </Drawer>
+  )
+}
+
+function Facts({ entry }: { entry: AuditEntry }) {
+  const { t } = useTranslation('audit')
+  const lines = differenceOf(entry.before, entry.after)
+  return (
+    <Stack gap="md">
+      <dl className={classes.facts}>
+        <dt className="quiet">{t('when')}</dt>
+        <dd>
+          <TimeText at={entry.performedAt} exact />
+        </dd>
+        <dt className="quiet">{t('who')}</dt>
+        <dd>{entry.performedBy}</dd>
+        <dt className="quiet">{t('action')}</dt>
+        <dd className="mono">{entry.action}</dd>
+        <dt className="quiet">{t('subject')}</dt>
+        <dd>
+          <Subject entry={entry} whole />
+        </dd>
+        <dt className="quiet">{t('company')}</dt>
+        <dd>{entry.companyName ?? entry.companyId ?? '–'}</dd>
+        <dt className="quiet">{t('reason')}</dt>
+        <dd>{entry.reason ?? '–'}</dd>
+      </dl>
+      {lines.length > 0 ? <Difference entry={entry} lines={lines} /> : <Text size="sm">{t('nothingMore')}</Text>}
+    </Stack>
+  )
+}
+
+/** Without a side before, the other one is no change but what the entry says. */
+function Difference({ entry, lines }: { entry: AuditEntry; lines: FieldDifference[] }) {
+  const { t } = useTranslation('audit')
+  const both = entry.before !== null && entry.after !== null
+  return (
+    <table className={classes.difference}>
+      <thead>
+        <tr>
+          <th scope="col">{t('field')}</th>
+          {entry.before && <th scope="col">{t('before')}</th>}
+          {entry.after && <th scope="col">{both ? t('after') : t('value')}</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map(line => (
+          <tr key={line.field}>
+            <th scope="row">{line.field}</th>
+            {entry.before && (
+              <td className={both && line.changed ? classes.before : undefined}>
+                {both && line.changed ? <del>{line.before}</del> : line.before}
+              </td>
+            )}
+            {entry.after && (
+              <td className={both && line.changed ? classes.after : undefined}>
+                {both && line.changed ? <ins>{line.after}</ins> : line.after}
+              </td>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,154 @@
+import { Button, Drawer, Group, Paper, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { useMay } from '../../api/session.ts'
+import { PLAIN_HEADER, useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { CopyButton } from '../../components/CopyButton.tsx'
+import { QueryState } from '../../components/QueryState.tsx'
+import { TimeText } from '../../components/TimeText.tsx'
+import { type History, historyQuery } from './data.ts'
+import { ListName } from './ListName.tsx'
+import { ReasonText } from './ReasonText.tsx'
+import { RemoveDialog } from './RemoveDialog.tsx'
+import type { SuppressionSearch } from './routes.ts'
+
+type EntryDrawerProps = { search: SuppressionSearch; show: (search: SuppressionSearch) => void }
+type ListedEntry = History['entries'][number]
+
+/** One address: on which lists it is, why, and everything that happened to it, also when it is on none any more. */
+export function EntryDrawer({ search, show }: EntryDrawerProps) {
+  const { t } = useTranslation('suppression')
+  const { open, ...place } = search
+  const closeButtonProps = useCloseLabel()
+  return (
+    <Drawer
+      opened={open !== undefined}
+      onClose={() => show(place)}
+      title={t('details')}
+      position="right"
+      size="lg"
+      closeButtonProps={closeButtonProps}
+      attributes={PLAIN_HEADER}
+    >
+      {open !== undefined && <Details emailHash={open} />}
+    </Drawer>
+  )
+}
+
+function Details({ emailHash }: { emailHash: string }) {
+  const { t } = useTranslation('suppression')
+  const query = useQuery(historyQuery(emailHash))
+  const [removing, setRemoving] = useState<ListedEntry | null>(null)
+  return (
+    <QueryState query={query} skeleton={<Skeleton height={320} />}>
+      {({ entries, auditLog }) => (
+        <Stack gap="md">
+          <Text size="sm" className="mono" component="div">
+            {emailHash} <CopyButton value={emailHash} label={emailHash} />
+          </Text>
+          {entries.length === 0 && <Text>{t(auditLog.length === 0 ? 'neverListed' : 'notListed')}</Text>}
+          {entries.map(entry => (
+            <ListedEntryBox key={entry.id} entry={entry} onRemove={() => setRemoving(entry)} />
+          ))}
+          <Changes auditLog={auditLog} />
+          {removing && <RemoveDialog entry={removing} onClose={() => setRemoving(null)} />}
+        </Stack>
+      )}
+    </QueryState>
+  )
+}
+
+function ListedEntryBox({ entry, onRemove }: { entry: ListedEntry; onRemove: () => void }) {
+  const { t } = useTranslation('suppression')
+  const mayChange = useMay('support')
+  const facts: [string, ReactNode][] = [
+    [t('list'), <ListName key="list" companyId={entry.companyId} />],
+    [t('added'), <TimeText key="added" at={entry.addedAt} exact />],
+    [t('expires'), entry.expiresAt ? <TimeText key="expires" at={entry.expiresAt} exact /> : t('never')],
+    ...Object.entries(entry.metadata).map(([name, value]): [string, ReactNode] => [name, metadataText(value)]),
+  ]
+  return (
+    <Paper withBorder p="md">
+      <Group justify="space-between" mb="sm">
+        <ReasonText reason={entry.reason} />
+        {mayChange && <RemoveButton entry={entry} onRemove={onRemove} />}
+      </Group>
+      <Facts facts={facts} />
+    </Paper>
+  )
+}
+
+/** A complaint is the recipient's own refusal: the button says why it cannot be used, on hover and on focus. */
+function RemoveButton({ entry, onRemove }: { entry: ListedEntry; onRemove: () => void }) {
+  const { t } = useTranslation('suppression')
+  if (entry.reason !== 'COMPLAINT')
+    return (
+      <Button size="compact-md" variant="default" onClick={onRemove}>
+        {t('remove.button')}
+      </Button>
+    )
+  return (
+    <Stack gap={2} align="flex-end">
+      <Tooltip label={t('remove.complaint')} events={{ hover: true, focus: true, touch: true }}>
+        <Button
+          size="compact-md"
+          variant="default"
+          data-disabled
+          aria-disabled
+          onClick={event => event.preventDefault()}
+        >
+          {t('remove.button')}
+        </Button>
+      </Tooltip>
+      <Text size="xs" className="quiet" ta="right" maw={280}>
+        {t('remove.complaint')}
+      </Text>
+    </Stack>
+  )
+}
+
+const metadataText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+
+function Facts({ facts }: { facts: [string, ReactNode][] }) {
+  return (
+    <Table variant="vertical" layout="fixed">
+      <Table.Tbody>
+        {facts.map(([name, value]) => (
+          <Table.Tr key={name}>
+            <Table.Th w={150}>{name}</Table.Th>
+            <Table.Td>{value}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  )
+}
+
+function Changes({ auditLog }: { auditLog: History['auditLog'] }) {
+  const { t } = useTranslation('suppression')
+  if (auditLog.length === 0) return null
+  return (
+    <section>
+      <Title order={3} size="h5" mb="xs">
+        {t('history')}
+      </Title>
+      <Stack gap="sm" component="ol" m={0} pl="lg">
+        {auditLog.map((one, index) => (
+          // Changes are never altered, and new ones come with another answer.
+          // biome-ignore lint/suspicious/noArrayIndexKey: several changes may have the same time
+          <li key={index}>
+            <Text size="sm" component="div">
+              <strong>{t(`actions.${one.action}`)}</strong> · {t(`reasons.${one.reason}`)} ·{' '}
+              <ListName companyId={one.companyId} />
+            </Text>
+            <Text size="sm" className="quiet" component="div">
+              {t('byName', { name: one.performedBy })} · <TimeText at={one.performedAt} exact />
+            </Text>
+            {one.justification && <Text size="sm">“{one.justification}”</Text>}
+          </li>
+        ))}
+      </Stack>
+    </section>
+  )
+}

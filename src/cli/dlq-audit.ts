@@ -1,0 +1,24 @@
+import { writeAudit } from '../db/audit.ts'
+import type { Queryable } from '../db/query.ts'
+import type { filterOf } from './dlq-filter.ts'
+import { operator } from './operator.ts'
+
+type Selection = { ids: string[] } | { filter: Awaited<ReturnType<typeof filterOf>>; limit?: number | undefined }
+
+/** Written before the first batch, so that a command that is killed in the middle has its entry, too. */
+export async function auditDeadLetters(db: Queryable, action: 'REPLAYED' | 'PURGED', given: Selection): Promise<void> {
+  const base = { performedBy: operator(), action: `DEAD_LETTERS_${action}` }
+  if ('ids' in given) {
+    for (const subjectId of given.ids) await writeAudit(db, { ...base, subjectType: 'email', subjectId })
+    return
+  }
+  const { companyId, ...rest } = given.filter
+  const limit = Number.isFinite(given.limit) ? given.limit : undefined
+  await writeAudit(db, {
+    ...base,
+    subjectType: 'dead_letters',
+    subjectId: companyId ?? 'all',
+    companyId: companyId ?? null,
+    after: { ...rest, ...(limit !== undefined && { limit }) },
+  })
+}

@@ -1,0 +1,145 @@
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { hashEmail } from '../../src/contracts/hashing.ts'
+import { addSuppressions } from '../../src/db/suppression/list.ts'
+import { makeDead, replaysOf } from '../support/dead.ts'
+import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
+import { rows } from '../support/mail.ts'
+import { axeViolations, screenshot, scrollsSideways, startUi, type Ui } from './ui.ts'
+
+const LONG =
+  'A reason that a provider wrote at great length, and without a break at the end: '.repeat(4) + 'x'.repeat(200)
+
+let gateway: TestGateway
+let ui: Ui
+let acme: TestCompany
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  acme = await gateway.company({ name: 'acme' })
+  const other = await gateway.company({ name: `a-company-with-a-long-name-${'x'.repeat(40)}` })
+  const { pool } = gateway.db
+  await makeDead(pool, acme.companyId, 120, { code: 'SES_THROTTLED', reason: 'Maximum sending rate exceeded.' })
+  await makeDead(pool, other.companyId, 3, { code: 'SMTP_MAILBOX_UNAVAILABLE', reason: LONG, status: 'REJECTED' })
+  const entry = { companyId: null, expiresInDays: 90, metadata: { diagnosticCode: '550 5.1.1 unknown' } }
+  await addSuppressions(pool, [
+    { ...entry, emailHash: hashEmail('maria@example.com'), reason: 'HARD_BOUNCE', performedBy: 'system' },
+    {
+      ...entry,
+      emailHash: hashEmail('joao@example.com'),
+      reason: 'COMPLAINT',
+      expiresInDays: 0,
+      performedBy: 'system',
+    },
+    {
+      ...entry,
+      companyId: other.companyId,
+      emailHash: hashEmail('ana@example.com'),
+      reason: 'MANUAL',
+      performedBy: 'ana',
+    },
+  ])
+  ui = await startUi(gateway)
+})
+afterEach(() => ui.closeViews())
+afterAll(async () => {
+  await ui?.stop()
+  await gateway?.stop()
+})
+
+const ENTRY = `/suppression?open=${hashEmail('joao@example.com')}`
+const VIEWS = [
+  ['groups', '/dead-letters', 'light', 'en', 390],
+  ['list', '/dead-letters?code=SMTP_MAILBOX_UNAVAILABLE', 'dark', 'pt', 1280],
+  ['suppression', '/suppression', 'dark', 'pt', 1280],
+  ['suppression entry', ENTRY, 'light', 'en', 390],
+] as const
+
+test.each(VIEWS)(
+  '%s (%s) in %s, %s, %i px: nothing overflows, axe-core and the policy find nothing',
+  async (...view) => {
+    const [name, path, theme, language, width] = view
+    const { page, complaints } = await ui.openView(path, { theme, language, width })
+    await screenshot(page, `${name}-${theme}-${language}-${width}`)
+    expect.soft(await axeViolations(page)).toEqual([])
+    expect.soft(await scrollsSideways(page)).toBe(false)
+    expect(complaints).toEqual([])
+  },
+)
+
+test('a replay shows its progress after a reload and in a second browser, and can be stopped', async () => {
+  const { pool } = gateway.db
+  const company = await gateway.company({ name: 'many' })
+  const [held] = await makeDead(pool, company.companyId, 30, { code: 'SES_DOWN' })
+  // One e-mail is held, so that the action goes on until it is stopped.
+  const client = new pg.Client(gateway.databaseUrl)
+  await client.connect()
+  await client.query('begin')
+  await client.query('select from email_outbox where outbox_id = $1 for update', [held])
+  const { page } = await ui.openView('/dead-letters?code=SES_DOWN')
+  await page.getByRole('button', { name: 'Replay all of these' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('30 e-mails go back to the queue').waitFor()
+  expect(await dialog.getByRole('button', { name: 'Replay' }).isDisabled()).toBe(true)
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('SES is up again')
+  await screenshot(page, 'replay-dialog')
+  await dialog.getByRole('button', { name: 'Replay' }).click()
+  await page.getByText('29 of 30').waitFor()
+  await page.reload()
+  await page.getByText('29 of 30').waitFor()
+  await screenshot(page, 'replay-running')
+  const second = (await ui.openView('/dead-letters')).page
+  const panel = second.getByRole('region', { name: 'Replay of dead letters' })
+  await panel.getByText('29 of 30').waitFor()
+  await panel.getByRole('button', { name: 'Stop' }).click()
+  await panel.getByText('Stopped').waitFor()
+  await page.getByText('Stopped').waitFor()
+  await client.query('rollback')
+  await client.end()
+  expect(await replaysOf(pool, company.companyId)).toMatchObject({ events: 29, dead: 1 })
+  const [action] = await rows(gateway, 'select state, done, requested_by, reason from bulk_actions')
+  expect(action).toEqual({ state: 'stopped', done: 29, requested_by: 'admin', reason: 'SES is up again' })
+})
+
+test('chosen dead letters are replayed from the list', async () => {
+  const { page } = await ui.openView('/dead-letters?code=SMTP_MAILBOX_UNAVAILABLE')
+  const boxes = page.getByRole('checkbox', { name: 'Select this row' })
+  await boxes.nth(0).check()
+  await boxes.nth(1).check()
+  await page.getByRole('region', { name: '2 selected' }).getByRole('button', { name: 'Replay' }).click()
+  await page.getByRole('textbox', { name: 'Reason' }).fill('Only these')
+  await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click()
+  await page.getByText('2 of 2').waitFor()
+  await until(
+    () => rows(gateway, `select from dead_letters where last_failure_code like 'SMTP%'`),
+    left => left.length === 1,
+  )
+})
+
+test('a suppression is removed with a justification, which its history keeps; a complaint cannot be', async () => {
+  const { page } = await ui.openView('/suppression')
+  const search = page.getByRole('textbox', { name: 'Address, or first digits of a hash' })
+  await search.fill('Maria@example.com')
+  await search.press('Enter')
+  const drawer = page.getByRole('dialog', { name: 'Suppressed address' })
+  await drawer.getByText('550 5.1.1 unknown').waitFor()
+  expect(page.url()).not.toContain('example.com')
+  await drawer.getByRole('button', { name: 'Remove from the list' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Remove a suppression' })
+  expect(await dialog.getByRole('button', { name: 'Remove from the list' }).isDisabled()).toBe(true)
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('The mailbox works again')
+  await dialog.getByRole('button', { name: 'Remove from the list' }).click()
+  await drawer.getByText('“The mailbox works again”').waitFor()
+  await drawer.getByText('on no list any more').waitFor()
+  await screenshot(page, 'removed')
+  const left = await rows(gateway, 'select from suppression_list where email_hash = $1', [
+    hashEmail('maria@example.com'),
+  ])
+  expect(left).toEqual([])
+
+  await page.goto(`${gateway.url}/admin/suppression?open=${hashEmail('joao@example.com')}`)
+  const button = drawer.getByRole('button', { name: 'Remove from the list' })
+  await button.waitFor()
+  expect(await button.getAttribute('aria-disabled')).toBe('true')
+  await drawer.getByText('A complaint cannot be removed').first().waitFor()
+})

@@ -1,0 +1,203 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { hashEmail } from '../../src/contracts/hashing.ts'
+import { addSuppressions } from '../../src/db/suppression/list.ts'
+import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
+import { hostileHtml } from './hostile-message.ts'
+import { axeViolations, ready, screenshot, scrollsSideways, startOutside, startUi, type Ui } from './ui.ts'
+
+let gateway: TestGateway
+let ui: Ui
+let company: TestCompany
+let outside: Awaited<ReturnType<typeof startOutside>>
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  company = await gateway.company({ name: 'acme' })
+  ui = await startUi(gateway)
+  outside = await startOutside()
+})
+beforeEach(() => {
+  outside.asked.length = 0
+})
+afterEach(() => ui.closeViews())
+afterAll(async () => {
+  outside?.stop()
+  await ui?.stop()
+  await gateway?.stop()
+})
+
+async function send(body: object): Promise<string> {
+  const answer = await gateway.call(company, 'POST', '/v1/email/send', { subject: 'Hello', text: 'Hi', ...body })
+  expect(answer.status, answer.text).toBe(202)
+  return answer.body.outboxId
+}
+
+const untilStatus = (outboxId: string, status: string) =>
+  until(
+    () => gateway.call(company, 'GET', `/v1/email/${outboxId}`),
+    answer => answer.body.status === status,
+  )
+
+const LOOKS = [
+  ['light', 'en', 1280],
+  ['dark', 'pt', 390],
+] as const
+
+test.each(LOOKS)(
+  'the list and an e-mail in %s, %s, %i px: nothing overflows, axe-core and the policy find nothing',
+  async (...options) => {
+    const [theme, language, width] = options
+    const long = 'Boleto com vencimento em dezembro e uma palavra_muito_longa_sem_espaços_'.repeat(2)
+    const id = await send({
+      to: `Maria <${'m'.repeat(60)}@example.com>`,
+      cc: ['delivered@simulator.test'],
+      subject: long,
+      tags: ['boleto'],
+      externalId: `boleto-${options.join('-')}-${'4711'.repeat(8)}`,
+      html: '<h1>Olá</h1><img src="cid:logo" alt="logo"><img src="https://tracker.example/p.gif" alt="">',
+      attachments: [{ filename: 'logo.png', contentType: 'image/png', contentId: 'logo', content: 'iVBORw0KGgo=' }],
+    })
+    await untilStatus(id, 'SENT')
+    const { page, requests, complaints } = await ui.openView('/emails', { theme, language, width })
+    await screenshot(page, `emails-${options.join('-')}`)
+    expect.soft(await axeViolations(page)).toEqual([])
+    expect.soft(await scrollsSideways(page)).toBe(false)
+    // The keyboard opens the first row.
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/admin/emails/${id}`)
+    await ready(page)
+    await page.frameLocator('iframe').getByRole('heading', { name: 'Olá' }).waitFor()
+    await screenshot(page, `email-${options.join('-')}`)
+    expect.soft(await axeViolations(page)).toEqual([])
+    expect.soft(await scrollsSideways(page)).toBe(false)
+    expect
+      .soft(requests.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:')))
+      .toEqual(['https://tracker.example/p.gif'])
+    expect(complaints.filter(text => !text.includes('tracker.example'))).toEqual([])
+  },
+)
+
+describe('a hostile e-mail', () => {
+  const attack = (name: string) =>
+    `"><img src="${outside.url}/${name}.png" onerror="document.title='ran'"><script>fetch('${outside.url}/${name}')</script>`
+
+  /** Past the rules at the door, as a message that an older version let in. */
+  async function hostileEmail(): Promise<string> {
+    const id = await send({ to: 'victim@example.com' })
+    await untilStatus(id, 'SENT')
+    await gateway.db.pool.query(
+      `update email_outbox set status = 'BOUNCED', subject = $2, tags = array[$3::text], template_type = $4, error_code = 'X', failure_reason = $5
+       where outbox_id = $1`,
+      [id, attack('subject'), attack('tag'), attack('template'), attack('reason')],
+    )
+    await gateway.db.pool.query('update email_content set html = $2, text = $3 where outbox_id = $1', [
+      id,
+      hostileHtml(outside.url),
+      `</pre>${attack('text')}`,
+    ])
+    await gateway.db.pool.query(
+      `insert into email_events (outbox_id, company_id, type, metadata) values ($1, $2, 'BOUNCE', $3)`,
+      [id, company.companyId, JSON.stringify({ bounceType: 'Permanent', diagnosticCode: attack('diagnostic') })],
+    )
+    return id
+  }
+
+  test('is shown as text; its preview runs and loads nothing, but for images once somebody asks for them', async () => {
+    const id = await hostileEmail()
+    const { page } = await ui.openView('/emails?status=BOUNCED')
+    await page.getByRole('link', { name: attack('subject') }).waitFor()
+    await page.goto(`${gateway.url}/admin/emails/${id}`)
+    await ready(page)
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(attack('subject'))
+    for (const name of ['tag', 'template', 'diagnostic'])
+      await page.getByText(attack(name), { exact: true }).first().waitFor()
+    const preview = page.frameLocator('iframe')
+    await preview.getByText('You have won').waitFor()
+    // The refresh of the message asks for 0 seconds; images and scripts come at once.
+    await page.waitForTimeout(500)
+    await screenshot(page, 'email-hostile')
+    for (const link of ['submit', 'link', 'top', 'blank', 'javascript']) {
+      await preview
+        .locator(`#${link}`)
+        .click({ timeout: 300 })
+        .catch(() => undefined)
+      await page.waitForTimeout(100)
+    }
+    await page.getByRole('tab', { name: 'Text' }).click()
+    await page.getByText(`</pre>${attack('text')}`, { exact: true }).waitFor()
+    expect(outside.asked).toEqual([])
+    expect(page.context().pages()).toHaveLength(1)
+    expect(await page.title()).not.toBe('ran')
+    expect(new URL(page.url()).pathname).toBe(`/admin/emails/${id}`)
+
+    await page.getByRole('tab', { name: 'HTML' }).click()
+    await page.getByRole('button', { name: 'Show images' }).click()
+    await until(
+      async () => outside.asked,
+      asked => asked.includes('/image.png'),
+    )
+    await page.waitForTimeout(300)
+    // Chromium lets a document prefetch what it may show as an image; that tells the sender no more.
+    expect(outside.asked.filter(path => !/^\/([a-z-]+\.png|prefetch)$/.test(path))).toEqual([])
+    expect(await page.title()).not.toBe('ran')
+  })
+})
+
+test('support: search an address, see why it got nothing, remove the suppression, resend, see it delivered live, find it in the audit log', async () => {
+  const address = 'delivered@simulator.test'
+  const emailHash = hashEmail(address)
+  const rejected = await send({
+    to: address,
+    subject: 'Boleto 4711',
+    scheduledAt: new Date(Date.now() + 3_600_000).toISOString(),
+  })
+  await addSuppressions(gateway.db.pool, [
+    { companyId: null, emailHash, reason: 'HARD_BOUNCE', expiresInDays: 90, metadata: {}, performedBy: 'system' },
+  ])
+  await gateway.call(company, 'PATCH', `/v1/email/${rejected}`, { delay: 0 })
+  await untilStatus(rejected, 'REJECTED')
+
+  const { page } = await ui.openView('/emails')
+  await page.getByRole('textbox', { name: 'Search e-mails' }).fill(address)
+  await page.getByRole('button', { name: 'Search', exact: true }).click()
+  await page.getByText('This address gets no mail').waitFor()
+  expect(new URL(page.url()).searchParams.get('recipient')).toContain('sha256:')
+  expect(page.url()).not.toContain('simulator')
+  await screenshot(page, 'support-search')
+  await page.getByRole('link', { name: 'Boleto 4711' }).click()
+  await page.getByText(/Not sent\. RECIPIENT_SUPPRESSED/).waitFor()
+  await screenshot(page, 'support-email')
+
+  await removeSuppression(page)
+  await page.goto(`${gateway.url}/admin/emails/${rejected}`)
+  await resend(page)
+  await page.getByRole('link', { name: 'Open it' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Boleto 4711' }).waitFor()
+  await page.getByText("Delivered to the recipient's server").waitFor({ timeout: 15_000 })
+  await screenshot(page, 'support-delivered')
+
+  await page.getByRole('link', { name: 'Audit log' }).click()
+  const entry = page.getByRole('row').filter({ hasText: 'Sent again' })
+  await entry.getByText('Mailbox works again').waitFor()
+  expect(await entry.innerText()).toContain('admin')
+  await page.getByRole('row').filter({ hasText: 'The mailbox works again' }).waitFor()
+  await screenshot(page, 'support-audit')
+})
+
+async function resend(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Resend' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('textbox').fill('Mailbox works again')
+  await dialog.getByRole('button', { name: 'Resend' }).click()
+}
+
+async function removeSuppression(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Open the entry' }).click()
+  await page.getByRole('button', { name: 'Remove from the list' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Remove a suppression' })
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('The mailbox works again')
+  await dialog.getByRole('button', { name: 'Remove from the list' }).click()
+  await page.getByText('Removed. The address gets mail again.').waitFor()
+}
