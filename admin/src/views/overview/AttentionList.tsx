@@ -74,7 +74,8 @@ function linkOf({ kind, code, companyId }: Attention): LinkProps {
       return { to: '/emails', search: { status: 'UNKNOWN' } }
     case 'company-paused':
     case 'company-warned':
-    case 'webhooks-disabled':
       return { to: '/companies/$companyId', params: { companyId: companyId! } }
+    case 'webhooks-disabled':
+      return { to: '/companies/$companyId/$tab', params: { companyId: companyId!, tab: 'webhooks' } }
   }
 }
