@@ -24,8 +24,12 @@ export async function readProviderActivity(db: Queryable, hours: number): Promis
        where type in ('RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'UNKNOWN') and created_at > now() - $1 * interval '1 hour'
        order by created_at desc limit ${MAX_FAILURES}
      ), codes as (
-       select o.provider as name, f.code, count(*)::int as count, max(f.created_at) as last_at
-       from failures f join email_outbox o on o.outbox_id = f.outbox_id where o.provider is not null group by 1, 2
+       -- By the attempt that failed: a later one may be at another provider.
+       select a.name, f.code, count(*)::int as count, max(f.created_at) as last_at
+       from failures f cross join lateral (
+         select a.metadata ->> 'provider' as name from email_events a
+         where a.outbox_id = f.outbox_id and a.type = 'SENT_ATTEMPT' and a.created_at <= f.created_at order by a.created_at desc limit 1) a
+       group by 1, 2
      ), errors as (
        select name, json_agg(json_build_object('code', code, 'count', count, 'lastAt', last_at) order by count desc, code) as errors
        from codes group by 1

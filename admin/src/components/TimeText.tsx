@@ -11,7 +11,10 @@ export function TimeText({ at, exact = false }: { at: string | Date | null | und
   if (exact) return <time dateTime={iso}>{format.exact(at)}</time>
   return (
     <Tooltip label={format.exact(at)}>
-      <time dateTime={iso}>{format.relative(at, now)}</time>
+      <time dateTime={iso}>{format.relative(at, notBefore(iso, now))}</time>
     </Tooltip>
   )
 }
+
+/** The clock of the page ticks every few seconds: what happened since the last tick is now, not in the future. */
+const notBefore = (iso: string, now: number) => Math.max(now, Math.min(Date.parse(iso), Date.now()))

@@ -1,0 +1,180 @@
+import { Alert, Button, Group, Paper, Progress, SimpleGrid, Table, Text, Title, Tooltip } from '@mantine/core'
+import { IconCircleCheck, IconGauge, IconPlugConnectedX } from '@tabler/icons-react'
+import { useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api, type Schemas, take } from '../../api/client.ts'
+import { useMay } from '../../api/session.ts'
+import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
+import { notify } from '../../components/notify.ts'
+import { TimeText } from '../../components/TimeText.tsx'
+import { Tone } from '../../components/Tone.tsx'
+import { useFormat } from '../../lib/format.ts'
+
+export type Provider = Schemas['ProviderState']
+
+const STATES = {
+  healthy: ['green', IconCircleCheck],
+  slowed: ['amber', IconGauge],
+  parked: ['red', IconPlugConnectedX],
+} as const
+
+export function ProviderCard({ provider, hours }: { provider: Provider; hours: number }) {
+  const { t } = useTranslation('providers')
+  const format = useFormat()
+  const [tone, icon] = STATES[provider.state]
+  return (
+    <Paper withBorder p="md" component="section" aria-label={provider.name}>
+      <Group gap="sm" mb="sm">
+        <Title order={2} size="h4" className="mono">
+          {provider.name}
+        </Title>
+        <Tone tone={tone} icon={icon}>
+          {t(`states.${provider.state}`)}
+        </Tone>
+        {!provider.configured && <span className="quiet">{t('notConfigured')}</span>}
+      </Group>
+      {provider.state === 'parked' && <Parked provider={provider} />}
+      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md" mb="md">
+        <Rate provider={provider} />
+        <Fact label={t('inFlight')}>{format.number(provider.inFlight)}</Fact>
+        <Fact label={t('lastSent')}>{provider.lastSentAt ? <TimeText at={provider.lastSentAt} /> : t('never')}</Fact>
+      </SimpleGrid>
+      <Errors errors={provider.errors} hours={hours} />
+    </Paper>
+  )
+}
+
+function Fact({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <div>
+      <Text size="sm" className="quiet">
+        {label}
+      </Text>
+      <Text component="div" className="numbers">
+        {children}
+      </Text>
+    </div>
+  )
+}
+
+function Rate({ provider }: { provider: Provider }) {
+  const { t } = useTranslation('providers')
+  const format = useFormat()
+  const { sentPerSecond, allowedPerSecond: allowed, quotaPerSecond: quota } = provider
+  const rate = format.decimal(sentPerSecond)
+  return (
+    <Fact label={t('rate')}>
+      <Tooltip label={t('rateHint')}>
+        <span>
+          {allowed === null ? t('rateUnlimited', { rate }) : t('rateOf', { rate, allowed: format.decimal(allowed) })}
+        </span>
+      </Tooltip>
+      {allowed !== null && (
+        <Progress
+          value={Math.min(100, (sentPerSecond / allowed) * 100)}
+          mt={4}
+          aria-label={t('rate')}
+          color={provider.state === 'slowed' ? 'yellow' : 'blue'}
+        />
+      )}
+      {provider.state === 'slowed' && quota !== null && (
+        <Text size="sm" className="quiet" mt={4}>
+          {t('quota', { quota: format.decimal(quota) })}
+        </Text>
+      )}
+    </Fact>
+  )
+}
+
+function Parked({ provider }: { provider: Provider }) {
+  const { t } = useTranslation('providers')
+  const [asking, setAsking] = useState(false)
+  const mayTry = useMay('support')
+  const { name, nextProbeAt } = provider
+  const isDue = nextProbeAt === null || Date.parse(nextProbeAt) <= Date.now()
+  return (
+    <Alert color="red" variant="light" mb="md" styles={{ message: { color: 'var(--mantine-color-text)' } }}>
+      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="sm">
+        <Fact label={t('reason')}>
+          <span className="mono">{provider.reasonCode}</span>
+          <Text size="sm">{provider.reason}</Text>
+        </Fact>
+        <Fact label={t('parkedSince')}>
+          <TimeText at={provider.parkedAt} />
+          {provider.failedProbes > 0 && <Text size="sm">{t('failedProbes', { count: provider.failedProbes })}</Text>}
+        </Fact>
+        <Fact label={t('nextProbe')}>{isDue ? t('probeDue') : <TimeText at={nextProbeAt} />}</Fact>
+      </SimpleGrid>
+      <Group justify="space-between" mt="sm" gap="xs">
+        <Text size="sm">{t('parkedHint')}</Text>
+        {mayTry && (
+          <Button size="compact-md" variant="default" onClick={() => setAsking(true)}>
+            {t('tryNow')}
+          </Button>
+        )}
+      </Group>
+      <TryDialog name={name} opened={asking} onClose={() => setAsking(false)} />
+    </Alert>
+  )
+}
+
+function TryDialog({ name, opened, onClose }: { name: string; opened: boolean; onClose: () => void }) {
+  const { t } = useTranslation('providers')
+  const queryClient = useQueryClient()
+  const probe = async () => {
+    await take(api.POST('/admin/providers/{name}/probe', { params: { path: { name } } }))
+    notify.done(t('tried', { name }))
+    await queryClient.invalidateQueries({ queryKey: ['providers'] })
+  }
+  return (
+    <ConfirmDialog
+      opened={opened}
+      onClose={onClose}
+      title={t('tryTitle', { name })}
+      verb={t('tryNow')}
+      consequence={t('tryConsequence', { name })}
+      onConfirm={probe}
+    />
+  )
+}
+
+function Errors({ errors, hours }: { errors: Provider['errors']; hours: number }) {
+  const { t } = useTranslation('providers')
+  const format = useFormat()
+  return (
+    <div>
+      <Title order={3} size="h6" mb={4}>
+        {t('errors', { hours })}
+      </Title>
+      {errors.length === 0 ? (
+        <Text size="sm" className="quiet">
+          {t('noErrors')}
+        </Text>
+      ) : (
+        <Table verticalSpacing={4} aria-label={t('errors', { hours })}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{t('code')}</Table.Th>
+              <Table.Th ta="right">{t('count')}</Table.Th>
+              <Table.Th ta="right">{t('last')}</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {errors.map(error => (
+              <Table.Tr key={error.code}>
+                <Table.Td className="mono">{error.code}</Table.Td>
+                <Table.Td ta="right" className="numbers">
+                  {format.number(error.count)}
+                </Table.Td>
+                <Table.Td ta="right">
+                  <TimeText at={error.lastAt} />
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { CapturedMessage } from '../../src/db/capture-inbox.ts'
+import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
+import { rows } from '../support/mail.ts'
+import { hostileHtml } from './hostile-message.ts'
+import { axeViolations, screenshot, scrollsSideways, startUi, type Ui } from './ui.ts'
+
+let gateway: TestGateway
+let company: TestCompany
+let ui: Ui
+let outside: { url: string; asked: string[]; server: Server }
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  company = await gateway.company({ name: 'acme' })
+  ui = await startUi(gateway)
+  outside = await startOutside()
+})
+beforeEach(() => {
+  outside.asked.length = 0
+})
+afterEach(() => ui.closeViews())
+afterAll(async () => {
+  await ui?.stop()
+  outside?.server.closeAllConnections()
+  outside?.server.close()
+  await gateway?.stop()
+})
+
+/** Another host, as far as a browser is concerned; it records who came. */
+async function startOutside() {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url!)
+    response.setHeader('access-control-allow-origin', '*').end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  return { url: `http://127.0.0.1:${port}`, asked, server }
+}
+
+/** Past the rules at the door, as a message that an older version let in. */
+async function capture(message: Partial<CapturedMessage>): Promise<string> {
+  const messageId = `capture-${randomUUID()}`
+  const base = { from: 'a@example.com', to: ['maria@example.com'], cc: [], bcc: [], replyTo: [], headers: {} }
+  const whole = { ...base, subject: 'Hello', html: null, text: 'It works.', attachments: [], ...message }
+  await gateway.db.pool.query(
+    'insert into capture_inbox (message_id, attempt_id, outbox_id, company_id, message) values ($1, $2, $3, $4, $5)',
+    [messageId, randomUUID(), randomUUID(), company.companyId, JSON.stringify(whole)],
+  )
+  return messageId
+}
+
+test.each([
+  ['light', 'en', 1280],
+  ['dark', 'pt', 390],
+] as const)(
+  'a message beside the list in %s, %s, %i px: nothing overflows, axe-core and the policy find nothing',
+  async (...options) => {
+    const [theme, language, width] = options
+    const html = '<h1 style="color:#123456">Olá, Maria</h1><p>Your parcel has <b>left</b> our warehouse.</p>'
+    const subject = `Your order & its <b>parcel</b> ${'Donaudampfschifffahrtsgesellschaft'.repeat(4)}`
+    const messageId = await capture({ subject, html, to: [`Maria <${'m'.repeat(60)}@example.com>`] })
+    const { page, requests, complaints } = await ui.openView(`/inbox/${messageId}`, { theme, language, width })
+    const preview = page.frameLocator('iframe')
+    expect(await preview.getByRole('heading').innerText()).toBe('Olá, Maria')
+    const colour = await page.frames()[1]!.evaluate('getComputedStyle(document.querySelector("h1")).color')
+    expect(colour).toBe('rgb(18, 52, 86)')
+    await screenshot(page, `inbox-${options.join('-')}`)
+    expect.soft(await axeViolations(page)).toEqual([])
+    expect.soft(await scrollsSideways(page)).toBe(false)
+    expect.soft(requests.filter(url => !url.startsWith(gateway.url))).toEqual([])
+    expect(complaints).toEqual([])
+  },
+)
+
+test('shows a hostile message as text, and runs and loads nothing of it, whatever is clicked', async () => {
+  const subject = `"><script>document.title='ran'</script><img src="${outside.url}/subject.png">`
+  const messageId = await capture({
+    subject,
+    from: `<img src="${outside.url}/from.png"> <evil@example.com>`,
+    headers: { 'X-<b>': `"><iframe src="${outside.url}/header"></iframe>` },
+    text: `</pre><script>fetch('${outside.url}/text')</script>`,
+    html: hostileHtml(outside.url),
+    attachments: [
+      { filename: `<img src="${outside.url}/file.png">`, contentType: 'text/plain', contentId: null, bytes: 1 },
+    ],
+  })
+  const { page } = await ui.openView(`/inbox/${messageId}`)
+  await page.getByRole('heading', { name: subject }).waitFor()
+  const preview = page.frameLocator('iframe')
+  await preview.getByText('You have won').waitFor()
+  // The refresh of the message asks for 0 seconds; images and scripts come at once.
+  await page.waitForTimeout(1_000)
+  for (const id of ['submit', 'link', 'top', 'blank', 'javascript']) {
+    await preview
+      .locator(`#${id}`)
+      .click({ timeout: 1_000 })
+      .catch(() => undefined)
+    await page.waitForTimeout(150)
+    await page.goto(`${gateway.url}/admin/inbox/${messageId}`)
+  }
+  for (const tab of ['Text', 'Headers', /Attachments/, /Links/]) await page.getByRole('tab', { name: tab }).click()
+  expect(outside.asked).toEqual([])
+  expect(page.context().pages()).toHaveLength(1)
+  expect(await page.title()).not.toBe('ran')
+})
+
+test('is what protects: the same message in a bare page runs and loads', async () => {
+  const { page } = await ui.openView('/sign-in', { signedIn: false })
+  await page.goto('about:blank')
+  await page.setContent(hostileHtml(outside.url).replace(/<meta[^>]*refresh[^>]*>/, ''))
+  await until(
+    async () => outside.asked,
+    asked => ['/script', '/onerror', '/image.png', '/stylesheet.css'].every(path => asked.includes(path)),
+  )
+})
+
+test('finds by subject, announces what has come, deletes one and then all', async () => {
+  await capture({ subject: 'Boleto 4711' })
+  const { page } = await ui.openView('/inbox?search=boleto')
+  const list = page.getByRole('navigation', { name: 'Messages' })
+  await list.getByRole('link', { name: /Boleto 4711/ }).click()
+  await capture({ subject: 'Boleto 4712' })
+  await page.getByRole('button', { name: '1 new message' }).click({ timeout: 10_000 })
+  await list.getByRole('link', { name: /Boleto 4712/ }).waitFor()
+
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText('Message deleted').waitFor()
+  await list.getByRole('link', { name: /Boleto 4711/ }).waitFor({ state: 'detached' })
+
+  await page.getByRole('button', { name: 'Delete all' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click()
+  await page.getByText('Nothing was captured yet').waitFor()
+  expect(await rows(gateway, 'select from capture_inbox')).toEqual([])
+})
+
+test('providers: why one is parked, and "try now"', async () => {
+  await gateway.db.pool.query(
+    `update providers set state = 'open', opened_at = now(), reason_code = 'SES_DAILY_QUOTA_EXCEEDED', reason = 'The daily quota is used up',
+       probes = 4, probe_at = now() + interval '1 hour' where name = 'capture'`,
+  )
+  const { page, complaints } = await ui.openView('/providers')
+  await page.getByText('The daily quota is used up').waitFor()
+  expect.soft(await axeViolations(page)).toEqual([])
+  await page.getByRole('button', { name: 'Try now' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Try now' }).click()
+  await page.getByText('The next e-mail tries capture.').waitFor()
+  expect(await rows(gateway, `select from audit_log where action = 'PROVIDER_PROBE_REQUESTED'`)).toHaveLength(1)
+  expect(complaints).toEqual([])
+})
