@@ -1,5 +1,7 @@
 // Sends one e-mail, safely: a repeated request with the same Idempotency-Key sends nothing twice.
-const { GATEWAY_URL, API_KEY } = process.env
+import { needed } from './environment.mjs'
+
+const [GATEWAY_URL, API_KEY] = [needed('GATEWAY_URL'), needed('API_KEY')]
 
 async function call(method, path, body, headers = {}) {
   const response = await fetch(new URL(path, GATEWAY_URL), {

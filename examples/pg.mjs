@@ -1,12 +1,12 @@
 // The order and its e-mail in one transaction: both are there, or neither.
 import pg from 'pg'
+import { needed } from './environment.mjs'
 
-const client = new pg.Client(process.env.DATABASE_URL)
+const client = new pg.Client(needed('DATABASE_URL'))
 await client.connect()
 try {
   await client.query('begin')
-  await client.query('create temporary table orders (id int, customer text)')
-  await client.query(`insert into orders values (1042, 'Maria Silva')`)
+  // Here your own statements, such as: insert into orders …
   const { rows } = await client.query('select enqueue_email(null, $1, $2, $3) as id', [
     'welcome_user',
     'maria@example.com',

@@ -1,7 +1,8 @@
 // The official Resend SDK, unchanged: only the base URL and the key are the gateway's.
 import { Resend } from 'resend'
+import { needed } from './environment.mjs'
 
-const resend = new Resend(process.env.API_KEY, { baseUrl: process.env.GATEWAY_URL })
+const resend = new Resend(needed('API_KEY'), { baseUrl: needed('GATEWAY_URL') })
 
 const { data, error } = await resend.emails.send({
   from: process.env.EMAIL_FROM ?? 'Shop <shop@example.com>',

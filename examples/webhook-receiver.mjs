@@ -4,8 +4,9 @@
 // On this machine the URL may be http://127.0.0.1:8080/ when the gateway runs with WEBHOOK_ALLOW_PRIVATE=true.
 import { createServer } from 'node:http'
 import { Webhook } from 'standardwebhooks'
+import { needed } from './environment.mjs'
 
-const webhook = new Webhook(process.env.WEBHOOK_SECRET)
+const webhook = new Webhook(needed('WEBHOOK_SECRET'))
 const MAX_BYTES = 1024 * 1024
 
 createServer(async (request, response) => {
@@ -22,6 +23,6 @@ createServer(async (request, response) => {
   } catch {
     response.writeHead(401).end()
   }
-}).listen(Number(process.env.PORT ?? 8080), '127.0.0.1', function () {
+}).listen(Number(process.env.RECEIVER_PORT ?? 8080), '127.0.0.1', function () {
   console.log(`Listening on http://127.0.0.1:${this.address().port}/`)
 })

@@ -2,7 +2,6 @@
 create table resend_templates (
   template_id  uuid primary key references templates on delete cascade,
   name         text not null check (length(name) between 1 and 100),
-  alias        text,
   -- Used when an e-mail names none.
   from_address text,
   reply_to     text[],

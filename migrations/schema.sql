@@ -1346,7 +1346,6 @@ CREATE TABLE public.recipients (
 CREATE TABLE public.resend_templates (
     template_id uuid NOT NULL,
     name text NOT NULL,
-    alias text,
     from_address text,
     reply_to text[],
     subject text NOT NULL,

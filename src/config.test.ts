@@ -75,6 +75,8 @@ const WRONG: Record<string, string[]> = {
   LOG_LEVEL: ['loud', 'INFO'],
   ADMIN_USER: ['a:b', 'a b', 'x'.repeat(65)],
   ADMIN_PASSWORD: ['short'],
+  ADMIN_SESSION_IDLE_MINUTES: ['0', '43201', 'eight'],
+  ADMIN_SESSION_DAYS: ['0', '366', '1.5'],
   ENCRYPTION_KEY: ['ab', 'z'.repeat(64), `${KEY},`, `${KEY},ab`, `${KEY} `],
   HASH_PEPPER: ['short'],
   TRUST_PROXY: ['yes', 'TRUE', '2'],

@@ -5,10 +5,16 @@ const blue: MantineColorsTuple = [
   ...(['#4e90dc', '#2f78c8', '#1c64b4', '#16559b', '#0d437e'] as const),
 ]
 
+/** Text, borders, fields and ground of the dark theme, from light to dark; a little blue, like the light one. */
+const dark: MantineColorsTuple = [
+  ...(['#d3d9df', '#b8c0c8', '#9aa4ae', '#77818b', '#3a4047'] as const),
+  ...(['#2b3036', '#1d2125', '#15181b', '#121417', '#0d0f11'] as const),
+]
+
 export const theme = createTheme({
   primaryColor: 'blue',
   primaryShade: { light: 7, dark: 7 },
-  colors: { blue },
+  colors: { blue, dark },
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',
   defaultRadius: 'sm',

@@ -130,3 +130,5 @@ begin
   end if;
   return query select * from unnest(ids, owners);
 end $$;
+
+revoke execute on function claim_allowance, spend_company_rates, take_ready_emails, claim_fair_batch from public;

@@ -19,3 +19,5 @@ begin
     execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, child, lower_bound, upper_bound);
   end loop;
 end $$;
+
+revoke execute on function ensure_email_partitions from public;

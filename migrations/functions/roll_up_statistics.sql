@@ -97,3 +97,5 @@ begin
   update statistics_cursor set counted_until = until_time;
   return written;
 end $$;
+
+revoke execute on function open_sql_emails_since, roll_up_statistics from public;

@@ -11,3 +11,5 @@ create or replace function roll_up_template_statistics(from_time timestamptz, un
   on conflict (company_id, type, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
     failed = s.failed + excluded.failed, retries = s.retries + excluded.retries
 $$;
+
+revoke execute on function roll_up_template_statistics from public;

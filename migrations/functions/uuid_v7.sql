@@ -14,3 +14,5 @@ create or replace function uuid_v7_now() returns uuid language sql volatile as $
   select (left(hex, 8) || '-' || right(hex, 4) || '-7' || right(gen_random_uuid()::text, 21))::uuid
   from (select lpad(to_hex((extract(epoch from now()) * 1000)::bigint), 12, '0') as hex) t
 $$;
+
+revoke execute on function uuid_v7_floor, uuid_v7_at, uuid_v7_now from public;

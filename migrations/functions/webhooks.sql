@@ -66,3 +66,6 @@ $$;
 create or replace function webhook_endpoint_count(p_company uuid, p_test boolean) returns bigint language sql volatile as $$
   select count(*) from webhook_endpoints where company_id = p_company and test = p_test and disabled_reason is distinct from 'DELETED'
 $$;
+
+revoke execute on function settle_webhook, postpone_webhook, ready_webhook, fail_webhook, purge_webhook, webhook_endpoint_count
+  from public;

@@ -9,3 +9,5 @@ create or replace function without_personal_data(metadata jsonb) returns jsonb l
     'bounceType', 'bounceSubType', 'feedbackType',
     'queuedAt', 'sentAt', 'deliveredAt', 'bouncedAt', 'complaintAt', 'rejectedAt', 'at')
 $$;
+
+revoke execute on function without_personal_data from public;

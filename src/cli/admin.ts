@@ -29,7 +29,6 @@ import { counted } from './plural.ts'
 const ROLES_TEXT = 'viewer, support or administrator'
 
 export const adminCommand: Command = {
-  summary: 'add, list and remove administrators',
   usage: [
     [
       'admin add NAME [--role ROLE]',
@@ -65,7 +64,7 @@ const ACTIONS: Record<'add' | 'role' | 'list' | 'link' | 'remove', Action> = {
   },
   list: reading(async ({ db }) => {
     const all = await listAdministrators(db.pool)
-    return { json: all, lines: all.length > 0 ? all.map(lineOf) : ['No administrators.'] }
+    return { json: { data: all }, lines: all.length > 0 ? all.map(lineOf) : ['No administrators.'] }
   }),
   link: writing(async ({ db, config }, given) => {
     const name = required(given, 'NAME')

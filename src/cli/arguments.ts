@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { type Command, type Input, UsageError } from './command.ts'
+import type { Command, Input } from './command.ts'
+import { UsageError } from './failures.ts'
 import { didYouMean } from './nearest.ts'
 
 const COMMON_OPTIONS = { json: { type: 'boolean' } } as const

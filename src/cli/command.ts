@@ -1,23 +1,10 @@
 import type { Logger } from 'pino'
-import { openExistingStorage, openStorage, openToRead, type Storage } from '../compose/storage.ts'
-import { type Config, loadConfig, loadReadingConfig, type ReadingConfig } from '../config.ts'
-import { makeLog } from '../telemetry/log.ts'
+import type { Storage } from '../compose/storage.ts'
+import type { Config, ReadingConfig } from '../config.ts'
+import { UsageError } from './failures.ts'
 import { didYouMean } from './nearest.ts'
 
-/** Wrong arguments: exit code 2, and the usage is printed. */
-export class UsageError extends Error {
-  override name = 'UsageError'
-}
-
-/** The command failed: exit code 1 and the message; `code` is printed with `--json`. */
-export class CommandFailed extends Error {
-  override name = 'CommandFailed'
-  readonly code: string
-  constructor(message: string, code = 'FAILED') {
-    super(message)
-    this.code = code
-  }
-}
+export { CommandFailed, UsageError } from './failures.ts'
 
 /** `json` is printed with `--json`, `lines` without. exitCode 1: partly done, and the answer says which part. */
 export type Answer = { json: unknown; lines: string[]; exitCode?: number }
@@ -29,8 +16,6 @@ export type OptionSpec =
 export type Options = Record<string, OptionSpec>
 
 export type Command = {
-  /** For the list of all commands. */
-  summary: string
   /** Each form of the command, without the program's name, and what it does. */
   usage: [form: string, what: string][]
   /** Printed below the options. */
@@ -75,16 +60,27 @@ export function required(value: string | undefined, what: string): string {
 export type Reading = Storage & { config: ReadingConfig; log: Logger }
 export type Opened = Reading & { config: Config }
 
+/** Loaded here: help and wrong arguments need no database. */
+const parts = async () => ({
+  ...(await import('../config.ts')),
+  ...(await import('../compose/storage.ts')),
+  ...(await import('../telemetry/log.ts')),
+})
+
 /** Opens the existing database, whether a gateway is running or not, and closes it afterwards. Creates and migrates nothing. */
 export async function withStorage<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
+  const { loadConfig, openExistingStorage, makeLog } = await parts()
   const config = loadConfig(undefined, 'find')
-  return closing(config, await openExistingStorage(config, storageOptions()), use)
+  const log = silentLog(makeLog)
+  return closing(config, await openExistingStorage(config, storageOptions(log)), log, use)
 }
 
 /** Like withStorage, without secrets. */
 export async function withStorageToRead<T>(use: (opened: Reading) => Promise<T>): Promise<T> {
+  const { loadReadingConfig, openToRead, makeLog } = await parts()
   const config = loadReadingConfig()
-  return closing(config, await openToRead(config, storageOptions()), use)
+  const log = silentLog(makeLog)
+  return closing(config, await openToRead(config, storageOptions(log)), log, use)
 }
 
 /** An action that only reads, and needs neither HASH_PEPPER nor ENCRYPTION_KEY. */
@@ -101,21 +97,25 @@ export const writing =
 
 /** Creates the database if needed and migrates it. */
 export async function withMigratedStorage<T>(use: (opened: Opened, applied: string[]) => Promise<T>): Promise<T> {
+  const { loadConfig, openStorage, makeLog } = await parts()
   const config = loadConfig()
-  const { applied, ...storage } = await openStorage(config, storageOptions())
-  return closing(config, storage, opened => use(opened, applied))
+  const log = silentLog(makeLog)
+  const { applied, ...storage } = await openStorage(config, storageOptions(log))
+  return closing(config, storage, log, opened => use(opened, applied))
 }
 
-const silentLog = () => makeLog({ level: 'silent', pretty: false })
-const storageOptions = () => ({ use: 'command' as const, logInfo: () => {}, onLost: () => {}, log: silentLog() })
+const silentLog = (makeLog: MakeLog) => makeLog({ level: 'silent', pretty: false })
+type MakeLog = (options: { level: string; pretty: boolean }) => Logger
+const storageOptions = (log: Logger) => ({ use: 'command' as const, logInfo: () => {}, onLost: () => {}, log })
 
 async function closing<C extends ReadingConfig, T>(
   config: C,
   storage: Storage,
+  log: Logger,
   use: (opened: Storage & { config: C; log: Logger }) => Promise<T>,
 ): Promise<T> {
   try {
-    return await use({ ...storage, config, log: silentLog() })
+    return await use({ ...storage, config, log })
   } finally {
     await storage.close()
   }

@@ -1,36 +1,71 @@
-import { adminCommand } from './admin.ts'
 import type { Command } from './command.ts'
-import { companyCommand } from './company.ts'
-import { dbCommand } from './db.ts'
-import { demoCommand } from './demo.ts'
-import { dlqCommand } from './dlq.ts'
-import { doctorCommand } from './doctor.ts'
-import { emailCommand } from './email.ts'
-import { keyCommand } from './key.ts'
-import { migrateCommand } from './migrate.ts'
-import { personCommand } from './person.ts'
-import { sendCommand } from './send.ts'
-import { startCommand } from './start.ts'
-import { statsCommand } from './stats.ts'
-import { suppressionCommand } from './suppression.ts'
-import { templateCommand } from './template.ts'
-import { webhookCommand } from './webhook.ts'
 
-export const COMMANDS: Record<string, Command> = {
-  start: startCommand,
-  migrate: migrateCommand,
-  company: companyCommand,
-  key: keyCommand,
-  admin: adminCommand,
-  send: sendCommand,
-  email: emailCommand,
-  dlq: dlqCommand,
-  suppression: suppressionCommand,
-  template: templateCommand,
-  webhook: webhookCommand,
-  person: personCommand,
-  stats: statsCommand,
-  doctor: doctorCommand,
-  db: dbCommand,
-  demo: demoCommand,
+/** The list of all commands needs no more than this; the module of a command is loaded when it is called. */
+export type CommandEntry = { summary: string; load: () => Promise<Command> }
+
+export const COMMANDS: Record<string, CommandEntry> = {
+  start: {
+    summary: 'run the gateway',
+    load: async () => (await import('./start.ts')).startCommand,
+  },
+  migrate: {
+    summary: 'apply the database migrations of this version',
+    load: async () => (await import('./migrate.ts')).migrateCommand,
+  },
+  company: {
+    summary: 'create, list, update, pause and resume companies; give them access by SQL',
+    load: async () => (await import('./company.ts')).companyCommand,
+  },
+  key: {
+    summary: 'create, list and revoke API keys',
+    load: async () => (await import('./key.ts')).keyCommand,
+  },
+  admin: {
+    summary: 'add, list and remove administrators',
+    load: async () => (await import('./admin.ts')).adminCommand,
+  },
+  send: {
+    summary: 'accept one e-mail, as the API does',
+    load: async () => (await import('./send.ts')).sendCommand,
+  },
+  email: {
+    summary: 'list, show, explain, cancel and resend e-mails',
+    load: async () => (await import('./email.ts')).emailCommand,
+  },
+  dlq: {
+    summary: 'list, show, replay, export and purge dead letters',
+    load: async () => (await import('./dlq.ts')).dlqCommand,
+  },
+  suppression: {
+    summary: 'check, add, remove, import and export suppressed addresses',
+    load: async () => (await import('./suppression.ts')).suppressionCommand,
+  },
+  template: {
+    summary: 'list, show, push and publish templates',
+    load: async () => (await import('./template.ts')).templateCommand,
+  },
+  webhook: {
+    summary: 'list and test webhook endpoints',
+    load: async () => (await import('./webhook.ts')).webhookCommand,
+  },
+  person: {
+    summary: 'erase a person, or export everything that is kept about one',
+    load: async () => (await import('./person.ts')).personCommand,
+  },
+  stats: {
+    summary: 'the KPIs of a range: delivered, how fast, recovered, failed',
+    load: async () => (await import('./stats.ts')).statsCommand,
+  },
+  doctor: {
+    summary: 'check settings, database, Redis, workers and providers',
+    load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  db: {
+    summary: 'a shell on the database, or its connection string',
+    load: async () => (await import('./db.ts')).dbCommand,
+  },
+  demo: {
+    summary: 'run a gateway with simulated providers and lively traffic, to look around',
+    load: async () => (await import('./demo.ts')).demoCommand,
+  },
 }

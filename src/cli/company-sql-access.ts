@@ -2,29 +2,46 @@ import type { Company } from '../db/companies/companies.ts'
 import { grantSqlAccess, withdrawSqlAccess } from '../db/companies/sql-access-changes.ts'
 import type { Database } from '../db/pool.ts'
 import { type Answer, CommandFailed } from './command.ts'
+import { removeParameter } from './db-shell.ts'
 
 /** Makes the company's database role, or gives it a new password. */
-export async function giveSqlAccess(db: Database, { companyId, name }: Company, performedBy: string): Promise<Answer> {
+export async function giveSqlAccess(
+  db: Database,
+  { companyId, name }: Company,
+  performedBy: string,
+  databaseUrl: string,
+): Promise<Answer> {
   const granted = await grantSqlAccess(db.pool, companyId, { performedBy })
   if (granted.kind === 'unsafe') throw new CommandFailed(granted.message)
   const { role, password } = granted
+  const url = urlOf(databaseUrl, role, password)
   if (granted.kind === 'statements') {
     const { statements: sql } = granted
     const intro = `This role may not create roles (CREATEROLE). Let an administrator of the server run in this database:`
     return {
-      json: { companyId, name, role, password, created: false, sql },
-      lines: [intro, '', ...sql.map(one => `${one};`), '', ...secretLines(role, password)],
+      json: { companyId, name, role, password, url, created: false, sql },
+      lines: [intro, '', ...sql.map(one => `${one};`), '', ...secretLines(role, password, url)],
     }
   }
   return {
-    json: { companyId, name, role, password, created: true },
-    lines: [`${name} may use the database as this role. See docs/sql.md.`, ...secretLines(role, password)],
+    json: { companyId, name, role, password, url, created: true },
+    lines: [`${name} may use the database as this role. See docs/sql.md.`, ...secretLines(role, password, url)],
   }
 }
 
-const secretLines = (role: string, password: string) => [
+/** Of the same server and database, as this role. */
+function urlOf(databaseUrl: string, role: string, password: string): string {
+  const url = new URL(databaseUrl)
+  for (const name of ['user', 'password']) removeParameter(url, name)
+  url.username = role
+  url.password = password
+  return url.href
+}
+
+const secretLines = (role: string, password: string, url: string) => [
   `Role     ${role}`,
   `Password ${password}`,
+  `URL      ${url}`,
   'The password is shown only this once; run the command again for another one.',
 ]
 

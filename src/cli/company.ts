@@ -21,7 +21,6 @@ import { giveSqlAccess, removeSqlAccess } from './company-sql-access.ts'
 import { operator } from './operator.ts'
 
 export const companyCommand: Command = {
-  summary: 'create, list, update, pause and resume companies; give them access by SQL',
   usage: [
     ['company create NAME [OPTIONS]', 'create a company and its first API key, which is shown only once'],
     ['company list', 'all companies with their settings'],
@@ -89,7 +88,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
   }),
   list: reading(async ({ db }) => {
     const companies = await listCompanies(db.pool)
-    return { json: companies, lines: companies.length > 0 ? companies.map(describe) : ['No companies yet.'] }
+    return { json: { data: companies }, lines: companies.length > 0 ? companies.map(describe) : ['No companies yet.'] }
   }),
   update: writing(async ({ db }, given, values) => {
     const company = await requireCompany(db, given)
@@ -117,10 +116,10 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
     })
     return companyAnswer(db, companyId)
   }),
-  'sql-access': writing(async ({ db }, given, values) => {
+  'sql-access': writing(async ({ db, url }, given, values) => {
     const company = await requireCompany(db, given)
     const act = values.revoke ? removeSqlAccess : giveSqlAccess
-    return act(db, company, operator())
+    return act(db, company, operator(), url)
   }),
 }
 

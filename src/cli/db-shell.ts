@@ -30,12 +30,13 @@ export function withoutPassword(url: string): { address: string; password: strin
   const password = parsed.searchParams.get('password') ?? decodeURIComponent(parsed.password)
   parsed.password = ''
   // uselibpqcompat is an option of node-postgres; psql refuses unknown options.
-  for (const name of ['password', 'uselibpqcompat']) if (parsed.searchParams.has(name)) remove(parsed, name)
+  for (const name of ['password', 'uselibpqcompat']) removeParameter(parsed, name)
   return { address: parsed.href, password: password === '' ? undefined : password }
 }
 
 /** URLSearchParams encodes a space as "+", which libpq reads as a plus sign. */
-function remove(url: URL, name: string): void {
+export function removeParameter(url: URL, name: string): void {
+  if (!url.searchParams.has(name)) return
   url.searchParams.delete(name)
   url.search = url.search.replaceAll('+', '%20')
 }

@@ -2,7 +2,6 @@ import { type Answer, actionOf, type Command, reading, UsageError } from './comm
 import { openShell } from './db-shell.ts'
 
 export const dbCommand: Command = {
-  summary: 'a shell on the database, or its connection string',
   usage: [
     [
       'db shell [-- PSQL_ARGUMENTS]',

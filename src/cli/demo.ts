@@ -12,7 +12,6 @@ const MARK = 'email-gateway-demo'
 const EXIT_MS = 2_000
 
 export const demoCommand: Command = {
-  summary: 'run a gateway with simulated providers and lively traffic, to look around',
   usage: [['demo [--port N] [--data DIR] [--keep]', 'until Ctrl-C; what it made is removed then']],
   notes: [
     'Nothing leaves the machine. The demo has a database of its own and reads no settings, so it cannot touch a real gateway.',

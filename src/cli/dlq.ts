@@ -12,7 +12,6 @@ import { entries as countOf } from './plural.ts'
 import { asJson, writeTo } from './stream-out.ts'
 
 export const dlqCommand: Command = {
-  summary: 'list, show, replay, export and purge dead letters',
   usage: [
     ['dlq list [FILTER] [--limit N] [--after CURSOR]', 'newest first'],
     ['dlq show ID', 'one dead letter with its history'],
@@ -63,7 +62,7 @@ const list: Action = {
     const page = { after: cursorOf(text(values, 'after')), limit: limitOf(values, PAGE_MAX) ?? 50 }
     return reading(async ({ db }) => {
       const { entries, nextCursor } = await listDeadLetters(db.pool, await filterOf(db, given), page)
-      const json = { entries, nextCursor: nextCursor && cursorText(nextCursor) }
+      const json = { data: entries, cursor: nextCursor && cursorText(nextCursor) }
       return { json, lines: pageLines({ entries, nextCursor }) }
     })
   },

@@ -4,10 +4,11 @@ import { rateAfter } from '../contracts/slowdown.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
 import { type InboxState, readInbox } from '../db/feedback/provider-events.ts'
-import { type Health, readHealth, readSession } from '../db/health.ts'
+import { findLongestLockWait, type Health, readHealth, readSession } from '../db/health.ts'
 import { listProviders, type ProviderRow } from '../db/providers.ts'
 import { type Command, type Reading, withStorageToRead } from './command.ts'
 import type { Check } from './doctor-check.ts'
+import { locksOf } from './doctor-locks.ts'
 import { probeChecks } from './doctor-probe.ts'
 import { eventChecks, laneOf, processChecks, redisChecks, settingsChecks } from './doctor-settings.ts'
 import { readInUse } from './in-use.ts'
@@ -20,7 +21,6 @@ const LOW_DISK_MEGABYTES = 1_024
 const DLQ_ALERT = 10_000
 
 export const doctorCommand: Command = {
-  summary: 'check settings, database, Redis, workers and providers',
   usage: [
     [
       'doctor [--probe]',
@@ -57,6 +57,7 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
     ...(await providers(db.pool, inUse.providers)),
     ...(probe ? await probeChecks(inUse.providers, config) : []),
     backlog(health),
+    locksOf(await findLongestLockWait(db.pool)),
     ...eventChecks(inUse),
     inboxOf(await readInbox(db.pool)),
     ...standing(await listStandings(db.pool)),

@@ -54,14 +54,13 @@ export function listAction(values: Input['values']): () => Promise<Answer> {
       limit: limit + 1,
     })
     const page = rows.slice(0, limit)
-    const hasMore = rows.length > limit
     const names = await companyNames(
       db.pool,
       page.map(email => email.companyId),
     )
     const data = page.map(email => ({ ...email, companyName: names.get(email.companyId) ?? email.companyId }))
-    const cursor = hasMore ? page.at(-1)!.outboxId : null
-    return { json: { data, cursor, hasMore }, lines: linesOf(data, cursor) }
+    const cursor = rows.length > limit ? page.at(-1)!.outboxId : null
+    return { json: { data, cursor }, lines: linesOf(data, cursor) }
   })
 }
 

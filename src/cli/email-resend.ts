@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { callerOfCompany } from '../accepting/caller.ts'
 import { decideResend } from '../accepting/resend.ts'
 import { makeAccept } from '../compose/accept.ts'
-import { batchError, fieldPath } from '../contracts/refusal.ts'
+import { fieldPath } from '../contracts/refusal.ts'
 import type { SendBody } from '../contracts/send-body.ts'
+import { FINAL_STATUSES } from '../contracts/states.ts'
 import { resendAudited } from '../db/admin/resend.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { readStoredEmail, type StoredEmail } from '../db/outbox/resend.ts'
@@ -12,6 +13,7 @@ import { HtmlChecker } from '../sending/html-check.ts'
 import { type Answer, CommandFailed, type Opened } from './command.ts'
 import { withGatewaySettings } from './in-use.ts'
 import { operator } from './operator.ts'
+import { refusalText, SUPPRESSED } from './refusal-text.ts'
 
 /** Sends an e-mail again, with the same checks as POST /v1/email/:outboxId/resend. */
 export async function resendOne({ db, config }: Opened, outboxId: string): Promise<Answer> {
@@ -35,7 +37,7 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
       members: [{ index: 0, body, resend: { outboxId, template: stored.template } }],
       strict: true,
       idempotency: null,
-      refusedBefore: [],
+      refusedBefore: new Map(),
     }
     return answerOf(await acceptEmails(request, deps), outboxId)
   } finally {
@@ -49,7 +51,10 @@ function bodyOrRefusal(stored: StoredEmail): SendBody {
     case 'resend':
       return decision.body
     case 'not-ended':
-      throw new CommandFailed(`It is ${stored.status}: only an e-mail that has ended can be sent again.`, 'NOT_ENDED')
+      throw new CommandFailed(
+        `It is ${stored.status}: only an e-mail that has ended (${FINAL_STATUSES.join(', ')}) can be sent again.`,
+        'NOT_ENDED',
+      )
     case 'content-gone':
       throw new CommandFailed('Its content or its recipient was erased, so it cannot be sent again.', 'CONTENT_GONE')
     case 'invalid': {
@@ -66,10 +71,9 @@ async function callerOf({ companyId, test }: StoredEmail, db: Opened['db']['pool
 }
 
 function answerOf(outcome: Awaited<ReturnType<typeof acceptEmails>>, resendOf: string): Answer {
-  if (outcome.kind === 'refused') throw new CommandFailed(batchError(0, outcome.refusals.get(0)!).message)
+  if (outcome.kind === 'refused') throw new CommandFailed(refusalText(outcome.refusals.get(0)!))
   const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
-  if (result?.status === 'SUPPRESSED')
-    throw new CommandFailed('Refused: the recipient is on the suppression list.', 'RECIPIENT_SUPPRESSED')
+  if (result?.status === 'SUPPRESSED') throw new CommandFailed(SUPPRESSED, 'RECIPIENT_SUPPRESSED')
   if (result?.status !== 'ACCEPTED') throw new CommandFailed('The e-mail could not be accepted; try again.')
   const { outboxId } = result
   return {

@@ -23,7 +23,6 @@ import { readInUse } from './in-use.ts'
 import { operator } from './operator.ts'
 
 export const emailCommand: Command = {
-  summary: 'list, show, explain, cancel and resend e-mails',
   usage: [
     ['email list [OPTIONS]', 'newest first'],
     ['email show ID', 'an e-mail and its events'],

@@ -1,3 +1,4 @@
+import { ConfigError } from '../config.ts'
 import { CannotConnect, connectSentence } from '../db/connect-errors.ts'
 import { EmbeddedPostgresError } from '../db/embedded/index.ts'
 import { DatabaseUnavailable, isLostConnection } from '../db/errors.ts'
@@ -6,6 +7,8 @@ import { CannotListen } from '../http/cannot-listen.ts'
 
 /** Their messages are written for the operator. */
 const PRINTABLE_ERRORS = [EmbeddedPostgresError, DatabaseIsNewerError, DatabaseNotMigrated, CannotConnect]
+
+export const isBadSetting = (error: unknown): error is ConfigError => error instanceof ConfigError
 
 type Coded = Error & { code?: string; address?: string; port?: number }
 

@@ -1,6 +1,7 @@
 import type { Command, OptionSpec } from './command.ts'
+import type { CommandEntry } from './commands.ts'
 
-type Commands = Record<string, Command>
+type Commands = Record<string, CommandEntry>
 
 const INDENT = '  '
 const JSON_OPTION: OptionSpec = {
@@ -15,15 +16,38 @@ export function overview(commands: Commands): string {
     'Usage: email-gateway COMMAND [OPTIONS]',
     '',
     ...names.map(name => `${INDENT}${name.padEnd(width)}  ${commands[name]!.summary}`),
-    `${INDENT}${'help'.padEnd(width)}  show the usage of a command: email-gateway help COMMAND`,
+    `${INDENT}${'help'.padEnd(width)}  show the usage of a command: email-gateway help COMMAND [ACTION]`,
     '',
     'Every command takes --json: one JSON value on standard output and nothing else, {"error":{"code","message"}} for an error.',
+    'A list is {"data":[…]}, with the "cursor" of the next page (--after) where there are pages.',
     'Exit code 0: done, 1: failed, 2: wrong arguments. email-gateway --version prints the version.',
   ].join('\n')
 }
 
-export function helpOf(command: Command): string {
-  return [forms(command), optionLines({ ...command.options, json: JSON_OPTION }), ...(command.notes ?? [])].join('\n\n')
+/** `action`: only this one of the command, if it has one of this name. */
+export function helpOf(command: Command, action?: string): string {
+  const { usage, options } = actionsOf(command).includes(action ?? '') ? onlyAction(command, action!) : command
+  return [forms({ usage }), optionLines({ ...options, json: JSON_OPTION }), ...(command.notes ?? [])].join('\n\n')
+}
+
+/** The second word of each form, where it is one: `dlq replay ID…`. */
+const actionsOf = ({ usage }: Command) =>
+  usage.map(([form]) => form.split(' ')[1] ?? '').filter(word => /^[a-z-]+$/.test(word))
+
+/** An option whose help begins with other actions, such as `list and show: …`, belongs to these. */
+function onlyAction(command: Command, action: string): Pick<Command, 'usage' | 'options'> {
+  const actions = actionsOf(command)
+  const isOf = ({ help }: OptionSpec) => {
+    const named = help
+      .split('; ')
+      .flatMap(part => /^([a-z -]+): /.exec(part)?.[1]?.split(' and ') ?? [])
+      .filter(name => actions.includes(name))
+    return named.length === 0 || named.includes(action)
+  }
+  return {
+    usage: command.usage.filter(([form]) => form.split(' ')[1] === action),
+    options: Object.fromEntries(Object.entries(command.options).filter(([, option]) => isOf(option))),
+  }
 }
 
 /** Printed after wrong arguments. */
@@ -31,7 +55,7 @@ export function usageOf(name: string, command: Command): string {
   return `${forms(command)}\n\nMore: email-gateway help ${name}`
 }
 
-function forms({ usage }: Command): string {
+function forms({ usage }: Pick<Command, 'usage'>): string {
   return usage.map(([form, what]) => `email-gateway ${form}\n${INDENT}${INDENT}${what}`).join('\n')
 }
 

@@ -17,7 +17,6 @@ import { requireCompany } from './company.ts'
 import { operator } from './operator.ts'
 
 export const keyCommand: Command = {
-  summary: 'create, list and revoke API keys',
   usage: [
     ['key create --company ID|NAME [OPTIONS]', 'create an API key, which is shown only once'],
     ['key list [--company ID|NAME]', 'all keys, without their secrets'],
@@ -53,7 +52,7 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
       const state = key.revokedAt ? 'REVOKED' : `last used ${key.lastUsedAt?.toISOString() ?? 'never'}`
       return `sk_${key.mode}_${key.keyId}_…  company ${key.companyName} (${key.companyId})  ${key.scopes.join(',')}  ${state}${key.name ? `  ${key.name}` : ''}`
     })
-    return { json: keys, lines: lines.length > 0 ? lines : ['No keys yet.'] }
+    return { json: { data: keys }, lines: lines.length > 0 ? lines : ['No keys yet.'] }
   }),
   revoke: writing(async ({ db }, _values, given) => {
     // Accepts the whole key as well; its id is the middle part.

@@ -1,7 +1,7 @@
-import { loadEnvFile } from '../config.ts'
 import { hasFlag, readInput } from './arguments.ts'
-import { type Command, UsageError } from './command.ts'
+import type { Command } from './command.ts'
 import { COMMANDS } from './commands.ts'
+import { UsageError } from './failures.ts'
 import { helpOf, overview, usageOf } from './help.ts'
 import { didYouMean } from './nearest.ts'
 import { printAnswer, printFailure } from './report.ts'
@@ -16,28 +16,31 @@ async function main([first = 'help', ...rest]: string[]): Promise<number> {
   let usage = overview(COMMANDS)
   try {
     if (first === '--version' || first === '-v') return version(json)
-    if (HELP.includes(first)) return help(rest[0]?.startsWith('-') ? undefined : rest[0], json)
-    const command = commandOf(first)
+    const [name, action] = rest.filter(word => !word.startsWith('-'))
+    if (HELP.includes(first)) return await help(name, action, json)
+    const command = await commandOf(first)
     usage = usageOf(first, command)
-    if (hasFlag(rest, '--help', '-h')) return help(first, json)
+    if (hasFlag(rest, '--help', '-h')) return await help(first, name, json)
     const input = readInput(rest, command)
+    const { loadEnvFile } = await import('../config.ts')
     const envFile = loadEnvFile()
     // `start` logs it instead.
     if (envFile && first !== 'start') console.error(`Settings are read from ${envFile}`)
     const answer = await command.run({ ...input, envFile })
     return answer ? printAnswer(answer, json) : 0
   } catch (error) {
-    return printFailure(error, json, usage)
+    return await printFailure(error, json, usage)
   }
 }
 
-function commandOf(name: string): Command {
-  if (Object.hasOwn(COMMANDS, name)) return COMMANDS[name]!
+function commandOf(name: string): Promise<Command> {
+  if (Object.hasOwn(COMMANDS, name)) return COMMANDS[name]!.load()
   throw new UsageError(`There is no command "${name}"${didYouMean(name, Object.keys(COMMANDS))}`)
 }
 
-function help(name: string | undefined, json: boolean): number {
-  const text = name === undefined || name === 'help' ? overview(COMMANDS) : helpOf(commandOf(name))
+async function help(name: string | undefined, action: string | undefined, json: boolean): Promise<number> {
+  const isOverview = name === undefined || name === 'help'
+  const text = isOverview ? overview(COMMANDS) : helpOf(await commandOf(name), action)
   return printAnswer({ json: { usage: text }, lines: text.split('\n') }, json)
 }
 

@@ -1,7 +1,6 @@
 import { type Command, withMigratedStorage } from './command.ts'
 
 export const migrateCommand: Command = {
-  summary: 'apply the database migrations of this version',
   usage: [['migrate', 'create the database if needed and apply all migrations (start does this, too)']],
   words: 0,
   options: {},

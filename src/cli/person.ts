@@ -25,7 +25,6 @@ import { writeTo, writeToFile } from './stream-out.ts'
 const ERASE_MS = 60_000
 
 export const personCommand: Command = {
-  summary: 'erase a person, or export everything that is kept about one',
   usage: [
     [
       'person erase PERSON [--company ID|NAME]',

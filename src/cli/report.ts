@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
-import { ConfigError } from '../config.ts'
-import { type Answer, CommandFailed, UsageError } from './command.ts'
-import { sentenceFor } from './errors.ts'
+import type { Answer } from './command.ts'
+import { CommandFailed, UsageError } from './failures.ts'
 import { visibleJson, visibleLine, visibleText } from './terminal.ts'
 
 export function printAnswer(answer: Answer, json: boolean): number {
@@ -11,8 +10,8 @@ export function printAnswer(answer: Answer, json: boolean): number {
 }
 
 /** Returns the exit code. `usage` is printed after wrong arguments. */
-export function printFailure(error: unknown, json: boolean, usage: string): number {
-  const { code, message, exitCode } = failureOf(error)
+export async function printFailure(error: unknown, json: boolean, usage: string): Promise<number> {
+  const { code, message, exitCode } = await failureOf(error)
   if (json) console.log(visibleJson({ error: { code, message } }))
   else if (code !== BUG) console.error(visibleText(exitCode === 2 ? `${message}\n\n${usage}` : message))
   // The stack is printed for bugs only.
@@ -22,10 +21,12 @@ export function printFailure(error: unknown, json: boolean, usage: string): numb
 
 const BUG = 'INTERNAL_ERROR'
 
-function failureOf(error: unknown): { code: string; message: string; exitCode: 1 | 2 } {
+async function failureOf(error: unknown): Promise<{ code: string; message: string; exitCode: 1 | 2 }> {
   if (error instanceof UsageError) return { code: 'USAGE', message: sentence(error.message), exitCode: 2 }
   if (error instanceof CommandFailed) return { code: error.code, message: error.message, exitCode: 1 }
-  if (error instanceof ConfigError) return { code: 'BAD_SETTING', message: error.message, exitCode: 1 }
+  // Loaded here: wrong arguments need no database.
+  const { isBadSetting, sentenceFor } = await import('./errors.ts')
+  if (isBadSetting(error)) return { code: 'BAD_SETTING', message: error.message, exitCode: 1 }
   const known = sentenceFor(error)
   if (known !== null) return { code: 'UNAVAILABLE', message: known, exitCode: 1 }
   return { code: BUG, message: error instanceof Error ? error.message : String(error), exitCode: 1 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { makeAccept } from '../compose/accept.ts'
-import { batchError, fieldPath } from '../contracts/refusal.ts'
+import { fieldPath } from '../contracts/refusal.ts'
 import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import type { Company } from '../db/companies/companies.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
@@ -8,6 +8,7 @@ import { HtmlChecker } from '../sending/html-check.ts'
 import { type Answer, CommandFailed, UsageError, withStorage } from './command.ts'
 import { requireCompany } from './company.ts'
 import { withGatewaySettings } from './in-use.ts'
+import { refusalText, SUPPRESSED } from './refusal-text.ts'
 
 /** Accepts one e-mail for a company, with the same checks as POST /v1/email/send. */
 export function sendOne(given: Record<string, unknown>, idOrName: string, test: boolean): Promise<Answer | null> {
@@ -47,13 +48,13 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
       members: [{ index: 0, body }],
       strict: true,
       idempotency: null,
-      refusedBefore: [],
+      refusedBefore: new Map(),
     },
     deps,
   )
-  if (outcome.kind === 'refused') throw new CommandFailed(batchError(0, outcome.refusals.get(0)!).message)
+  if (outcome.kind === 'refused') throw new CommandFailed(refusalText(outcome.refusals.get(0)!))
   const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
-  if (result?.status !== 'ACCEPTED') throw new CommandFailed('Refused: the recipient is on the suppression list.')
+  if (result?.status !== 'ACCEPTED') throw new CommandFailed(SUPPRESSED, 'RECIPIENT_SUPPRESSED')
   const { outboxId } = result
   return {
     json: { outboxId, status: 'QUEUED' },

@@ -13,7 +13,6 @@ const TEXT_OPTIONS = [
 ] as const
 
 export const sendCommand: Command = {
-  summary: 'accept one e-mail, as the API does',
   usage: [
     ['send --to ADDRESS --subject TEXT (--html HTML | --text TEXT) [OPTIONS]', 'accept one e-mail, as the API does'],
     ['send --to ADDRESS --template TYPE [--variable NAME=VALUE …] [OPTIONS]', 'with the content of a template'],

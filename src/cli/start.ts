@@ -23,7 +23,6 @@ const CLOSE_MS = { embedded: 130_000, given: 10_000 }
 const EXIT_MS = 2_000
 
 export const startCommand: Command = {
-  summary: 'run the gateway',
   usage: [['start [--role api|worker|all] [--allow-capture]', 'run the gateway until SIGTERM or Ctrl-C']],
   words: 0,
   options: {
@@ -88,11 +87,17 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
     import('../main.ts'),
     import('../compose/providers.ts'),
   ])
-  const gateway = await startGateway(config, storage, role, log, providersOfMember(makeProviders, membership))
+  const captured = isCaptureOnly(config.EMAIL_PROVIDER)
+  const providers = providersOfMember(makeProviders, membership)
+  const gateway = await startGateway(config, storage, role, log, providers).catch(async error => {
+    // The next start does not know the key any more.
+    await show(firstCurl(`http://127.0.0.1:${config.PORT}`, first, captured))
+    throw error
+  })
   started.gateway = gateway
-  await show(firstCurl(gateway.url, first, isCaptureOnly(config.EMAIL_PROVIDER)))
+  await show(firstCurl(gateway.url, first, captured))
   await show(signInLines(await firstSignInUrl(config, storage, first, gateway.url)))
-  const inbox = isCaptureOnly(config.EMAIL_PROVIDER) ? `, captured e-mails at ${gateway.url}/admin/inbox` : ''
+  const inbox = captured ? `, captured e-mails at ${gateway.url}/admin/inbox` : ''
   if (gateway.smtpPort !== null) log.info(`SMTP at ${config.HOST}:${gateway.smtpPort}`)
   if (gateway.url) log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs${inbox}`)
   else log.info('Sending the e-mails of this database')

@@ -6,7 +6,6 @@ import { requireCompany } from './company.ts'
 import { instantOf, momentOf } from './moment.ts'
 
 export const statsCommand: Command = {
-  summary: 'the KPIs of a range: delivered, how fast, recovered, failed',
   usage: [
     ['stats [--since TIME|7d] [--until TIME|1d] [--company ID|NAME]', 'of the e-mails accepted in that range of hours'],
   ],
@@ -26,8 +25,8 @@ export const statsCommand: Command = {
       const company = text(values, 'company')
       const nowMs = Date.parse(await readClock(db.pool))
       const stats = await readStats(db.pool, {
-        from: instantOf(since, nowMs),
-        to: instantOf(until, nowMs),
+        since: instantOf(since, nowMs),
+        until: instantOf(until, nowMs),
         companyId: company === undefined ? null : (await requireCompany(db, company)).companyId,
       })
       return { json: stats, lines: linesOf(stats) }
@@ -42,11 +41,11 @@ const NAMES: Record<keyof Kpis, string> = {
   finalFailureRate: 'finally failed',
 }
 
-function linesOf({ from, to, countedUntil, emails, kpis }: Stats): string[] {
+function linesOf({ since, until, countedUntil, emails, kpis }: Stats): string[] {
   const width = Math.max(...Object.values(NAMES).map(name => name.length))
   const names = Object.keys(NAMES) as (keyof Kpis)[]
   return [
-    `${from} to ${to}, counted until ${countedUntil}`,
+    `${since} to ${until}, counted until ${countedUntil}`,
     `${emails.accepted} accepted, ${emails.delivered} delivered, ${emails.failed} failed`,
     ...names.map(
       name => `${NAMES[name].padEnd(width)}  ${amountOf(name, kpis[name]).padStart(10)}  ${verdictOf(kpis[name])}`,

@@ -10,7 +10,6 @@ import { asCsv, everySuppression } from './suppression-export.ts'
 import { type ImportSummary, importSuppressions } from './suppression-import.ts'
 
 export const suppressionCommand: Command = {
-  summary: 'check, add, remove, import and export suppressed addresses',
   usage: [
     ['suppression check ADDRESS|HASH', 'whether it is suppressed, why, until when, and its history'],
     ['suppression add ADDRESS|HASH --justification TEXT [OPTIONS]', 'add an address to the list'],

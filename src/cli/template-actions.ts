@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises'
+import { checkHtml } from '../contracts/html/rules.ts'
+import { markupOf, problemsOfMarkup } from '../contracts/templates/markup.ts'
 import { parseTemplate, type TemplateSource } from '../contracts/templates/parse.ts'
 import { usedVariables } from '../contracts/templates/used-variables.ts'
 import { TEMPLATES_PER_COMPANY, type TemplateView } from '../contracts/templates/view.ts'
@@ -64,8 +66,10 @@ async function readSource(path: string, subject: string | undefined): Promise<Te
   if (html === null && text === null) throw new CommandFailed(`There is neither ${path}.html nor ${path}.txt.`)
   if (subject === undefined) throw new CommandFailed('A new template needs --subject TEXT.')
   const parsed = parseTemplate({ subject, html, text })
-  if (parsed.ok) return { subject, html, text }
-  throw new CommandFailed(parsed.problems.map(({ path: part, message }) => `${part}: ${message}`).join('; '))
+  const inMarkup = html === null ? [] : problemsOfMarkup(checkHtml(markupOf(html)))
+  const problems = parsed.ok ? inMarkup : parsed.problems
+  if (problems.length === 0) return { subject, html, text }
+  throw new CommandFailed(problems.map(({ path: part, message }) => `${part}: ${message}`).join('; '))
 }
 
 async function readIfThere(file: string): Promise<string | null> {

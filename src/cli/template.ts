@@ -6,7 +6,6 @@ import { requireCompany } from './company.ts'
 import { localeOf } from './company-settings.ts'
 
 export const templateCommand: Command = {
-  summary: 'list, show, push and publish templates',
   usage: [
     ['template list [--company ID|NAME]', 'its templates, and the starters that they do not replace'],
     ['template show TYPE [--locale LOCALE] [--version N]', 'the content of a version, and the variables that it uses'],
@@ -35,7 +34,7 @@ const list: Action = (values, surplus) => {
   return reading(async ({ db }) => {
     const { companyId } = await requireCompany(db, companyOf(values))
     const templates = await listTemplates(db.pool, companyId)
-    return { json: templates, lines: templates.map(lineOf) }
+    return { json: { data: templates }, lines: templates.map(lineOf) }
   })
 }
 

@@ -29,7 +29,6 @@ const MAX_WAIT_MS = 20_000
 const POLL_MS = 200
 
 export const webhookCommand: Command = {
-  summary: 'list and test webhook endpoints',
   usage: [
     ['webhook list [--company ID|NAME]', 'all endpoints with their event types and state'],
     ['webhook test ENDPOINT_ID', 'send a webhook.test event through the running gateway and wait for the answer'],
@@ -50,7 +49,10 @@ const list: Action = (values, surplus) => {
   return reading(async ({ db }) => {
     const companyId = company === undefined ? null : (await requireCompany(db, company)).companyId
     const endpoints = await listAllEndpoints(db.pool, companyId)
-    return { json: endpoints, lines: endpoints.length > 0 ? endpoints.map(lineOf) : ['No webhook endpoints.'] }
+    return {
+      json: { data: endpoints },
+      lines: endpoints.length > 0 ? endpoints.map(lineOf) : ['No webhook endpoints.'],
+    }
   })
 }
 

@@ -55,8 +55,8 @@ function judge(name: keyof Kpis, value: number | null): Kpi {
 
 export const statsSchema = z
   .object({
-    from: z.iso.datetime().describe('The beginning of the first hour'),
-    to: z.iso.datetime(),
+    since: z.iso.datetime().describe('The beginning of the first hour'),
+    until: z.iso.datetime(),
     countedUntil: z.iso.datetime().describe('Later events are not counted yet'),
     companyId: z.uuid().nullable().describe('null: every company'),
     emails: z.object({

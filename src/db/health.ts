@@ -34,6 +34,23 @@ export async function readHealth(db: Queryable): Promise<Health> {
   return row!
 }
 
+export type LockWait = { seconds: number; blockerPid: number; blockerRole: string }
+
+/** The session of the gateway that waits longest for a lock, and who holds it; null: none waits. */
+export async function findLongestLockWait(db: Queryable): Promise<LockWait | null> {
+  const [row] = await run<LockWait>(
+    db,
+    'find-longest-lock-wait',
+    `select extract(epoch from clock_timestamp() - w.state_change)::float8 as seconds, b.pid as "blockerPid", b.usename as "blockerRole"
+     from pg_stat_activity w join pg_stat_activity b on b.pid = any(pg_blocking_pids(w.pid))
+     where w.datname = current_database() and w.wait_event_type = 'Lock'
+     -- The one that itself waits for nobody is the cause.
+     order by b.wait_event_type is not distinct from 'Lock', w.state_change limit 1`,
+    [],
+  )
+  return row ?? null
+}
+
 /** Fails when the database does not answer. */
 export async function ping(db: Queryable): Promise<void> {
   await run(db, 'ping', 'select 1', [])

@@ -8,7 +8,9 @@ import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
+import { sendResendError } from './resend/errors.ts'
 import { resendRoutes } from './resend/index.ts'
+import { isResendPath } from './resend/not-offered.ts'
 import { type AdminAppDeps, allAdminRoutes } from './routes-admin-all.ts'
 import { emailChangeRoutes } from './routes-email-changes.ts'
 import { emailResendRoutes } from './routes-email-resend.ts'
@@ -87,12 +89,11 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
     genReqId: request => requestIdOf(request.headers['x-request-id']),
     requestIdHeader: false,
     return503OnClosing: false,
-    frameworkErrors: (error, request, reply) =>
-      void sendProblem(
-        toProblem(error, request),
-        request,
-        reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id }),
-      ),
+    frameworkErrors: (error, request, reply) => {
+      const answer = isResendPath(request.url) ? sendResendError : sendProblem
+      const headers = { ...SECURITY_HEADERS, 'x-request-id': request.id }
+      void answer(toProblem(error, request), request, reply.headers(headers))
+    },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.server.maxConnections = limits.connections

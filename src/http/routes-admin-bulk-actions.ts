@@ -16,7 +16,6 @@ import type { App } from './app.ts'
 import { boundBodies, IMPORT_MEMORY } from './body-memory.ts'
 import { IMPORT_BODY_LIMIT } from './limits.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import { uuidParam } from './params.ts'
 import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
@@ -59,9 +58,8 @@ const stopSchema = {
 }
 
 export function adminBulkActionRoutes(app: App, deps: BulkActionDeps): void {
-  const { db } = deps
-  const onRequest = [varyByAccept, deps.onRequest]
-  const mayUpload = [...onRequest, boundBodies(IMPORT_MEMORY, request => request.admin!)]
+  const { db, onRequest } = deps
+  const mayUpload = [onRequest, boundBodies(IMPORT_MEMORY, request => request.admin!)]
 
   app.post(
     '/admin/bulk-actions',

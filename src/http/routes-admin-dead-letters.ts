@@ -17,7 +17,6 @@ import type { App } from './app.ts'
 import { asCsv, asJsonLines } from './dead-letter-export.ts'
 import { exportQuery, filterQuery, fromCursor, pageQuery, toCursor, toFilter } from './dead-letter-query.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import { uuidParam } from './params.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
@@ -67,8 +66,7 @@ const showSchema = {
   response: { 200: deadLetterSchema, ...refusals, ...problemAnswers(404) },
 }
 
-export function adminDeadLetterRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
-  const onRequest = [varyByAccept, authorize]
+export function adminDeadLetterRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   const everyGroup = cachedQuery(GROUPS_CACHE_MS, () => listDeadLetterGroups(db.pool, EVERYTHING, MAX_GROUPS))
 
   app.get('/admin/dead-letters/groups', { onRequest, schema: groupsSchema }, async request => {

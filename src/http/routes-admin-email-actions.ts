@@ -93,7 +93,7 @@ async function resend(request: FastifyRequest, reply: FastifyReply, { db, accept
     members: [{ index: 0, body: decision.body, resend: { outboxId, template: stored.template } }],
     strict: true,
     idempotency: null,
-    refusedBefore: [],
+    refusedBefore: new Map(),
   }
   const { reason } = request.body as z.output<typeof resendBody>
   const audit = auditOf(request, { action: 'RESENT', outboxId, companyId: stored.companyId, reason })

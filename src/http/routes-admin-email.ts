@@ -19,7 +19,6 @@ import type { Database } from '../db/pool.ts'
 import { findBlocking } from '../db/suppression/reads.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import { uuidParam } from './params.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
@@ -36,8 +35,8 @@ const showSchema = {
 
 export type AdminEmailDeps = AdminRouteDeps & { providers: string[] }
 
-export function adminEmailDetailRoutes(app: App, { db, onRequest: authorize, providers }: AdminEmailDeps): void {
-  app.get('/admin/emails/:outboxId', { onRequest: [varyByAccept, authorize], schema: showSchema }, async request => {
+export function adminEmailDetailRoutes(app: App, { db, onRequest, providers }: AdminEmailDeps): void {
+  app.get('/admin/emails/:outboxId', { onRequest, schema: showSchema }, async request => {
     const email = await findEmailDetails(db.pool, uuidParam(request, 'outboxId'))
     if (!email) throw new Problem('NOT_FOUND')
     return readDetails(db, email, providers)

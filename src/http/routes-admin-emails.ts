@@ -8,7 +8,6 @@ import { findEntries } from '../db/suppression/reads.ts'
 import { filterOf, type ListQuery, listQuery, lookupOf, type SearchBody, searchBody } from './admin-email-query.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
 const common = { tags: ['Admin'], security: [{ administrator: [] }] }
@@ -27,9 +26,7 @@ const searchSchema = {
   response: { 200: adminEmailListSchema, ...refusals, ...problemAnswers(403, 413, 415) },
 }
 
-export function adminEmailRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
-  const onRequest = [varyByAccept, authorize]
-
+export function adminEmailRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   app.get('/admin/emails', { onRequest, schema: listSchema }, request => {
     const query = request.query as ListQuery
     const lookup = lookupOf(query)

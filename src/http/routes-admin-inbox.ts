@@ -11,7 +11,6 @@ import {
 import type { Database } from '../db/pool.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -93,9 +92,7 @@ const emptySchema = {
 }
 
 /** The inbox of the capture provider. Messages as files are in routes-admin-inbox-files.ts. */
-export function adminInboxRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
-  const onRequest = [varyByAccept, authorize]
-
+export function adminInboxRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   // The content of a message may spell an address in ways that no mask finds, so the inbox is not for viewers.
   const config = { role: 'support' as const }
 

@@ -5,7 +5,6 @@ import { type ProviderActivity, readProviderActivity, requestProbe } from '../db
 import { listProviders, type ProviderRow } from '../db/providers.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -68,8 +67,7 @@ export type AdminProviderDeps = AdminRouteDeps & {
 }
 
 export function adminProviderRoutes(app: App, deps: AdminProviderDeps): void {
-  const { db, providers, sendRate } = deps
-  const onRequest = [varyByAccept, deps.onRequest]
+  const { db, onRequest, providers, sendRate } = deps
 
   app.get('/admin/providers', { onRequest, schema: listSchema }, async request => {
     const { hours } = request.query as z.output<typeof query>

@@ -7,7 +7,6 @@ import { inTransaction } from '../db/query.ts'
 import { requireRole } from './admin-auth.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import { uuidParam } from './params.ts'
 import { Problem } from './problem.ts'
 import type { SessionRouteDeps } from './routes-admin-session.ts'
@@ -59,8 +58,7 @@ const endAllSchema = {
 
 /** Everybody sees and ends their own sessions, administrators those of everybody. */
 export function adminSessionListRoutes(app: App, deps: SessionRouteDeps): void {
-  const { db, auth } = deps
-  const onRequest = [varyByAccept, deps.onRequest]
+  const { db, auth, onRequest } = deps
   const config = { role: 'viewer' } as const
 
   app.get('/admin/sessions', { onRequest, schema: listSchema }, async request => {

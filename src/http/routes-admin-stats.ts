@@ -9,8 +9,8 @@ import { invalidField } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
 const statsQuery = z.object({
-  from: rangeEndSchema.optional().describe('A week ago when absent'),
-  to: rangeEndSchema.optional().describe('Now when absent'),
+  since: rangeEndSchema.optional().describe('A week ago when absent'),
+  until: rangeEndSchema.optional().describe('Now when absent'),
   company: z
     .string()
     .min(1)
@@ -30,9 +30,9 @@ const schema = {
 
 export function adminStatsRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   app.get('/admin/stats', { onRequest, schema }, async request => {
-    const { from, to, company } = request.query as z.output<typeof statsQuery>
+    const { since, until, company } = request.query as z.output<typeof statsQuery>
     const found = company === undefined ? null : await findCompany(db.pool, company)
     if (company !== undefined && !found) throw invalidField('company', 'there is no such company', 'INVALID_VALUE')
-    return readStats(db.pool, { from: from ?? null, to: to ?? null, companyId: found?.companyId ?? null })
+    return readStats(db.pool, { since: since ?? null, until: until ?? null, companyId: found?.companyId ?? null })
   })
 }

@@ -9,7 +9,6 @@ import { addSuppressions } from '../db/suppression/list.ts'
 import { findEntries } from '../db/suppression/reads.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import { invalidField } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { hashOrProblem, throwUnlessRemoved } from './routes-suppression.ts'
@@ -67,7 +66,7 @@ const addSchema = {
 }
 
 export function adminSuppressionChangeRoutes(app: App, deps: AdminSuppressionDeps): void {
-  const onRequest = [varyByAccept, deps.onRequest]
+  const { onRequest } = deps
   app.delete('/admin/suppression/:emailHash', { onRequest, schema: removeSchema }, request => remove(request, deps))
   app.post('/admin/suppression', { onRequest, schema: addSchema }, (request, reply) => add(request, reply, deps))
 }

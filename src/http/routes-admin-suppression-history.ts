@@ -10,7 +10,6 @@ import { ENDINGS, listEnded, listHistory } from '../db/suppression/history.ts'
 import { findEntries } from '../db/suppression/reads.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { hashOrProblem } from './routes-suppression.ts'
@@ -49,9 +48,7 @@ const lookUpSchema = {
   response: { 200: suppressionHistorySchema, ...refusals, ...problemAnswers(400, 403, 413, 415) },
 }
 
-export function adminSuppressionHistoryRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
-  const onRequest = [varyByAccept, authorize]
-
+export function adminSuppressionHistoryRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   app.get('/admin/suppression/ended', { onRequest, schema: endedSchema }, async request => {
     const { ending, cursor = null, limit } = request.query as z.output<typeof endedQuery>
     const { entries, next } = await listEnded(db.pool, ending, { before: cursor, limit })

@@ -10,7 +10,6 @@ import { countActive, readStats } from '../db/suppression/stats.ts'
 import { cachedQuery } from '../runtime/cached-query.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { varyByAccept } from './page.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { entryParams, entryQuery, findEntry } from './suppression-entry.ts'
 import { fromCursor, type PageQuery, pageBody, pageQuery, toCursor, toFilter } from './suppression-query.ts'
@@ -45,8 +44,7 @@ const showSchema = {
 }
 
 /** Answers JSON. An HTML page may be added under the same URLs, so caches must vary by Accept. */
-export function adminSuppressionRoutes(app: App, { db, onRequest: authorize }: AdminRouteDeps): void {
-  const onRequest = [varyByAccept, authorize]
+export function adminSuppressionRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   const counts = cachedQuery(STATS_CACHE_MS, () => countActive(db.pool))
 
   app.get('/admin/suppression', { onRequest, schema: listSchema }, request => listPage(db, request.query as PageQuery))

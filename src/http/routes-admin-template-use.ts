@@ -122,7 +122,7 @@ async function sendTest(request: FastifyRequest, reply: FastifyReply, { db, acce
       members: [{ index: 0, body }],
       strict: true,
       idempotency: null,
-      refusedBefore: [],
+      refusedBefore: new Map(),
     },
     accept,
   )

@@ -27,7 +27,7 @@ import { TEMPLATE_BODY_LIMIT } from './limits.ts'
 import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { withVersions } from './template-access.ts'
-import { createFrom, publishOf, saveDraft } from './template-changes.ts'
+import { createFrom, publishOf, saveDraft, type TemplateChangeDeps } from './template-changes.ts'
 
 const STATISTICS_DAYS = 30
 
@@ -104,7 +104,7 @@ const removeSchema = {
   response: { 200: z.object({ id: z.uuid(), deleted: z.literal(true) }), ...changing },
 }
 
-export function adminTemplateRoutes(app: App, deps: AdminRouteDeps): void {
+export function adminTemplateRoutes(app: App, deps: AdminRouteDeps & TemplateChangeDeps): void {
   const { db, onRequest } = deps
   const options = { onRequest, config: ADMINISTRATORS }
   const large = {
@@ -138,20 +138,20 @@ async function list(request: FastifyRequest, { db }: AdminRouteDeps) {
   return { data, cursor: hasMore ? data.at(-1)!.id : null, hasMore }
 }
 
-async function create(request: FastifyRequest, reply: FastifyReply, { db }: AdminRouteDeps) {
+async function create(request: FastifyRequest, reply: FastifyReply, { db, accept }: TemplateChangeDeps) {
   const { companyId, name } = await knownCompany(request, db)
   const { reason: _, ...wanted } = request.body as z.output<typeof newBody>
-  const created = await createFrom(wanted, { companyId, ...adminAuthor(request) }, db)
+  const created = await createFrom(wanted, { companyId, ...adminAuthor(request) }, { db, accept })
   return reply
     .code(201)
     .header('location', `/admin/templates/${created.id}`)
     .send({ ...(await withVersions(created, db)), companyId, companyName: name })
 }
 
-async function change(request: FastifyRequest, { db }: AdminRouteDeps) {
+async function change(request: FastifyRequest, { db, accept }: TemplateChangeDeps) {
   const { id, companyId, companyName } = await changeableTemplate(request, db)
   const { reason: _, ...wanted } = request.body as z.output<typeof changeBody>
-  const changed = await saveDraft(id, wanted, { companyId, ...adminAuthor(request) }, db)
+  const changed = await saveDraft(id, wanted, { companyId, ...adminAuthor(request) }, { db, accept })
   return { ...(await withVersions(changed, db)), companyId, companyName }
 }
 

@@ -4,6 +4,7 @@ import { decideResend } from '../accepting/resend.ts'
 import { acceptedSchema } from '../contracts/email-view.ts'
 import { fieldProblems } from '../contracts/field-problems.ts'
 import { summarise } from '../contracts/refusal.ts'
+import { FINAL_STATUSES } from '../contracts/states.ts'
 import { readStoredEmail } from '../db/outbox/resend.ts'
 import { acceptEmails } from '../pipeline/accept.ts'
 import type { App } from './app.ts'
@@ -39,13 +40,16 @@ async function resend(request: FastifyRequest, reply: FastifyReply, deps: EmailR
   const stored = await readStoredEmail(deps.db.pool, outboxId)
   if (!stored) throw new Problem('NOT_FOUND')
   const decision = decideResend(stored)
-  if (decision.kind === 'not-ended') throw new Problem('NOT_ENDED')
+  if (decision.kind === 'not-ended')
+    throw new Problem('NOT_ENDED', {
+      detail: `The e-mail is ${stored.status}; it can be sent again once it has ended: ${FINAL_STATUSES.join(', ')}`,
+    })
   if (decision.kind === 'content-gone') throw new Problem('CONTENT_GONE')
   if (decision.kind === 'invalid') throw refusalProblem(summarise(fieldProblems(decision.issues)))
   await spendTokens(request, reply, 1, deps)
   const member = { index: 0, body: decision.body, resend: { outboxId, template: stored.template } }
   // The key stands for this e-mail: the request has no body.
-  const asked = toAccept(request, [member], true, [], { resendOf: outboxId })
+  const asked = toAccept(request, [member], true, new Map(), { resendOf: outboxId })
   const answer = sendAnswer(await acceptEmails(asked, deps.accept), reply)
   return reply
     .code(202)

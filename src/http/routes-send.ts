@@ -3,7 +3,7 @@ import { type ZodType, z } from 'zod'
 import { callerOf } from '../accepting/caller.ts'
 import { acceptedSchema, batchAcceptedSchema } from '../contracts/email-view.ts'
 import { fieldProblems, REPORT_INPUT } from '../contracts/field-problems.ts'
-import { type BatchError, type Refusal, summarise } from '../contracts/refusal.ts'
+import { type Refusal, summarise } from '../contracts/refusal.ts'
 import { SEND_EXAMPLE, SEND_LIMITS, type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import { type AcceptDeps, type AcceptRequest, acceptEmails } from '../pipeline/accept.ts'
 import type { App } from './app.ts'
@@ -14,7 +14,7 @@ import { BATCH_BODY_LIMIT, SEND_BODY_LIMIT } from './limits.ts'
 import { problemAnswers } from './openapi.ts'
 import { invalidField, Problem } from './problem.ts'
 import { type RateLimitDeps, spendTokens } from './rate-limit.ts'
-import { batchAnswer, batchErrors, batchProblem, sendAnswer } from './send-answers.ts'
+import { batchAnswer, sendAnswer } from './send-answers.ts'
 import { validatorCompiler } from './validation.ts'
 
 export type SendRouteDeps = RateLimitDeps & { accept: AcceptDeps; keys: KeyRegistry; pepper: string }
@@ -76,7 +76,7 @@ export const validateAllButBody: FastifySchemaCompiler<ZodType> = route =>
 async function send(request: FastifyRequest, reply: FastifyReply, deps: SendRouteDeps) {
   await spendTokens(request, reply, 1, deps)
   const members = [{ index: 0, body: request.body as SendBody }]
-  const outcome = await acceptEmails(toAccept(request, members, true, []), deps.accept)
+  const outcome = await acceptEmails(toAccept(request, members, true), deps.accept)
   const answer = sendAnswer(outcome, reply)
   return reply.code(202).header('location', `/v1/email/${answer.outboxId}`).send(answer)
 }
@@ -86,11 +86,8 @@ async function sendBatch(request: FastifyRequest, reply: FastifyReply, deps: Sen
   await spendTokens(request, reply, bodies.length, deps)
   const strict = request.headers['x-batch-validation'] !== 'permissive'
   const { members, refused } = validateMembers(bodies)
-  if (strict && refused.size > 0) throw batchProblem(refused)
-  const errors = batchErrors(refused)
-  if (members.length === 0) return reply.code(202).send({ data: [], errors })
-  const outcome = await acceptEmails(toAccept(request, members, strict, errors), deps.accept)
-  return reply.code(202).send(batchAnswer(outcome, reply, { strict, errors }))
+  const outcome = await acceptEmails(toAccept(request, members, strict, refused), deps.accept)
+  return reply.code(202).send(batchAnswer(outcome, reply, strict))
 }
 
 export function batchMembers(body: unknown): unknown[] {
@@ -114,7 +111,7 @@ export function toAccept(
   request: FastifyRequest,
   members: AcceptRequest['members'],
   strict: boolean,
-  refusedBefore: BatchError[],
+  refusedBefore = new Map<number, Refusal>(),
   stands: unknown = request.writtenBody,
 ): AcceptRequest {
   const idempotencyKey = idempotencyKeyOf(request)

@@ -79,7 +79,7 @@ async function preview(request: FastifyRequest, deps: TemplateRouteDeps) {
 async function sendTest(request: FastifyRequest, reply: FastifyReply, deps: TemplateRouteDeps) {
   await spendTokens(request, reply, 1, deps)
   const body = testEmail(await renderVersion(request, deps), request.body as z.output<typeof testTemplateSchema>)
-  const outcome = await acceptEmails(toAccept(request, [{ index: 0, body }], true, []), deps.accept)
+  const outcome = await acceptEmails(toAccept(request, [{ index: 0, body }], true), deps.accept)
   const answer = sendAnswer(outcome, reply)
   return reply.code(202).header('location', `/v1/email/${answer.outboxId}`).send(answer)
 }

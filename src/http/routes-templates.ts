@@ -96,18 +96,18 @@ export function templateRoutes(app: App, deps: TemplateRouteDeps): void {
   app.delete('/v1/templates/:id', { onRequest: mayManage, schema: removeSchema }, request => remove(request, deps))
 }
 
-async function create(request: FastifyRequest, reply: FastifyReply, { db }: TemplateRouteDeps) {
-  const created = await createFrom(request.body as NewTemplate, authorOf(request), db)
+async function create(request: FastifyRequest, reply: FastifyReply, deps: TemplateRouteDeps) {
+  const created = await createFrom(request.body as NewTemplate, authorOf(request), deps)
   return reply
     .code(201)
     .header('location', `/v1/templates/${created.id}`)
-    .send(await withVersions(created, db))
+    .send(await withVersions(created, deps.db))
 }
 
-async function update(request: FastifyRequest, { db }: TemplateRouteDeps) {
+async function update(request: FastifyRequest, deps: TemplateRouteDeps) {
   const author = authorOf(request)
-  const { id } = await findChangeable(request, db)
-  return withVersions(await saveDraft(id, request.body as TemplateChange, author, db), db)
+  const { id } = await findChangeable(request, deps.db)
+  return withVersions(await saveDraft(id, request.body as TemplateChange, author, deps), deps.db)
 }
 
 async function publish(request: FastifyRequest, { db }: TemplateRouteDeps) {

@@ -13,13 +13,8 @@ export function sendAnswer(outcome: AcceptResult, reply: FastifyReply) {
 }
 
 /** The body of the 202 for a batch. A strict batch is refused as a whole; a permissive one lists its refused members in `errors`. */
-export function batchAnswer(
-  outcome: AcceptResult,
-  reply: FastifyReply,
-  { strict, errors }: { strict: boolean; errors: BatchError[] },
-) {
-  if (outcome.kind === 'refused' && !strict)
-    return { data: [], errors: sortByIndex([...errors, ...batchErrors(outcome.refusals)]) }
+export function batchAnswer(outcome: AcceptResult, reply: FastifyReply, strict: boolean) {
+  if (outcome.kind === 'refused' && !strict) return { data: [], errors: batchErrors(outcome.refusals) }
   const answer = answerOrThrow(outcome, reply, batchProblem)
   const notAccepted = answer.results.filter(one => one.status !== 'ACCEPTED')
   const refusals = new Map(notAccepted.map(one => [one.index, refusalOf(one)]))
@@ -29,7 +24,7 @@ export function batchAnswer(
   return allErrors.length > 0 ? { data, errors: allErrors } : { data }
 }
 
-export const batchErrors = (refusals: Map<number, Refusal>): BatchError[] =>
+const batchErrors = (refusals: Map<number, Refusal>): BatchError[] =>
   [...refusals].map(([index, refusal]) => batchError(index, refusal))
 
 const sortByIndex = (errors: BatchError[]) => errors.sort((a, b) => a.index - b.index)
@@ -64,12 +59,11 @@ function refusalOf(result: MemberResult): Refusal {
 }
 
 /** Names every wrong field of every member, such as `[3].to`. */
-export function batchProblem(refusals: Map<number, Refusal>): Problem {
+function batchProblem(refusals: Map<number, Refusal>): Problem {
   const [first] = refusals.values()
   const errors: FieldProblem[] = [...refusals].flatMap(([index, refusal]) => {
     if (refusal.code === 'RECIPIENT_SUPPRESSED') {
-      const message = `is on the suppression list (${refusal.recipient})`
-      return [{ path: `[${index}].to`, code: refusal.code, message }]
+      return [{ path: `[${index}].to`, code: refusal.code, message: 'is on the suppression list' }]
     }
     return refusal.errors.map(error => ({ ...error, path: `[${index}].${error.path}` }))
   })

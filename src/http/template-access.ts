@@ -1,10 +1,12 @@
 import type { FastifyRequest } from 'fastify'
+import { markupOf, problemsOfMarkup } from '../contracts/templates/markup.ts'
 import { parseTemplate, type TemplateSource } from '../contracts/templates/parse.ts'
 import { usedVariables } from '../contracts/templates/used-variables.ts'
 import type { TemplateView } from '../contracts/templates/view.ts'
 import type { Database } from '../db/pool.ts'
 import type { TemplateAuthor } from '../db/templates/changes.ts'
 import { findTemplate, findVersion, listVersions, type Version } from '../db/templates/templates.ts'
+import type { HtmlChecker } from '../sending/html-check.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
 import { invalidField, Problem } from './problem.ts'
@@ -61,7 +63,10 @@ export async function requireVersion({ id }: TemplateView, db: Database, number:
   return version
 }
 
-export function refuseUnparsable(source: TemplateSource): void {
+export async function refuseUnusable(source: TemplateSource, companyId: string, html: HtmlChecker): Promise<void> {
   const parsed = parseTemplate(source)
   if (!parsed.ok) throw new Problem('INVALID_TEMPLATE', { errors: parsed.problems })
+  if (source.html === null) return
+  const errors = problemsOfMarkup(await html.check(markupOf(source.html), companyId))
+  if (errors.length > 0) throw new Problem('INVALID_TEMPLATE', { errors })
 }

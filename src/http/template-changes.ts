@@ -7,13 +7,20 @@ import {
 import type { Database } from '../db/pool.ts'
 import { addDraft, createTemplate, publishVersion, type TemplateAuthor } from '../db/templates/changes.ts'
 import { findTemplate, findVersion } from '../db/templates/templates.ts'
+import type { HtmlChecker } from '../sending/html-check.ts'
 import { Problem } from './problem.ts'
-import { refuseUnparsable } from './template-access.ts'
+import { refuseUnusable } from './template-access.ts'
+
+export type TemplateChangeDeps = { db: Database; accept: { html: HtmlChecker } }
 
 /** The changes of templates that API keys and administrators make. */
-export async function createFrom(body: NewTemplate, author: TemplateAuthor, db: Database): Promise<TemplateView> {
+export async function createFrom(
+  body: NewTemplate,
+  author: TemplateAuthor,
+  { db, accept }: TemplateChangeDeps,
+): Promise<TemplateView> {
   const { type, locale = null, subject, html = null, text = null, publish } = body
-  refuseUnparsable({ subject, html, text })
+  await refuseUnusable({ subject, html, text }, author.companyId, accept.html)
   const template = { type, locale, subject, html, text, publish }
   const outcome = await createTemplate(db.pool, author, template, TEMPLATES_PER_COMPANY)
   if (outcome.kind === 'exists')
@@ -28,11 +35,11 @@ export async function saveDraft(
   id: string,
   change: TemplateChange,
   author: TemplateAuthor,
-  db: Database,
+  { db, accept }: TemplateChangeDeps,
 ): Promise<TemplateView> {
   const newest = await findVersion(db.pool, id, null)
   const { subject = newest!.subject, html = newest!.html, text = newest!.text } = change
-  refuseUnparsable({ subject, html, text })
+  await refuseUnusable({ subject, html, text }, author.companyId, accept.html)
   if ((await addDraft(db.pool, author, id, { subject, html, text })) === null) throw new Problem('NOT_FOUND')
   return findOrProblem(id, author, db)
 }

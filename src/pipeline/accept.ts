@@ -4,7 +4,7 @@ import { type FindTemplate, findTemplates, renderBody } from '../accepting/conte
 import { type DraftDeps, type DraftMember, draftEmail } from '../accepting/draft.ts'
 import { type IdempotencyKey, storedIdempotency } from '../accepting/idempotency.ts'
 import { refuseBody } from '../accepting/refuse.ts'
-import { type BatchError, batchError, type Refusal } from '../contracts/refusal.ts'
+import { batchError, type Refusal } from '../contracts/refusal.ts'
 import type { Draft, RequestAnswer, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 
@@ -18,8 +18,8 @@ export type AcceptRequest = {
   /** true: all members are accepted, or none. false: each on its own. */
   strict: boolean
   idempotency: IdempotencyKey | null
-  /** Members of a permissive batch that the HTTP layer refused because their bodies do not match the schema. */
-  refusedBefore: BatchError[]
+  /** Members of a batch that the HTTP layer refused because their bodies do not match the schema. */
+  refusedBefore: Map<number, Refusal>
 }
 
 export type AcceptResult =
@@ -45,7 +45,9 @@ export type AcceptDeps = DraftDeps & {
 /** Step 1: check, suppress, write outbox row and QUEUED event. Once this has answered, the e-mail is kept, whatever dies. */
 export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Promise<AcceptResult> {
   if (isBusy(request, deps)) return { kind: 'busy' }
-  const { drafts, refusals } = await draftAll(request, deps)
+  const { drafts, refusals: refusedNow } = await draftAll(request, deps)
+  // In the order of the request, so that one answer names every fault of every member.
+  const refusals = new Map([...request.refusedBefore, ...refusedNow].sort(([a], [b]) => a - b))
   if (drafts.length === 0 || (request.strict && refusals.size > 0)) return { kind: 'refused', refusals }
   const outcome = await deps.write(toStore(request, drafts, refusals, deps))
   if (outcome.kind !== 'answered') return outcome
@@ -97,12 +99,11 @@ function toStore(
   deps: AcceptDeps,
 ): RequestToStore {
   const { strict, caller } = request
-  const refusedNow = [...refusals].map(([index, refusal]) => batchError(index, refusal))
   return {
     drafts,
     strict,
     idempotency: storedIdempotency(request.idempotency, caller, deps.secrets.pepper),
-    refusedBefore: [...request.refusedBefore, ...refusedNow],
+    refusedBefore: [...refusals].map(([index, refusal]) => batchError(index, refusal)),
   }
 }
 

@@ -47,14 +47,41 @@ export function composeMime(message: OutgoingMessage): Promise<Buffer> {
 }
 
 function toAttachment({ filename, contentType, contentId, base64 }: OutgoingMessage['attachments'][number]) {
+  const content = Buffer.from(base64, 'base64')
   return {
     filename,
-    contentType,
-    content: Buffer.from(base64, 'base64'),
-    // RFC 2046 forbids base64 for message/rfc822, but long 8-bit lines would not survive SMTP.
-    contentTransferEncoding: 'base64',
+    content,
+    ...encodingOf(contentType, content),
     // Always set, because nodemailer would show message/rfc822 inside the e-mail.
     contentDisposition: contentId === null ? ('attachment' as const) : ('inline' as const),
     ...(contentId !== null && { cid: contentId }),
   }
 }
+
+/**
+ * RFC 2046, 5.2.1: an attached message must not be encoded. One that cannot travel as it is goes as a file of no known type; its name
+ * still ends with .eml.
+ */
+function encodingOf(contentType: string, content: Buffer) {
+  if (!/^message\//i.test(contentType)) return { contentType, contentTransferEncoding: 'base64' }
+  return isSevenBit(content)
+    ? { contentType, contentTransferEncoding: '7bit' }
+    : { contentType: 'application/octet-stream', contentTransferEncoding: 'base64' }
+}
+
+const MAX_LINE = 998
+
+/** RFC 2045, 2.7. */
+function isSevenBit(content: Buffer): boolean {
+  let line = 0
+  for (const [at, byte] of content.entries()) {
+    if (byte === 0 || byte > 127) return false
+    if (byte === CR && content[at + 1] !== LF) return false
+    line = byte === LF ? 0 : line + 1
+    // The CR of the line break counts as well.
+    if (line > MAX_LINE + 1) return false
+  }
+  return true
+}
+
+const [LF, CR] = [10, 13]

@@ -25,7 +25,7 @@ export async function acceptMessage(
     strict: true,
     // The body, not the message: programs that repeat a message give it a new date and new boundaries.
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, writtenBody: body },
-    refusedBefore: [],
+    refusedBefore: new Map(),
   }
   return resultOf(await acceptEmails(request, accept))
 }

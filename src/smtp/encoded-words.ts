@@ -38,6 +38,15 @@ export function decodeWords(text: string, what: string): string {
   return decoded.join('')
 }
 
+/**
+ * The same words in base64: in the other form, a `:` or `,` that should have been encoded would divide an address header.
+ */
+export function withBase64Words(text: string): string {
+  return text.replace(WORD, (word, charset: string, encoding: string, written: string) =>
+    encoding.toUpperCase() === 'B' ? word : `=?${charset}?B?${fromQ(written).toString('base64')}?=`,
+  )
+}
+
 function fromBase64(written: string, what: string): Buffer {
   if (!isBase64(Buffer.from(written))) throw malformed(`The ${what} has an encoded word that is not valid base64`)
   return Buffer.from(written, 'base64')

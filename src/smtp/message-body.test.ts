@@ -20,6 +20,7 @@ const multipart = (type: string, ...parts: string[][]) =>
   typed(`multipart/${type}; boundary=b`, '', ...parts.flatMap(part => ['--b', ...part]), '--b--', '')
 const part = (type: string, text: string, ...headers: string[]) => [`Content-Type: ${type}`, ...headers, '', text]
 const file = (name: string) => `Content-Disposition: attachment; filename="${name}"`
+const from = (written: string) => lines(`From: ${written}`, ...HEAD.slice(1), '', 'Hi')
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
 /** Of this process, which other programs do not slow down. What is meant is not to grow with the square of the message. */
@@ -80,8 +81,20 @@ describe('recipients', () => {
     ['a Reply-To with one that is none', plain('Reply-To: a@b.test, Help'), 'The header Reply-To has something'],
     ['a Reply-To with nobody in it', plain('Reply-To: team:;'), 'The header Reply-To has something'],
     ['another Sender', plain('Sender: other@sender.test'), '5.6.1 A Sender'],
+    ['two addresses for one author', from('Shop <shop@sender.test> <evil@b.test>'), 'From has an entry that is not'],
+    ['an address after another', from('<shop@sender.test> evil@b.test'), 'From has an entry that is not'],
+    ['two addresses in one entry of Reply-To', plain('Reply-To: A <a@b.test> <c@d.test>'), 'Reply-To has an entry'],
   ])('%s is refused', (_name, message, sentence) => {
     expect(() => body(Buffer.from(message))).toThrow(sentence)
+  })
+
+  test.each([
+    ['=?utf-8?Q?Shop:_Loja?= <shop@sender.test>', '"Shop: Loja" <shop@sender.test>'],
+    ['=?utf-8?Q?Loja,?= =?utf-8?Q?_S=C3=A3o?= <shop@sender.test>', '"Loja, São" <shop@sender.test>'],
+    ['"Shop <x@y.test>" (a <comment>) <shop@sender.test>', '"Shop <x@y.test>" <shop@sender.test>'],
+    ['Team: Ana <ana@sender.test>;', '"Ana" <ana@sender.test>'],
+  ])('the sender %s is %s', (written, read) => {
+    expect(body(from(written)).from).toBe(read)
   })
 
   test('an encoded name does not become an address', () => {
@@ -137,6 +150,8 @@ describe('headers', () => {
       'neither ASCII nor UTF-8',
     ],
     ['a key that is too long', plain(`Idempotency-Key: ${'k'.repeat(257)}`), 'Idempotency-Key must have 1 to 256'],
+    ['a number that is none', plain('X-Gateway-Delay: abc'), '5.6.0 The header X-Gateway-Delay must be a whole number'],
+    ['a header that JavaScript would lose', plain('__proto__: a'), '5.6.0 The header __proto__ cannot be set'],
     ['a huge header', plain(`X-A: ${'a'.repeat(17_000)}`), 'The header X-A is longer than'],
     ['too many headers', plain(...Array.from({ length: 201 }, (_, i) => `X-${i}: a`)), 'more than 200 headers'],
   ])('%s is refused', (_name, message, sentence) => {
@@ -270,6 +285,12 @@ describe('content', () => {
         { filename: 'attachment-2.eml', contentType: 'message/rfc822', content: base64('From: a\r\n\r\nb') },
       ],
     })
+  })
+
+  test('an attached image whose Content-ID is percent-encoded in the HTML is shown there', () => {
+    const image = part('image/png', 'x', 'Content-ID: <a@shop>', file('a.png'))
+    const message = multipart('mixed', part('text/html', '<img src="cid:a%40shop">'), image)
+    expect(body(message).attachments).toMatchObject([{ contentId: 'a@shop' }])
   })
 
   test('flowed text is joined, and an attached .p7m document is a file', () => {

@@ -12,8 +12,8 @@ export type MessageBody = { body: Record<string, unknown> & { to: string[] }; id
 const OPTIONS: Record<string, (value: string) => Record<string, unknown>> = {
   'x-gateway-tags': value => ({ tags: value.split(',').map(tag => tag.trim()) }),
   'x-gateway-external-id': value => ({ externalId: value }),
-  'x-gateway-priority': value => ({ priority: Number(value) }),
-  'x-gateway-delay': value => ({ delay: Number(value) }),
+  'x-gateway-priority': value => ({ priority: wholeNumber('X-Gateway-Priority', value) }),
+  'x-gateway-delay': value => ({ delay: wholeNumber('X-Gateway-Delay', value) }),
   'x-gateway-scheduled-at': value => ({ scheduledAt: value }),
   'x-gateway-retry-policy': value => ({ retryPolicy: value }),
   'x-gateway-on-unknown': value => ({ onUnknown: value }),
@@ -71,10 +71,17 @@ function optionsIn(headers: readonly MimeHeader[]): Record<string, unknown> {
   return options
 }
 
+function wholeNumber(name: string, value: string): number {
+  if (/^\d{1,15}$/.test(value)) return Number(value)
+  throw new Refused(550, '5.6.0', `The header ${name} must be a whole number`)
+}
+
 /** Which of these a caller may set is decided by the rules of the send body. */
 function copiedHeaders(headers: readonly MimeHeader[]): Record<string, string> {
   const copied = headers.filter(({ lower, value }) => value !== '' && isCopied(lower))
   for (const { lower } of copied) onlyHeader(copied, lower)
+  // The rules of the send body would never see it.
+  if (onlyHeader(copied, '__proto__')) throw new Refused(550, '5.6.0', 'The header __proto__ cannot be set')
   return Object.fromEntries(copied.map(({ name, value }) => [name, decodedText({ name }, value)]))
 }
 

@@ -22,11 +22,12 @@ export function contentOf(root: MimePart): MailContent {
   const found: Found = { html: null, text: null, files: [] }
   collect(root, found, root)
   const html = found.html ? decodedBody(found.html) : undefined
+  const shown = shownIn(html ?? '')
   const text = found.text ? decodedBody(found.text) : undefined
   return {
     ...(html !== undefined && html.trim() !== '' && { html }),
     ...(text !== undefined && text.trim() !== '' && { text }),
-    attachments: found.files.map((part, index) => attachmentOf(part, index, html ?? '')),
+    attachments: found.files.map((part, index) => attachmentOf(part, index, shown)),
   }
 }
 
@@ -106,10 +107,23 @@ function collectRelated({ parts, params }: MimePart, found: Found, root: MimePar
   }
 }
 
-function attachmentOf(part: MimePart, index: number, html: string): MailContent['attachments'][number] {
+/** The content ids that the HTML names. RFC 2392: they are percent-encoded in a URL. */
+function shownIn(html: string): ReadonlySet<string> {
+  return new Set([...html.matchAll(/cid:([^\s"'<>)]{1,1000})/gi)].flatMap(([, id]) => [id!, percentDecoded(id!)]))
+}
+
+function percentDecoded(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
+  }
+}
+
+function attachmentOf(part: MimePart, index: number, shown: ReadonlySet<string>): MailContent['attachments'][number] {
   const { contentId, disposition, filename, type } = part
   // Many programs give every file a Content-ID. It counts for a file that is shown inside the HTML.
-  const isShown = contentId !== null && (disposition !== 'attachment' || html.includes(`cid:${contentId}`))
+  const isShown = contentId !== null && (disposition !== 'attachment' || shown.has(contentId))
   return {
     filename: filename ?? `${type === 'text/calendar' ? 'invite' : `attachment-${index + 1}`}.${endingOf(type)}`,
     contentType: contentTypeOf(part),

@@ -1,16 +1,22 @@
 import addressparser from 'nodemailer/lib/addressparser'
 import { formatAddress, type MailAddress, parseBareAddress } from '../contracts/addresses.ts'
+import { withBase64Words } from './encoded-words.ts'
 import { decodedText, type MimeHeader, onlyHeader } from './mime-headers.ts'
 import { malformed, Refused } from './refused.ts'
 
 type Mailbox = { name: string; address: string }
 export type Recipients = { to: string[]; cc: string[]; bcc: string[] }
 
+/** As it is written, also what is inside groups. An entry without an address is only a name. */
+function entriesOf(header: MimeHeader): Mailbox[] {
+  return addressparser(withBase64Words(header.value), { flatten: true })
+}
+
 /** Every mailbox of an address header, also those inside groups. */
 export function mailboxesOf(header: MimeHeader | undefined): Mailbox[] {
   if (!header) return []
   return (
-    addressparser(header.value, { flatten: true })
+    entriesOf(header)
       .filter(({ address }) => address !== '')
       // The address first, the encoded words after it: a decoded name must not become an address.
       .map(({ name, address }) => ({ name: decodedText(header, name).trim(), address }))
@@ -21,10 +27,20 @@ export function mailboxesOf(header: MimeHeader | undefined): Mailbox[] {
 export function replyToIn(headers: readonly MimeHeader[]): string[] {
   const header = onlyHeader(headers, 'reply-to')
   if (!header || header.value === '') return []
-  const written = addressparser(header.value, { flatten: true })
+  refuseSeveralInOne(header)
+  const written = entriesOf(header)
   if (written.length === 0 || written.some(({ address }) => address === ''))
     throw malformed('The header Reply-To has something that is not an address')
   return mailboxesOf(header).map(asSendBody)
+}
+
+const QUOTED_OR_COMMENT = /"(?:[^"\\]|\\.)*"|\([^()]*\)/g
+
+/** `A <a@b.c> <d@e.f>`: readers disagree on which of the two counts. */
+function refuseSeveralInOne({ name, value }: MimeHeader): void {
+  const entries = withBase64Words(value).replace(QUOTED_OR_COMMENT, ' ').split(/[,;]/)
+  if (!entries.every(entry => /^[^<>]*(?:<[^<>]*>\s*)?$/.test(entry)))
+    throw malformed(`The header ${name} has an entry that is not "Name <address>"`)
 }
 
 /** As the send body takes addresses: with the name in quotes. */
@@ -71,6 +87,7 @@ function namesIn(headers: readonly MimeHeader[], lower: string): Map<string, str
 /** The From header: what the company sends from. */
 export function senderIn(headers: readonly MimeHeader[]): string {
   const from = onlyHeader(headers, 'from')
+  if (from) refuseSeveralInOne(from)
   const [sender, another] = mailboxesOf(from)
   if (!sender || another) throw malformed('The header From must have exactly one address')
   const [submitter] = mailboxesOf(onlyHeader(headers, 'sender'))

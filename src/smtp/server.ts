@@ -109,6 +109,8 @@ export async function startSmtpServer(
     for (const connection of server.connections) if (connection.session.id === id) connection.send(421, text)
   }
 
+  // Until its TLS handshake is done, a connection has no session that could be counted.
+  if (tls?.mode === 'implicit') server.server.maxConnections = limits.connections
   await listen(server, host, port)
   // Clients that disconnect or fail in the TLS handshake; nothing of theirs was promised.
   server.on('error', error => log.debug({ err: error }, 'SMTP connection failed'))

@@ -349,7 +349,7 @@ describe('a crash between the commit and the answer', () => {
         members: [{ index: 0, body: sendBodySchema.parse(body) }],
         strict: true,
         idempotency: { key: 'key-1', writtenBody: body },
-        refusedBefore: [],
+        refusedBefore: new Map(),
       },
       makeAccept(config, gateway.db, html, () => {}),
     )

@@ -1,16 +1,15 @@
-import { createServer, type Server } from 'node:http'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { addSuppressions } from '../../src/db/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { hostileHtml } from './hostile-message.ts'
-import { axeViolations, ready, screenshot, scrollsSideways, startUi, type Ui } from './ui.ts'
+import { axeViolations, ready, screenshot, scrollsSideways, startOutside, startUi, type Ui } from './ui.ts'
 
 let gateway: TestGateway
 let ui: Ui
 let company: TestCompany
-let outside: { url: string; asked: string[]; server: Server }
+let outside: Awaited<ReturnType<typeof startOutside>>
 
 beforeAll(async () => {
   gateway = await startTestGateway()
@@ -23,23 +22,10 @@ beforeEach(() => {
 })
 afterEach(() => ui.closeViews())
 afterAll(async () => {
-  outside?.server.closeAllConnections()
-  outside?.server.close()
+  outside?.stop()
   await ui?.stop()
   await gateway?.stop()
 })
-
-/** Another host, as far as a browser is concerned; it counts who came. */
-async function startOutside() {
-  const asked: string[] = []
-  const server = createServer((request, response) => {
-    asked.push(request.url!)
-    response.setHeader('access-control-allow-origin', '*').end()
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  return { url: `http://127.0.0.1:${port}`, asked, server }
-}
 
 async function send(body: object): Promise<string> {
   const answer = await gateway.call(company, 'POST', '/v1/email/send', { subject: 'Hello', text: 'Hi', ...body })
@@ -55,9 +41,7 @@ const untilStatus = (outboxId: string, status: string) =>
 
 const LOOKS = [
   ['light', 'en', 1280],
-  ['dark', 'pt', 1280],
-  ['light', 'pt', 390],
-  ['dark', 'en', 390],
+  ['dark', 'pt', 390],
 ] as const
 
 test.each(LOOKS)(
@@ -120,7 +104,7 @@ describe('a hostile e-mail', () => {
     return id
   }
 
-  test('is shown as text; its preview runs nothing and loads nothing, whatever is clicked in it', async () => {
+  test('is shown as text; its preview runs and loads nothing, but for images once somebody asks for them', async () => {
     const id = await hostileEmail()
     const { page } = await ui.openView('/emails?status=BOUNCED')
     await page.getByRole('link', { name: attack('subject') }).waitFor()
@@ -137,7 +121,7 @@ describe('a hostile e-mail', () => {
     for (const link of ['submit', 'link', 'top', 'blank', 'javascript']) {
       await preview
         .locator(`#${link}`)
-        .click({ timeout: 1_000 })
+        .click({ timeout: 300 })
         .catch(() => undefined)
       await page.waitForTimeout(100)
     }
@@ -147,11 +131,8 @@ describe('a hostile e-mail', () => {
     expect(page.context().pages()).toHaveLength(1)
     expect(await page.title()).not.toBe('ran')
     expect(new URL(page.url()).pathname).toBe(`/admin/emails/${id}`)
-  })
 
-  test('loads its images, and nothing else, once somebody asks for them', async () => {
-    const id = await hostileEmail()
-    const { page } = await ui.openView(`/emails/${id}`)
+    await page.getByRole('tab', { name: 'HTML' }).click()
     await page.getByRole('button', { name: 'Show images' }).click()
     await until(
       async () => outside.asked,
@@ -164,7 +145,7 @@ describe('a hostile e-mail', () => {
   })
 })
 
-test('support: search an address, see why it got nothing, remove the suppression, resend, see it delivered live', async () => {
+test('support: search an address, see why it got nothing, remove the suppression, resend, see it delivered live, find it in the audit log', async () => {
   const address = 'delivered@simulator.test'
   const emailHash = hashEmail(address)
   const rejected = await send({
@@ -189,15 +170,7 @@ test('support: search an address, see why it got nothing, remove the suppression
   await page.getByText(/Not sent\. RECIPIENT_SUPPRESSED/).waitFor()
   await screenshot(page, 'support-email')
 
-  await resend(page)
-  await page
-    .getByRole('dialog')
-    .getByText(/suppression list/i)
-    .last()
-    .waitFor()
-  await page.keyboard.press('Escape')
-
-  await removeSuppression(page, emailHash)
+  await removeSuppression(page)
   await page.goto(`${gateway.url}/admin/emails/${rejected}`)
   await resend(page)
   await page.getByRole('link', { name: 'Open it' }).click()
@@ -205,11 +178,12 @@ test('support: search an address, see why it got nothing, remove the suppression
   await page.getByText("Delivered to the recipient's server").waitFor({ timeout: 15_000 })
   await screenshot(page, 'support-delivered')
 
-  const { rows } = await gateway.db.pool.query(
-    `select action, performed_by, reason from audit_log where subject_type = 'email' and subject_id = $1`,
-    [rejected],
-  )
-  expect(rows).toEqual([{ action: 'RESENT', performed_by: 'admin', reason: 'Mailbox works again' }])
+  await page.getByRole('link', { name: 'Audit log' }).click()
+  const entry = page.getByRole('row').filter({ hasText: 'Sent again' })
+  await entry.getByText('Mailbox works again').waitFor()
+  expect(await entry.innerText()).toContain('admin')
+  await page.getByRole('row').filter({ hasText: 'The mailbox works again' }).waitFor()
+  await screenshot(page, 'support-audit')
 })
 
 async function resend(page: Page): Promise<void> {
@@ -219,18 +193,11 @@ async function resend(page: Page): Promise<void> {
   await dialog.getByRole('button', { name: 'Resend' }).click()
 }
 
-/** With the administrator's own session, as the view of the suppression list does it. */
-async function removeSuppression(page: Page, emailHash: string): Promise<void> {
-  const status = await page.evaluate(
-    async ([path, body]) =>
-      (
-        await fetch(path!, {
-          method: 'DELETE',
-          headers: { accept: 'application/json', 'content-type': 'application/json' },
-          body: body!,
-        })
-      ).status,
-    [`/admin/suppression/${emailHash}`, JSON.stringify({ justification: 'The mailbox works again' })],
-  )
-  expect(status).toBe(200)
+async function removeSuppression(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Open the entry' }).click()
+  await page.getByRole('button', { name: 'Remove from the list' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Remove a suppression' })
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('The mailbox works again')
+  await dialog.getByRole('button', { name: 'Remove from the list' }).click()
+  await page.getByText('Removed. The address gets mail again.').waitFor()
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts'
 import { ADMINISTRATOR, axeViolations, ready, screenshot, scrollsSideways, startUi, type Ui, type View } from './ui.ts'
@@ -10,12 +10,14 @@ let database: Awaited<ReturnType<typeof createTestDatabase>>
 let proxy: PostgresProxy
 let gateway: TestGateway
 let ui: Ui
+let paused: TestCompany
 
 beforeAll(async () => {
   database = await createTestDatabase()
   proxy = await startPostgresProxy(database.url)
   gateway = await startTestGateway({ env: { DATABASE_URL: proxy.url } })
-  await gateway.company({ name: 'acme' })
+  paused = await gateway.company({ name: 'acme' })
+  await fillStatistics(paused.companyId)
   ui = await startUi(gateway)
 })
 afterEach(async () => {
@@ -28,6 +30,20 @@ afterAll(async () => {
   await proxy?.close()
   await database?.drop()
 })
+
+/** Figures of this hour; and it is paused. */
+async function fillStatistics(companyId: string): Promise<void> {
+  const { pool } = gateway.db
+  await pool.query(
+    `insert into company_statistics (company_id, hour, accepted, sent, delivered, bounced, complained, failed)
+     values ($1, date_trunc('hour', now()), 1210, 1200, 1150, 40, 2, 10)`,
+    [companyId],
+  )
+  await pool.query(
+    `update companies set paused_at = now(), pause_reason = 'Bounces: 6.0 % of 500', paused_by = 'ana' where company_id = $1`,
+    [companyId],
+  )
+}
 
 /** Nothing to scroll sideways to, nothing for axe-core, the policy and the console to complain about, and no other host asked. */
 async function expectSound({ page, requests, complaints }: View): Promise<void> {
@@ -133,6 +149,32 @@ test('with Postgres away the view says since when, keeps its data, and recovers 
   proxy.restore()
   await page.getByText(/has not answered since/).waitFor({ state: 'detached' })
   expect(await page.getByRole('link', { name: 'acme' }).isVisible()).toBe(true)
+})
+
+test.each([
+  ['light', 'en', 1280],
+  ['dark', 'pt', 390],
+  ['dark', 'en', 1280],
+  ['light', 'pt', 390],
+] as const)('the overview in %s, %s, %i px shows figures, a chart and what needs attention', async (...options) => {
+  const [theme, language, width] = options
+  const view = await ui.openView('', { theme, language, width })
+  const { page } = view
+  await page.getByText(language === 'en' ? '1,150 of 1,200 sent' : '1.150 de 1.200 enviados').waitFor()
+  await page.locator('polyline').first().waitFor()
+  await screenshot(page, `overview-${options.join('-')}`)
+  await expectSound(view)
+  await page.getByRole('button', { name: language === 'en' ? 'Show as a table' : 'Mostrar como tabela' }).click()
+  await page
+    .getByRole('cell', { name: language === 'en' ? '1,200' : '1.200' })
+    .first()
+    .waitFor()
+  await expectSound(view)
+  await page
+    .getByRole('link', { name: language === 'en' ? 'Review' : 'Ver', exact: true })
+    .first()
+    .click()
+  await page.waitForURL(`**/admin/companies/${paused.companyId}*`)
 })
 
 test('the first load needs less than 350 KB of compressed script', async () => {

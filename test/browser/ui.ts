@@ -118,6 +118,7 @@ async function signIn(browser: Browser, url: string) {
 /** The title is there, and no skeleton is left. */
 export async function ready(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
+  // Not waitForFunction with a text: the policy of the page refuses to evaluate it.
   await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
 }
 
@@ -128,10 +129,13 @@ export async function axeViolations(page: Page): Promise<string[]> {
   return page.evaluate(async () => {
     const { violations } = await (
       globalThis as unknown as {
-        axe: { run(): Promise<{ violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[] }> }
+        axe: { run(): Promise<{ violations: { id: string; nodes: { target: string[]; html: string }[] }[] }> }
       }
     ).axe.run()
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target.join(' ')).join(', ')}`)
+    return violations.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map(node => `${node.target.join(' ')} ${node.html.slice(0, 200)}`).join(', ')}`,
+    )
   })
 }
 

@@ -8,24 +8,6 @@ afterAll(cleanUp)
 
 const ID = '01920000-0000-7000-8000-000000000000'
 const SECRETS = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
-const COMMANDS = [
-  ['doctor'],
-  ['company', 'list'],
-  ['company', 'create', 'acme'],
-  ['key', 'list'],
-  ['admin', 'list'],
-  ['email', 'list'],
-  ['email', 'show', ID],
-  ['email', 'explain', ID],
-  ['dlq', 'list'],
-  ['dlq', 'export'],
-  ['webhook', 'list'],
-  ['suppression', 'check', 'maria@example.com'],
-  ['suppression', 'export'],
-  ['send', '--to', 'maria@example.com', '--subject', 'Hello', '--text', 'It works.'],
-  ['db', 'url'],
-]
-
 async function execute(url: string, sql: string) {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -44,7 +26,7 @@ async function emptyDatabase(): Promise<string> {
   return url.href
 }
 
-/** Each command finds it out in the same place: all of them are tried once, some of them again. */
+/** Each command finds it out in the same place: src/cli/no-gateway.test.ts tries all of them. */
 const SOME = [['doctor'], ['email', 'explain', ID], ['company', 'create', 'acme'], ['db', 'url']]
 
 async function eachFails(commands: string[][], env: Record<string, string>, sentence: RegExp, cwd?: string) {
@@ -62,12 +44,7 @@ async function eachFails(commands: string[][], env: Record<string, string>, sent
 describe.concurrent('every command but start and migrate', () => {
   test('makes no data folder, and says what to run', async () => {
     const cwd = await makeDataDir()
-    await eachFails(
-      COMMANDS,
-      {},
-      /^There is no gateway in .*\/\.data yet: start it .*email-gateway migrate\. .*\n$/,
-      cwd,
-    )
+    await eachFails(SOME, {}, /^There is no gateway in .*\/\.data yet: start it .*email-gateway migrate\. .*\n$/, cwd)
     // Neither where the secrets are given, so that nothing has to be read from the folder.
     await eachFails([['doctor']], SECRETS, /^There is no gateway in .*\/\.data yet: .*\n$/, cwd)
     expect(await readdir(cwd)).toEqual([])

@@ -23,7 +23,7 @@ import { BIN, cleanUp, makeDataDir, runGateway, runShell } from '../support/proc
 const NOBODYS = '01890000-0000-7000-8000-000000000000'
 const A_DAY_SECONDS = 86_400
 
-type Page = { entries: DeadLetter[]; nextCursor: string | null }
+type Page = { data: DeadLetter[]; cursor: string | null }
 
 let cli: TestCli
 let db: Database
@@ -84,7 +84,7 @@ describe('dlq list', () => {
       [['--code', 'ses_throttling'], []],
       [['--code', 'MessageRejected'], [refused]],
     ]
-    const listed = expected.map(async ([args]) => [args, idsOf((await cli.json<Page>('dlq', 'list', ...args)).entries)])
+    const listed = expected.map(async ([args]) => [args, idsOf((await cli.json<Page>('dlq', 'list', ...args)).data)])
     expect(await Promise.all(listed)).toEqual(expected)
     const lines = (await cli.lines('dlq', 'list', '--company', 'acme', '--limit', '2')).trimEnd().split('\n')
     expect(lines).toHaveLength(3)

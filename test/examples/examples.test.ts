@@ -38,7 +38,8 @@ afterAll(async () => {
 })
 
 test('every example is run here', () => {
-  const files = readdirSync(join(ROOT, 'examples')).filter(name => name !== 'README.md')
+  const others = ['README.md', 'environment.mjs']
+  const files = readdirSync(join(ROOT, 'examples')).filter(name => !others.includes(name))
   expect([...Object.keys(COMMANDS), RECEIVER].sort()).toEqual(files.sort())
 })
 
@@ -50,12 +51,20 @@ test.each(Object.entries(COMMANDS))('%s sends an e-mail', async (_name, command)
   expect(sent.at(-1)).toMatchObject({ company_id: company.companyId, address: 'maria@example.com' })
 })
 
+test.each(['bash examples/curl.sh', 'node examples/pg.mjs'])('%s says what is not set', async command => {
+  const { code, stderr } = await runShell(command, { env: {} })
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(/^.*is not set: see examples\/README\.md\.?\n$/),
+  })
+})
+
 test(`${RECEIVER} verifies what it is told`, async () => {
   const port = await freePort()
   const endpoint = { url: `http://127.0.0.1:${port}/`, eventTypes: ['email.sent'] }
   const { body } = await gateway.call(company, 'POST', '/v1/webhooks', endpoint)
   const receiver = launchShell(`exec node examples/${RECEIVER}`, {
-    env: { WEBHOOK_SECRET: body.secret, PORT: String(port) },
+    env: { WEBHOOK_SECRET: body.secret, RECEIVER_PORT: String(port) },
   })
   await receiver.printed(/Listening/)
   const forged = await fetch(endpoint.url, { method: 'POST', body: '{"type":"email.sent"}' })

@@ -72,7 +72,7 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   beforeAll(async () => {
     const DATA_DIR = await makeDataDirWithCluster()
     gateway = await spawnGateway({ env: { DATA_DIR, PORT: '0' } })
-    env = { DATA_DIR, API_KEY: gateway.apiKey }
+    env = { DATA_DIR, API_KEY: gateway.apiKey, GATEWAY_URL: gateway.url }
   })
 
   /** What npx finds, without the second that it takes; that it finds it is tried where gateways are started by it below. */
@@ -84,8 +84,7 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   }
 
   async function run(block: string, more: Record<string, string> = {}): Promise<string> {
-    const script = block.replaceAll('http://127.0.0.1:3000', gateway.url)
-    const { code, stdout, stderr } = await runShell(`set -e\n${NPX}\n${script}`, {
+    const { code, stdout, stderr } = await runShell(`set -e\n${NPX}\n${block}`, {
       env: { ...env, ...more },
       patienceMs: 100_000,
     })
@@ -107,8 +106,9 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   }
 
   test('under "Quick start" send one and tell where it is', async () => {
-    const [sending, asking, ...rest] = shellBlocks('Quick start')
+    const [setting, sending, asking, ...rest] = shellBlocks('Quick start')
     expect(rest).toEqual([])
+    expect(setting).toMatch(/^export GATEWAY_URL=http:\S+ API_KEY=sk_live_…\n$/)
     const accepted = JSON.parse(await run(sending!))
     expect(accepted).toMatchObject({ status: 'QUEUED', jobId: accepted.outboxId })
     const { outboxId } = accepted

@@ -372,9 +372,12 @@ describe.concurrent('what cannot start says so in one sentence and exits 1', () 
   test('a taken port names PORT', async () => {
     const taken = await listen(0)
     const { port } = taken.address() as { port: number }
-    const sentence = await refusal({ DATA_DIR: await makeDataDirWithCluster(), PORT: String(port) })
+    const DATA_DIR = await makeDataDirWithCluster()
+    const sentence = await refusal({ DATA_DIR, PORT: String(port) })
     expect(sentence).toContain('PORT')
     expect(sentence).toContain(String(port))
+    // The next start cannot show the key again.
+    expect((await readFirstStart(DATA_DIR)).text).toContain(`curl -sS http://127.0.0.1:${port}/v1/email/send`)
   })
 
   test('a HOST that does not exist names HOST', async () => {

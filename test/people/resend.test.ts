@@ -114,8 +114,12 @@ test('what was suppressed before it was sent is sent again by resend, or replaye
 
 test('what has not ended, is not there, or has lost its content is refused with the reason', async () => {
   const waiting = await sendOk(gateway, company, LATER)
-  expect((await resend(waiting)).body).toMatchObject({ status: 409, code: 'NOT_ENDED' })
-  expect(await cli.fails(1, 'email', 'resend', waiting)).toContain('It is PENDING: only an e-mail that has ended')
+  expect((await resend(waiting)).body).toMatchObject({
+    status: 409,
+    code: 'NOT_ENDED',
+    detail: expect.stringMatching(/^The e-mail is PENDING; .*BOUNCED/),
+  })
+  expect(await cli.fails(1, 'email', 'resend', waiting)).toContain('It is PENDING: only an e-mail that has ended (')
   await cancelLater(gateway, company, waiting)
   await gateway.db.pool.query('update email_content set html = null, text = null where outbox_id = $1', [waiting])
   expect((await resend(waiting)).body).toMatchObject({ status: 410, code: 'CONTENT_GONE' })

@@ -63,7 +63,7 @@ async function rollUpTo(seconds: number): Promise<void> {
 }
 
 const outcomes = async () => {
-  const { emails, kpis } = await readStats(db.pool, { from: null, to: null, companyId })
+  const { emails, kpis } = await readStats(db.pool, { since: null, until: null, companyId })
   return { ...emails, meanSeconds: kpis.meanSecondsToDelivery.value && Math.round(kpis.meanSecondsToDelivery.value) }
 }
 

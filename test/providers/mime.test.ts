@@ -69,6 +69,20 @@ describe('the message', () => {
     expect(mime.toString()).toMatch(/multipart\/mixed[\s\S]*multipart\/alternative[\s\S]*multipart\/related/)
   })
 
+  test.each([
+    ['as it is', 'From: a@b.test\r\n\r\nHi\r\n', /message\/rfc822; name=old.eml\r\nContent-Transfer-Encoding: 7bit/],
+    [
+      'of no known type',
+      'Subject: ação\r\n\r\nHi\r\n',
+      /octet-stream; name=old.eml\r\nContent-Transfer-Encoding: base64/,
+    ],
+    ['of no known type', `X: y\r\n\r\n${'x'.repeat(999)}\r\n`, /octet-stream; name=old.eml/],
+  ])('an attached message goes %s', async (_how, eml, expected) => {
+    const base64 = Buffer.from(eml).toString('base64')
+    const attachments = [file({ filename: 'old.eml', contentType: 'message/rfc822', base64 })]
+    expect((await composeMime(message({ attachments }))).toString()).toMatch(expected)
+  })
+
   test('carries the sender’s headers, and cannot have ours replaced', async () => {
     const mime = await composeMime(
       message({

@@ -57,7 +57,7 @@ describe('an e-mail', () => {
       object: 'email',
       id: data!.id,
       message_id: expect.stringMatching(/./),
-      to: ['maria@example.com', 'joao@example.com'],
+      to: ['maria@example.com', 'João <joao@example.com>'],
       from: FROM,
       created_at: ISO,
       subject: 'Olá',
@@ -214,6 +214,12 @@ describe('a refusal has the form of Resend', () => {
     expect((await others.emails.cancel(id)).error).toEqual(error)
     expect((await others.emails.attachments.list({ emailId: id })).error).toEqual(error)
     expect((await resend.emails.get('e1')).error).toEqual(error)
+    const headers = { authorization: `Bearer ${company.apiKey}` }
+    const garbled = await fetch(`${gateway.url}/emails/%zz`, { headers })
+    expect([garbled.status, await garbled.json()]).toEqual([
+      400,
+      { statusCode: 400, name: 'validation_error', message: 'The request is not valid' },
+    ])
     const test = await gateway.key(company.companyId, { mode: 'test' })
     expect((await client(test.apiKey).emails.get(id)).error).toEqual(error)
   })
@@ -241,6 +247,24 @@ describe('a batch', () => {
       statusCode: 422,
       name: 'validation_error',
       message: expect.stringMatching(/^The `\[1\]\.to` field /),
+    })
+  })
+
+  test('that is strict names what the schema and what the later checks refuse in one answer, without hashes', async () => {
+    const { error } = await resend.batch.send([
+      { ...HELLO, html: '<script>1</script>' },
+      { ...HELLO, to: 'x' },
+      { ...HELLO, from: 'a@other.example' },
+    ])
+    expect(error!.message).toBe(
+      'The `[0].html` field is not valid: <script> is not allowed (HTML_SCRIPT). The `[1].to` field is not valid: the e-mail address has no @. The `[2].from` field is not one of the sender domains of this company.',
+    )
+    await resend.suppressions.add({ email: 'stopped@example.com' })
+    const stopped = await resend.batch.send([HELLO, { ...HELLO, to: 'stopped@example.com' }])
+    expect(stopped.error).toEqual({
+      statusCode: 403,
+      name: 'validation_error',
+      message: 'The `[1].to` field is on the suppression list.',
     })
   })
 

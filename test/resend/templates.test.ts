@@ -120,6 +120,8 @@ describe('a template', () => {
     expect(taken.error).toMatchObject({ statusCode: 409, message: expect.stringMatching(/alias taken/) })
     const braces = await resend.templates.create({ ...ORDER, html: '{{{a b}}}' })
     expect(braces.error).toMatchObject({ statusCode: 422, message: expect.stringMatching(/`html` field has \{\{\{/) })
+    const script = await resend.templates.create({ ...ORDER, html: '<p>{{{NAME}}}</p><script>1</script>' })
+    expect(script.error).toMatchObject({ statusCode: 422, message: expect.stringMatching(/<script> is not allowed/) })
     const { subject: _, ...withoutSubject } = ORDER
     expect((await resend.templates.create(withoutSubject)).error).toEqual({
       statusCode: 422,
@@ -130,6 +132,9 @@ describe('a template', () => {
 
   test('of another company is not found, and removed ones are gone', async () => {
     const { data } = await resend.templates.create(ORDER)
+    // Without an alias of its own, it gets one.
+    const alias = expect.stringMatching(/^order-sent-[0-9a-f]{8}$/)
+    expect((await resend.templates.get(data!.id)).data).toMatchObject({ alias })
     const others = client((await gateway.company()).apiKey)
     expect((await others.templates.get(data!.id)).error).toEqual(NOT_FOUND)
     expect((await others.templates.publish(data!.id)).error).toEqual(NOT_FOUND)

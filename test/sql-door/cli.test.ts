@@ -5,7 +5,7 @@ import { cliOn, type TestCli, testCli } from '../support/cli.ts'
 import { cleanUp } from '../support/process.ts'
 
 type Made = { companyId: string }
-type Access = { role: string; password: string; created: boolean; sql?: string[] }
+type Access = { role: string; password: string; url: string; created: boolean; sql?: string[] }
 
 let cli: TestCli
 let company: Made
@@ -38,7 +38,7 @@ const urlOf = ({ role, password }: { role: string; password: string }) => {
 
 /** One statement as this role. */
 async function as(access: Access, sql: string) {
-  const client = new pg.Client({ connectionString: urlOf(access) })
+  const client = new pg.Client({ connectionString: access.url })
   await client.connect()
   return client.query(sql).finally(() => client.end())
 }

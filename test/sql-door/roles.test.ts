@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { scramVerifier } from '../../src/contracts/scram.ts'
 import { createSqlAccess, revokeSqlAccess, roleNameOf } from '../../src/db/companies/sql-access.ts'
+import { findLongestLockWait } from '../../src/db/health.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { sendOk, untilStatus } from '../support/mail.ts'
 
@@ -116,6 +117,19 @@ describe('the role of a company', () => {
     await asShop.query('rollback')
   })
 
+  test('may execute the functions that are granted to it, and no other of the gateway', async () => {
+    const { rows } = await asShop.query(
+      `select proname as name from pg_proc where pronamespace = 'public'::regnamespace and has_function_privilege(oid, 'execute') order by 1`,
+    )
+    expect(rows.map(({ name }) => name)).toEqual([
+      'cancel_email',
+      'enqueue_email',
+      'mark_email_failed',
+      'process_pending_emails_for_retry',
+      'sql_companies',
+    ])
+  })
+
   test('a role that belongs to no company has no rows and enqueues nothing, even with all the grants', async () => {
     const nobody = `nobody_${shop.companyId.slice(-12)}`
     const { pool } = gateway.db
@@ -214,6 +228,18 @@ describe('an attacker with the role of a company', () => {
     expect(seen.join()).not.toMatch(/\bbank\b/)
     await expect(asShop.query('select * from pg_statistic')).rejects.toThrow('permission denied')
   })
+})
+
+test('a session that makes others wait is found by its role', async () => {
+  await asShop.query('begin')
+  await asShop.query('select pg_advisory_xact_lock(4711)')
+  await asBank.query('begin')
+  const waiting = asBank.query('select pg_advisory_xact_lock(4711)')
+  const found = await until(() => findLongestLockWait(gateway.db.pool), Boolean)
+  expect(found).toMatchObject({ blockerRole: roleNameOf(shop.companyId), blockerPid: expect.any(Number) })
+  await asShop.query('rollback')
+  await waiting
+  await asBank.query('rollback')
 })
 
 test('an idle transaction that holds an e-mail is ended, so that nobody waits for it', async () => {

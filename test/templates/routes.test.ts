@@ -189,8 +189,11 @@ describe('preview and test send', () => {
     })
     const missing = await call('POST', `/${id}/preview`, {})
     expect(missing.body).toMatchObject({ code: 'TEMPLATE_VARIABLE_MISSING', errors: [{ path: 'variables.name' }] })
-    const scripted = (await create({ html: '<script>x</script>' })).body
-    expect((await call('POST', `/${scripted.id}/preview`, { variables })).body.code).toBe('INVALID_TEMPLATE')
+    const linked = (await create({ html: '<a href="{{ url }}">x</a>' })).body
+    const unsafe = await call('POST', `/${linked.id}/preview`, { variables: { name: 'x', url: 'javascript:alert(1)' } })
+    expect(unsafe.body.code).toBe('INVALID_TEMPLATE')
+    const scripted = await create({ html: '<script>x</script>' })
+    expect(scripted.body).toMatchObject({ code: 'INVALID_TEMPLATE', errors: [{ path: 'html' }] })
   })
 
   test('a draft is sent to one address, marked as a test', async () => {

@@ -2215,9 +2215,9 @@ export interface paths {
       parameters: {
         query?: {
           /** A week ago when absent */
-          from?: string
+          since?: string
           /** Now when absent */
-          to?: string
+          until?: string
           /** Id or name; every company when absent */
           company?: string
         }
@@ -3216,8 +3216,8 @@ export interface components {
     }
     Stats: {
       /** The beginning of the first hour */
-      from: string
-      to: string
+      since: string
+      until: string
       /** Later events are not counted yet */
       countedUntil: string
       /** null: every company */

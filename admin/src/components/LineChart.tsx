@@ -17,7 +17,7 @@ type LineChartProps<Name extends string> = {
   height: number
 }
 
-const LEFT = 44
+const LEFT = 52
 const BOTTOM = 24
 const TOP = 8
 

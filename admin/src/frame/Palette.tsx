@@ -5,7 +5,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, useId, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { api, take } from '../api/client.ts'
 import { companiesQuery } from '../api/companies.ts'
+import { useErrorText } from '../components/error-text.ts'
+import { notify } from '../components/notify.ts'
 import { NAVIGATION } from './navigation.ts'
 import classes from './Palette.module.css'
 import { PaletteOption } from './PaletteOption.tsx'
@@ -100,19 +103,33 @@ function PaletteSearch({ onDone }: { onDone: () => void }) {
 
 function useGo(onDone: () => void) {
   const navigate = useNavigate()
+  const errorText = useErrorText()
+  const lookUp = async (text: string) => {
+    try {
+      await navigate({ to: '/emails', search: await lookupOf(text) })
+    } catch (error) {
+      notify.failed(errorText(error))
+    }
+  }
   return (entry: PaletteEntry) => {
     onDone()
     switch (entry.kind) {
       case 'email':
         return void navigate({ to: '/emails/$outboxId', params: { outboxId: entry.id } })
       case 'address':
-        return void navigate({ to: '/emails', search: { search: entry.address } as never })
+        return void lookUp(entry.address)
       case 'search':
-        return void navigate({ to: '/emails', search: { search: entry.text } as never })
+        return void lookUp(entry.text)
       case 'company':
         return void navigate({ to: '/companies/$companyId', params: { companyId: entry.companyId } })
       case 'view':
         return void navigate({ to: entry.to })
     }
   }
+}
+
+/** The gateway recognises what was typed. The URL then holds the hash of an address, never the address. */
+async function lookupOf(search: string) {
+  const { lookup } = await take(api.POST('/admin/emails/search', { body: { search, limit: 1 } }))
+  return lookup ? { [lookup.by]: lookup.value } : {}
 }

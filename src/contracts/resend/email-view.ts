@@ -1,3 +1,4 @@
+import { formatAddress } from '../addresses.ts'
 import type { EmailSummary } from '../email-view.ts'
 import type { EmailStatus } from '../states.ts'
 import { fromTag } from './tags.ts'
@@ -39,18 +40,23 @@ export function lastEventOf({ status, scheduledAt, lastError }: LastEventFacts, 
 
 type LastEventFacts = Pick<EmailSummary, 'status' | 'scheduledAt' | 'lastError'>
 
+/** What the summary of an e-mail does not have: its reply addresses, and the display names by address. */
+export type MailAddresses = { replyTo: string[] | null; names: ReadonlyMap<string, string> }
+
 /** An e-mail in a list of the Resend API. */
-export function toResendListItem(email: EmailSummary, replyTo: string[] | null, now: Date) {
+export function toResendListItem(email: EmailSummary, { replyTo, names }: MailAddresses, now: Date) {
+  const named = (addresses: string[]) =>
+    addresses.map(address => formatAddress({ address, displayName: names.get(address) ?? null }))
   return {
     id: email.outboxId,
     // The SDK's type has no null. It is known once a provider has taken the e-mail.
     message_id: email.messageId ?? '',
-    to: email.to,
+    to: named(email.to),
     from: email.from,
     created_at: email.createdAt,
     subject: email.subject ?? '',
-    bcc: nullIfEmpty(email.bcc),
-    cc: nullIfEmpty(email.cc),
+    bcc: nullIfEmpty(named(email.bcc)),
+    cc: nullIfEmpty(named(email.cc)),
     reply_to: nullIfEmpty(replyTo ?? []),
     last_event: lastEventOf(email, now),
     scheduled_at: email.scheduledAt,
@@ -60,10 +66,15 @@ export function toResendListItem(email: EmailSummary, replyTo: string[] | null, 
 export type StoredContent = { html: string | null; text: string | null; replyTo: string[] | null }
 
 /** content null: retention has deleted it. */
-export function toResendEmail(email: EmailSummary, content: StoredContent | null, now: Date) {
+export function toResendEmail(
+  email: EmailSummary,
+  content: StoredContent | null,
+  names: MailAddresses['names'],
+  now: Date,
+) {
   return {
     object: 'email' as const,
-    ...toResendListItem(email, content?.replyTo ?? null, now),
+    ...toResendListItem(email, { replyTo: content?.replyTo ?? null, names }, now),
     html: content?.html ?? null,
     text: content?.text ?? null,
     tags: email.tags.map(fromTag),

@@ -31,7 +31,7 @@ describe('an e-mail of the Resend API', () => {
 
   test('may have an empty text or an empty HTML, not both', () => {
     expect(bodyOf({ html: '<p>x</p>', text: '' })).toMatchObject({ html: '<p>x</p>', text: undefined })
-    expect(refused({ html: '', text: '' })).toBe('html or text is required')
+    expect(refused({ html: '', text: '' })).toBe('html or the `text` field is required')
   })
 
   test('has tags as name and value, and files with their names in our form', () => {

@@ -96,7 +96,8 @@ function refuseIncomplete(body: Record<string, unknown>, context: z.RefinementCt
   for (const [path, value] of Object.entries({ from: body.from, subject: body.subject })) {
     if (value === undefined) refuse(path, 'is required')
   }
-  if (!body.html && !body.text && !named.has('html') && !named.has('text')) refuse('html', 'or text is required')
+  if (!body.html && !body.text && !named.has('html') && !named.has('text'))
+    refuse('html', 'or the `text` field is required')
 }
 
 /** What a template of the company adds to an e-mail that names it. */

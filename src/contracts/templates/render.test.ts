@@ -115,6 +115,14 @@ describe('the result', () => {
     })
   })
 
+  test('a number that JavaScript cannot hold is refused, not sent as "Infinity"', () => {
+    const variables = JSON.parse('{"order": {"totals": [1, 1e131000]}}')
+    expect(render({ html: '{{ order.totals[1] }}' }, variables)).toMatchObject({
+      ok: false,
+      problems: [{ path: 'variables', message: expect.stringMatching(/number that is too large/) }],
+    })
+  })
+
   test('more than 512 KB are refused', () => {
     const written = `{% for i in (1..9) %}{{ text }}{% endfor %}`
     expect(problems(written, { text: 'é'.repeat(30_000) })).toMatchObject([{ path: 'html' }])

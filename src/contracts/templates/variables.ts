@@ -9,6 +9,8 @@ export function problemOfVariables(variables: TemplateVariables): FieldProblem |
   const refuse = (message: string) => ({ path: 'variables', code: 'INVALID_PAYLOAD', message })
   if (isDeeperThan(variables, VARIABLES_DEPTH))
     return refuse(`must not be nested deeper than ${VARIABLES_DEPTH} levels`)
+  if (someValue(variables, value => typeof value === 'number' && !Number.isFinite(value)))
+    return refuse('must not have a number that is too large, such as 1e400; give it as a text')
   const bytes = Buffer.byteLength(JSON.stringify(variables))
   return bytes > VARIABLES_BYTES ? refuse(`must not be larger than ${VARIABLES_BYTES} bytes, has ${bytes}`) : null
 }
@@ -17,6 +19,12 @@ function isDeeperThan(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
   return Object.values(value).some(inner => isDeeperThan(inner, levels - 1))
+}
+
+/** Their depth has been checked. */
+function someValue(value: unknown, is: (value: unknown) => boolean): boolean {
+  if (typeof value !== 'object' || value === null) return is(value)
+  return Object.values(value).some(inner => someValue(inner, is))
 }
 
 /**

@@ -18,27 +18,27 @@ export async function rollUpStatistics(db: Queryable): Promise<void> {
 }
 
 /** Null: a week ago, now, every company. */
-export type StatsRange = { from: string | null; to: string | null; companyId: string | null }
+export type StatsRange = { since: string | null; until: string | null; companyId: string | null }
 
-type StatsRow = Outcomes & Pick<Stats, 'from' | 'to' | 'countedUntil'>
+type StatsRow = Outcomes & Pick<Stats, 'since' | 'until' | 'countedUntil'>
 
-/** Over the whole hours from that of `from` to that before `to`. */
-export async function readStats(db: Queryable, { from, to, companyId }: StatsRange): Promise<Stats> {
+/** Over the whole hours from that of `since` to that before `until`. */
+export async function readStats(db: Queryable, { since, until, companyId }: StatsRange): Promise<Stats> {
   const [row] = await run<StatsRow>(
     db,
     'read-stats',
     `with range as materialized (
        select date_trunc('hour', coalesce($1::timestamptz, now() - interval '7 days')) as low, coalesce($2::timestamptz, now()) as high
      )
-     select ${iso('low')} as "from", ${iso('high')} as "to",
+     select ${iso('low')} as since, ${iso('high')} as until,
        (select ${iso('counted_until')} from statistics_cursor) as "countedUntil", sums.*
      from range cross join lateral (
        select coalesce(sum(accepted), 0)::float8 as accepted, coalesce(sum(finally_delivered), 0)::float8 as delivered,
          coalesce(sum(finally_failed), 0)::float8 as failed, coalesce(sum(recovered), 0)::float8 as recovered,
          coalesce(sum(not_recovered), 0)::float8 as "notRecovered", coalesce(sum(delivery_seconds), 0) as "deliverySeconds"
        from company_statistics s where s.hour >= low and s.hour < high and ($3::uuid is null or s.company_id = $3)) sums`,
-    [from, to, companyId],
+    [since, until, companyId],
   )
-  const { from: low, to: high, countedUntil, deliverySeconds, ...emails } = row!
-  return { from: low, to: high, countedUntil, companyId, emails, kpis: kpisOf({ ...emails, deliverySeconds }) }
+  const { since: low, until: high, countedUntil, deliverySeconds, ...emails } = row!
+  return { since: low, until: high, countedUntil, companyId, emails, kpis: kpisOf({ ...emails, deliverySeconds }) }
 }

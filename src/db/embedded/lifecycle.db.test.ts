@@ -97,6 +97,8 @@ test('the server has the settings that keep committed data and keep personal dat
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
   })
+  const [temp] = await query(url, `select has_database_privilege('public', 'gateway', 'temp') as everybody`)
+  expect(temp).toEqual({ everybody: false })
   await query(url, "create table person (email text primary key); insert into person values ('ana@example.com')")
   await expect(query(url, "insert into person values ('ana@example.com')")).rejects.toThrow('duplicate key')
   const log = await readFile(join(dataDir, 'postgres.log'), 'utf8')

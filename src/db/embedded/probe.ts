@@ -63,6 +63,8 @@ export async function ensureDatabase(client: pg.Client): Promise<void> {
   if (rowCount) return
   try {
     await client.query('create database gateway')
+    // The roles of companies need none, and could fill the disk with them.
+    await client.query('revoke temporary on database gateway from public')
   } catch (error) {
     // Another process created it in between.
     if (codeOf(error) !== '42P04' && codeOf(error) !== '23505') throw error

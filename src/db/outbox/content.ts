@@ -23,6 +23,19 @@ export async function findReplyTo(db: Queryable, outboxIds: string[]): Promise<M
   return new Map(rows.map(({ outboxId, replyTo }) => [outboxId, replyTo]))
 }
 
+/** Display names by e-mail and address. */
+export async function findNames(db: Queryable, outboxIds: string[]): Promise<Map<string, Map<string, string>>> {
+  if (outboxIds.length === 0) return new Map()
+  const rows = await run<{ outboxId: string; names: Record<string, string> }>(
+    db,
+    'find-names',
+    `select outbox_id as "outboxId", json_object_agg(address, display_name) as names from email_recipients
+     where outbox_id = any($1) and address is not null and display_name is not null group by outbox_id`,
+    [outboxIds],
+  )
+  return new Map(rows.map(({ outboxId, names }) => [outboxId, new Map(Object.entries(names))]))
+}
+
 export type StoredFile = {
   ordinal: number
   filename: string

@@ -4,7 +4,6 @@ import { iso, type Queryable, run } from '../query.ts'
 /** A template as it was written for the Resend-compatible API. */
 export type ResendSource = {
   name: string
-  alias: string | null
   from: string | null
   replyTo: string[] | null
   subject: string
@@ -17,12 +16,11 @@ export async function insertResendSource(tx: Queryable, templateId: string, sour
   await run(
     tx,
     'insert-resend-template',
-    `insert into resend_templates (template_id, name, alias, from_address, reply_to, subject, html, text, variables)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    `insert into resend_templates (template_id, name, from_address, reply_to, subject, html, text, variables)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
     [
       templateId,
       source.name,
-      source.alias,
       source.from,
       source.replyTo,
       source.subject,
@@ -36,7 +34,7 @@ export async function insertResendSource(tx: Queryable, templateId: string, sour
 export type ResendTemplateRow = {
   id: string
   name: string
-  alias: string | null
+  alias: string
   from: string | null
   replyTo: string[] | null
   subject: string
@@ -57,7 +55,7 @@ export type ResendTemplateRow = {
  * named by its type.
  */
 const ROWS = `
-  select t.template_id as id, coalesce(r.name, t.type) as name, case when r.template_id is null then t.type else r.alias end as alias,
+  select t.template_id as id, coalesce(r.name, t.type) as name, t.type as alias,
     r.from_address as "from", r.reply_to as "replyTo", r.variables, v.version_id as "versionId",
     case when v.number = 1 then coalesce(r.subject, v.subject) else v.subject end as subject,
     case when v.number = 1 then coalesce(r.html, v.html) else v.html end as html,

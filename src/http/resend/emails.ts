@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import type { EmailSummary } from '../../contracts/email-view.ts'
 import { toResendEmail, toResendListItem } from '../../contracts/resend/email-view.ts'
 import { readScheduledAt, SCHEDULED_AT_FORMS } from '../../contracts/resend/scheduled-at.ts'
 import { checkSchedule } from '../../contracts/send-body.ts'
-import { findContent, findReplyTo } from '../../db/outbox/content.ts'
+import { findContent, findNames, findReplyTo } from '../../db/outbox/content.ts'
 import { findEmail, listEmails } from '../../db/outbox/emails.ts'
 import { cancelEmail, rescheduleEmail } from '../../db/outbox/schedule.ts'
 import type { Database } from '../../db/pool.ts'
@@ -44,7 +45,9 @@ export async function findResendEmail(request: FastifyRequest, db: Database) {
 
 async function get(request: FastifyRequest, db: Database) {
   const email = await findResendEmail(request, db)
-  return toResendEmail(email, await findContent(db.pool, email.outboxId), db.clock.now())
+  const { outboxId } = email
+  const [content, names] = await Promise.all([findContent(db.pool, outboxId), findNames(db.pool, [outboxId])])
+  return toResendEmail(email, content, names.get(outboxId) ?? NO_NAMES, db.clock.now())
 }
 
 async function list(request: FastifyRequest, db: Database) {
@@ -60,17 +63,20 @@ async function list(request: FastifyRequest, db: Database) {
   const hasMore = rows.length > limit
   // Going back, the row too many is the newest.
   const shown = before === undefined ? rows.slice(0, limit) : rows.slice(-limit)
-  const replyTo = await findReplyTo(
-    db.pool,
-    shown.map(email => email.outboxId),
-  )
+  const ids = shown.map(email => email.outboxId)
+  const [replyTo, names] = await Promise.all([findReplyTo(db.pool, ids), findNames(db.pool, ids)])
+  const addressesOf = ({ outboxId }: EmailSummary) => ({
+    replyTo: replyTo.get(outboxId) ?? null,
+    names: names.get(outboxId) ?? NO_NAMES,
+  })
   const now = db.clock.now()
   return page(
-    shown.map(email => toResendListItem(email, replyTo.get(email.outboxId) ?? null, now)),
+    shown.map(email => toResendListItem(email, addressesOf(email), now)),
     hasMore,
   )
 }
 
+const NO_NAMES: ReadonlyMap<string, string> = new Map()
 const NO_FILTER = { status: null, recipient: null, tag: null, template: null, createdAfter: null, createdBefore: null }
 
 function cursor(parameter: string, id: string | undefined): string | null {

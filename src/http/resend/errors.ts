@@ -43,7 +43,7 @@ export function answerInResendForm(app: App): void {
   })
 }
 
-function sendResendError(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendResendError(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   request.errorCode = problem.code
   // Refused while the body is still arriving: close the connection instead of reading the rest.
   if (!request.raw.complete) reply.header('connection', 'close')
@@ -74,9 +74,15 @@ function fieldError(problem: Problem, first: { path: string; message: string }):
   return { statusCode: problem.status, name: fieldErrorName(problem, first), message }
 }
 
+/** Begins like the second half of a sentence about the field; other messages are sentences of their own. */
+const SAYS_WHAT = /^(?:is|are|has|have|must|cannot|needs|contains|or) /
+
 function fieldSentence({ path, message }: { path: string; message: string }): string {
   if (message === 'is required') return `Missing \`${path}\` field.`
-  return path === '' ? `The body ${message}.` : `The \`${path}\` field ${message}.`
+  const field = path === '' ? 'The body' : `The \`${path}\` field`
+  return SAYS_WHAT.test(message)
+    ? `${field} ${message}.`
+    : `${field} is not valid: ${message.replace(/^The /, 'the ')}.`
 }
 
 function fieldErrorName({ code }: Problem, { path, message }: { path: string; message: string }): ErrorName {

@@ -33,6 +33,9 @@ const INSTEAD: Readonly<Record<string, string>> = {
   '/webhooks': 'Every delivery with its last attempt is at GET /v1/webhooks/:id/deliveries.',
 }
 
+/** For a URL that cannot be decoded, and so belongs to no route. */
+export const isResendPath = (url: string) => Object.hasOwn(INSTEAD, `/${url.split(/[/?]/, 2)[1]}`)
+
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** Called after the other routes of this scope: takes the methods and paths that they have left. */

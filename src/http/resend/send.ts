@@ -20,7 +20,7 @@ import { BATCH_BODY_LIMIT, SEND_BODY_LIMIT } from '../limits.ts'
 import { refusalProblem } from '../problem.ts'
 import { spendTokens } from '../rate-limit.ts'
 import { batchMembers, toAccept, validateAllButBody } from '../routes-send.ts'
-import { batchAnswer, batchErrors, batchProblem, sendAnswer } from '../send-answers.ts'
+import { batchAnswer, sendAnswer } from '../send-answers.ts'
 import { described } from './describe.ts'
 import type { ResendRouteDeps } from './index.ts'
 
@@ -59,7 +59,7 @@ async function send(request: FastifyRequest, reply: FastifyReply, deps: ResendRo
   if (!translated!.ok) throw refusalProblem(summarise(translated!.problems))
   await spendTokens(request, reply, 1, deps)
   const members = [{ index: 0, body: translated!.body }]
-  const outcome = await acceptEmails(toAccept(request, members, true, []), deps.accept)
+  const outcome = await acceptEmails(toAccept(request, members, true), deps.accept)
   return { id: sendAnswer(outcome, reply).outboxId }
 }
 
@@ -68,11 +68,8 @@ async function sendBatch(request: FastifyRequest, reply: FastifyReply, deps: Res
   await spendTokens(request, reply, bodies.length, deps)
   const strict = request.headers['x-batch-validation'] !== 'permissive'
   const { members, refused } = await readMembers(bodies, request, deps)
-  if (strict && refused.size > 0) throw batchProblem(refused)
-  const refusedBefore = batchErrors(refused)
-  if (members.length === 0) return { data: [], errors: toErrors(refusedBefore) }
-  const outcome = await acceptEmails(toAccept(request, members, strict, refusedBefore), deps.accept)
-  const { data, errors = [] } = batchAnswer(outcome, reply, { strict, errors: refusedBefore })
+  const outcome = await acceptEmails(toAccept(request, members, strict, refused), deps.accept)
+  const { data, errors = [] } = batchAnswer(outcome, reply, strict)
   const ids = data.map(({ outboxId }) => ({ id: outboxId }))
   return strict ? { data: ids } : { data: ids, errors: toErrors(errors) }
 }

@@ -20,7 +20,7 @@ import { requireKey } from '../auth.ts'
 import { boundBodies, TEMPLATE_MEMORY } from '../body-memory.ts'
 import { TEMPLATE_BODY_LIMIT } from '../limits.ts'
 import { Problem } from '../problem.ts'
-import { authorOf, refuseUnparsable } from '../template-access.ts'
+import { authorOf, refuseUnusable } from '../template-access.ts'
 import { described, idParams } from './describe.ts'
 import type { ResendRouteDeps } from './index.ts'
 import { type PageQuery, pageOf, pageQuery } from './paging.ts'
@@ -54,13 +54,13 @@ export function resendTemplateRoutes(app: App, deps: ResendRouteDeps): void {
   app.delete('/templates/:id', { onRequest: mayManage, schema: schema.remove }, request => remove(request, deps))
 }
 
-async function create(request: FastifyRequest, reply: FastifyReply, { db }: ResendRouteDeps) {
+async function create(request: FastifyRequest, reply: FastifyReply, { db, accept }: ResendRouteDeps) {
   const author = authorOf(request)
   const body = request.body as ResendTemplate
   const problems = problemsOfTemplate(body)
   if (problems.length > 0) throw new Problem('INVALID_TEMPLATE', { errors: problems })
   const source = translateTemplate(body)
-  refuseUnparsable(source)
+  await refuseUnusable(source, author.companyId, accept.html)
   const type = body.alias ?? typeOf(body.name)
   const outcome = await createTemplate(
     db.pool,
@@ -89,10 +89,9 @@ function typeOf(name: string): string {
   return `${words || 'template'}-${randomBytes(4).toString('hex')}`
 }
 
-function toSource({ name, alias, from, reply_to, subject, html, text, variables }: ResendTemplate) {
+function toSource({ name, from, reply_to, subject, html, text, variables }: ResendTemplate) {
   return {
     name,
-    alias: alias ?? null,
     from: from ? formatAddress(from) : null,
     replyTo: reply_to?.map(formatAddress) ?? null,
     subject,

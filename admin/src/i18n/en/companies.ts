@@ -87,8 +87,8 @@ export const companies = {
       complained: 'Complained',
       failed: 'Failed',
     },
-    suppressed: 'Suppressed',
-    suppressedHint: 'recipients not sent to',
+    suppressed_one: '{{count, number}} recipient was suppressed',
+    suppressed_other: '{{count, number}} recipients were suppressed',
   },
   fairness: {
     question: 'Who is served how often, and who waits how long?',

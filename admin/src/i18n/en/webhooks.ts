@@ -12,7 +12,7 @@ export const webhooks = {
   test: 'Test',
   testHint: 'Gets events of test e-mails only',
   filterState: 'State',
-  counts: '{{enabled}} enabled, {{failing}} failing, {{disabled}} disabled',
+  counts: 'Enabled: {{enabled}} · failing: {{failing}} · disabled: {{disabled}}',
   empty: 'No webhook endpoints',
   emptyHint: 'An endpoint is told what happens to e-mails. It is registered on the page of its company, or by the API.',
   none: 'No endpoint matches these filters.',

@@ -90,8 +90,8 @@ export const companies: SameKeys<typeof en> = {
       complained: 'Denunciados',
       failed: 'Falharam',
     },
-    suppressed: 'Suprimidos',
-    suppressedHint: 'destinatários sem envio',
+    suppressed_one: '{{count, number}} destinatário suprimido',
+    suppressed_other: '{{count, number}} destinatários suprimidos',
   },
   fairness: {
     question: 'Quem é atendido com que frequência, e quem espera quanto tempo?',

@@ -15,7 +15,7 @@ export const webhooks: SameKeys<typeof en> = {
   test: 'Teste',
   testHint: 'Recebe apenas eventos de e-mails de teste',
   filterState: 'Situação',
-  counts: '{{enabled}} ativos, {{failing}} com falha, {{disabled}} desativados',
+  counts: 'Ativos: {{enabled}} · com falha: {{failing}} · desativados: {{disabled}}',
   empty: 'Nenhum webhook',
   emptyHint: 'Um webhook é avisado do que acontece com os e-mails. Ele é cadastrado na página da empresa ou pela API.',
   none: 'Nenhum webhook corresponde a estes filtros.',

@@ -2,6 +2,7 @@ import { Button, Menu } from '@mantine/core'
 import { IconChevronDown, IconDownload } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
@@ -66,11 +67,27 @@ function useColumns(): Column<AuditEntry>[] {
   const { t } = useTranslation('audit')
   const words = useAuditWords()
   return [
-    { key: 'at', header: t('when'), cell: entry => <TimeText at={entry.performedAt} /> },
-    { key: 'who', header: t('who'), cell: entry => <span className={classes.text}>{entry.performedBy}</span> },
-    { key: 'action', header: t('action'), cell: entry => words.action(entry.action) },
-    { key: 'subject', header: t('subject'), cell: entry => <Subject entry={entry} /> },
-    { key: 'company', header: t('company'), cell: entry => <span className={classes.text}>{entry.companyName}</span> },
+    {
+      key: 'at',
+      header: t('when'),
+      cell: entry => (
+        <Short>
+          <TimeText at={entry.performedAt} />
+        </Short>
+      ),
+    },
+    { key: 'who', header: t('who'), cell: entry => <Cut text={entry.performedBy} /> },
+    { key: 'action', header: t('action'), cell: entry => <Short>{words.action(entry.action)}</Short> },
+    {
+      key: 'subject',
+      header: t('subject'),
+      cell: entry => (
+        <Short>
+          <Subject entry={entry} />
+        </Short>
+      ),
+    },
+    { key: 'company', header: t('company'), cell: entry => <Cut text={entry.companyName ?? ''} /> },
     {
       key: 'reason',
       header: t('reason'),
@@ -78,6 +95,19 @@ function useColumns(): Column<AuditEntry>[] {
       cell: entry => <span className={classes.reason}>{entry.reason ?? ''}</span>,
     },
   ]
+}
+
+function Short({ children }: { children: ReactNode }) {
+  return <span className={classes.short}>{children}</span>
+}
+
+/** The whole text is in the details, too. */
+function Cut({ text }: { text: string }) {
+  return (
+    <span className={classes.cut} title={text}>
+      {text}
+    </span>
+  )
 }
 
 /** Files cannot be masked, so viewers do not get them. */

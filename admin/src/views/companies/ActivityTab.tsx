@@ -57,19 +57,20 @@ function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; r
   const format = useFormat()
   const { data, step, countedUntil } = activity
   const sum = (name: Counted | 'suppressed') => data.reduce((total, row) => total + row[name], 0)
+  const suppressed = sum('suppressed')
   const unit = t(step === 'hour' ? 'activity.unitHour' : 'activity.unitDay')
   const formatTime = { '24h': format.time, '7d': format.dateTime, '30d': format.day }[range]
   return (
     <>
       <Tiles>
         {COUNTED.map(name => (
-          <Tile key={name} label={t(`activity.series.${name}`)} value={format.number(sum(name))} />
+          <Tile
+            key={name}
+            label={t(`activity.series.${name}`)}
+            value={format.number(sum(name))}
+            hint={name === 'accepted' && suppressed > 0 && t('activity.suppressed', { count: suppressed })}
+          />
         ))}
-        <Tile
-          label={t('activity.suppressed')}
-          value={format.number(sum('suppressed'))}
-          hint={t('activity.suppressedHint')}
-        />
       </Tiles>
       <ChartCard
         question={t('activity.question')}

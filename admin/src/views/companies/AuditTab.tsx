@@ -49,8 +49,8 @@ function useColumns(): Column<Entry>[] {
   const { t } = useTranslation('companies')
   return [
     { key: 'when', header: t('audit.when'), cell: ({ performedAt }) => <TimeText at={performedAt} /> },
-    { key: 'who', header: t('audit.who'), cell: ({ performedBy }) => performedBy },
-    { key: 'action', header: t('audit.action'), cell: ({ action }) => <span className="mono">{action}</span> },
+    { key: 'who', header: t('audit.who'), wide: true, cell: ({ performedBy }) => performedBy },
+    { key: 'action', header: t('audit.action'), cell: ({ action }) => <span className="mono nowrap">{action}</span> },
     {
       key: 'reason',
       header: t('audit.reason'),

@@ -92,7 +92,12 @@ function useColumns(): Column<CompanyStanding>[] {
       wide: true,
       cell: company => (
         <>
-          <TextLink to="/companies/$companyId/$tab" params={{ companyId: company.companyId, tab: 'activity' }} fw={600}>
+          <TextLink
+            inherit
+            to="/companies/$companyId/$tab"
+            params={{ companyId: company.companyId, tab: 'activity' }}
+            fw={600}
+          >
             {company.name}
           </TextLink>
           {company.isDefault && <span className="quiet"> · {t('isDefault')}</span>}

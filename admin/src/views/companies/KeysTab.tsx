@@ -92,7 +92,7 @@ function useColumns(onRevoke: ((key: ApiKey) => void) | null): Column<ApiKey>[] 
     {
       key: 'scopes',
       header: t('keys.scopes'),
-      cell: ({ scopes }) => scopes.map(scope => t(`keys.scope.${scope}`)).join(', '),
+      cell: ({ scopes }) => <span className="nowrap">{scopes.map(scope => t(`keys.scope.${scope}`)).join(', ')}</span>,
     },
     { key: 'created', header: t('keys.created'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     {

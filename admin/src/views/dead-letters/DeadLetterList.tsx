@@ -1,4 +1,4 @@
-import { Button, Text } from '@mantine/core'
+import { Box, Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
@@ -84,7 +84,7 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
       wide: true,
       cell: entry => (
         <>
-          <TextLink to="/dead-letters" search={{ ...search, open: entry.outboxId }} size="sm">
+          <TextLink to="/dead-letters" search={{ ...search, open: entry.outboxId }} size="sm" display="block">
             {dataText(entry, 'subject') || t('noPayload')}
           </TextLink>
           <Text size="sm" className="quiet" lineClamp={1}>
@@ -97,14 +97,13 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
     {
       key: 'why',
       header: t('why'),
-      wide: true,
       cell: entry => (
-        <>
+        <Box miw={{ base: 0, md: '14rem' }}>
           <span className="mono">{entry.lastFailureCode ?? t('noCode')}</span>
           <Text size="sm" className="quiet" lineClamp={2} title={entry.lastFailureReason}>
             {entry.lastFailureReason}
           </Text>
-        </>
+        </Box>
       ),
     },
     { key: 'attempts', header: t('attempts'), align: 'right', cell: entry => number(entry.failedAttempts) },

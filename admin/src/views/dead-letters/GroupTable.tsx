@@ -1,4 +1,4 @@
-import { Button, Group, Text } from '@mantine/core'
+import { Box, Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
@@ -59,7 +59,7 @@ function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChang
         </TextLink>
       ),
     },
-    { key: 'company', header: t('company'), cell: group => group.companyName },
+    { key: 'company', header: t('company'), cell: group => <Box maw={{ md: '9rem' }}>{group.companyName}</Box> },
     { key: 'entries', header: t('entries'), align: 'right', cell: group => number(group.entries) },
     {
       key: 'reason',
@@ -78,24 +78,19 @@ function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChang
           {
             key: 'actions',
             header: t('actions'),
-            cell: (group: DeadLetterGroup) => <GroupActions group={group} search={search} onChange={onChange} />,
+            cell: (group: DeadLetterGroup) => <ReplayGroup group={group} search={search} onChange={onChange} />,
           },
         ]
       : []),
   ]
 }
 
-function GroupActions({ group, search, onChange }: Omit<GroupTableProps, 'show'> & { group: DeadLetterGroup }) {
+function ReplayGroup({ group, search, onChange }: Omit<GroupTableProps, 'show'> & { group: DeadLetterGroup }) {
   const { t } = useTranslation('deadLetters')
   const filter = filterOf(searchOf(group, search))
   return (
-    <Group gap={6} wrap="nowrap">
-      <Button size="compact-sm" variant="default" onClick={() => onChange({ verb: 'replay', filter })}>
-        {t('replay')}
-      </Button>
-      <Button size="compact-sm" variant="subtle" color="red" onClick={() => onChange({ verb: 'purge', filter })}>
-        {t('purge')}
-      </Button>
-    </Group>
+    <Button size="compact-sm" variant="default" onClick={() => onChange({ verb: 'replay', filter })}>
+      {t('replay')}
+    </Button>
   )
 }

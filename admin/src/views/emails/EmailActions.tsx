@@ -71,7 +71,7 @@ function ResendDialog({ email, ...dialog }: DialogProps) {
     notify.done(
       <>
         {t('actions.resent')}{' '}
-        <TextLink to="/emails/$outboxId" params={{ outboxId }}>
+        <TextLink size="sm" to="/emails/$outboxId" params={{ outboxId }}>
           {t('actions.openNew')}
         </TextLink>
       </>,

@@ -16,7 +16,7 @@ export function EmailFacts({ email }: { email: Email }) {
     [t('facts.requestId'), <Id key="request" id={email.requestId} />],
     [
       t('facts.company'),
-      <TextLink key="company" to="/companies/$companyId" params={{ companyId: email.companyId }}>
+      <TextLink key="company" size="sm" to="/companies/$companyId" params={{ companyId: email.companyId }}>
         {email.companyName}
       </TextLink>,
     ],
@@ -56,7 +56,7 @@ const Id = ({ id }: { id: string }) => (
 
 const EmailLink = ({ outboxId }: { outboxId: string }) => (
   <div>
-    <TextLink to="/emails/$outboxId" params={{ outboxId }} className="mono">
+    <TextLink to="/emails/$outboxId" params={{ outboxId }} size="sm" className="mono">
       {outboxId}
     </TextLink>
   </div>

@@ -2,9 +2,10 @@ import { TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { companiesQuery } from '../../api/companies.ts'
 import { FilterSelect, Filters } from '../../components/Filters.tsx'
 import { EMAIL_STATUSES } from '../../components/StatusBadge.tsx'
-import { companiesQuery, DEFAULT_RANGE } from './queries.ts'
+import { DEFAULT_RANGE } from './queries.ts'
 import { type EmailSearch, hasFilters, LIST_RANGES, lookupOf } from './search-params.ts'
 
 type Props = { search: EmailSearch; onChange: (next: EmailSearch) => void }

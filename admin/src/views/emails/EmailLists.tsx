@@ -118,7 +118,9 @@ export function WebhookList({ deliveries }: { deliveries: Email['webhooks'] }) {
             </span>
           </Group>
           <Text size="sm">
-            <TextLink to="/webhooks">{one.url}</TextLink>
+            <TextLink size="sm" to="/webhooks">
+              {one.url}
+            </TextLink>
           </Text>
           {one.lastError && (
             <Text size="sm" className="quiet">

@@ -69,8 +69,3 @@ export const sourceQuery = (outboxId: string) =>
       )) as string,
     staleTime: Number.POSITIVE_INFINITY,
   })
-
-export const companiesQuery = queryOptions({
-  queryKey: ['companies'],
-  queryFn: ({ signal }) => take(api.GET('/admin/companies', { signal })),
-})

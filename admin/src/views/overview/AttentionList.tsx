@@ -63,14 +63,14 @@ function Entry(attention: Attention) {
 function linkOf({ kind, code, companyId }: Attention): LinkProps {
   switch (kind) {
     case 'dead-letters':
-      return { to: '/dead-letters', search: { code, company: companyId } as never }
+      return { to: '/dead-letters', search: { ...(code && { code }), ...(companyId && { company: companyId }) } }
     case 'provider-parked':
       return { to: '/providers' }
     case 'no-worker':
     case 'waiting-long':
-      return { to: '/emails', search: { status: 'PENDING' } as never }
+      return { to: '/emails', search: { status: 'PENDING' } }
     case 'unknown-sends':
-      return { to: '/emails', search: { status: 'UNKNOWN' } as never }
+      return { to: '/emails', search: { status: 'UNKNOWN' } }
     case 'company-paused':
     case 'company-warned':
     case 'webhooks-disabled':

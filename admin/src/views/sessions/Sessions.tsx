@@ -89,10 +89,10 @@ function useColumns(of: string, end: (session: Listed) => void): Column<Listed>[
         </span>
       ),
     },
-    { key: 'address', header: t('address'), cell: one => one.address },
-    { key: 'seen', header: t('lastSeen'), cell: one => <TimeText at={one.lastSeenAt} /> },
-    { key: 'since', header: t('signedIn'), cell: one => <TimeText at={one.signedInAt} /> },
-    { key: 'until', header: t('expires'), cell: one => <TimeText at={one.expiresAt} /> },
+    { key: 'address', header: t('address'), cell: one => <span className={classes.short}>{one.address}</span> },
+    { key: 'seen', header: t('lastSeen'), cell: one => <Time at={one.lastSeenAt} /> },
+    { key: 'since', header: t('signedIn'), cell: one => <Time at={one.signedInAt} /> },
+    { key: 'until', header: t('expires'), cell: one => <Time at={one.expiresAt} /> },
     {
       key: 'end',
       header: t('action'),
@@ -106,6 +106,14 @@ function useColumns(of: string, end: (session: Listed) => void): Column<Listed>[
         ),
     },
   ]
+}
+
+function Time({ at }: { at: string }) {
+  return (
+    <span className={classes.short}>
+      <TimeText at={at} />
+    </span>
+  )
 }
 
 type EndDialogProps = { ending: Listed | 'all' | null; onClose: () => void }

@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
-import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
-import { IdText } from '../../components/IdText.tsx'
+import { PLAIN_HEADER, useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { CopyButton } from '../../components/CopyButton.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { type History, historyQuery } from './data.ts'
@@ -29,6 +29,7 @@ export function EntryDrawer({ search, show }: EntryDrawerProps) {
       position="right"
       size="lg"
       closeButtonProps={closeButtonProps}
+      attributes={PLAIN_HEADER}
     >
       {open !== undefined && <Details emailHash={open} />}
     </Drawer>
@@ -43,7 +44,9 @@ function Details({ emailHash }: { emailHash: string }) {
     <QueryState query={query} skeleton={<Skeleton height={320} />}>
       {({ entries, auditLog }) => (
         <Stack gap="md">
-          <IdText id={emailHash} whole />
+          <Text size="sm" className="mono" component="div">
+            {emailHash} <CopyButton value={emailHash} label={emailHash} />
+          </Text>
           {entries.length === 0 && <Text>{t(auditLog.length === 0 ? 'neverListed' : 'notListed')}</Text>}
           {entries.map(entry => (
             <ListedEntryBox key={entry.id} entry={entry} onRemove={() => setRemoving(entry)} />
@@ -113,7 +116,7 @@ function Facts({ facts }: { facts: [string, ReactNode][] }) {
       <Table.Tbody>
         {facts.map(([name, value]) => (
           <Table.Tr key={name}>
-            <Table.Th w={140}>{name}</Table.Th>
+            <Table.Th w={150}>{name}</Table.Th>
             <Table.Td>{value}</Table.Td>
           </Table.Tr>
         ))}

@@ -53,7 +53,7 @@ function Editor({ template }: { template: TemplateData }) {
           {companyId && (
             <>
               {' · '}
-              <TextLink to="/companies/$companyId/$tab" params={{ companyId, tab: 'templates' }}>
+              <TextLink inherit to="/companies/$companyId/$tab" params={{ companyId, tab: 'templates' }}>
                 {companyName}
               </TextLink>
             </>

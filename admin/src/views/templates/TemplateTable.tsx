@@ -72,7 +72,7 @@ function useColumns(): Column<TemplateOverview>[] {
       header: t('type'),
       wide: true,
       cell: ({ id, type }) => (
-        <TextLink to="/templates/$templateId" params={{ templateId: id }} className="mono">
+        <TextLink inherit to="/templates/$templateId" params={{ templateId: id }} className="mono">
           {type}
         </TextLink>
       ),
@@ -81,11 +81,12 @@ function useColumns(): Column<TemplateOverview>[] {
     {
       key: 'company',
       header: t('company'),
+      wide: true,
       cell: ({ companyId, companyName }) =>
         companyId === null ? (
           none
         ) : (
-          <TextLink to="/companies/$companyId/$tab" params={{ companyId, tab: 'templates' }}>
+          <TextLink inherit to="/companies/$companyId/$tab" params={{ companyId, tab: 'templates' }}>
             {companyName}
           </TextLink>
         ),

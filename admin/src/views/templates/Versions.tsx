@@ -65,7 +65,7 @@ function useColumns(template: Template, onReturn: ((version: number) => void) | 
       key: 'number',
       header: t('version'),
       cell: ({ number }) => (
-        <TextLink to="/templates/$templateId" params={{ templateId: template.id }} search={{ version: number }}>
+        <TextLink inherit to="/templates/$templateId" params={{ templateId: template.id }} search={{ version: number }}>
           {t('published', { version: number })}
         </TextLink>
       ),

@@ -107,13 +107,13 @@ function useColumns(): Column<WebhookDelivery>[] {
       header: t('event'),
       wide: true,
       cell: ({ id, type }) => (
-        <TextLink to="." search={previous => ({ ...previous, delivery: id }) as never} className="mono">
+        <TextLink inherit to="." search={previous => ({ ...previous, delivery: id }) as never} className="mono">
           {type}
         </TextLink>
       ),
     },
     { key: 'state', header: t('state'), cell: ({ status }) => <DeliveryState status={status} /> },
-    { key: 'answer', header: t('answer'), cell: delivery => answerText(delivery) },
+    { key: 'answer', header: t('answer'), cell: delivery => <span className="nowrap">{answerText(delivery)}</span> },
     { key: 'attempts', header: t('attempts'), align: 'right', cell: ({ attempts }) => format.number(attempts) },
     { key: 'when', header: t('when'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     {

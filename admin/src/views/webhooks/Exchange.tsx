@@ -93,7 +93,7 @@ function Summary({ exchange }: { exchange: Schemas['WebhookExchange'] }) {
           ? [
               [
                 t('email'),
-                <TextLink key="email" to="/emails/$outboxId" params={{ outboxId }} className="mono">
+                <TextLink inherit key="email" to="/emails/$outboxId" params={{ outboxId }} className="mono">
                   {outboxId}
                 </TextLink>,
               ] satisfies [string, React.ReactNode],

@@ -44,7 +44,7 @@ function useColumns(): Column<WebhookOverview>[] {
       wide: true,
       cell: ({ id, url, description, test }) => (
         <>
-          <TextLink to="/webhooks/$webhookId" params={{ webhookId: id }}>
+          <TextLink inherit to="/webhooks/$webhookId" params={{ webhookId: id }}>
             {url}
           </TextLink>
           {(description || test) && (
@@ -56,8 +56,9 @@ function useColumns(): Column<WebhookOverview>[] {
     {
       key: 'company',
       header: t('company'),
+      wide: true,
       cell: ({ companyId, companyName }) => (
-        <TextLink to="/companies/$companyId/$tab" params={{ companyId, tab: 'webhooks' }}>
+        <TextLink inherit to="/companies/$companyId/$tab" params={{ companyId, tab: 'webhooks' }}>
           {companyName}
         </TextLink>
       ),

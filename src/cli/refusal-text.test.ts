@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { renderBody } from '../accepting/content.ts'
+import { sendBodySchema } from '../contracts/send-body.ts'
+import { refusalText } from './refusal-text.ts'
+
+test('a template that is not found names the command that lists them', () => {
+  const body = sendBodySchema.parse({ to: 'a@example.com', template: 'nothing' })
+  const result = renderBody(body, new Map())
+  expect(result.ok ? '' : refusalText(result.refusal)).toBe(
+    'template: there is no published template nothing; list them with: email-gateway template list --company NAME',
+  )
+})

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { readInput } from './arguments.ts'
+import { UsageError } from './command.ts'
+import { COMMANDS } from './commands.ts'
+
+/** Before any database is opened. */
+test.each([
+  ['company', 'company needs create, list,'],
+  ['company create two words', 'unexpected argument "words"'],
+  ['company create b --colour blue', 'There is no option --colour'],
+  ['send', '--to: '],
+  ['send --company acme --to maria@example.com', '--subject: is required'],
+  ['send --company acme --to nonsense --subject Hello --text Hello', '--to: The e-mail address has no @'],
+  ['email show nonsense', 'ID must be the outboxId of an e-mail, a UUID'],
+  ['db', 'db needs shell or url'],
+  ['start --role boss', '--role must be api, worker or all'],
+])('%s is refused', async (line, sentence) => {
+  const [name, ...rest] = line.split(' ')
+  const command = await COMMANDS[name!]!.load()
+  const error = await (async () => command.run(readInput(rest, command)))().catch((thrown: Error) => thrown)
+  expect(error).toBeInstanceOf(UsageError)
+  expect((error as Error).message).toContain(sentence)
+})
