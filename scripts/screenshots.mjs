@@ -1,6 +1,7 @@
 // Pictures of every view of the admin UI, taken from `email-gateway demo`:
 //   npm run screenshots -- FOLDER [VIEW…]     every view: light and dark, English and Portuguese, 1280 and 390 px
 //   npm run screenshots -- --readme           the few of the README, into docs/images/
+//   VARIANTS=light-en-1280,dark-pt-390        only these
 import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,6 +12,10 @@ const ROOT = new URL('..', import.meta.url).pathname
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 /** Until the simulated outage has begun and every status is there. */
 const WARM_UP_SECONDS = Number(process.env.WARM_UP_SECONDS ?? 75)
+const VARIANTS = process.env.VARIANTS?.split(',') ?? [
+  ...['light-en-1280', 'light-en-390', 'light-pt-1280', 'light-pt-390'],
+  ...['dark-en-1280', 'dark-en-390', 'dark-pt-1280', 'dark-pt-390'],
+]
 const README_VIEWS = ['overview', 'email', 'inbox-message']
 
 const [first, ...only] = process.argv.slice(2)
@@ -51,30 +56,32 @@ async function takePictures(url, password) {
   const names = Object.keys(views).filter(
     name => (forReadme ? README_VIEWS : only).includes(name) || (!forReadme && only.length === 0),
   )
-  for (const theme of ['light', 'dark'])
-    for (const language of forReadme ? ['en'] : ['en', 'pt'])
-      for (const width of forReadme ? [1280] : [1280, 390]) {
-        const context = await browser.newContext({
-          viewport: { width, height: width === 390 ? 844 : 800 },
-          colorScheme: theme,
-          locale: language === 'pt' ? 'pt-BR' : 'en-US',
-          timezoneId: 'America/Sao_Paulo',
-          reducedMotion: 'reduce',
-        })
-        await signIn(context, url, password)
-        for (const name of names) {
-          const page = await context.newPage()
-          page.on('console', message => message.type() === 'error' && console.log(`${name}: ${message.text()}`))
-          await open(page, `${url}/admin${views[name]}`)
-          const file = forReadme ? `${name}-${theme}.png` : [name, theme, language, width].join('-').concat('.png')
-          await page.screenshot({ path: join(folder, file), fullPage: !forReadme })
-          if (await page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth'))
-            console.log(`${file}: wider than the window`)
-          await page.close()
-        }
-        await context.close()
-      }
+  for (const variant of forReadme ? ['light-en-1280', 'dark-en-1280'] : VARIANTS)
+    await takeVariant(browser, variant, names, views, { url, password })
   await browser.close()
+}
+
+async function takeVariant(browser, variant, names, views, { url, password }) {
+  const [theme, language, width] = variant.split('-')
+  const context = await browser.newContext({
+    viewport: { width: Number(width), height: width === '390' ? 844 : 800 },
+    colorScheme: theme,
+    locale: language === 'pt' ? 'pt-BR' : 'en-US',
+    timezoneId: 'America/Sao_Paulo',
+    reducedMotion: 'reduce',
+  })
+  await signIn(context, url, password)
+  for (const name of names) {
+    const page = await context.newPage()
+    page.on('console', message => message.type() === 'error' && console.log(`${name}: ${message.text()}`))
+    await open(page, `${url}/admin${views[name]}`)
+    const file = forReadme ? `${name}-${theme}.png` : `${name}-${variant}.png`
+    await page.screenshot({ path: join(folder, file), fullPage: !forReadme })
+    if (await page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth'))
+      console.log(`${file}: wider than the window`)
+    await page.close()
+  }
+  await context.close()
 }
 
 async function signIn(context, url, password) {

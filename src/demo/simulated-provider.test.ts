@@ -19,9 +19,9 @@ async function send(to: string, draws: number[], isOut = false) {
     report: (_message, _messageId, events) => reported.push(events),
     random: () => draws.shift() ?? 0.5,
   })
-  const sending = provider.send(message(to), new AbortController().signal)
+  const result = await provider.send(message(to), new AbortController().signal)
   await vi.advanceTimersByTimeAsync(10_000)
-  return { result: await sending, reported: reported.flat().map(event => event.kind) }
+  return { result, reported: reported.flat().map(event => event.kind) }
 }
 
 describe('a simulated provider', () => {

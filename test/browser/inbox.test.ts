@@ -109,13 +109,13 @@ test('shows a hostile message as text, and runs and loads nothing of it, whateve
 })
 
 test('is what protects: the same message in a bare page runs and loads', async () => {
-  const { page } = await ui.openView('/sign-in', { signedIn: false })
-  await page.goto('about:blank')
+  const page = await ui.browser.newPage()
   await page.setContent(hostileHtml(outside.url).replace(/<meta[^>]*refresh[^>]*>/, ''))
   await until(
     async () => outside.asked,
     asked => ['/script', '/onerror', '/image.png', '/stylesheet.css'].every(path => asked.includes(path)),
   )
+  await page.close()
 })
 
 test('finds by subject, announces what has come, deletes one and then all', async () => {
