@@ -10,7 +10,7 @@ const PER_TURN = 3
 
 describe.concurrent('three workers that share the mail of companies that wait together', () => {
   test.for(LANES_IN_FULL)(
-    '%s lane: nobody is handed out more than a turn while another waits with nothing in hand',
+    '%s lane: nobody is handed out more than a turn while another waits with nothing in flight',
     {
       timeout: edition(120_000, 900_000),
     },
@@ -30,7 +30,7 @@ describe.concurrent('three workers that share the mail of companies that wait to
         const steps = await handedOut(scene, companies)
         const order = steps.map(step => step.member)
         const runs = runsOf(order, PER_TURN)
-        // A company that has as many in hand as its share allows is being served: others may go on meanwhile.
+        // A company that has as many in flight as its share allows is being served: others may go on meanwhile.
         const unfair = runs.filter(
           ({ turns, place, member }) => turns > 1 && steps[place]!.leftOut.some(one => one !== member.name),
         )
@@ -40,19 +40,19 @@ describe.concurrent('three workers that share the mail of companies that wait to
       const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
       expect(broken).toEqual([])
       own.report({
-        done: `${MIXES} mixes of up to ${companies.size} companies, ${scene.accepted.size} e-mails, three workers of four hands`,
+        done: `${MIXES} mixes of up to ${companies.size} companies, ${scene.accepted.size} e-mails, three workers of four calls at a time`,
         checked:
-          'in the order of the claims never more than 3 × weight in a row while another company waits with nothing in hand',
+          'in the order of the claims never more than 3 × weight in a row while another company waits with nothing in flight',
         figures: {
           ...figures,
-          'longest run in turns, beside companies that have their share in hand': longest.toFixed(2),
+          'longest run in turns, beside companies that have their share in flight': longest.toFixed(2),
         },
       })
     },
   )
 })
 
-/** With each claim: who was left waiting although nothing of theirs was in hand. */
+/** With each claim: who was left waiting although nothing of theirs was in flight. */
 async function noteWhatIsHandedOut({ db }: Scene, kind: 'work' | 'dispatch'): Promise<void> {
   await db.pool.query(`
     create table handed_out (place bigserial, outbox_ids uuid[], left_out text[]);
@@ -70,7 +70,7 @@ type Step = { member: Member; leftOut: string[] }
 
 /**
  * In the order of the claims, which a lock makes one after the other; each e-mail at its first time. Left out is who was so at the claim
- * before as well: what a company has in hand may end between the decision of a claim and the note of it.
+ * before as well: what a company has in flight may end between the decision of a claim and the note of it.
  */
 async function handedOut({ db }: Scene, companies: Map<string, Member>): Promise<Step[]> {
   const { rows } = await db.pool.query<{ name: string; leftOut: string[] }>(

@@ -10,7 +10,7 @@ const PER_TURN = 3
 
 describe.concurrent(`${MIXES} random mixes of companies that wait together`, () => {
   test.for(LANES_IN_FULL)(
-    '%s lane with one hand: nobody is sent for more than three times its weight in a row',
+    '%s lane, one call at a time: nobody is sent for more than three times its weight in a row',
     {
       timeout: edition(120_000, 900_000),
     },
@@ -38,7 +38,7 @@ describe.concurrent(`${MIXES} random mixes of companies that wait together`, () 
       expect(broken).toEqual([])
       expect(figures).toMatchObject({ SENT: scene.accepted.size, duplicates: 0, unknown: 0 })
       own.report({
-        done: `${MIXES} mixes of up to ${companies.size} companies of weight 1 to 3, ${scene.accepted.size} e-mails, one hand`,
+        done: `${MIXES} mixes of up to ${companies.size} companies of weight 1 to 3, ${scene.accepted.size} e-mails, one call at a time`,
         checked: 'in the log of the provider never more than 3 × weight in a row while another company waits',
         figures: { ...figures, 'longest run in turns': longest.toFixed(2) },
       })

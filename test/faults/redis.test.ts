@@ -50,7 +50,7 @@ describe.concurrent(`Redis in trouble in the middle of ${EMAILS} e-mails`, () =>
       expect(figures).toMatchObject({ SENT: scene.accepted.size, duplicates: 0, unknown: 0 })
       own.report({
         done: `${scene.accepted.size} e-mails, ${meanwhile} of them accepted meanwhile`,
-        checked: `202 all the time; each sent once; no UNKNOWN; the line dry within ${DRAIN_SECONDS} s of the return of Redis`,
+        checked: `202 all the time; each sent once; no UNKNOWN; everything sent within ${DRAIN_SECONDS} s of the return of Redis`,
         figures: { ...figures, 'waiting when Redis was back': left, 'seconds to drain': seconds.toFixed(1) },
       })
     },

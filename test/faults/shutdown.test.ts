@@ -28,7 +28,7 @@ describe.concurrent('a worker told to stop with SIGTERM under load', () => {
         worker.signal('SIGTERM')
         expect(await worker.exited).toEqual(STOPPED)
         longestMs = Math.max(longestMs, Date.now() - askedMs)
-        expect(await inFlight(scene), 'what a worker that has ended says to have in hand').toEqual([])
+        expect(await inFlight(scene), 'what a worker that has ended says to have in flight').toEqual([])
         expect(worker.output()).not.toMatch(/"level":"(error|fatal)"/)
       }
       await scene.worker()

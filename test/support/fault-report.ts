@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'vitest'
-import type { Reporter, TestModule } from 'vitest/node'
+import type { Reporter, TestCase } from 'vitest/node'
 
 export type FaultRow = {
   fault: string
@@ -17,7 +17,7 @@ declare module 'vitest' {
   }
 }
 
-/** Told by a test that has proven something; the reporter below writes it down at the end of the run. */
+/** Told by a test that has proven something; the reporter below writes it down. */
 export function recordFault(context: TestContext, row: FaultRow): void {
   context.task.meta.fault = row
 }
@@ -35,12 +35,12 @@ tested again.
 
 /** Keeps docs/faults.md: rows of this run, and those of earlier runs for faults that were not tried in this one. */
 export default class FaultReport implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    const tests = modules.flatMap(module => [...module.children.allTests()])
-    const rows = tests.flatMap(test => test.meta().fault ?? [])
-    if (rows.length === 0) return
+  /** After each test, so that a run that is stopped keeps what it has proven. */
+  onTestCaseResult(test: TestCase): void {
+    const row = test.meta().fault
+    if (!row) return
     const lines = readLines()
-    for (const row of rows) lines.set(row.fault, lineOf(row))
+    lines.set(row.fault, lineOf(row))
     writeFileSync(FILE, `${HEAD}${[...lines.values()].join('\n')}\n`)
   }
 }
