@@ -34,7 +34,7 @@ export function ActivityTab({ company: { companyId } }: { company: Company }) {
       <SegmentedControl
         aria-label={t('activity.range')}
         value={range}
-        data={ACTIVITY_RANGES.map(value => ({ value, label: common(`ranges.${value}`) }))}
+        data={ACTIVITY_RANGES.map(value => ({ value, label: common(`rangesShort.${value}`) }))}
         onChange={next =>
           void navigate({
             to: '/companies/$companyId/$tab',
