@@ -55,7 +55,7 @@ const QUESTIONS: Record<string, (known: Known) => Question> = {
     path: `/admin/suppression/${encodeURIComponent(LISTED)}/history`,
   }),
   'suppression, figures': () => ({ path: '/admin/suppression/stats' }),
-  'suppression, ended entries': () => ({ path: '/admin/suppression/ended?action=REMOVED' }),
+  'suppression, ended entries': () => ({ path: '/admin/suppression/ended?ending=REMOVED' }),
   'dead letters': () => ({ path: '/admin/dead-letters' }),
   'dead letters, groups': () => ({ path: '/admin/dead-letters/groups' }),
   'dead letters, count': () => ({ path: '/admin/dead-letters/count' }),

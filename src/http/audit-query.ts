@@ -15,7 +15,7 @@ const text = (max: number) =>
 const filters = {
   performedBy: text(100)
     .optional()
-    .describe('Name of an administrator, `cli:` and a user, or `key:` and the id of an API key'),
+    .describe('Name of an administrator, `cli:` and a user, or `key` and the id of an API key'),
   action: text(100).optional(),
   subjectType: text(100).optional(),
   subjectId: text(200).optional(),

@@ -154,8 +154,6 @@ test('with Postgres away the view says since when, keeps its data, and recovers 
 test.each([
   ['light', 'en', 1280],
   ['dark', 'pt', 390],
-  ['dark', 'en', 1280],
-  ['light', 'pt', 390],
 ] as const)('the overview in %s, %s, %i px shows figures, a chart and what needs attention', async (...options) => {
   const [theme, language, width] = options
   const view = await ui.openView('', { theme, language, width })
@@ -174,7 +172,7 @@ test.each([
     .getByRole('link', { name: language === 'en' ? 'Review' : 'Ver', exact: true })
     .first()
     .click()
-  await page.waitForURL(`**/admin/companies/${paused.companyId}*`)
+  await page.waitForURL(`**/admin/companies/${paused.companyId}**`)
 })
 
 test('the first load needs less than 350 KB of compressed script', async () => {

@@ -188,7 +188,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
-          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
           performedBy?: string
           action?: string
           subjectType?: string
@@ -227,7 +227,7 @@ export interface paths {
     get: {
       parameters: {
         query?: {
-          /** Name of an administrator, `cli:` and a user, or `key:` and the id of an API key */
+          /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
           performedBy?: string
           action?: string
           subjectType?: string

@@ -1,6 +1,7 @@
 import { Button, Group, Paper, Table, Text, Title } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import classes from './Panel.module.css'
 
 type ChartCardProps = {
   /** A question: "How long do e-mails wait?" */
@@ -18,7 +19,7 @@ export function ChartCard({ question, unit, chart, table, actions }: ChartCardPr
   const { t } = useTranslation()
   const [asTable, setAsTable] = useState(false)
   return (
-    <Paper withBorder p="md">
+    <Paper withBorder p="md" className={classes.panel}>
       <Group justify="space-between" align="flex-start" mb="sm">
         <div>
           <Title order={2} size="h5">

@@ -21,5 +21,8 @@ function tick(): void {
   for (const watcher of watchers) watcher()
 }
 
-/** The time, for relative times: one timer for the whole page. */
-export const useNow = () => useSyncExternalStore(subscribe, () => now)
+/** The time, for relative times: one timer for the whole page. Not older than what is drawn, or a new row would be "in 7 s". */
+export function useNow(): number {
+  useSyncExternalStore(subscribe, () => now)
+  return Date.now()
+}

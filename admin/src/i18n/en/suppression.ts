@@ -69,6 +69,7 @@ export const suppression = {
     consequence: 'A worker adds the addresses in batches. You see the progress here and may close the page.',
     file: 'CSV file',
     choose: 'Choose a file',
+    clear: 'Choose no file',
     limit: 'At most {{size}} and {{lines}} lines. Larger files: email-gateway suppression import',
     tooLarge: 'The file has {{size}}, which is too large.',
     format:

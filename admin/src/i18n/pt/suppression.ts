@@ -75,6 +75,7 @@ export const suppression: SameKeys<typeof en> = {
     consequence: 'Um worker adiciona os endereços em lotes. O progresso aparece aqui; você pode fechar a página.',
     file: 'Arquivo CSV',
     choose: 'Escolher um arquivo',
+    clear: 'Não escolher arquivo',
     limit: 'No máximo {{size}} e {{lines}} linhas. Arquivos maiores: email-gateway suppression import',
     tooLarge: 'O arquivo tem {{size}} e é grande demais.',
     format:

@@ -17,6 +17,7 @@ export function AuditDetails({ entry, onClose }: { entry: AuditEntry | undefined
       opened={entry !== undefined}
       onClose={onClose}
       position="right"
+      lockScroll={false}
       size="lg"
       title={title}
       closeButtonProps={useCloseLabel()}

@@ -8,6 +8,7 @@ import { type Column, DataTable } from '../../components/DataTable.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
+import classes from './AuditTab.module.css'
 
 type Entry = Schemas['CompanyAudit']
 const route = getRouteApi('/signed-in/companies/$companyId/$tab')
@@ -49,13 +50,16 @@ function useColumns(): Column<Entry>[] {
   const { t } = useTranslation('companies')
   return [
     { key: 'when', header: t('audit.when'), cell: ({ performedAt }) => <TimeText at={performedAt} /> },
-    { key: 'who', header: t('audit.who'), wide: true, cell: ({ performedBy }) => performedBy },
+    {
+      key: 'who',
+      header: t('audit.who'),
+      cell: ({ performedBy }) => <div className={classes.text}>{performedBy}</div>,
+    },
     { key: 'action', header: t('audit.action'), cell: ({ action }) => <span className="mono nowrap">{action}</span> },
     {
       key: 'reason',
       header: t('audit.reason'),
-      wide: true,
-      cell: ({ reason }) => reason ?? <span className="quiet">–</span>,
+      cell: ({ reason }) => <div className={classes.text}>{reason ?? <span className="quiet">–</span>}</div>,
     },
     { key: 'change', header: t('audit.change'), wide: true, cell: entry => <Change entry={entry} /> },
   ]
@@ -63,7 +67,8 @@ function useColumns(): Column<Entry>[] {
 
 /** Each field as it was and as it is. */
 function Change({ entry: { before, after } }: { entry: Entry }) {
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+  const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+  const names = all.filter(name => textOf(before?.[name]) !== textOf(after?.[name]))
   if (names.length === 0) return <span className="quiet">–</span>
   return names.map(name => (
     <div key={name}>
@@ -74,4 +79,4 @@ function Change({ entry: { before, after } }: { entry: Entry }) {
   ))
 }
 
-const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))

@@ -79,7 +79,12 @@ function Row({ turn, largest, isOwn }: { turn: Turn; largest: number; isOwn: boo
   return (
     <li className={classes.row} data-own={isOwn || undefined}>
       <div className={classes.name}>
-        <TextLink inherit to="/companies/$companyId/$tab" params={{ companyId: turn.companyId, tab: 'fairness' }}>
+        <TextLink
+          inherit
+          underline="always"
+          to="/companies/$companyId/$tab"
+          params={{ companyId: turn.companyId, tab: 'fairness' }}
+        >
           {turn.name}
         </TextLink>{' '}
         <span className="quiet">

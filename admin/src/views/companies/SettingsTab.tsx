@@ -1,4 +1,4 @@
-import { Alert, Button, Checkbox, Group, Paper, Stack } from '@mantine/core'
+import { Alert, Button, Checkbox, Group, Paper, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -60,7 +60,11 @@ export function SettingsTab({ company }: { company: Company }) {
         )}
         {may && (
           <Group justify="flex-end">
-            {!isChanged && <span className="quiet">{t('form.unchanged')}</span>}
+            {!isChanged && (
+              <Text size="sm" className="quiet">
+                {t('form.unchanged')}
+              </Text>
+            )}
             <Button type="submit" disabled={!isChanged} loading={busy}>
               {t('form.save')}
             </Button>

@@ -98,7 +98,7 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
       key: 'why',
       header: t('why'),
       cell: entry => (
-        <Box miw={{ base: 0, md: '14rem' }}>
+        <Box miw={{ base: 0, md: '12rem' }}>
           <span className="mono">{entry.lastFailureCode ?? t('noCode')}</span>
           <Text size="sm" className="quiet" lineClamp={2} title={entry.lastFailureReason}>
             {entry.lastFailureReason}

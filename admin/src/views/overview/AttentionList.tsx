@@ -1,6 +1,7 @@
 import { IconAlertTriangle, IconCircleCheck } from '@tabler/icons-react'
-import { Link, type LinkProps } from '@tanstack/react-router'
+import type { LinkProps } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
+import { TextLink } from '../../components/links.tsx'
 import { useFormat } from '../../lib/format.ts'
 import type { Attention, AttentionKind } from './data.ts'
 import classes from './Overview.module.css'
@@ -47,15 +48,15 @@ function Entry(attention: Attention) {
     kind !== 'provider-parked' && code,
   ].filter(Boolean)
   return (
-    <li>
-      <IconAlertTriangle size={16} aria-hidden />
-      <span>
+    <li className={classes.entry}>
+      <IconAlertTriangle size={16} aria-hidden className={classes.sign} />
+      <span className={classes.what}>
         {t(`attention.${TEXTS[kind]}`, { count, code: code ?? '', company: companyName ?? '' })}
         {details.length > 0 && <span className="quiet"> · {details.join(' · ')}</span>}
       </span>
-      <Link {...linkOf(attention)} className={classes.end}>
+      <TextLink {...linkOf(attention)} size="sm">
         {t('attention.review')}
-      </Link>
+      </TextLink>
     </li>
   )
 }
@@ -73,7 +74,8 @@ function linkOf({ kind, code, companyId }: Attention): LinkProps {
       return { to: '/emails', search: { status: 'UNKNOWN' } }
     case 'company-paused':
     case 'company-warned':
-    case 'webhooks-disabled':
       return { to: '/companies/$companyId', params: { companyId: companyId! } }
+    case 'webhooks-disabled':
+      return { to: '/companies/$companyId/$tab', params: { companyId: companyId!, tab: 'webhooks' } }
   }
 }

@@ -48,6 +48,7 @@ export function ImportDialog({ opened, onClose }: { opened: boolean; onClose: ()
         required
         withAsterisk={false}
         clearable
+        clearButtonProps={{ 'aria-label': t('import.clear') }}
       />
       {isTooLarge && (
         <Alert color="red" variant="light" role="alert">

@@ -53,7 +53,12 @@ function Editor({ template }: { template: TemplateData }) {
           {companyId && (
             <>
               {' · '}
-              <TextLink inherit to="/companies/$companyId/$tab" params={{ companyId, tab: 'templates' }}>
+              <TextLink
+                inherit
+                underline="always"
+                to="/companies/$companyId/$tab"
+                params={{ companyId, tab: 'templates' }}
+              >
                 {companyName}
               </TextLink>
             </>

@@ -65,7 +65,13 @@ function useColumns(template: Template, onReturn: ((version: number) => void) | 
       key: 'number',
       header: t('version'),
       cell: ({ number }) => (
-        <TextLink inherit to="/templates/$templateId" params={{ templateId: template.id }} search={{ version: number }}>
+        <TextLink
+          inherit
+          className="nowrap"
+          to="/templates/$templateId"
+          params={{ templateId: template.id }}
+          search={{ version: number }}
+        >
           {t('published', { version: number })}
         </TextLink>
       ),
@@ -86,7 +92,7 @@ function useColumns(template: Template, onReturn: ((version: number) => void) | 
     { key: 'changed', header: t('changed'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     {
       key: 'action',
-      header: '',
+      header: t('rollBack'),
       align: 'right',
       cell: ({ number, status }) =>
         onReturn &&

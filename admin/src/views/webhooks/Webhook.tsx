@@ -46,7 +46,7 @@ function Subtitle({ webhook }: { webhook: WebhookOverview }) {
   return (
     <>
       <WebhookState webhook={webhook} />{' '}
-      <TextLink inherit to="/companies/$companyId/$tab" params={{ companyId, tab: 'webhooks' }}>
+      <TextLink inherit underline="always" to="/companies/$companyId/$tab" params={{ companyId, tab: 'webhooks' }}>
         {companyName}
       </TextLink>
       {test && ` · ${t('test')}: ${t('testHint')}`}
