@@ -16,7 +16,7 @@ const VARIANTS = process.env.VARIANTS?.split(',') ?? [
   ...['light-en-1280', 'light-en-390', 'light-pt-1280', 'light-pt-390'],
   ...['dark-en-1280', 'dark-en-390', 'dark-pt-1280', 'dark-pt-390'],
 ]
-const README_VIEWS = ['overview', 'email', 'inbox-message']
+const README_VIEWS = ['overview', 'email']
 
 const [first, ...only] = process.argv.slice(2)
 if (!first) throw new Error('Name a folder for the pictures, or --readme')
@@ -107,7 +107,6 @@ async function viewsOf(url, password) {
   const withFile = (await ask('/admin/inbox?limit=200&content=false')).data.find(
     one => one.message.attachments.length > 0,
   )
-  const hash = await firstOf('/admin/suppression?limit=1', 'emailHash')
   const tabs = ['activity', 'fairness', 'keys', 'webhooks', 'templates', 'domains', 'audit']
   return {
     overview: '/',
@@ -115,7 +114,6 @@ async function viewsOf(url, password) {
     ...(email && { email: `/emails/${email}` }),
     'dead-letters': '/dead-letters',
     suppression: '/suppression',
-    ...(hash && { 'suppression-entry': `/suppression/${encodeURIComponent(hash)}` }),
     companies: '/companies',
     ...Object.fromEntries(tabs.map(tab => [`company-${tab}`, `/companies/${company}/${tab}`])),
     templates: '/templates',

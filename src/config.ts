@@ -73,6 +73,9 @@ export function silenceAwsSdkWarning(env: NodeJS.ProcessEnv = process.env): void
   env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
 }
 
+/** For `demo`, which has a database of its own and refuses to run where another one is named. */
+export const namesDatabase = (env: NodeJS.ProcessEnv = process.env): boolean => Boolean(env.DATABASE_URL)
+
 /** The environment of a child process. */
 export function childEnvironment(
   more: Record<string, string>,

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve, sep } from 'node:path'
-import { readSettings } from '../config.ts'
+import { namesDatabase } from '../config.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
 import { listenForStop } from './stop-signal.ts'
@@ -28,7 +28,7 @@ export const demoCommand: Command = {
     keep: { type: 'boolean', help: 'do not remove the data at the end' },
   },
   async run({ values }) {
-    if (readSettings().DATABASE_URL)
+    if (namesDatabase())
       throw new CommandFailed('DATABASE_URL is set. The demo makes a database of its own: run it without DATABASE_URL.')
     const port = portOf(text(values, 'port') ?? '0')
     const dataDir = await demoFolder(text(values, 'data'))

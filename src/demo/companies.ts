@@ -5,8 +5,11 @@ import { OLD_LIST_DOMAIN } from './people.ts'
 export type DemoCompany = { name: string; share: number; domain?: string; settings: CompanyChange; mail: DemoMail[] }
 export type DemoMail = { templateType: string; subject: string; html: string; tag: string }
 
-const page = (title: string, body: string, button: string) =>
-  `<div style="font-family:Helvetica,Arial,sans-serif;max-width:560px;margin:auto;padding:24px;color:#1b2733"><h1 style="font-size:22px">${title}</h1><p style="line-height:1.6">${body}</p><p><a href="https://app.example/{{ order.number }}" style="background:#1c64b4;color:#fff;padding:10px 18px;border-radius:6px;text-decoration:none">${button}</a></p><p style="color:#5b6b7b;font-size:13px">{{ user.name }}, you get this e-mail because you have an account with us.</p></div>`
+const WHY_EN = 'you get this e-mail because you have an account with us.'
+const WHY_PT = 'você recebeu este e-mail porque tem cadastro conosco.'
+
+const page = (title: string, body: string, button: string, why: string) =>
+  `<div style="font-family:Helvetica,Arial,sans-serif;max-width:560px;margin:auto;padding:24px;color:#1b2733"><h1 style="font-size:22px">${title}</h1><p style="line-height:1.6">${body}</p><p><a href="https://app.example/{{ order.number }}" style="background:#1c64b4;color:#fff;padding:10px 18px;border-radius:6px;text-decoration:none">${button}</a></p><p style="color:#5b6b7b;font-size:13px">{{ user.name }}, ${why}</p></div>`
 
 const MAIL = {
   orderSent: {
@@ -16,6 +19,7 @@ const MAIL = {
       'Your parcel has left',
       'Hello {{ user.name }}, order <b>{{ order.number }}</b> left our warehouse today.',
       'Follow the parcel',
+      WHY_EN,
     ),
     tag: 'order',
   },
@@ -26,6 +30,7 @@ const MAIL = {
       'Seu boleto chegou',
       'Olá, {{ user.name }}! O boleto <b>{{ order.number }}</b>, de R$ {{ order.amount }}, vence em três dias.',
       'Ver o boleto',
+      WHY_PT,
     ),
     tag: 'boleto',
   },
@@ -36,6 +41,7 @@ const MAIL = {
       'Choose a new password',
       'Hello {{ user.name }}, the link below works for one hour.',
       'Choose a password',
+      WHY_EN,
     ),
     tag: 'account',
   },
@@ -46,6 +52,7 @@ const MAIL = {
       'Obrigado pela compra',
       '{{ user.name }}, recebemos R$ {{ order.amount }} pelo pedido <b>{{ order.number }}</b>.',
       'Ver o recibo',
+      WHY_PT,
     ),
     tag: 'receipt',
   },

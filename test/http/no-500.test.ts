@@ -48,6 +48,12 @@ function ask(method: string, path: string, body?: string): Promise<{ status: num
   }
   return new Promise((resolve, reject) => {
     const asked = request({ hostname, port, method, path, headers, agent }, answer => {
+      // A stream of live events goes on until its reader leaves.
+      if (answer.headers['content-type']?.startsWith('text/event-stream')) {
+        resolve({ status: answer.statusCode!, text: '' })
+        answer.destroy()
+        return
+      }
       let text = ''
       answer.setEncoding('utf8').on('data', chunk => (text += chunk))
       answer.on('end', () => resolve({ status: answer.statusCode!, text })).on('error', reject)
@@ -107,9 +113,9 @@ const withIds = (path: string, id: string) => path.replace(/\{\w+\}/g, () => sen
 
 type Ask = [method: string, path: string, body: string | undefined]
 
-/** Checking an administrator's password takes its time: those routes get every third of the values, each others. */
+/** There are many routes for administrators: they get every sixth of the values, each others. */
 function some<T>(values: T[], path: string, place: number): T[] {
-  return path.startsWith('/admin') ? values.filter((_, index) => (index + place) % 3 === 0) : values
+  return path.startsWith('/admin') ? values.filter((_, index) => (index + place) % 6 === 0) : values
 }
 
 /** A few at a time: there are thousands. */

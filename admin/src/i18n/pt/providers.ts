@@ -6,7 +6,7 @@ export const providers: SameKeys<typeof en> = {
   subtitle: 'Quem leva os e-mails, na ordem em que são chamados.',
   empty: 'Nenhum provedor foi usado ainda',
   emptyHint: 'Eles são definidos em EMAIL_PROVIDER e aparecem aqui assim que um worker inicia.',
-  states: { healthy: 'Funcionando', slowed: 'Ritmo reduzido', parked: 'Suspenso' },
+  states: { healthy: 'Saudável', slowed: 'Ritmo reduzido', parked: 'Suspenso' },
   notConfigured: 'Fora da configuração',
   rate: 'Ritmo de envio',
   rateOf: '{{rate}}/s de {{allowed}}/s',

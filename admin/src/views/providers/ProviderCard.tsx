@@ -10,6 +10,7 @@ import { notify } from '../../components/notify.ts'
 import { TimeText } from '../../components/TimeText.tsx'
 import { Tone } from '../../components/Tone.tsx'
 import { useFormat } from '../../lib/format.ts'
+import classes from './ProviderCard.module.css'
 
 export type Provider = Schemas['ProviderState']
 
@@ -152,7 +153,7 @@ function Errors({ errors, hours }: { errors: Provider['errors']; hours: number }
           {t('noErrors')}
         </Text>
       ) : (
-        <Table verticalSpacing={4} aria-label={t('errors', { hours })}>
+        <Table verticalSpacing={4} aria-label={t('errors', { hours })} className={classes.errors!}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>{t('code')}</Table.Th>
