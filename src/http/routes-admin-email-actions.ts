@@ -34,7 +34,7 @@ const refusals = problemAnswers(400, 401, 403, 404, 409, 413, 415, 422, 429, 503
 
 const resendBody = z
   .strictObject({ reason: justificationSchema.optional() })
-  .meta({ id: 'ResendEmail', example: { reason: 'The recipient asked for it by phone' } })
+  .meta({ id: 'ResendEmailByAdmin', example: { reason: 'The recipient asked for it by phone' } })
 const cancelBody = z
   .strictObject({ reason: justificationSchema })
   .meta({ id: 'CancelEmail', example: { reason: 'The invoice in it is wrong' } })

@@ -30,7 +30,9 @@ const signInSchema = {
   body: signInBody,
   response: { 204: NOTHING, ...refusals },
 }
-const linkBody = z.strictObject({ token: z.string().max(200) }).meta({ id: 'SignInByLink' })
+const linkBody = z
+  .strictObject({ token: z.string().max(200) })
+  .meta({ id: 'SignInByLink', example: { token: 'the part of the link after #token=' } })
 const linkSchema = {
   summary: 'Sign in by the token of a link, which works once',
   tags: common.tags,

@@ -57,8 +57,12 @@ const showQuery = z.object({
   version: z.coerce.number().int().min(1).max(1_000_000).optional().describe('The newest when absent'),
 })
 const fullSchema = templateWithVersionsSchema.extend(owner).meta({ id: 'TemplateOfCompany' })
-const newBody = newTemplateSchema.extend({ reason: reasonSchema }).meta({ id: 'NewTemplateByAdmin' })
-const changeBody = templateChangeSchema.extend({ reason: reasonSchema }).meta({ id: 'TemplateChangeByAdmin' })
+const newBody = newTemplateSchema
+  .extend({ reason: reasonSchema })
+  .meta({ id: 'NewTemplateByAdmin', example: newTemplateSchema.meta()!.example })
+const changeBody = templateChangeSchema
+  .extend({ reason: reasonSchema })
+  .meta({ id: 'TemplateChangeByAdmin', example: templateChangeSchema.meta()!.example })
 const publishBody = publishSchema.extend({ reason: reasonSchema }).meta({ id: 'PublishTemplateByAdmin', example: {} })
 const changing = { ...adminRefusals, ...adminBodyRefusals }
 

@@ -32,13 +32,18 @@ describe('the examples of the API document', () => {
       emailHash: `sha256:${'a'.repeat(64)}`,
     }
     let sent = 0
+    const withoutExample: string[] = []
+    const refusedOnes: string[] = []
     for (const [path, operations] of Object.entries<Json>(document.paths)) {
       for (const [method, { requestBody, security }] of Object.entries<Json>(operations)) {
         const schema = requestBody?.content['application/json']?.schema
         if (!schema) continue
         const route = `${method.toUpperCase()} ${path}`
         const resolved = schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)] : schema
-        expect(resolved.example, `an example for ${route}`).toBeDefined()
+        if (resolved.example === undefined) {
+          withoutExample.push(route)
+          continue
+        }
         const url = path.replace(/\{(\w+)\}/g, (_, name) => ids[name]!)
         const admin = security?.some((one: object) => 'administrator' in one)
         const answer = await gateway.call(
@@ -48,11 +53,13 @@ describe('the examples of the API document', () => {
           resolved.example,
           admin ? LOGIN : {},
         )
-        // Nothing may be there to remove or to resume; what is said must be understood.
-        expect([200, 201, 202, 404, 409], `${route}: ${answer.text}`).toContain(answer.status)
+        // Nothing may be there to remove or to resume, and nobody signs in with an example; what is said must be understood.
+        const refused = path.startsWith('/admin/session') ? [401] : [404, 409]
+        if (![200, 201, 202, ...refused].includes(answer.status)) refusedOnes.push(`${route}: ${answer.text}`)
         sent++
       }
     }
+    expect({ withoutExample, refusedOnes }).toEqual({ withoutExample: [], refusedOnes: [] })
     expect(sent).toBeGreaterThan(8)
   })
 })

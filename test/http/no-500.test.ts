@@ -36,9 +36,11 @@ afterAll(async () => {
 })
 
 /** The path as it is, which fetch would tidy up. */
-function ask(method: string, path: string, body?: string): Promise<{ status: number; text: string }> {
+function ask(method: string, path: string, given?: string): Promise<{ status: number; text: string }> {
   const { hostname, port } = new URL(gateway.url)
   const admin = path.startsWith('/admin')
+  // What administrators change needs a body of JSON, also where nothing is read from it.
+  const body = given ?? (admin && method !== 'GET' ? '{}' : undefined)
   const headers = {
     ...(admin ? { authorization: LOGIN } : { 'x-api-key': apiKey }),
     ...(body !== undefined && {
@@ -204,8 +206,9 @@ describe('a query parameter that the route does not know', () => {
     for (const { method, path, takesBody } of known) {
       const { status, text } = await ask(method, `${withIds(path, ID)}?limitt=10`, takesBody ? '{}' : undefined)
       const route = `${method} ${path}: ${text}`
-      // A body is looked at before the query.
-      if (status === 422 && takesBody && !text.includes('limitt')) continue
+      // A body is looked at before the query, and so is a path that asks for more than an id.
+      if (status === 422 && (takesBody || /\{(ordinal|version|index)\}/.test(path)) && !text.includes('limitt'))
+        continue
       expect(status, route).toBe(422)
       expect(JSON.parse(text).errors, route).toContainEqual({
         path: 'limitt',
