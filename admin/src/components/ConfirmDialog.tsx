@@ -21,19 +21,10 @@ type ConfirmDialogProps = {
   children?: ReactNode
 }
 
-/** The head of a dialog is no second banner of the page. */
-export const PLAIN_HEADER = { header: { role: 'presentation' } }
-
 /** A change is confirmed here: the consequence, the reason where the audit log needs one, and the verb on the button. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
   return (
-    <Modal
-      opened={props.opened}
-      onClose={props.onClose}
-      title={props.title}
-      closeButtonProps={useCloseLabel()}
-      attributes={PLAIN_HEADER}
-    >
+    <Modal opened={props.opened} onClose={props.onClose} title={props.title} closeButtonProps={useCloseLabel()}>
       <ConfirmForm {...props} />
     </Modal>
   )

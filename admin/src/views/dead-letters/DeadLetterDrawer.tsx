@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
-import { PLAIN_HEADER, useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
 import { IdText } from '../../components/IdText.tsx'
 import { ButtonLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
@@ -32,7 +32,6 @@ export function DeadLetterDrawer({ search, show, onChange }: DrawerProps) {
       position="right"
       size="lg"
       closeButtonProps={closeButtonProps}
-      attributes={PLAIN_HEADER}
     >
       {open !== undefined && <Details outboxId={open} onChange={onChange} close={() => show(place)} />}
     </Drawer>

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
-import { PLAIN_HEADER, useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
 import { CopyButton } from '../../components/CopyButton.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -29,7 +29,6 @@ export function EntryDrawer({ search, show }: EntryDrawerProps) {
       position="right"
       size="lg"
       closeButtonProps={closeButtonProps}
-      attributes={PLAIN_HEADER}
     >
       {open !== undefined && <Details emailHash={open} />}
     </Drawer>
