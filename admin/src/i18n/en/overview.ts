@@ -46,6 +46,7 @@ export const overview = {
     title: 'Needs attention',
     none: 'Nothing needs attention.',
     review: 'Review',
+    all: 'Show all {{count, number}}',
     since: 'since {{time}}',
     deadLetters_one: '{{count, number}} dead letter',
     deadLetters_other: '{{count, number}} dead letters',

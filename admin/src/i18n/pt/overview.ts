@@ -49,6 +49,7 @@ export const overview: SameKeys<typeof en> = {
     title: 'Precisa de atenção',
     none: 'Nada precisa de atenção.',
     review: 'Ver',
+    all: 'Mostrar todos os {{count, number}}',
     since: 'desde {{time}}',
     deadLetters_one: '{{count, number}} e-mail não entregue',
     deadLetters_other: '{{count, number}} e-mails não entregues',

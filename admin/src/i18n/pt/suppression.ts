@@ -9,8 +9,8 @@ export const suppression: SameKeys<typeof en> = {
   tiles: {
     total: 'Total de ativos',
     totalHint: 'em todas as listas',
-    bounces: 'Hard bounces',
-    complaints: 'Reclamações',
+    bounces: 'Devoluções permanentes',
+    complaints: 'Denúncias',
     hitRate: 'Taxa de bloqueio, últimas 24 h',
     share: '{{share}} do total',
     hits: '{{blocked}} de {{requests}} e-mails foram bloqueados',
@@ -26,7 +26,7 @@ export const suppression: SameKeys<typeof en> = {
     net: 'Saldo',
   },
   reasonsQuestion: 'Por que estão suprimidos?',
-  reasons: { HARD_BOUNCE: 'Hard bounce', COMPLAINT: 'Reclamação', MANUAL: 'Manual' },
+  reasons: { HARD_BOUNCE: 'Devolução permanente', COMPLAINT: 'Denúncia', MANUAL: 'Manual' },
   search: 'Endereço ou primeiros dígitos do hash',
   searchButton: 'Buscar',
   hash: 'Hash do endereço',
@@ -63,10 +63,10 @@ export const suppression: SameKeys<typeof en> = {
     button: 'Remover da lista',
     title: 'Remover uma supressão',
     consequence:
-      'Este endereço volta a receber e-mails de todas as empresas. Se houver outro bounce, ele volta para a lista.',
+      'Este endereço volta a receber e-mails de todas as empresas. Se houver outra devolução, ele volta para a lista.',
     consequenceCompany:
-      'Este endereço volta a receber e-mails desta empresa. Se houver outro bounce, ele volta para a lista.',
-    complaint: 'Uma reclamação não pode ser removida: o destinatário recusou estes e-mails (LGPD, CAN-SPAM).',
+      'Este endereço volta a receber e-mails desta empresa. Se houver outra devolução, ele volta para a lista.',
+    complaint: 'Uma denúncia não pode ser removida: o destinatário recusou estes e-mails (LGPD, CAN-SPAM).',
     done: 'Removido. O endereço volta a receber e-mails.',
   },
   import: {
@@ -84,7 +84,7 @@ export const suppression: SameKeys<typeof en> = {
   },
   empty: {
     title: 'Nenhum endereço suprimido',
-    hint: 'Endereços chegam aqui por hard bounces e reclamações informados pelos provedores, manualmente ou por importação.',
+    hint: 'Endereços chegam aqui por devoluções permanentes e denúncias informadas pelos provedores, manualmente ou por importação.',
     removed: 'Ninguém foi removido da lista.',
     expired: 'Nada expirou.',
   },

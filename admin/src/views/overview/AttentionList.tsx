@@ -1,5 +1,7 @@
+import { Button } from '@mantine/core'
 import { IconAlertTriangle, IconCircleCheck } from '@tabler/icons-react'
 import type { LinkProps } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { TextLink } from '../../components/links.tsx'
 import { useFormat } from '../../lib/format.ts'
@@ -17,9 +19,13 @@ const TEXTS = {
   'webhooks-disabled': 'webhooksDisabled',
 } as const satisfies Record<AttentionKind, string>
 
+/** The figures below stay in sight. */
+const FIRST = 5
+
 /** What somebody should look at, each with a link to where it is handled. */
 export function AttentionList({ attention }: { attention: Attention[] }) {
   const { t } = useTranslation('overview')
+  const [all, setAll] = useState(false)
   if (attention.length === 0)
     return (
       <div className={classes.fine}>
@@ -30,10 +36,15 @@ export function AttentionList({ attention }: { attention: Attention[] }) {
     <section className={classes.attention} aria-label={t('attention.title')}>
       <strong>{t('attention.title')}</strong>
       <ul className={classes.list}>
-        {attention.map(one => (
+        {attention.slice(0, all ? attention.length : FIRST).map(one => (
           <Entry key={`${one.kind} ${one.code} ${one.companyId}`} {...one} />
         ))}
       </ul>
+      {!all && attention.length > FIRST && (
+        <Button variant="subtle" size="compact-sm" onClick={() => setAll(true)}>
+          {t('attention.all', { count: attention.length })}
+        </Button>
+      )}
     </section>
   )
 }
