@@ -493,7 +493,7 @@ export interface paths {
         }
         cookie?: never
       }
-      requestBody: { content: { 'application/json': components['schemas']['ResendEmailInput'] } }
+      requestBody: { content: { 'application/json': components['schemas']['ResendEmailByAdminInput'] } }
       responses: {
         202: Answer<{ 'application/json': {
           outboxId: string
@@ -3151,7 +3151,7 @@ export interface components {
       scheduledAt: string
       reason?: string
     }
-    ResendEmailInput: {
+    ResendEmailByAdminInput: {
       reason?: string
     }
     RevokedSqlAccess: {
