@@ -1,6 +1,6 @@
-import { Drawer, Stack, Text } from '@mantine/core'
+import { Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import classes from './AuditLog.module.css'
 import type { AuditEntry } from './data.ts'
@@ -13,17 +13,9 @@ export function AuditDetails({ entry, onClose }: { entry: AuditEntry | undefined
   const words = useAuditWords()
   const title = entry ? `${words.action(entry.action)} · ${words.subject(entry.subjectType)}` : ''
   return (
-    <Drawer
-      opened={entry !== undefined}
-      onClose={onClose}
-      position="right"
-      lockScroll={false}
-      size="lg"
-      title={title}
-      closeButtonProps={useCloseLabel()}
-    >
+    <DetailsDrawer opened={entry !== undefined} onClose={onClose} title={title}>
       {entry && <Facts entry={entry} />}
-    </Drawer>
+    </DetailsDrawer>
   )
 }
 

@@ -1,9 +1,9 @@
-import { Alert, Button, Drawer, Group, Skeleton, Stack, Table, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Skeleton, Stack, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
-import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
+import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
 import { IdText } from '../../components/IdText.tsx'
 import { ButtonLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
@@ -23,18 +23,10 @@ type DrawerProps = {
 export function DeadLetterDrawer({ search, show, onChange }: DrawerProps) {
   const { t } = useTranslation('deadLetters')
   const { open, ...place } = search
-  const closeButtonProps = useCloseLabel()
   return (
-    <Drawer
-      opened={open !== undefined}
-      onClose={() => show(place)}
-      title={t('details')}
-      position="right"
-      size="lg"
-      closeButtonProps={closeButtonProps}
-    >
+    <DetailsDrawer opened={open !== undefined} onClose={() => show(place)} title={t('details')}>
       {open !== undefined && <Details outboxId={open} onChange={onChange} close={() => show(place)} />}
-    </Drawer>
+    </DetailsDrawer>
   )
 }
 

@@ -1,10 +1,10 @@
-import { Button, Drawer, Group, Paper, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core'
+import { Button, Group, Paper, Skeleton, Stack, Table, Text, Title, Tooltip } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
-import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
 import { CopyButton } from '../../components/CopyButton.tsx'
+import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { type History, historyQuery } from './data.ts'
@@ -20,18 +20,10 @@ type ListedEntry = History['entries'][number]
 export function EntryDrawer({ search, show }: EntryDrawerProps) {
   const { t } = useTranslation('suppression')
   const { open, ...place } = search
-  const closeButtonProps = useCloseLabel()
   return (
-    <Drawer
-      opened={open !== undefined}
-      onClose={() => show(place)}
-      title={t('details')}
-      position="right"
-      size="lg"
-      closeButtonProps={closeButtonProps}
-    >
+    <DetailsDrawer opened={open !== undefined} onClose={() => show(place)} title={t('details')}>
       {open !== undefined && <Details emailHash={open} />}
-    </Drawer>
+    </DetailsDrawer>
   )
 }
 

@@ -1,11 +1,11 @@
-import { Drawer, Skeleton, Stack, Title } from '@mantine/core'
+import { Skeleton, Stack, Title } from '@mantine/core'
 import { IconCircleCheck, IconCircleX, IconClock } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate, useRouter } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { DELIVERY_STATES, deliveriesQuery, type WebhookDelivery, type WebhookOverview } from '../../api/webhooks.ts'
-import { useCloseLabel } from '../../components/ConfirmDialog.tsx'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
+import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { FilterSelect, Filters } from '../../components/Filters.tsx'
 import { TextLink } from '../../components/links.tsx'
@@ -61,16 +61,9 @@ export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
           onNext: next ? () => void navigate({ search: { ...filter, cursor: next } }) : undefined,
         }}
       />
-      <Drawer
-        opened={opened !== undefined}
-        onClose={close}
-        position="right"
-        size="lg"
-        title={t('exchange')}
-        closeButtonProps={useCloseLabel()}
-      >
+      <DetailsDrawer opened={opened !== undefined} onClose={close} title={t('exchange')}>
         {opened === undefined ? <Skeleton height={200} /> : <Exchange webhook={webhook} deliveryId={opened} />}
-      </Drawer>
+      </DetailsDrawer>
     </Stack>
   )
 }
