@@ -18,7 +18,7 @@ import { makeDead, replaysOf } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'
 import { until } from '../support/gateway.ts'
 import { accept, claim, draft, forgotten, makeDue, storyOf, typesOf, workOff } from '../support/line.ts'
-import { BIN, cleanUp, runGateway } from '../support/process.ts'
+import { BIN, cleanUp, runCommand } from '../support/process.ts'
 
 const NOBODYS = '01890000-0000-7000-8000-000000000000'
 const MANY = 10_000
@@ -182,7 +182,7 @@ describe('several ids', () => {
       cancelled,
     ])
     const ids = [first!, second!.toUpperCase(), second!, emptied!, cancelled!, NOBODYS]
-    const { code, stdout, stderr } = await runGateway(['dlq', 'replay', ...ids], { env: cli.env })
+    const { code, stdout, stderr } = await runCommand(['dlq', 'replay', ...ids], { env: cli.env })
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
     expect(stdout.trimEnd().split('\n').sort()).toEqual(
       [

@@ -158,7 +158,9 @@ export async function runCommand(args: string[], { env, cwd = tmpdir() }: Enviro
 
 /** It ends when the test process does, and does not keep it alive. */
 function startRunner(): ChildProcess {
-  const runner = fork(join(import.meta.dirname, 'command-runner.mjs'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const runner = fork(join(import.meta.dirname, 'command-runner.mjs'), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   runner.unref()
   runner.channel!.unref()
   return runner
