@@ -193,6 +193,14 @@ describe('several ids', () => {
       ].sort(),
     )
     expect(await replaysOf(db.pool, companyId)).toMatchObject({ events: 2, ready: 2, dead: 2, twice: 0 })
+    const audit = await db.pool.query(
+      `select subject_id, a.xmin = e.xmin as "inOneTransaction" from audit_log a
+       join email_events e on e.outbox_id::text = a.subject_id and e.type = 'REPLAYED'
+       where a.action = 'DEAD_LETTERS_REPLAYED' and e.company_id = $1 order by subject_id`,
+      [companyId],
+    )
+    const audited = [first, second].sort().map(subject_id => ({ subject_id, inOneTransaction: true }))
+    expect(audit.rows).toEqual(audited)
   })
 
   test('an unknown one alone is a failure in one sentence', async () => {
