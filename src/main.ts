@@ -8,6 +8,7 @@ import type { Worker, WorkerParts } from './compose/worker.ts'
 import type { Config, Role } from './config.ts'
 import { finishedWithin } from './runtime/finished-within.ts'
 import { HtmlChecker } from './sending/html-check.ts'
+import { startTracing } from './telemetry/tracing.ts'
 
 export const VERSION = '0.1.0'
 
@@ -29,7 +30,8 @@ export async function startGateway(
   const senderId = randomUUID()
   const signals = makeSignals()
   const html = new HtmlChecker(config.hashPepper)
-  const stops: (() => Promise<void>)[] = [() => html.close()]
+  const tracing = await startTracing(config, VERSION, log)
+  const stops: (() => Promise<void>)[] = [() => tracing.stop(), () => html.close()]
   const stop = async () => {
     for (const stopPart of stops.splice(0).reverse()) await stopPart()
   }
@@ -37,7 +39,7 @@ export async function startGateway(
   try {
     // Everything that can fail comes before the port is open: whoever is answered 202 meets a gateway that works.
     const worker =
-      role === 'api' ? null : await makeWorker({ config, storage, html, signals, senderId, providersOf, log })
+      role === 'api' ? null : await makeWorker({ config, storage, html, signals, senderId, providersOf, tracing, log })
     if (worker) {
       stops.push(() => worker.stop())
       await worker.prepare()
@@ -54,6 +56,7 @@ export async function startGateway(
             onWebhooksEnqueued: notifier(db, 'webhook_ready', senderId, signals.webhooksReady, log),
             onEventsReceived: () => signals.eventsReceived.wake(),
             version: VERSION,
+            tracing,
             log,
           })
     if (api) stops.push(() => api.stop())
