@@ -81,6 +81,7 @@ const WRONG: Record<string, string[]> = {
   HASH_PEPPER: ['short'],
   TRUST_PROXY: ['yes', 'TRUE', '2'],
   WEBHOOK_ALLOW_PRIVATE: ['yes', 'TRUE', '2'],
+  METRICS_PORT: ['65536', 'x'],
   METRICS_TOKEN: ['short', 'with a space inside it'],
   REDIS_URL: ['http://localhost:6379', 'localhost:6379', 'redis://'],
   EMAIL_PROVIDER: ['sendgrid', 'CAPTURE', 'ses,', 'ses,ses', 'capture,ses', 'ses:mars', 'resend:eu-west-1'],

@@ -15,6 +15,7 @@ import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
+import { ProcessFigures } from '../../src/telemetry/process/figures.ts'
 import { BODY } from '../accept.ts'
 
 export const JOBS = Number(process.env.JOBS ?? 20_000)
@@ -29,6 +30,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
   const html = new HtmlChecker(config.hashPepper)
   const log = makeLog({ level: config.LOG_LEVEL, pretty: false })
   const emailsReady = new WakeableSleep()
+  const figures = new ProcessFigures({ version: 'bench', role: 'worker' }, {})
   const sending = await composeSending({
     config,
     db,
@@ -39,6 +41,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
     eventsReceived: { wake: () => {} },
     wakeWebhooks: () => {},
     countSent: () => {},
+    figures,
   })
   const line = { ...sending, wake: () => emailsReady.wake() }
   return {
@@ -48,6 +51,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
     async stop() {
       await line.stop()
       await html.close()
+      figures.close()
       await db.close()
     },
   }

@@ -17,16 +17,20 @@ import { senderSettings } from './sender-settings.ts'
 const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, worthAnother: 100 }
 const WEIGHT_BYTES = 16 * 1024
 
+/** `onFlush`: how many requests share a commit. */
+export type AcceptFigures = { countRequests: AcceptDeps['countRequests']; onFlush: (requests: number) => void }
+
 /** What accepting needs, also without HTTP (`email-gateway send`). */
 export function makeAccept(
   config: Config,
   db: Database,
   html: HtmlChecker,
   onAccepted: () => void,
-  countRequests: AcceptDeps['countRequests'] = () => {},
+  figures: Partial<AcceptFigures> = {},
 ): AcceptDeps {
   const requests = new Batcher<RequestToStore, StoreOutcome>({
     ...ACCEPT_BATCH,
+    ...(figures.onFlush && { onFlush: figures.onFlush }),
     flush: batch => acceptRequests(db.hot, batch, db.clock),
     weigh: request => request.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
@@ -40,7 +44,7 @@ export function makeAccept(
     defaultRetryPolicy: config.RETRY_POLICY,
     clock: { now: () => db.clock.now(), newId: () => db.clock.newId() },
     onAccepted,
-    countRequests,
+    countRequests: figures.countRequests ?? (() => {}),
   }
 }
 

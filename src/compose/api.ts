@@ -12,6 +12,8 @@ import { RequestCounts } from '../http/request-counts.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import type { SmtpServer } from '../smtp/server.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import { makeAccept } from './accept.ts'
 import { bufferedCounts } from './buffered-counts.ts'
 import { composeProviderEvents } from './provider-events.ts'
@@ -29,6 +31,8 @@ export type ApiParts = {
   onAccepted: () => void
   onWebhooksEnqueued: () => void
   onEventsReceived: () => void
+  metrics: Metrics
+  figures: ProcessFigures
   version: string
   log: Logger
 }
@@ -38,14 +42,21 @@ export type Api = { url: string; smtpPort: number | null; stop(): Promise<void> 
 
 /** Listens for HTTP requests, and for SMTP if that is configured. */
 export async function startApi(parts: ApiParts): Promise<Api> {
-  const { config, storage, html, onAccepted, onWebhooksEnqueued, onEventsReceived, version, log } = parts
+  const { config, storage, html, onAccepted, onWebhooksEnqueued, onEventsReceived, metrics, figures, version, log } =
+    parts
   const { db, folder } = storage
   const events = composeProviderEvents(config, db, onEventsReceived, log)
   const keys = new KeyRegistry(db.pool)
   const logins = bufferedCounts('admin_logins_refused', db.pool, log)
   const smtpMessages = bufferedCounts('smtp_messages', db.pool, log)
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
-  const accept = makeAccept(config, db, html, onAccepted, (...counted) => counts.count(...counted))
+  const accept = makeAccept(config, db, html, onAccepted, {
+    countRequests(companyId, requests, suppressed) {
+      counts.count(companyId, requests, suppressed)
+      figures.accepted(requests - suppressed)
+    },
+    onFlush: requests => figures.batch('accept', requests),
+  })
   const tokens = new Batcher({
     ...TOKEN_BATCH,
     flush: (batch: Parameters<typeof takeTokens>[1]) => takeTokens(db.pool, batch),
@@ -72,6 +83,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     publicUrl: config.PUBLIC_URL,
     onLoginRefused: logins.count,
     adminSessions: { idleMinutes: config.ADMIN_SESSION_IDLE_MINUTES, days: config.ADMIN_SESSION_DAYS },
+    metrics,
     metricsToken: config.METRICS_TOKEN,
     version,
   })

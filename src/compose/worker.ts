@@ -4,6 +4,7 @@ import { listenForNotifications } from '../db/notifications.ts'
 import { returnExpiredLeases } from '../db/outbox/leases.ts'
 import { startHousekeeping } from '../pipeline/housekeeping.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import { composeFeedback } from './feedback.ts'
 import type { makeProviders } from './providers.ts'
 import { composeSending } from './sending.ts'
@@ -19,6 +20,7 @@ export type WorkerParts = {
   /** Names this process in notifications, which it ignores itself. */
   senderId: string
   providersOf: typeof makeProviders
+  figures: ProcessFigures
   log: Logger
 }
 
@@ -32,7 +34,7 @@ export type Worker = {
 
 /** Everything a worker process does: sending, feedback, webhooks and housekeeping. */
 export async function composeWorker(parts: WorkerParts): Promise<Worker> {
-  const { config, storage, html, signals, senderId, providersOf, log } = parts
+  const { config, storage, html, signals, senderId, providersOf, figures, log } = parts
   const { emailsReady, webhooksReady, eventsReceived } = signals
   const { db, url, alone } = storage
   const providers = await providersOf(config, db, () => emailsReady.wake(), log)
@@ -47,6 +49,7 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
     eventsReceived,
     wakeWebhooks: webhooks.wakeIfActive,
     countSent: feedback.countSent,
+    figures,
     log,
   })
   const { idempotentProviders } = providers
