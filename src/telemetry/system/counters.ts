@@ -52,6 +52,7 @@ const COUNTERS: readonly Counted[] = [
     name: 'orphaned_emails',
     labels: ['status'],
     help: 'Orphaned e-mails (no lease, not ready, not scheduled) that were requeued, by status',
+    zeros: ['PENDING', 'PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN'],
   },
   { name: 'provider_events_received', labels: ['provider', 'type'], help: 'Provider events that were received' },
   {
