@@ -78,6 +78,12 @@ describe('links', () => {
       })
     expect(broken).toEqual([])
   })
+
+  test('of docs/README.md lead to every page', () => {
+    const index = readFileSync(join(ROOT, 'docs/README.md'), 'utf8')
+    const names = readdirSync(join(ROOT, 'docs')).filter(name => name.endsWith('.md') && name !== 'README.md')
+    expect(names.filter(name => !index.includes(`](${name}`))).toEqual([])
+  })
 })
 
 describe('the commands of the README', { timeout: 120_000 }, () => {

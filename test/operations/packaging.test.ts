@@ -182,6 +182,12 @@ describe('compose.yaml', () => {
   })
 })
 
+test('docs/installing.md uses files that are in the repository', () => {
+  const named = [...read('docs/installing.md').matchAll(/\bops\/[\w@./-]+\w/g)].map(([path]) => path)
+  expect(named.length).toBeGreaterThan(5)
+  expect(named.filter(path => !existsSync(join(ROOT, path)))).toEqual([])
+})
+
 test('ops/redis.conf starts a Redis that loses and evicts nothing', async () => {
   const redis = await startRedis()
   atCleanUp(() => redis.close())
