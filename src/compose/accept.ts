@@ -7,6 +7,7 @@ import type { AcceptDeps } from '../pipeline/accept.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { PublishedTemplates } from '../sending/published-templates.ts'
+import { NO_TRACING } from '../telemetry/tracing.ts'
 import { senderSettings } from './sender-settings.ts'
 
 /**
@@ -23,7 +24,7 @@ export function makeAccept(
   db: Database,
   html: HtmlChecker,
   onAccepted: () => void,
-  countRequests: AcceptDeps['countRequests'] = () => {},
+  observers: Partial<Pick<AcceptDeps, 'countRequests' | 'log' | 'tracing'>> = {},
 ): AcceptDeps {
   const requests = new Batcher<RequestToStore, StoreOutcome>({
     ...ACCEPT_BATCH,
@@ -40,7 +41,10 @@ export function makeAccept(
     defaultRetryPolicy: config.RETRY_POLICY,
     clock: { now: () => db.clock.now(), newId: () => db.clock.newId() },
     onAccepted,
-    countRequests,
+    countRequests: () => {},
+    log: () => {},
+    tracing: NO_TRACING,
+    ...observers,
   }
 }
 

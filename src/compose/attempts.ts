@@ -18,9 +18,12 @@ import { attemptLog } from '../sending/attempt-log.ts'
 import { commitSettlements } from '../sending/commit-settlements.ts'
 import { commitStarts } from '../sending/commit-starts.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import { observeAttempts } from '../sending/observe-attempt.ts'
 import { prepareContent } from '../sending/prepare-content.ts'
 import { PublishedTemplates } from '../sending/published-templates.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { senderSettings } from './sender-settings.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
@@ -53,11 +56,13 @@ export type AttemptParts = {
   wakeWebhooks: () => void
   /** For the reputation of a company: an e-mail was sent to so many recipients. */
   countSent: (companyId: string, recipients: number) => void
+  emailLog: EmailLog
+  tracing: Tracing
   log: Logger
 }
 
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
-  const { config, db, providers, html } = parts
+  const { config, db, providers, html, emailLog, tracing, log } = parts
   const rendered = new Batcher({
     ...RENDERED_BATCH,
     flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
@@ -91,6 +96,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
       commitStart: start => attemptStarts.add(start),
       isNewlySuppressed: email => isNewlySuppressed(db.hot, email),
     },
+    observe: observeAttempts(tracing, attemptLog(log, emailLog)),
     settings: {
       graceSeconds: config.UNKNOWN_GRACE_SECONDS,
       retryPolicy: config.RETRY_POLICY,
@@ -101,7 +107,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
 }
 
 export function composeSettle(parts: AttemptParts, stopping: AbortSignal): SettleDeps {
-  const { config, db, eventsReceived, wakeWebhooks, countSent, log } = parts
+  const { config, db, eventsReceived, wakeWebhooks, countSent, emailLog, tracing, log } = parts
   const { gatherMs, gathered, ...batch } = SETTLE_BATCH
   const settlements = new Batcher({
     ...batch,
@@ -127,7 +133,8 @@ export function composeSettle(parts: AttemptParts, stopping: AbortSignal): Settl
     countSent,
     eventsReceived,
     wakeWebhooks,
-    log: attemptLog(log),
+    log: attemptLog(log, emailLog),
+    tracing,
   }
 }
 

@@ -9,7 +9,8 @@ import { ping } from '../db/health.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/outbox/expiry.ts'
 import { deleteExpiredKeys } from '../db/outbox/idempotency-keys.ts'
-import { returnExpiredLeases } from '../db/outbox/leases.ts'
+import { type Returned, returnExpiredLeases } from '../db/outbox/leases.ts'
+import { logEmails } from '../db/outbox/logged-emails.ts'
 import { recoverOrphans } from '../db/outbox/orphans.ts'
 import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
@@ -17,7 +18,8 @@ import { expireSuppressions } from '../db/suppression/ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
-import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
+import { NOBODY_KNOWS, resolveUnknownSends } from '../sending/resolve-unknown.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
 
 export type HousekeepingOptions = {
   /** Names of the providers that recognise an attempt id: the same request again cannot send twice. */
@@ -27,6 +29,7 @@ export type HousekeepingOptions = {
   emailsReady: { wake(): void }
   /** For work of several statements. */
   pool: pg.Pool
+  emailLog: EmailLog
 }
 
 type Task = {
@@ -44,7 +47,7 @@ const TASKS: Task[] = [
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
   // Each day is searched once an hour, by whichever process comes first.
   { name: 'recover-orphans', everyMs: 60_000, run: requeueOrphans },
-  { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
+  { name: 'expire-waiting-emails', everyMs: 60_000, run: expireEmails },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
@@ -88,13 +91,31 @@ export function pausedAfterFailure(db: Queryable, run: () => Promise<unknown>): 
   }
 }
 
-async function returnLeases(db: Queryable, { idempotentProviders, graceSeconds, emailsReady }: HousekeepingOptions) {
+async function returnLeases(db: Queryable, options: HousekeepingOptions) {
+  const { idempotentProviders, graceSeconds, emailsReady, emailLog } = options
   const returned = await returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds })
+  await logLost(db, returned, emailLog)
   if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
 }
 
-async function resolveUnknown(db: Queryable, { idempotentProviders, emailsReady }: HousekeepingOptions): Promise<void> {
-  if ((await resolveUnknownSends(db, idempotentProviders)) > 0) emailsReady.wake()
+/** E-mails that a lost worker had. */
+export async function logLost(db: Queryable, { lost }: Returned, log: EmailLog): Promise<void> {
+  const errorCode = 'WORKER_LOST'
+  await logEmails(db, log, 'worker-lost', lost.unstarted, { state: 'RETRY_SCHEDULED', errorCode, isRetryable: true })
+  await logEmails(db, log, 'unknown', lost.unknown, { state: 'UNKNOWN', errorCode })
+}
+
+async function resolveUnknown(db: Queryable, options: HousekeepingOptions): Promise<void> {
+  const { idempotentProviders, emailsReady, emailLog } = options
+  const { code: errorCode, message: errorReason } = NOBODY_KNOWS
+  const logDead = (outboxIds: string[]) =>
+    logEmails(db, emailLog, 'dead', outboxIds, { state: 'DLQ', errorCode, errorReason, isRetryable: false })
+  if ((await resolveUnknownSends(db, idempotentProviders, logDead)) > 0) emailsReady.wake()
+}
+
+async function expireEmails(db: Queryable, { emailLog }: HousekeepingOptions): Promise<void> {
+  const { expired } = await expireWaitingEmails(db)
+  await logEmails(db, emailLog, 'expired', expired, { state: 'EXPIRED', errorCode: 'EXPIRED' })
 }
 
 async function bulkActions(_db: Queryable, { pool, emailsReady }: HousekeepingOptions, log: Logger): Promise<void> {

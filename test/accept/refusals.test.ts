@@ -603,6 +603,7 @@ describe('a sender, where mail leaves the machine,', () => {
       webhooks: { keys: keyRing(config.encryptionKeys), allowPrivate: false, onEnqueued: () => {} },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),
+      emailLog: () => {},
       trustProxy: false,
       onLoginRefused: () => {},
       adminSessions: { idleMinutes: 480, days: 7 },

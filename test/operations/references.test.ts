@@ -9,6 +9,7 @@ import { settingsSchema } from '../../src/settings.ts'
 import { apiDocument } from '../support/api-document.ts'
 import { readEnvExample } from '../support/env-example.ts'
 import { ROOT } from '../support/process.ts'
+import { shellWords } from '../support/shell-words.ts'
 
 type Operation = OpenAPIV3_1.OperationObject
 type Route = { method: string; path: string; operation: Operation }
@@ -125,13 +126,6 @@ function commandsIn(text: string): string[][] {
   const spans = [...text.matchAll(/`((?:npx )?email-gateway [^`\n]+)`/g)].map(match => match[1]!)
   return [...lines, ...spans.filter(span => !/…|[A-Z]{2}/.test(span))].flatMap(line => {
     const [, call] = /(?:^|npx |bin\/)email-gateway(?:\.js)? ([^)]*)/.exec(line) ?? []
-    return call && !call.startsWith('help') ? [wordsOf(call)] : []
+    return call && !call.startsWith('help') ? [shellWords(call)] : []
   })
-}
-
-/** Up to a pipe or a comment. */
-function wordsOf(call: string): string[] {
-  const words = call.match(/'[^']*'|"[^"]*"|[^\s'"]+/g) ?? []
-  const end = words.findIndex(word => /^(\||&&?|;|#.*|>.*)$/.test(word))
-  return (end < 0 ? words : words.slice(0, end)).map(word => word.replaceAll(/^['"]|['"]$/g, ''))
 }
