@@ -82,6 +82,7 @@ const WRONG: Record<string, string[]> = {
   HASH_PEPPER: ['short'],
   TRUST_PROXY: ['yes', 'TRUE', '2'],
   WEBHOOK_ALLOW_PRIVATE: ['yes', 'TRUE', '2'],
+  METRICS_PORT: ['65536', 'x'],
   METRICS_TOKEN: ['short', 'with a space inside it'],
   OTEL_EXPORTER_OTLP_ENDPOINT: ['collector:4318', 'grpc://collector:4317'],
   OTEL_SERVICE_NAME: ['x'.repeat(101)],

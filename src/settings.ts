@@ -159,6 +159,8 @@ export const settingsSchema = z.object({
   /** Files. Without them only programs of this machine can log in by SMTP. */
   SMTP_TLS_CERT: z.string().min(1).optional(),
   SMTP_TLS_KEY: z.string().min(1).optional(),
+  /** Set: this process also serves /metrics and /health on this port of HOST. A worker has no other port. */
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
   /** Metrics contain company ids and volumes. Not set: everybody who reaches the port can read them. */
   METRICS_TOKEN: z
     .string()

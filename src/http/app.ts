@@ -75,8 +75,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
+  return app
+}
+
+/** For METRICS_PORT: a process that has no API can be watched, too. */
+export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): Promise<App> {
+  const app = baseApp(deps)
+  await app.register(async operations => operationRoutes(operations, deps))
   return app
 }
 

@@ -6,6 +6,7 @@ import { purgeReputation } from '../db/companies/reputation.ts'
 import { rollUpStatistics } from '../db/companies/statistics.ts'
 import { purgeProviderEvents } from '../db/feedback/provider-events.ts'
 import { ping } from '../db/health.ts'
+import { recordHousekeeping } from '../db/metrics/housekeeping.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/outbox/expiry.ts'
 import { deleteExpiredKeys } from '../db/outbox/idempotency-keys.ts'
@@ -16,6 +17,7 @@ import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
 import { expireSuppressions } from '../db/suppression/ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
+import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 import { NOBODY_KNOWS, resolveUnknownSends } from '../sending/resolve-unknown.ts'
@@ -57,22 +59,39 @@ const TASKS: Task[] = [
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
   { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },
+  { name: 'tell-of-dead-letters', everyMs: 60_000, run: (_db, { pool }, log) => tellOfDeadLetters(pool, log) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
   { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
   { name: 'carry-out-bulk-actions', everyMs: 500, run: bulkActions },
 ]
 
+const RECORD_EVERY_MS = 5_000
+
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => Promise<void> {
-  const stops = TASKS.map(({ name, everyMs, pausesAfterFailure, run }) => {
-    const task = () => run(db, options, log)
-    return periodically(everyMs, pausesAfterFailure ? pausedAfterFailure(db, task) : task, error =>
-      log.warn({ err: error, task: name }, 'Housekeeping failed; trying again'),
-    )
+  const ended = new Set<Task>()
+  const failed = (task: string) => (error: unknown) =>
+    log.warn({ err: error, task }, 'Housekeeping failed; trying again')
+  const stops = TASKS.map(task => {
+    const { name, everyMs, pausesAfterFailure, run } = task
+    const runAndNote = async () => {
+      await run(db, options, log)
+      ended.add(task)
+    }
+    return periodically(everyMs, pausesAfterFailure ? pausedAfterFailure(db, runAndNote) : runAndNote, failed(name))
   })
+  stops.push(periodically(RECORD_EVERY_MS, () => recordEnded(db, ended), failed('record-housekeeping')))
   return async () => {
     await Promise.all(stops.map(stop => stop()))
   }
+}
+
+/** For housekeeping_last_run_timestamp_seconds: one write in some seconds, however often the tasks run. */
+async function recordEnded(db: Queryable, ended: Set<Task>): Promise<void> {
+  if (ended.size === 0) return
+  const runs = [...ended].map(({ name, everyMs }) => ({ task: name, everySeconds: everyMs / 1000 }))
+  await recordHousekeeping(db, runs)
+  ended.clear()
 }
 
 /** After a failure, leaves out one run once the database is back. */

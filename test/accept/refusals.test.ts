@@ -608,6 +608,7 @@ describe('a sender, where mail leaves the machine,', () => {
       onLoginRefused: () => {},
       adminSessions: { idleMinutes: 480, days: 7 },
       publicUrl: config.PUBLIC_URL,
+      metrics: { contentType: 'text/plain', text: async () => '' },
       version: '0',
     })
     url = await app.listen({ host: '127.0.0.1', port: 0 })
