@@ -14,6 +14,7 @@ import type { HtmlChecker } from '../sending/html-check.ts'
 import type { SmtpServer } from '../smtp/server.ts'
 import { makeAccept } from './accept.ts'
 import { bufferedCounts } from './buffered-counts.ts'
+import { composeDomains } from './domains.ts'
 import { composeProviderEvents } from './provider-events.ts'
 import { startSmtp } from './smtp.ts'
 import type { Storage } from './storage.ts'
@@ -70,6 +71,8 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     log,
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
+    domains: composeDomains(config, db),
+    region: config.AWS_REGION ?? 'us-east-1',
     onLoginRefused: logins.count,
     adminSessions: { idleMinutes: config.ADMIN_SESSION_IDLE_MINUTES, days: config.ADMIN_SESSION_DAYS },
     metricsToken: config.METRICS_TOKEN,

@@ -8,6 +8,7 @@ import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
+import type { DomainRouteDeps } from './resend/domains.ts'
 import { sendResendError } from './resend/errors.ts'
 import { resendRoutes } from './resend/index.ts'
 import { isResendPath } from './resend/not-offered.ts'
@@ -43,6 +44,7 @@ export type AppDeps = SendRouteDeps &
   SuppressionRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
+  DomainRouteDeps &
   SqlDoorDeps &
   AdminAppDeps & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
