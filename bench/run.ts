@@ -12,6 +12,7 @@ import { benchReferences } from './references.ts'
 import { benchSmtpIngress } from './smtp-ingress.ts'
 import { benchSqlDoor } from './sql-door.ts'
 import { benchSuppression } from './suppression.ts'
+import { benchTelemetry } from './telemetry.ts'
 import { benchTemplateRender } from './template-render.ts'
 import { benchWebhooks } from './webhooks.ts'
 
@@ -31,6 +32,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   'smtp-ingress': benchSmtpIngress,
   'sql-door': benchSqlDoor,
   suppression: benchSuppression,
+  telemetry: benchTelemetry,
   'template-render': benchTemplateRender,
   webhooks: benchWebhooks,
 }

@@ -12,6 +12,8 @@ const wholeNumber = (min: number, max: number) => {
 const days = wholeNumber(0, 36_500)
 const RATE_ERROR = 'must be a number above 0, at most 100000'
 const rate = z.coerce.number({ error: RATE_ERROR }).positive({ error: RATE_ERROR }).max(100_000, { error: RATE_ERROR })
+const SHARE_ERROR = 'must be a number from 0 to 1'
+const share = z.coerce.number({ error: SHARE_ERROR }).min(0, { error: SHARE_ERROR }).max(1, { error: SHARE_ERROR })
 const flag = z.enum(['true', 'false', '1', '0']).transform(text => text === 'true' || text === '1')
 const secret = z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32')
 const encryptionKeys = z.string().regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, {
@@ -89,6 +91,8 @@ export const settingsSchema = z.object({
   /** The gateway's address behind a proxy: the server in the OpenAPI document, and the origin that admin requests may come from. */
   PUBLIC_URL: webUrl.optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  /** The share of e-mails and requests whose ordinary lines are logged. Problems are always logged. */
+  LOG_SAMPLE: share.default(1),
   /** The first administrator; others are added with `email-gateway admin add`. */
   ADMIN_USER: z
     .string()
@@ -158,11 +162,19 @@ export const settingsSchema = z.object({
   /** Files. Without them only programs of this machine can log in by SMTP. */
   SMTP_TLS_CERT: z.string().min(1).optional(),
   SMTP_TLS_KEY: z.string().min(1).optional(),
+  /** Set: this process also serves /metrics and /health on this port of HOST. A worker has no other port. */
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
   /** Metrics contain company ids and volumes. Not set: everybody who reaches the port can read them. */
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 characters without spaces; make one with: openssl rand -hex 32')
     .optional(),
+  /** Set: spans are exported to this OTLP/HTTP collector. The names are OpenTelemetry's own, and so are the defaults below. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: webUrl.optional(),
+  OTEL_SERVICE_NAME: z.string().min(1).max(100).default('email-gateway'),
+  /** parentbased: a caller that samples its trace is followed; traceidratio: only our own share counts. */
+  OTEL_TRACES_SAMPLER: z.enum(['parentbased_traceidratio', 'traceidratio']).default('parentbased_traceidratio'),
+  OTEL_TRACES_SAMPLER_ARG: share.default(1),
 })
 
 export type Settings = z.infer<typeof settingsSchema>

@@ -607,10 +607,12 @@ describe('a sender, where mail leaves the machine,', () => {
       webhooks: { keys: keyRing(config.encryptionKeys), allowPrivate: false, onEnqueued: () => {} },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),
+      emailLog: () => {},
       trustProxy: false,
       onLoginRefused: () => {},
       adminSessions: { idleMinutes: 480, days: 7 },
       publicUrl: config.PUBLIC_URL,
+      metrics: { contentType: 'text/plain', text: async () => '' },
       version: '0',
     })
     url = await app.listen({ host: '127.0.0.1', port: 0 })
