@@ -67,6 +67,7 @@ const listOf = (entry: RegExp, error: string) =>
     .transform(text => text.split(',').map(one => one.trim()))
     .refine(entries => entries.every(one => entry.test(one)), error)
 const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+const DNS_SERVER = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\])(:\d{1,5})?$/
 const topicArns = listOf(
   /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d+:[A-Za-z0-9_-]+(\.fifo)?$/,
   'must be ARNs of SNS topics, comma separated, e.g. arn:aws:sns:us-east-1:123456789012:email-events',
@@ -124,6 +125,8 @@ export const settingsSchema = z.object({
   /** Raw messages have no signature; they are accepted only with this password in the subscription's URL. */
   SNS_RAW_DELIVERY_PASSWORD: secret.optional(),
   AWS_ENDPOINT_URL_SNS: webUrl.optional(),
+  /** Asked about the records of sender domains. Not set: the servers of the system. */
+  DNS_SERVERS: listOf(DNS_SERVER, 'must be IP addresses, comma separated, with a port if it is not 53').optional(),
   RESEND_API_KEY: z.string().min(1).optional(),
   RESEND_BASE_URL: webUrl.optional(),
   RESEND_WEBHOOK_SECRET: webhookSecrets.optional(),

@@ -56,6 +56,14 @@ export const COMMANDS: Record<string, CommandEntry> = {
     summary: 'the KPIs of a range: delivered, how fast, recovered, failed',
     load: async () => (await import('./stats.ts')).statsCommand,
   },
+  ses: {
+    summary: 'connect the gateway to Amazon SES: configuration set, topic, events',
+    load: async () => (await import('./ses.ts')).sesCommand,
+  },
+  domain: {
+    summary: 'add, list and check the sender domains of companies',
+    load: async () => (await import('./domain.ts')).domainCommand,
+  },
   doctor: {
     summary: 'check settings, database, Redis, workers and providers',
     load: async () => (await import('./doctor.ts')).doctorCommand,
