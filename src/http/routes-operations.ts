@@ -8,6 +8,7 @@ import { listCounters } from '../db/counters.ts'
 import { FULL_BYTES, findDiskProblem, NEEDED_BYTES } from '../db/embedded/disk.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
 import { readHealth } from '../db/health.ts'
+import { ledgerImbalance } from '../db/ledger/read.ts'
 import type { Database } from '../db/pool.ts'
 import { listProviders } from '../db/providers.ts'
 import { type ActiveCounts, countActive, readTotals } from '../db/suppression/stats.ts'
@@ -29,7 +30,7 @@ async function snapshot(
   names: string[],
   countSuppressions: () => Promise<ActiveCounts>,
 ): Promise<MetricsSnapshot> {
-  const [health, counters, rows, sendRequests, suppressionSize, suppressions, inbox, companies, webhooks] =
+  const [health, counters, rows, sendRequests, suppressionSize, suppressions, inbox, companies, webhooks, imbalance] =
     await Promise.all([
       readHealth(db.pool),
       listCounters(db.pool),
@@ -40,6 +41,7 @@ async function snapshot(
       readInbox(db.pool),
       listStandings(db.pool),
       readWebhookBacklog(db.pool),
+      ledgerImbalance(db.pool),
     ])
   const providers = rows.map(row => ({ name: row.name, open: row.state === 'open' }))
   const standings = companies
@@ -51,7 +53,18 @@ async function snapshot(
       warned: one.warnedAt !== null,
       paused: one.pausedAt !== null,
     }))
-  return { ...health, counters, providers, sendRequests, suppressionSize, suppressions, inbox, standings, webhooks }
+  return {
+    ...health,
+    counters,
+    providers,
+    sendRequests,
+    suppressionSize,
+    suppressions,
+    inbox,
+    standings,
+    webhooks,
+    imbalance,
+  }
 }
 
 export type OperationRouteDeps = {

@@ -14,6 +14,7 @@ export type MetricsSnapshot = {
   inbox: { waiting: number; oldestSeconds: number | null }
   standings: { companyId: string; bounceRate: number; complaintRate: number; warned: boolean; paused: boolean }[]
   suppressions: { reason: string; added: number; removed: number; expired: number }[]
+  imbalance: number
 }
 
 /** Counted in Postgres, so that they are correct after a crash and with several processes. */
@@ -67,6 +68,8 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
   const dlq = gauge('dlq_size', 'Dead letters')
   const workers = gauge('workers_alive', 'Workers with a heartbeat within the last 15 seconds')
 
+  const imbalance = gauge('ledger_imbalance', 'E-mails that have lost their row or their events; 0 is right')
+
   const showSuppression = suppressionMetrics(registry)
   const showFeedback = feedbackMetrics(registry)
   const webhooks = gauge('webhook_backlog', 'Webhooks that wait, for now or for a retry, each counted up to 100 000')
@@ -86,6 +89,7 @@ export function makeMetrics(read: () => Promise<MetricsSnapshot>): {
     unknown.set(snapshot.unknown)
     dlq.set(snapshot.deadLetters)
     workers.set(snapshot.workers.length)
+    imbalance.set(snapshot.imbalance)
     showSuppression(snapshot)
     showFeedback(snapshot)
     webhooks.set(snapshot.webhooks.waiting)
