@@ -99,7 +99,8 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   await show(signInLines(await firstSignInUrl(config, storage, first, gateway.url)))
   const inbox = captured ? `, captured e-mails at ${gateway.url}/admin/inbox` : ''
   if (gateway.smtpPort !== null) log.info(`SMTP at ${config.HOST}:${gateway.smtpPort}`)
-  if (gateway.url) log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs${inbox}`)
+  if (gateway.url)
+    log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs, admin UI at ${gateway.url}/admin${inbox}`)
   else log.info('Sending the e-mails of this database')
 }
 

@@ -9,7 +9,7 @@ import { summarise } from '../contracts/refusal.ts'
 import { checkSchedule } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { justificationSchema } from '../contracts/suppression/view.ts'
-import { resendAudited } from '../db/admin/resend.ts'
+import { acceptAudited } from '../db/admin/accept-audited.ts'
 import { type AuditEntry, writeAudit } from '../db/audit.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { findEmail } from '../db/outbox/emails.ts'
@@ -97,7 +97,8 @@ async function resend(request: FastifyRequest, reply: FastifyReply, { db, accept
   }
   const { reason } = request.body as z.output<typeof resendBody>
   const audit = auditOf(request, { action: 'RESENT', outboxId, companyId: stored.companyId, reason })
-  const write: AcceptDeps['write'] = toStore => resendAudited(db.pool, toStore, audit)
+  const write: AcceptDeps['write'] = toStore =>
+    acceptAudited(db.pool, toStore, resentAs => ({ ...audit, after: { resentAs } }))
   const answer = sendAnswer(await acceptEmails(asked, { ...accept, write }), reply)
   return reply.code(202).send({ outboxId: answer.outboxId, resendOf: outboxId })
 }

@@ -18,7 +18,7 @@ import { type TestCli, testCli } from '../support/cli.ts'
 import { makeDead } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'
 import { accept, draft, storyOf, workOff } from '../support/line.ts'
-import { BIN, cleanUp, makeDataDir, runGateway, runShell } from '../support/process.ts'
+import { BIN, cleanUp, makeDataDir, runCommand, runShell } from '../support/process.ts'
 
 const NOBODYS = '01890000-0000-7000-8000-000000000000'
 const A_DAY_SECONDS = 86_400
@@ -348,7 +348,7 @@ describe.concurrent('called wrongly, dlq shows its usage and exits 2', () => {
     [`dlq purge ${NOBODYS} --yes`],
     ['dlq purge --all --after x'],
   ])('%s', async line => {
-    const { code, stdout, stderr } = await runGateway(line.split(' '), { env: { DATABASE_URL: 'nonsense' } })
+    const { code, stdout, stderr } = await runCommand(line.split(' '), { env: { DATABASE_URL: 'nonsense' } })
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
       stdout: '',
