@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { createGunzip } from 'node:zlib'
 import { requireSameSecrets } from '../compose/secrets.ts'
+import { findConfiguredSecrets, loadReadingConfig } from '../config.ts'
 import { RestoreRefused, restoreLines } from '../db/backup/restore.ts'
 import { type Command, CommandFailed, required, withMigratedStorage } from './command.ts'
 
@@ -12,8 +13,9 @@ export const restoreCommand: Command = {
   ],
   words: 1,
   options: {},
-  run({ words: [file] }) {
+  async run({ words: [file] }) {
     const source = required(file, 'FILE (- for standard input)')
+    requireSecrets()
     return withMigratedStorage(async ({ url, config, where }) => {
       const restored = await restoreFrom(source, url, tx => requireSameSecrets(tx, config))
       return {
@@ -22,6 +24,16 @@ export const restoreCommand: Command = {
       }
     })
   },
+}
+
+/** A new database would get new ones, and then refuse those of the backup. */
+function requireSecrets(): void {
+  const config = loadReadingConfig()
+  const { missing } = findConfiguredSecrets(config)
+  if (missing.length === 0) return
+  throw new CommandFailed(
+    `${missing.join(' and ')} of the gateway that was backed up must be set${config.DATABASE_URL ? '' : `, or its secrets.json be in ${config.dataDir}`}.`,
+  )
 }
 
 async function restoreFrom(source: string, url: string, check: Parameters<typeof restoreLines>[2]) {

@@ -137,7 +137,7 @@ async function countAndReport(_db: Queryable, { pool }: HousekeepingOptions, log
   const count = faults.reduce((sum, fault) => sum + fault.emails, 0)
   log.error(
     { count, faults: faults.slice(0, MAX_FAULTS_LOGGED) },
-    `The ledger does not balance: ${count} e-mails have lost their row or their events; run email-gateway ledger`,
+    `The ledger does not balance (e-mails without their row or their events: ${count}); run email-gateway ledger`,
   )
 }
 
