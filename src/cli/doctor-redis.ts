@@ -1,5 +1,5 @@
-import type { Settings } from '../settings.ts'
 import type { RedisMemory } from '../sending/redis-settings.ts'
+import type { Settings } from '../settings.ts'
 import type { Check } from './doctor-check.ts'
 import type { InUse } from './in-use.ts'
 
