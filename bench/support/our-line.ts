@@ -16,6 +16,7 @@ import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
 import { makeEmailLog } from '../../src/telemetry/email-log.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
+import { ProcessFigures } from '../../src/telemetry/process/figures.ts'
 import { NO_TRACING } from '../../src/telemetry/tracing.ts'
 import { BODY } from '../accept.ts'
 
@@ -31,6 +32,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
   const html = new HtmlChecker(config.hashPepper)
   const log = makeLog({ level: config.LOG_LEVEL, pretty: false })
   const emailsReady = new WakeableSleep()
+  const figures = new ProcessFigures({ version: 'bench', role: 'worker' }, {})
   const sending = await composeSending({
     config,
     db,
@@ -43,6 +45,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
     countSent: () => {},
     emailLog: makeEmailLog(log, config.LOG_SAMPLE),
     tracing: NO_TRACING,
+    figures,
   })
   const line = { ...sending, wake: () => emailsReady.wake() }
   return {
@@ -52,6 +55,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
     async stop() {
       await line.stop()
       await html.close()
+      figures.close()
       await db.close()
     },
   }

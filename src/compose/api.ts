@@ -13,9 +13,12 @@ import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import type { SmtpServer } from '../smtp/server.ts'
 import { makeEmailLog } from '../telemetry/email-log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { makeAccept } from './accept.ts'
 import { bufferedCounts } from './buffered-counts.ts'
+import { composeDomains } from './domains.ts'
 import { composeProviderEvents } from './provider-events.ts'
 import { startSmtp } from './smtp.ts'
 import type { Storage } from './storage.ts'
@@ -31,6 +34,8 @@ export type ApiParts = {
   onAccepted: () => void
   onWebhooksEnqueued: () => void
   onEventsReceived: () => void
+  metrics: Metrics
+  figures: ProcessFigures
   version: string
   tracing: Tracing
   log: Logger
@@ -41,7 +46,8 @@ export type Api = { url: string; smtpPort: number | null; stop(): Promise<void> 
 
 /** Listens for HTTP requests, and for SMTP if that is configured. */
 export async function startApi(parts: ApiParts): Promise<Api> {
-  const { config, storage, html, onAccepted, onWebhooksEnqueued, onEventsReceived, version, tracing, log } = parts
+  const { config, storage, html, onAccepted, onWebhooksEnqueued, onEventsReceived } = parts
+  const { metrics, figures, tracing, version, log } = parts
   const { db, folder } = storage
   const events = composeProviderEvents(config, db, onEventsReceived, log)
   const keys = new KeyRegistry(db.pool)
@@ -50,7 +56,11 @@ export async function startApi(parts: ApiParts): Promise<Api> {
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
   const emailLog = makeEmailLog(log, config.LOG_SAMPLE)
   const accept = makeAccept(config, db, html, onAccepted, {
-    countRequests: (...counted) => counts.count(...counted),
+    countRequests(companyId, requests, suppressed) {
+      counts.count(companyId, requests, suppressed)
+      figures.accepted(requests - suppressed)
+    },
+    onFlush: requests => figures.batch('accept', requests),
     log: emailLog,
     tracing,
   })
@@ -81,8 +91,11 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     tracing,
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
+    domains: composeDomains(config, db),
+    region: config.AWS_REGION ?? 'us-east-1',
     onLoginRefused: logins.count,
     adminSessions: { idleMinutes: config.ADMIN_SESSION_IDLE_MINUTES, days: config.ADMIN_SESSION_DAYS },
+    metrics,
     metricsToken: config.METRICS_TOKEN,
     version,
   })

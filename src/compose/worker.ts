@@ -5,6 +5,7 @@ import { returnExpiredLeases } from '../db/outbox/leases.ts'
 import { logLost, startHousekeeping } from '../pipeline/housekeeping.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { makeEmailLog } from '../telemetry/email-log.ts'
+import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { composeFeedback } from './feedback.ts'
 import type { makeProviders } from './providers.ts'
@@ -22,6 +23,7 @@ export type WorkerParts = {
   senderId: string
   providersOf: typeof makeProviders
   tracing: Tracing
+  figures: ProcessFigures
   log: Logger
 }
 
@@ -35,7 +37,7 @@ export type Worker = {
 
 /** Everything a worker process does: sending, feedback, webhooks and housekeeping. */
 export async function composeWorker(parts: WorkerParts): Promise<Worker> {
-  const { config, storage, html, signals, senderId, providersOf, tracing, log } = parts
+  const { config, storage, html, signals, senderId, providersOf, tracing, figures, log } = parts
   const emailLog = makeEmailLog(log, config.LOG_SAMPLE)
   const { emailsReady, webhooksReady, eventsReceived } = signals
   const { db, url, alone } = storage
@@ -53,11 +55,20 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
     countSent: feedback.countSent,
     emailLog,
     tracing,
+    figures,
     log,
   })
   const { idempotentProviders } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
-  const retentionDays = { providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS }
+  const retentionDays = {
+    content: config.RETENTION_CONTENT_DAYS,
+    events: config.RETENTION_EVENTS_DAYS,
+    emails: config.RETENTION_EMAILS_DAYS,
+    deadLetters: config.RETENTION_DEAD_LETTERS_DAYS,
+    webhooks: config.RETENTION_WEBHOOKS_DAYS,
+    audit: config.RETENTION_AUDIT_DAYS,
+    providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS,
+  }
   const wake = { email_ready: () => emailsReady.wake(), webhook_ready: () => webhooksReady.wake() }
   const stops: (() => unknown)[] = []
   return {

@@ -10,6 +10,7 @@ import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { beginSpan, endSpan, logRequest } from './request-telemetry.ts'
+import type { DomainRouteDeps } from './resend/domains.ts'
 import { sendResendError } from './resend/errors.ts'
 import { resendRoutes } from './resend/index.ts'
 import { isResendPath } from './resend/not-offered.ts'
@@ -45,6 +46,7 @@ export type AppDeps = SendRouteDeps &
   SuppressionRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
+  DomainRouteDeps &
   SqlDoorDeps &
   AdminAppDeps & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
@@ -75,8 +77,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
+  return app
+}
+
+/** For METRICS_PORT: a process that has no API can be watched, too. */
+export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): Promise<App> {
+  const app = baseApp(deps)
+  await app.register(async operations => operationRoutes(operations, deps))
   return app
 }
 

@@ -19,6 +19,8 @@ export type SettleDeps = {
   storeEvents: (sent: SynchronousEvents) => Promise<unknown>
   /** Counts recipients for the company's reputation. */
   countSent: (companyId: string, recipients: number) => void
+  /** For /metrics: what was written, and how long the attempt took. */
+  countSettled: (settlement: Settlement, durationMs: number) => void
   eventsReceived: { wake(): void }
   /** Called after a write, which may have enqueued webhooks. */
   wakeWebhooks: () => void
@@ -55,6 +57,7 @@ export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps:
   const hasEvents = await storeEvents(email, outcome, call, deps)
   if (await deps.write(settlement)) {
     countReputation(email, outcome, deps)
+    deps.countSettled(settlement, facts.durationMs)
     deps.log.settled(email, outcome, facts)
     deps.wakeWebhooks()
   } else if (call) await settleLate(email, settlement, facts, deps)

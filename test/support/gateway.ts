@@ -15,6 +15,7 @@ export type TestCompany = { companyId: string; name: string; apiKey: string; key
 export type TestGateway = {
   url: string
   smtpPort: number | null
+  metricsUrl: string | null
   db: Database
   databaseUrl: string
   /** Every log line so far, as text. */
@@ -61,6 +62,7 @@ export async function startTestGateway(
   return {
     url: gateway.url,
     smtpPort: gateway.smtpPort,
+    metricsUrl: gateway.metricsUrl,
     db: storage.db,
     databaseUrl: database.url,
     logs: () => lines.join(''),

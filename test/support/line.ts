@@ -256,6 +256,7 @@ function settleDepsOf(db: Queryable, change: WorkerChange): SettleDeps {
     returnWhenUnlocked: outboxId => returnWhenUnlocked(db, [outboxId]),
     storeEvents: sent => storeProviderEvents(db, toIncomingEvents(sent)),
     countSent: change.countSent ?? (() => {}),
+    countSettled: () => {},
     eventsReceived: { wake: () => {} },
     wakeWebhooks: () => {},
     log: attemptLog(silent),
