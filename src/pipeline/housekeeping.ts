@@ -59,21 +59,25 @@ const TASKS: Task[] = [
   { name: 'recover-orphans', everyMs: 60_000, run: requeueOrphans },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: expireEmails },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
-  { name: 'purge-old-payloads', everyMs: 3_600_000, run: purgePayloads },
+  { name: 'purge-old-payloads', everyMs: 3_600_000, run: olderThan('deadLetters', purgeOldPayloads) },
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'purge-provider-events', everyMs: 600_000, run: purgeEvents },
   { name: 'roll-up-statistics', everyMs: 30_000, run: db => rollUpStatistics(db) },
   { name: 'count-ledger', everyMs: LEDGER_EVERY_MS, run: countAndReport },
   { name: 'drop-old-days', everyMs: 600_000, run: dropDays },
-  { name: 'purge-audit', everyMs: 3_600_000, run: (db, { retentionDays }) => purgeAudit(db, retentionDays.audit) },
+  { name: 'purge-audit', everyMs: 3_600_000, run: olderThan('audit', purgeAudit) },
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
-  { name: 'purge-old-webhooks', everyMs: 60_000, run: purgeDeliveries },
+  { name: 'purge-old-webhooks', everyMs: 60_000, run: olderThan('webhooks', purgeOldDeliveries) },
   { name: 'tell-of-dead-letters', everyMs: 60_000, run: (_db, { pool }, log) => tellOfDeadLetters(pool, log) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
   { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
-  { name: 'carry-out-bulk-actions', everyMs: 500, run: bulkActions },
+  {
+    name: 'carry-out-bulk-actions',
+    everyMs: 500,
+    run: (_db, { pool, emailsReady }, log) => carryOutBulkActions(pool, () => emailsReady.wake(), log),
+  },
 ]
 
 const RECORD_EVERY_MS = 5_000
@@ -138,13 +142,6 @@ async function expireEmails(db: Queryable, { emailLog }: HousekeepingOptions): P
   await logExpired(db, await expireWaitingEmails(db), emailLog)
 }
 
-async function bulkActions(_db: Queryable, { pool, emailsReady }: HousekeepingOptions, log: Logger): Promise<void> {
-  await carryOutBulkActions(pool, {
-    onReplayed: () => emailsReady.wake(),
-    onError: (error, actionId) => log.error({ err: error, actionId }, 'A batch of a bulk action failed; trying again'),
-  })
-}
-
 /** The most orphans that one log line names; `email explain` says more about each. */
 const MAX_ORPHANS_LOGGED = 20
 
@@ -171,12 +168,11 @@ async function countAndReport(_db: Queryable, { pool }: HousekeepingOptions, log
   )
 }
 
-function purgePayloads(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<unknown> {
-  return purgeOldPayloads(db, retentionDays.deadLetters)
-}
-
-function purgeDeliveries(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<unknown> {
-  return purgeOldDeliveries(db, retentionDays.webhooks)
+function olderThan(
+  kind: 'deadLetters' | 'webhooks' | 'audit',
+  purge: (db: Queryable, days: number) => Promise<unknown>,
+) {
+  return (db: Queryable, { retentionDays }: HousekeepingOptions) => purge(db, retentionDays[kind])
 }
 
 async function dropDays(_db: Queryable, { pool, retentionDays }: HousekeepingOptions, log: Logger): Promise<void> {
