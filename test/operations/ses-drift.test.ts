@@ -88,13 +88,13 @@ describe('ops/terraform', () => {
 
   test('lets SES publish as the command does', () => {
     const [statement] = tf.data.aws_iam_policy_document.events[0].statement
-    const own = publishStatement('arn:aws:sns:R:1:email-gateway-events', 'email-gateway')
+    const own = publishStatement('arn:aws:sns:us-east-1:1:email-gateway-events', 'email-gateway')
     const filled = (text: string) =>
       fill(text, {
-        'local.ses': 'arn:aws:ses:R:1',
+        'local.ses': 'arn:aws:ses:us-east-1:1',
         'local.account': '1',
         'var.name': 'email-gateway',
-        'aws_sns_topic.events.arn': 'arn:aws:sns:R:1:email-gateway-events',
+        'aws_sns_topic.events.arn': 'arn:aws:sns:us-east-1:1:email-gateway-events',
       })
     expect({
       Sid: statement.sid,
