@@ -6,7 +6,7 @@ const SRC = import.meta.dirname
 
 /** Imports go one way. A folder may import from itself and from the folders listed. */
 const BASE = ['contracts', 'runtime', 'telemetry', 'db', 'providers']
-const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk', 'pipeline']
+const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk', 'domains', 'pipeline']
 const CONFIG = ['config.ts', 'settings.ts', 'recorded-settings.ts']
 const MAY_IMPORT: Record<string, string[]> = {
   contracts: [],
@@ -20,6 +20,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   webhooks: BASE,
   people: BASE,
   bulk: BASE,
+  domains: BASE,
   pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk'],
   http: STEPS,
   smtp: STEPS,

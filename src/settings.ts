@@ -10,6 +10,10 @@ const wholeNumber = (min: number, max: number) => {
 }
 /** At most a century; 0 means without end. */
 const days = wholeNumber(0, 36_500)
+/** The ledger of a day is closed on the next one at the earliest, and events are counted into statistics before. */
+const retention = z.union([z.literal('0').transform(Number), wholeNumber(2, 36_500)], {
+  error: 'must be a whole number from 2 to 36500, or 0 for ever',
+})
 const RATE_ERROR = 'must be a number above 0, at most 100000'
 const rate = z.coerce.number({ error: RATE_ERROR }).positive({ error: RATE_ERROR }).max(100_000, { error: RATE_ERROR })
 const SHARE_ERROR = 'must be a number from 0 to 1'
@@ -67,6 +71,7 @@ const listOf = (entry: RegExp, error: string) =>
     .transform(text => text.split(',').map(one => one.trim()))
     .refine(entries => entries.every(one => entry.test(one)), error)
 const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+const DNS_SERVER = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\])(:\d{1,5})?$/
 const topicArns = listOf(
   /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d+:[A-Za-z0-9_-]+(\.fifo)?$/,
   'must be ARNs of SNS topics, comma separated, e.g. arn:aws:sns:us-east-1:123456789012:email-events',
@@ -124,6 +129,8 @@ export const settingsSchema = z.object({
   /** Raw messages have no signature; they are accepted only with this password in the subscription's URL. */
   SNS_RAW_DELIVERY_PASSWORD: secret.optional(),
   AWS_ENDPOINT_URL_SNS: webUrl.optional(),
+  /** Asked about the records of sender domains. Not set: the servers of the system. */
+  DNS_SERVERS: listOf(DNS_SERVER, 'must be IP addresses, comma separated, with a port if it is not 53').optional(),
   RESEND_API_KEY: z.string().min(1).optional(),
   RESEND_BASE_URL: webUrl.optional(),
   RESEND_WEBHOOK_SECRET: webhookSecrets.optional(),
@@ -139,6 +146,16 @@ export const settingsSchema = z.object({
   /** How long an unknown send waits for a provider event. SES events take seconds, rarely minutes. */
   UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
   RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default(DEFAULT_RETRY_POLICY),
+  /** Days; 0 is without end. Mail that is open is always kept. The row of an e-mail takes content and events with it. */
+  RETENTION_CONTENT_DAYS: retention.default(30),
+  RETENTION_EVENTS_DAYS: retention.default(90),
+  RETENTION_EMAILS_DAYS: retention.default(365),
+  /** How long a dead letter can be replayed. What is known about the failure stays with the e-mail. */
+  RETENTION_DEAD_LETTERS_DAYS: wholeNumber(1, 365).default(7),
+  /** How long delivered and failed webhooks can be looked at and replayed. */
+  RETENTION_WEBHOOKS_DAYS: wholeNumber(1, 365).default(7),
+  /** Five years, as long as a customer may make claims. */
+  RETENTION_AUDIT_DAYS: days.default(1825),
   /** How long provider events are kept to recognise duplicates: longer than any provider retries. */
   RETENTION_PROVIDER_EVENTS_DAYS: wholeNumber(1, 365).default(7),
   /** Days on the suppression list; 0 is without end. */

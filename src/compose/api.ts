@@ -18,6 +18,7 @@ import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { makeAccept } from './accept.ts'
 import { bufferedCounts } from './buffered-counts.ts'
+import { composeDomains } from './domains.ts'
 import { composeProviderEvents } from './provider-events.ts'
 import { startSmtp } from './smtp.ts'
 import type { Storage } from './storage.ts'
@@ -90,6 +91,8 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     tracing,
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
+    domains: composeDomains(config, db),
+    region: config.AWS_REGION ?? 'us-east-1',
     onLoginRefused: logins.count,
     adminSessions: { idleMinutes: config.ADMIN_SESSION_IDLE_MINUTES, days: config.ADMIN_SESSION_DAYS },
     metrics,

@@ -10,6 +10,7 @@ import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { beginSpan, endSpan, logRequest } from './request-telemetry.ts'
+import type { DomainRouteDeps } from './resend/domains.ts'
 import { sendResendError } from './resend/errors.ts'
 import { resendRoutes } from './resend/index.ts'
 import { isResendPath } from './resend/not-offered.ts'
@@ -45,6 +46,7 @@ export type AppDeps = SendRouteDeps &
   SuppressionRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
+  DomainRouteDeps &
   SqlDoorDeps &
   AdminAppDeps & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger

@@ -6,6 +6,7 @@ import { purgeReputation } from '../db/companies/reputation.ts'
 import { rollUpStatistics } from '../db/companies/statistics.ts'
 import { purgeProviderEvents } from '../db/feedback/provider-events.ts'
 import { ping } from '../db/health.ts'
+import { countLedger } from '../db/ledger/count.ts'
 import { recordHousekeeping } from '../db/metrics/housekeeping.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/outbox/expiry.ts'
@@ -15,6 +16,8 @@ import { logEmails } from '../db/outbox/logged-emails.ts'
 import { recoverOrphans } from '../db/outbox/orphans.ts'
 import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
+import { purgeAudit } from '../db/retention/audit.ts'
+import { type DayRetention, dropOldDays } from '../db/retention/drop-days.ts'
 import { expireSuppressions } from '../db/suppression/ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
 import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
@@ -27,7 +30,7 @@ export type HousekeepingOptions = {
   /** Names of the providers that recognise an attempt id: the same request again cannot send twice. */
   idempotentProviders: string[]
   graceSeconds: number
-  retentionDays: { providerEvents: number }
+  retentionDays: DayRetention & { providerEvents: number; deadLetters: number; webhooks: number; audit: number }
   emailsReady: { wake(): void }
   /** For work of several statements. */
   pool: pg.Pool
@@ -42,6 +45,11 @@ type Task = {
   run: (db: Queryable, options: HousekeepingOptions, log: Logger) => Promise<unknown>
 }
 
+/** A deleted e-mail is named within a minute: Postgres counts deletions ten seconds late at most. */
+const LEDGER_EVERY_MS = 15_000
+/** One hour of e-mails at least, even if that takes longer; more of them while there is time. */
+const LEDGER_MS = 500
+
 /** Each task is safe to run in several processes at once, and runs once at a time in each. */
 const TASKS: Task[] = [
   // While the database was away, living workers could not renew their leases either: they do so first.
@@ -51,14 +59,17 @@ const TASKS: Task[] = [
   { name: 'recover-orphans', everyMs: 60_000, run: requeueOrphans },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: expireEmails },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
-  { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
+  { name: 'purge-old-payloads', everyMs: 3_600_000, run: purgePayloads },
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'purge-provider-events', everyMs: 600_000, run: purgeEvents },
   { name: 'roll-up-statistics', everyMs: 30_000, run: db => rollUpStatistics(db) },
+  { name: 'count-ledger', everyMs: LEDGER_EVERY_MS, run: countAndReport },
+  { name: 'drop-old-days', everyMs: 600_000, run: dropDays },
+  { name: 'purge-audit', everyMs: 3_600_000, run: (db, { retentionDays }) => purgeAudit(db, retentionDays.audit) },
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
-  { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },
+  { name: 'purge-old-webhooks', everyMs: 60_000, run: purgeDeliveries },
   { name: 'tell-of-dead-letters', everyMs: 60_000, run: (_db, { pool }, log) => tellOfDeadLetters(pool, log) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
   { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
@@ -155,6 +166,32 @@ async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptio
     { count, orphans: orphans.slice(0, MAX_ORPHANS_LOGGED) },
     `Requeued ${count} orphaned e-mails (no lease, not ready, not scheduled); this is a bug, please report it`,
   )
+}
+
+/** The most faults that one log line names; `email-gateway ledger` lists all. */
+const MAX_FAULTS_LOGGED = 20
+
+async function countAndReport(_db: Queryable, { pool }: HousekeepingOptions, log: Logger): Promise<void> {
+  const faults = await countLedger(pool, { maxMs: LEDGER_MS })
+  if (faults.length === 0) return
+  const count = faults.reduce((sum, fault) => sum + fault.emails, 0)
+  log.error(
+    { count, faults: faults.slice(0, MAX_FAULTS_LOGGED) },
+    `The ledger does not balance (e-mails without their row or their events: ${count}); run email-gateway ledger`,
+  )
+}
+
+function purgePayloads(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<unknown> {
+  return purgeOldPayloads(db, retentionDays.deadLetters)
+}
+
+function purgeDeliveries(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<unknown> {
+  return purgeOldDeliveries(db, retentionDays.webhooks)
+}
+
+async function dropDays(_db: Queryable, { pool, retentionDays }: HousekeepingOptions, log: Logger): Promise<void> {
+  for (const { kind, day } of await dropOldDays(pool, retentionDays))
+    log.info({ kind, day }, `Dropped ${kind} of ${day}, as RETENTION_${kind.toUpperCase()}_DAYS says`)
 }
 
 const PURGE_BATCH = 5_000
