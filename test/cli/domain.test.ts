@@ -85,7 +85,9 @@ test('a permission that is missing is named, and DNS that does not answer is no 
   aws.denied.add('ses:PutEmailIdentityMailFromAttributes')
   await expect(run(['add', 'denied.example'], { company: 'denied' })).rejects.toMatchObject({
     code: 'AWS_PERMISSION_MISSING',
-    message: expect.stringContaining('ses:PutEmailIdentityMailFromAttributes on arn:aws:ses:us-east-1:ACCOUNT_ID:identity/'),
+    message: expect.stringContaining(
+      'ses:PutEmailIdentityMailFromAttributes on arn:aws:ses:us-east-1:ACCOUNT_ID:identity/',
+    ),
   })
   aws.denied.clear()
   const added = await run(['add', 'denied.example'], { company: 'denied' })

@@ -19,7 +19,8 @@ function actionsInSource(): string[] {
     .flatMap(file => {
       const text = readFileSync(join(ROOT, 'src', file), 'utf8')
       return (['sesv2', 'sns'] as const).flatMap(service => {
-        const imported = new RegExp(`import (?:type )?\\{([^}]*)\\} from '@aws-sdk/client-${service}'`).exec(text)?.[1] ?? ''
+        const imported =
+          new RegExp(`import (?:type )?\\{([^}]*)\\} from '@aws-sdk/client-${service}'`).exec(text)?.[1] ?? ''
         const names = [...imported.matchAll(/\b([A-Z]\w+)Command\b/g)].map(match => match[1])
         return names.map(name => `${service === 'sns' ? 'sns' : 'ses'}:${name}`)
       })
@@ -65,12 +66,17 @@ describe('ops/terraform', () => {
     expect(tf.variable.name[0].default).toBe(DEFAULT_SES_NAME)
     const named = (text: string) => text.replaceAll('${var.name}', DEFAULT_SES_NAME)
     const names = sesNames()
-    expect(named(resource('aws_sesv2_configuration_set', 'gateway').configuration_set_name)).toBe(names.configurationSet)
+    expect(named(resource('aws_sesv2_configuration_set', 'gateway').configuration_set_name)).toBe(
+      names.configurationSet,
+    )
     expect(named(resource('aws_sns_topic', 'events').name)).toBe(names.topic)
     expect(resource('aws_sns_topic', 'events').signature_version).toBe(2)
     const destination = resource('aws_sesv2_configuration_set_event_destination', 'gateway')
     expect(named(destination.event_destination_name)).toBe(names.eventDestination)
-    expect(destination.event_destination[0]).toMatchObject({ enabled: true, matching_event_types: [...SES_EVENT_TYPES] })
+    expect(destination.event_destination[0]).toMatchObject({
+      enabled: true,
+      matching_event_types: [...SES_EVENT_TYPES],
+    })
     const subscription = resource('aws_sns_topic_subscription', 'gateway')
     expect(subscription).toMatchObject({ protocol: 'https', endpoint: '${var.url}'.concat(SES_EVENTS_PATH) })
   })
@@ -92,7 +98,10 @@ describe('ops/terraform', () => {
       Resource: filled(statement.resources[0]),
       Condition: {
         StringEquals: Object.fromEntries(
-          statement.condition.map((one: { variable: string; values: string[] }) => [one.variable, filled(one.values[0]!)]),
+          statement.condition.map((one: { variable: string; values: string[] }) => [
+            one.variable,
+            filled(one.values[0]!),
+          ]),
         ),
       },
     }).toEqual(own)
