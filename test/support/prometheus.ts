@@ -37,7 +37,8 @@ export async function startPrometheus(target: string, token: string): Promise<Pr
   return {
     async alerts() {
       const answer = await fetch(`http://127.0.0.1:${port}/api/v1/alerts`).catch(() => null)
-      return answer?.ok ? (await answer.json()).data.alerts : []
+      if (!answer?.ok) return []
+      return ((await answer.json()) as { data: { alerts: FiringAlert[] } }).data.alerts
     },
     async stop() {
       const exited = once(child, 'exit')
