@@ -3,6 +3,7 @@ import { benchAcceptMemory } from './accept-memory.ts'
 import { benchAcceptMillion } from './accept-million.ts'
 import { benchAdmin } from './admin.ts'
 import { benchClaim } from './claim.ts'
+import { benchDiskBytes } from './disk-bytes.ts'
 import { benchDrainBullmq, benchDrainDirect } from './drain.ts'
 import { benchEvents } from './events.ts'
 import { benchFairness } from './fairness.ts'
@@ -10,9 +11,11 @@ import { benchLatency } from './latency.ts'
 import { benchMetrics } from './metrics.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
+import { benchRetention } from './retention.ts'
 import { benchSmtpIngress } from './smtp-ingress.ts'
 import { benchSqlDoor } from './sql-door.ts'
 import { benchSuppression } from './suppression.ts'
+import { benchTelemetry } from './telemetry.ts'
 import { benchTemplateRender } from './template-render.ts'
 import { benchWebhooks } from './webhooks.ts'
 
@@ -22,6 +25,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   'accept-million': benchAcceptMillion,
   'accept-memory': benchAcceptMemory,
   claim: benchClaim,
+  'disk-bytes': benchDiskBytes,
   'drain-direct': benchDrainDirect,
   'drain-bullmq': benchDrainBullmq,
   events: benchEvents,
@@ -30,9 +34,11 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   metrics: benchMetrics,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
+  retention: benchRetention,
   'smtp-ingress': benchSmtpIngress,
   'sql-door': benchSqlDoor,
   suppression: benchSuppression,
+  telemetry: benchTelemetry,
   'template-render': benchTemplateRender,
   webhooks: benchWebhooks,
 }

@@ -73,12 +73,14 @@ CREATE TABLE public.email_outbox (
     failed_at timestamp with time zone,
     resend_of uuid,
     erased_at timestamp with time zone,
+    traceparent text,
     CONSTRAINT email_outbox_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT email_outbox_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
     CONSTRAINT email_outbox_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['resend'::text, 'hold'::text]))),
     CONSTRAINT email_outbox_priority_check CHECK (((priority >= 1) AND (priority <= 10))),
     CONSTRAINT email_outbox_retry_policy_check CHECK ((retry_policy = ANY (ARRAY['steps'::text, 'exponential'::text, 'patient'::text, 'persistent'::text]))),
     CONSTRAINT email_outbox_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'PROCESSING'::text, 'SENT'::text, 'DELIVERED'::text, 'RETRY_SCHEDULED'::text, 'UNKNOWN'::text, 'BOUNCED'::text, 'COMPLAINED'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ'::text, 'EXPIRED'::text, 'CANCELLED'::text]))),
+    CONSTRAINT email_outbox_traceparent_check CHECK ((length(traceparent) = 55)),
     CONSTRAINT failure_has_a_reason CHECK (((failed_at IS NULL) OR (failure_reason IS NOT NULL))),
     CONSTRAINT sent_has_a_message_id CHECK (((sent_at IS NULL) OR (message_id IS NOT NULL))),
     CONSTRAINT worked_on_under_a_lease CHECK (((status = 'PROCESSING'::text) = (lease_id IS NOT NULL)))
@@ -1177,6 +1179,17 @@ CREATE VIEW public.dlq WITH (security_barrier='true') AS
      LEFT JOIN public.email_outbox o ON ((o.outbox_id = d.outbox_id)))
   WHERE ((d.company_id = ANY (( SELECT public.sql_companies() AS sql_companies)::uuid[])) AND (o.test IS NOT TRUE));
 
+CREATE TABLE public.domains (
+    domain_id uuid NOT NULL,
+    company_id uuid NOT NULL,
+    domain text NOT NULL,
+    ownership_token text,
+    created_at_providers text[] DEFAULT '{}'::text[] NOT NULL,
+    verified_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT domains_domain_check CHECK (((domain = lower(domain)) AND (length(domain) <= 253)))
+);
+
 CREATE TABLE public.email_attachments (
     outbox_id uuid NOT NULL,
     ordinal smallint NOT NULL,
@@ -1186,6 +1199,20 @@ CREATE TABLE public.email_attachments (
     content bytea NOT NULL
 )
 PARTITION BY RANGE (outbox_id);
+
+CREATE TABLE public.email_days (
+    day date NOT NULL,
+    outbox_deleted bigint DEFAULT 0 NOT NULL,
+    events_deleted bigint DEFAULT 0 NOT NULL,
+    outbox_written bigint DEFAULT 0 NOT NULL,
+    files text,
+    changed_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    drop_started_at timestamp with time zone,
+    content_dropped_at timestamp with time zone,
+    events_dropped_at timestamp with time zone,
+    emails_dropped_at timestamp with time zone
+);
 
 CREATE VIEW public.email_logs WITH (security_barrier='true') AS
  SELECT o.outbox_id AS outboxid,
@@ -1286,6 +1313,78 @@ CREATE TABLE public.leases (
     CONSTRAINT leases_kind_check CHECK ((kind = ANY (ARRAY['work'::text, 'dispatch'::text])))
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.ledger_days (
+    day date NOT NULL,
+    company_id uuid NOT NULL,
+    accepted bigint NOT NULL,
+    ended bigint NOT NULL
+);
+
+CREATE TABLE public.ledger_faults (
+    kind text NOT NULL,
+    day date NOT NULL,
+    outbox_id uuid,
+    company_id uuid,
+    emails bigint DEFAULT 1 NOT NULL,
+    found_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT ledger_faults_emails_check CHECK ((emails > 0)),
+    CONSTRAINT ledger_faults_kind_check CHECK ((kind = ANY (ARRAY['ROW_MISSING'::text, 'EVENT_MISSING'::text, 'END_MISSING'::text, 'VANISHED'::text, 'DAY_MISSING'::text])))
+);
+
+CREATE TABLE public.ledger_hours (
+    day date NOT NULL,
+    hour smallint NOT NULL,
+    company_id uuid NOT NULL,
+    accepted bigint NOT NULL,
+    ended bigint NOT NULL,
+    waiting bigint NOT NULL,
+    unknown bigint NOT NULL
+);
+
+CREATE TABLE public.ledger_slices (
+    day date NOT NULL,
+    hour smallint NOT NULL,
+    taken_at timestamp with time zone,
+    counted_at timestamp with time zone,
+    took_ms integer,
+    final boolean DEFAULT false NOT NULL,
+    CONSTRAINT ledger_slices_hour_check CHECK (((hour >= 0) AND (hour <= 23)))
+);
+
+CREATE VIEW public.ledger_sums AS
+ WITH recounted AS (
+         SELECT d.day
+           FROM public.email_days d
+          WHERE ((d.closed_at IS NULL) AND ((NOT (EXISTS ( SELECT
+                   FROM public.ledger_days k
+                  WHERE (k.day = d.day)))) OR (( SELECT count(*) AS count
+                   FROM public.ledger_slices s
+                  WHERE ((s.day = d.day) AND (s.counted_at >= d.changed_at))) = 24)))
+        )
+ SELECT k.day,
+    k.company_id,
+    k.accepted,
+    k.ended,
+    (0)::bigint AS waiting,
+    (0)::bigint AS unknown,
+    true AS closed
+   FROM public.ledger_days k
+  WHERE (NOT (EXISTS ( SELECT
+           FROM recounted r
+          WHERE (r.day = k.day))))
+UNION ALL
+ SELECT h.day,
+    h.company_id,
+    (GREATEST(sum(h.accepted), (max(k.accepted))::numeric))::bigint AS accepted,
+    (sum(h.ended))::bigint AS ended,
+    (sum(h.waiting))::bigint AS waiting,
+    (sum(h.unknown))::bigint AS unknown,
+    false AS closed
+   FROM ((public.ledger_hours h
+     JOIN recounted r ON ((r.day = h.day)))
+     LEFT JOIN public.ledger_days k ON (((k.day = h.day) AND (k.company_id = h.company_id))))
+  GROUP BY h.day, h.company_id;
 
 CREATE TABLE public.minute_statistics (
     company_id uuid NOT NULL,
@@ -1430,6 +1529,12 @@ CREATE TABLE public.send_requests_total (
     company_id uuid NOT NULL,
     requests bigint NOT NULL,
     suppressed bigint NOT NULL
+);
+
+CREATE TABLE public.sns_topics (
+    topic_arn text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT sns_topics_topic_arn_check CHECK ((length(topic_arn) <= 300))
 );
 
 CREATE TABLE public.statistics_cursor (
@@ -1673,11 +1778,20 @@ ALTER TABLE ONLY public.dead_letter_notices
 ALTER TABLE ONLY public.dead_letters
     ADD CONSTRAINT dead_letters_pkey PRIMARY KEY (outbox_id);
 
+ALTER TABLE ONLY public.domains
+    ADD CONSTRAINT domains_company_id_domain_key UNIQUE (company_id, domain);
+
+ALTER TABLE ONLY public.domains
+    ADD CONSTRAINT domains_pkey PRIMARY KEY (domain_id);
+
 ALTER TABLE ONLY public.email_attachments
     ADD CONSTRAINT email_attachments_pkey PRIMARY KEY (outbox_id, ordinal);
 
 ALTER TABLE ONLY public.email_content
     ADD CONSTRAINT email_content_pkey PRIMARY KEY (outbox_id);
+
+ALTER TABLE ONLY public.email_days
+    ADD CONSTRAINT email_days_pkey PRIMARY KEY (day);
 
 ALTER TABLE ONLY public.email_events
     ADD CONSTRAINT email_events_pkey PRIMARY KEY (outbox_id, event_id);
@@ -1714,6 +1828,18 @@ ALTER TABLE ONLY public.idempotency_keys
 
 ALTER TABLE ONLY public.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (lease_id);
+
+ALTER TABLE ONLY public.ledger_days
+    ADD CONSTRAINT ledger_days_pkey PRIMARY KEY (day, company_id);
+
+ALTER TABLE ONLY public.ledger_faults
+    ADD CONSTRAINT ledger_faults_day_kind_outbox_id_company_id_key UNIQUE NULLS NOT DISTINCT (day, kind, outbox_id, company_id);
+
+ALTER TABLE ONLY public.ledger_hours
+    ADD CONSTRAINT ledger_hours_pkey PRIMARY KEY (day, hour, company_id);
+
+ALTER TABLE ONLY public.ledger_slices
+    ADD CONSTRAINT ledger_slices_pkey PRIMARY KEY (day, hour);
 
 ALTER TABLE ONLY public.minute_statistics
     ADD CONSTRAINT minute_statistics_pkey PRIMARY KEY (company_id, minute);
@@ -1756,6 +1882,9 @@ ALTER TABLE ONLY public.secret_fingerprints
 
 ALTER TABLE ONLY public.send_requests_total
     ADD CONSTRAINT send_requests_total_pkey PRIMARY KEY (company_id);
+
+ALTER TABLE ONLY public.sns_topics
+    ADD CONSTRAINT sns_topics_pkey PRIMARY KEY (topic_arn);
 
 ALTER TABLE ONLY public.statistics_cursor
     ADD CONSTRAINT statistics_cursor_pkey PRIMARY KEY (only_row);
@@ -1847,6 +1976,8 @@ CREATE INDEX dead_letters_payload ON public.dead_letters USING btree (moved_at, 
 
 CREATE INDEX dead_letters_provider_code ON public.dead_letters USING btree (provider_code) WHERE (provider_code IS NOT NULL);
 
+CREATE UNIQUE INDEX domains_one_owner ON public.domains USING btree (domain) WHERE (verified_at IS NOT NULL);
+
 CREATE INDEX email_events_ends ON ONLY public.email_events USING btree (type, outbox_id) WHERE (type = ANY (ARRAY['BOUNCE'::text, 'COMPLAINT'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ_MOVED'::text, 'EXPIRED'::text, 'CANCELLED'::text]));
 
 CREATE INDEX email_events_failures ON ONLY public.email_events USING btree (created_at) WHERE (type = ANY (ARRAY['RETRY_SCHEDULED'::text, 'REJECTED'::text, 'FAILED'::text, 'UNKNOWN'::text]));
@@ -1870,6 +2001,8 @@ CREATE INDEX email_recipients_address ON ONLY public.email_recipients USING btre
 CREATE INDEX email_recipients_bracketed ON ONLY public.email_recipients USING btree (lower((btrim("substring"(address, '<([^<>]*)>$'::text)) COLLATE "C"))) WHERE (address ~~ '%>'::text);
 
 CREATE INDEX idempotency_keys_expiry ON public.idempotency_keys USING btree (expires_at);
+
+CREATE INDEX ledger_days_company ON public.ledger_days USING btree (company_id, day);
 
 CREATE INDEX minute_statistics_minute ON public.minute_statistics USING btree (minute);
 
@@ -1949,6 +2082,9 @@ ALTER TABLE ONLY public.company_reputation
 
 ALTER TABLE ONLY public.company_roles
     ADD CONSTRAINT company_roles_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.domains
+    ADD CONSTRAINT domains_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.person_erasure_emails
     ADD CONSTRAINT person_erasure_emails_erasure_id_fkey FOREIGN KEY (erasure_id) REFERENCES public.person_erasures(erasure_id);

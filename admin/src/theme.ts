@@ -5,6 +5,12 @@ const blue: MantineColorsTuple = [
   ...(['#4e90dc', '#2f78c8', '#1c64b4', '#16559b', '#0d437e'] as const),
 ]
 
+/** As Mantine's, with the shades of buttons and warnings dark enough for white text. */
+const red: MantineColorsTuple = [
+  ...(['#fff5f5', '#ffe3e3', '#ffc9c9', '#ffa8a8', '#ff8787'] as const),
+  ...(['#ff6b6b', '#e03131', '#c22525', '#a61e1e', '#8a1717'] as const),
+]
+
 /** Text, borders, fields and ground of the dark theme, from light to dark; a little blue, like the light one. */
 const dark: MantineColorsTuple = [
   ...(['#d3d9df', '#b8c0c8', '#9aa4ae', '#77818b', '#3a4047'] as const),
@@ -17,7 +23,7 @@ const PLAIN_HEADER = { header: { role: 'presentation' } }
 export const theme = createTheme({
   primaryColor: 'blue',
   primaryShade: { light: 7, dark: 7 },
-  colors: { blue, dark },
+  colors: { blue, dark, red },
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',
   defaultRadius: 'sm',
@@ -28,6 +34,10 @@ export const theme = createTheme({
   components: {
     Tooltip: { defaultProps: { openDelay: 300, withArrow: true, multiline: true, maw: 360 } },
     Modal: { defaultProps: { centered: true, attributes: PLAIN_HEADER } },
+    // Its colours are too faint for text; the icon and the ground keep them.
+    Alert: { styles: { label: { color: 'inherit' }, message: { color: 'inherit' } } },
+    // Inside of the page's landmarks, and without an element that is no entry.
+    Menu: { defaultProps: { withinPortal: false, withInitialFocusPlaceholder: false } },
     Drawer: { defaultProps: { attributes: PLAIN_HEADER } },
   },
 })

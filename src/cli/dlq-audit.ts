@@ -5,7 +5,7 @@ import { operator } from './operator.ts'
 
 type Selection = { ids: string[] } | { filter: Awaited<ReturnType<typeof filterOf>>; limit?: number | undefined }
 
-/** Written before the first batch, so that a command that is killed in the middle has its entry, too. */
+/** A filter is written before the first batch, ids in the transaction of each batch: a command that is killed has its entries, too. */
 export async function auditDeadLetters(db: Queryable, action: 'REPLAYED' | 'PURGED', given: Selection): Promise<void> {
   const base = { performedBy: operator(), action: `DEAD_LETTERS_${action}` }
   if ('ids' in given) {

@@ -1,6 +1,8 @@
+import type pg from 'pg'
 import { countDeadLetters, OUTCOME_UNKNOWN } from '../db/outbox/dead-letters.ts'
 import { checkByIds, firstDeadLetters } from '../db/outbox/dead-letters-dry-run.ts'
-import type { NamedReplay } from '../db/outbox/dead-letters-replay.ts'
+import { type NamedReplay, replayByIds } from '../db/outbox/dead-letters-replay.ts'
+import { inTransaction } from '../db/query.ts'
 import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../sending/replay-dead-letters.ts'
 import { type Answer, CommandFailed, type Opened, UsageError, writing } from './command.ts'
 import { type Action, LIMIT_MAX, requireSelection, SELECTION_OPTIONS } from './dlq-action.ts'
@@ -31,14 +33,22 @@ export const replay: Action = {
 
 async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promise<Answer> {
   if (!dryRun) {
-    const outcomes = await replayNamed(db.hot, ids, PERFORMED_BY).catch(rethrowHeld)
-    const replayed = outcomes.filter(one => one.outcome === 'replayed').map(one => one.outboxId)
-    await auditDeadLetters(db.pool, 'REPLAYED', { ids: replayed })
+    const outcomes = await replayNamed(db.hot, ids, PERFORMED_BY, replayAudited).catch(rethrowHeld)
     return namedAnswer(outcomes, 'Replayed')
   }
   const checked = await checkByIds(db.pool, [...new Set(ids.map(id => id.toLowerCase()))])
   const { json, ...answer } = namedAnswer(checked, 'Would replay')
   return { json: { dryRun: true, ...(json as ReplaySummary) }, ...answer }
+}
+
+/** A command that is killed in the middle has replayed nothing without its entry in the audit log. */
+function replayAudited(pool: pg.Pool, outboxIds: string[], by: string): Promise<NamedReplay[]> {
+  return inTransaction(pool, async tx => {
+    const outcomes = await replayByIds(tx, outboxIds, by)
+    const replayed = outcomes.filter(one => one.outcome === 'replayed').map(one => one.outboxId)
+    await auditDeadLetters(tx, 'REPLAYED', { ids: replayed })
+    return outcomes
+  })
 }
 
 async function replayFilter({ db }: Opened, given: GivenFilter, limit: number | undefined): Promise<Answer> {

@@ -5,7 +5,7 @@ import { makeAccept } from '../compose/accept.ts'
 import { fieldPath } from '../contracts/refusal.ts'
 import type { SendBody } from '../contracts/send-body.ts'
 import { FINAL_STATUSES } from '../contracts/states.ts'
-import { resendAudited } from '../db/admin/resend.ts'
+import { acceptAudited } from '../db/admin/accept-audited.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { readStoredEmail, type StoredEmail } from '../db/outbox/resend.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
@@ -30,7 +30,8 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
       subjectId: outboxId,
       companyId: stored.companyId,
     }
-    const deps: AcceptDeps = { ...accept, write: toStore => resendAudited(db.pool, toStore, audit) }
+    const write: AcceptDeps['write'] = toStore =>
+      acceptAudited(db.pool, toStore, resentAs => ({ ...audit, after: { resentAs } }))
     const request = {
       caller: await callerOf(stored, db.pool),
       requestId: randomUUID(),
@@ -39,7 +40,7 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
       idempotency: null,
       refusedBefore: new Map(),
     }
-    return answerOf(await acceptEmails(request, deps), outboxId)
+    return answerOf(await acceptEmails(request, { ...accept, write }), outboxId)
   } finally {
     await html.close()
   }

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { readInput } from './arguments.ts'
-import { UsageError } from './command.ts'
+import { CommandFailed, UsageError } from './command.ts'
 import { COMMANDS } from './commands.ts'
 
 /** Before any database is opened. */
@@ -20,4 +20,13 @@ test.each([
   const error = await (async () => command.run(readInput(rest, command)))().catch((thrown: Error) => thrown)
   expect(error).toBeInstanceOf(UsageError)
   expect((error as Error).message).toContain(sentence)
+})
+
+test('demo does not start beside a database that is named', async () => {
+  vi.stubEnv('DATABASE_URL', 'postgres://gateway@127.0.0.1:1/real')
+  const command = await COMMANDS.demo!.load()
+  const error = await command.run(readInput([], command)).catch((thrown: Error) => thrown)
+  vi.unstubAllEnvs()
+  expect(error).toBeInstanceOf(CommandFailed)
+  expect((error as Error).message).toContain('run it without DATABASE_URL')
 })

@@ -19,10 +19,13 @@ import { attemptLog } from '../sending/attempt-log.ts'
 import { commitSettlements } from '../sending/commit-settlements.ts'
 import { commitStarts } from '../sending/commit-starts.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import { observeAttempts } from '../sending/observe-attempt.ts'
 import { prepareContent } from '../sending/prepare-content.ts'
 import { PublishedTemplates } from '../sending/published-templates.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
 import type { CallOutcome, ProcessFigures } from '../telemetry/process/figures.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { senderSettings } from './sender-settings.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
@@ -55,12 +58,14 @@ export type AttemptParts = {
   wakeWebhooks: () => void
   /** For the reputation of a company: an e-mail was sent to so many recipients. */
   countSent: (companyId: string, recipients: number) => void
+  emailLog: EmailLog
+  tracing: Tracing
   figures: ProcessFigures
   log: Logger
 }
 
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
-  const { config, db, providers, html, figures } = parts
+  const { config, db, providers, html, emailLog, tracing, figures, log } = parts
   const rendered = new Batcher({
     ...RENDERED_BATCH,
     flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
@@ -105,6 +110,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
       commitStart: start => attemptStarts.add(start),
       isNewlySuppressed: email => isNewlySuppressed(db.hot, email),
     },
+    observe: observeAttempts(tracing, attemptLog(log, emailLog)),
     settings: {
       graceSeconds: config.UNKNOWN_GRACE_SECONDS,
       retryPolicy: config.RETRY_POLICY,
@@ -115,7 +121,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
 }
 
 export function composeSettle(parts: AttemptParts, stopping: AbortSignal): SettleDeps {
-  const { config, db, eventsReceived, wakeWebhooks, countSent, figures, log } = parts
+  const { config, db, eventsReceived, wakeWebhooks, countSent, emailLog, tracing, figures, log } = parts
   const { gatherMs, gathered, ...batch } = SETTLE_BATCH
   const settlements = new Batcher({
     ...batch,
@@ -143,7 +149,8 @@ export function composeSettle(parts: AttemptParts, stopping: AbortSignal): Settl
     countSettled: (settlement, durationMs) => figures.settled({ ...settlement, durationMs }),
     eventsReceived,
     wakeWebhooks,
-    log: attemptLog(log),
+    log: attemptLog(log, emailLog),
+    tracing,
   }
 }
 

@@ -54,7 +54,11 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     attempt: composeAttempt(parts, startSlots, stopping.signal),
     settle: composeSettle(parts, stopping.signal),
   }
-  const send: SendClaimed = claimed => sendClaimed(claimed, steps)
+  const lanes = { lane: config.REDIS_URL ? 'bullmq' : 'direct' }
+  const send: SendClaimed = claimed => {
+    parts.tracing.record('claim', claimed.content?.traceparent, claimed.claimedAtMs, lanes)
+    return sendClaimed(claimed, steps)
+  }
   const vacuum = new ReadyVacuum(db.pool)
   const claim: ClaimOptions = {
     perTurn: config.MAX_JOBS_PER_TENANT_BATCH,

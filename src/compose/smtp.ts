@@ -5,13 +5,14 @@ import { type Config, ConfigError } from '../config.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 import type { SmtpDeps } from '../smtp/commands.ts'
 import { isLoopback } from '../smtp/connections.ts'
-import { type SmtpOptions, type SmtpServer, startSmtpServer } from '../smtp/server.ts'
+import type { SmtpOptions, SmtpServer } from '../smtp/server.ts'
 
-/** Listens for SMTP when SMTP_INGRESS_PORT is set. */
+/** Listens for SMTP when SMTP_INGRESS_PORT is set; the server is loaded only then. */
 export async function startSmtp(config: Config, deps: SmtpDeps): Promise<SmtpServer | null> {
   if (config.SMTP_INGRESS_PORT === undefined) return null
   const options = { host: config.HOST, port: config.SMTP_INGRESS_PORT, tls: tlsOf(config) }
   warnWithoutTls(options, deps.log)
+  const { startSmtpServer } = await import('../smtp/server.ts')
   try {
     return await startSmtpServer(options, deps)
   } catch (error) {

@@ -191,7 +191,7 @@ function describeDead(email: EmailSummary, location: EmailLocation): StatusText 
   const how = {
     REJECTED: 'Refused by the provider.',
     FAILED: 'Given up: it can never be sent as it is.',
-    DLQ: `Given up after ${email.attempts} attempts.`,
+    DLQ: `Given up after ${email.attempts} ${email.attempts === 1 ? 'attempt' : 'attempts'}.`,
   }[email.status as 'REJECTED' | 'FAILED' | 'DLQ']
   const next = 'It is in the dead letter queue and can be replayed once the cause is fixed.'
   return statusText(`${how}${because}`, replayText(location, next))

@@ -1,5 +1,7 @@
 /** Its mail is retried until it is a dead letter. */
 export const DEAD_MAILBOX = 'financeiro@servidor-desligado.example'
+/** Nobody answers whether its mail was taken. */
+export const SILENT_MAILBOX = 'contato@servidor-mudo.example'
 /** Addresses that nobody has cleaned up: many bounce, some complain. */
 export const OLD_LIST_DOMAIN = 'lista-antiga.example'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { OutgoingMessage, Provider, ProviderEvent } from '../providers/provider.ts'
-import { DEAD_MAILBOX, OLD_LIST_DOMAIN } from './people.ts'
+import { DEAD_MAILBOX, OLD_LIST_DOMAIN, SILENT_MAILBOX } from './people.ts'
 import { simulatedProvider } from './simulated-provider.ts'
 
 const message = (to: string) => ({ to: [to], cc: [], bcc: [] }) as unknown as OutgoingMessage
@@ -46,9 +46,11 @@ describe('a simulated provider', () => {
     expect(reported).toEqual(kinds)
   })
 
-  test('takes nothing during an outage, and nothing for a mailbox that is off', async () => {
+  test('takes nothing during an outage, and nothing for a mailbox that is off or silent', async () => {
     const unavailable = { kind: 'failed', failure: { code: 'SES_SERVICE_UNAVAILABLE', retryable: true } }
     expect((await send('maria@example.com', [], true)).result).toMatchObject(unavailable)
     expect((await send(DEAD_MAILBOX, [])).result).toMatchObject(unavailable)
+    const unanswered = { kind: 'failed', failure: { code: 'NETWORK_ERROR', ambiguous: true } }
+    expect((await send(SILENT_MAILBOX, [])).result).toMatchObject(unanswered)
   })
 })

@@ -2,16 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { classifyProviderError, type ProviderError } from '../contracts/provider-errors/classify.ts'
 import { bareAddress } from '../providers/mime.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
-import { DEAD_MAILBOX, OLD_LIST_DOMAIN } from './people.ts'
+import { DEAD_MAILBOX, OLD_LIST_DOMAIN, SILENT_MAILBOX } from './people.ts'
 
 type Failure = Omit<ProviderError, 'provider'>
 type Report = Omit<ProviderEvent, 'recipient'>
+
+const RESET: Failure = { networkCode: 'ECONNRESET', message: 'The connection was reset before the answer arrived.' }
 
 /** How often each answer is given, out of 1 000 calls. The rest is accepted. */
 const FAILURES: [share: number, failure: Failure][] = [
   [8, { name: 'ServiceUnavailable', message: 'The service is temporarily unavailable.' }],
   [5, { name: 'MessageRejected', message: 'Email address is not verified.' }],
-  [3, { networkCode: 'ECONNRESET', message: 'The connection was reset before the answer arrived.' }],
+  [3, RESET],
   [2, { name: 'Throttling', message: 'Maximum sending rate exceeded.' }],
 ]
 const OUTAGE: Failure = { name: 'ServiceUnavailable', message: 'Service is unavailable (simulated outage).' }
@@ -70,6 +72,7 @@ export function simulatedProvider({ name, capture, isOut, report, random }: Simu
       if (isOut()) return failed(OUTAGE)
       const recipients = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
       if (recipients.includes(DEAD_MAILBOX)) return failed(MAILBOX_OFF)
+      if (recipients.includes(SILENT_MAILBOX)) return failed(RESET)
       const failure = pick(FAILURES, random)
       if (failure) return failed(failure)
       const sent = await capture.send(message, signal)

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { DemoClient } from './client.ts'
 import type { DemoCompany } from './companies.ts'
-import { DEAD_MAILBOX, one, somebody } from './people.ts'
+import { DEAD_MAILBOX, one, SILENT_MAILBOX, somebody } from './people.ts'
 
 export type DemoSender = { company: DemoCompany; companyId: string; apiKey: string }
 export type DemoAccess = {
@@ -46,6 +46,7 @@ export function startTraffic(
     [12, sender => send(sender, { delay: MINUTE_MS * (1 + Math.floor(random() * 30)) })],
     [20, sender => send(sender, { attachments: [invoice(sent)] })],
     [40, sender => send(sender, { to: DEAD_MAILBOX, retryPolicy: 'exponential' })],
+    [200, sender => send(sender, { to: SILENT_MAILBOX, onUnknown: 'hold' })],
     [60, cancelOne],
     [90, expireOne],
     [120, sender => access.enqueueUnknownTemplate(sender.companyId, somebody(random).email)],

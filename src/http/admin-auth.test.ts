@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { hashPassword } from '../contracts/password.ts'
 import type { Queryable } from '../db/query.ts'
 import { adminAuth } from './admin-auth.ts'
@@ -27,3 +27,25 @@ test('an administrator can log in while 300 networks of one IPv6 site try passwo
   expect([request.admin, request.adminRole]).toEqual(['ana', 'support'])
   await ended
 }, 60_000)
+
+test('a long answer by HTTP Basic ends when the password or the role was changed', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const row = { name: 'ana', passwordHash: await hashPassword('right'), role: 'support' }
+  const db = { query: async () => ({ rows: [row] }) } as unknown as Queryable
+  const adminSessions = { idleMinutes: 480, days: 7 }
+  const auth = adminAuth(db, { publicUrl: undefined, onLoginRefused: () => {}, adminSessions })
+  const request = requestOf('203.0.113.9', 'right')
+  const isStillSignedIn = () => {
+    vi.advanceTimersByTime(10_000)
+    return auth.isStillSignedIn(request)
+  }
+  await auth.authorize(request)
+  expect(await isStillSignedIn()).toBe(true)
+  row.role = 'viewer'
+  expect(await isStillSignedIn()).toBe(false)
+  row.role = 'support'
+  expect(await isStillSignedIn()).toBe(true)
+  row.passwordHash = await hashPassword('another')
+  expect(await isStillSignedIn()).toBe(false)
+  vi.useRealTimers()
+})

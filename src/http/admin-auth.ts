@@ -51,7 +51,7 @@ export type AdminAuth = {
 export function adminAuth(db: Queryable, options: AdminAuthOptions): AdminAuth {
   const checkPassword = passwordLogin(db, options)
   const sessions = new AdminSessions(db, options.adminSessions)
-  const checkBasic = basicCheck(db, checkPassword)
+  const basic = basicCheck(db, checkPassword)
 
   async function authorize(request: FastifyRequest): Promise<void> {
     const { config } = request.routeOptions
@@ -62,7 +62,7 @@ export function adminAuth(db: Queryable, options: AdminAuthOptions): AdminAuth {
 
   async function authenticate(request: FastifyRequest): Promise<void> {
     const session = await sessions.ofRequest(request)
-    const { name, role } = session ?? (await checkBasic(request))
+    const { name, role } = session ?? (await basic.authenticate(request))
     request.admin = name
     request.adminRole = role
     request.adminSession = session
@@ -70,7 +70,7 @@ export function adminAuth(db: Queryable, options: AdminAuthOptions): AdminAuth {
 
   async function isStillSignedIn(request: FastifyRequest): Promise<boolean> {
     if (request.adminSession) return (await sessions.find(sessionCookie(request))) !== null
-    return (await findAdministrator(db, request.admin!))?.role === request.adminRole
+    return (await basic.known(request))?.role === request.adminRole
   }
 
   return { authorize, isStillSignedIn, checkPassword, sessions }
@@ -108,19 +108,20 @@ function basicCheck(db: Queryable, checkPassword: LoginCheck) {
   const processKey = randomBytes(32)
   const cached = new LRUCache<string, CachedLogin>({ max: MAX_CACHED_LOGINS })
 
-  return async function authenticateByPassword(request: FastifyRequest): Promise<{ name: string; role: AdminRole }> {
+  async function authenticate(request: FastifyRequest): Promise<{ name: string; role: AdminRole }> {
     const { name, password } = basicCredentials(request)
-    const credentials = createHmac('sha256', processKey).update(`${name}\0${password}`).digest('base64')
-    const known = await cachedLogin(name, credentials)
-    if (known) return { name, role: known.role }
+    const before = await known(request)
+    if (before) return { name, role: before.role }
     const login = await checkPassword(request, name, password)
     if (!login) throw unauthenticated(request)
-    cached.set(credentials, { ...login, recheckAtMs: performance.now() + RECHECK_MS })
+    cached.set(cacheKey(name, password), { ...login, recheckAtMs: performance.now() + RECHECK_MS })
     return { name, role: login.role }
   }
 
   /** Credentials that were right stay valid for as long as the administrator's row holds the same hash. */
-  async function cachedLogin(name: string, credentials: string): Promise<CachedLogin | null> {
+  async function known(request: FastifyRequest): Promise<CachedLogin | null> {
+    const { name, password } = basicCredentials(request)
+    const credentials = cacheKey(name, password)
     const login = cached.get(credentials)
     if (!login || performance.now() < login.recheckAtMs) return login ?? null
     const row = await findAdministrator(db, name)
@@ -132,6 +133,11 @@ function basicCheck(db: Queryable, checkPassword: LoginCheck) {
     login.recheckAtMs = performance.now() + RECHECK_MS
     return login
   }
+
+  const cacheKey = (name: string, password: string) =>
+    createHmac('sha256', processKey).update(`${name}\0${password}`).digest('base64')
+
+  return { authenticate, known }
 }
 
 /** Without `www-authenticate` for the admin UI, which has a form of its own: browsers would open a dialog over it. */

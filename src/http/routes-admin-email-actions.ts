@@ -9,7 +9,7 @@ import { summarise } from '../contracts/refusal.ts'
 import { checkSchedule } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { justificationSchema } from '../contracts/suppression/view.ts'
-import { resendAudited } from '../db/admin/resend.ts'
+import { acceptAudited } from '../db/admin/accept-audited.ts'
 import { type AuditEntry, writeAudit } from '../db/audit.ts'
 import { findCompany } from '../db/companies/companies.ts'
 import { findEmail } from '../db/outbox/emails.ts'
@@ -18,16 +18,17 @@ import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/outbox/s
 import type { Database } from '../db/pool.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
 import { invalidField, Problem, refusalProblem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { adminEmailParams } from './routes-admin-email.ts'
-import { throwUnlessDone } from './routes-email-changes.ts'
+import { logCancelled, throwUnlessDone } from './routes-email-changes.ts'
 import { sendAnswer } from './send-answers.ts'
 
-export type AdminEmailActionDeps = AdminRouteDeps & { accept: AcceptDeps }
+export type AdminEmailActionDeps = AdminRouteDeps & { accept: AcceptDeps; emailLog: EmailLog }
 
 const common = { tags: ['Admin'], security: [{ administrator: [] }], params: adminEmailParams }
 const refusals = problemAnswers(400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
@@ -97,15 +98,17 @@ async function resend(request: FastifyRequest, reply: FastifyReply, { db, accept
   }
   const { reason } = request.body as z.output<typeof resendBody>
   const audit = auditOf(request, { action: 'RESENT', outboxId, companyId: stored.companyId, reason })
-  const write: AcceptDeps['write'] = toStore => resendAudited(db.pool, toStore, audit)
+  const write: AcceptDeps['write'] = toStore =>
+    acceptAudited(db.pool, toStore, resentAs => ({ ...audit, after: { resentAs } }))
   const answer = sendAnswer(await acceptEmails(asked, { ...accept, write }), reply)
   return reply.code(202).send({ outboxId: answer.outboxId, resendOf: outboxId })
 }
 
-async function cancel(request: FastifyRequest, { db }: AdminEmailActionDeps) {
+async function cancel(request: FastifyRequest, { db, emailLog }: AdminEmailActionDeps) {
   const { reason } = request.body as z.output<typeof cancelBody>
   const by = `administrator ${request.admin}`
   const outboxId = await change(request, db, { action: 'CANCELLED', reason }, (tx, id) => cancelEmail(tx, id, null, by))
+  await logCancelled(db, outboxId, emailLog)
   return { outboxId, status: 'CANCELLED' as const, scheduledAt: null }
 }
 

@@ -1,11 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { callerOfCompany } from '../accepting/caller.ts'
 import { acceptedSchema } from '../contracts/email-view.ts'
 import type { FieldProblem } from '../contracts/refusal.ts'
 import { TEMPLATE_LIMITS } from '../contracts/templates/limits.ts'
 import { parseTemplate } from '../contracts/templates/parse.ts'
 import { renderTemplate } from '../contracts/templates/render.ts'
 import { usedVariables } from '../contracts/templates/used-variables.ts'
+import { acceptAudited } from '../db/admin/accept-audited.ts'
 import { type Company, findCompany } from '../db/companies/companies.ts'
 import type { Database } from '../db/pool.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
@@ -107,27 +109,24 @@ async function sendTest(request: FastifyRequest, reply: FastifyReply, { db, acce
   const company = await companyOrProblem(companyId, db)
   const source = await requireVersion(template, db, given.version ?? null)
   const body = testEmail(renderSource(source, given.variables), given)
-  const outcome = await acceptEmails(
-    {
-      caller: {
-        keyId: `administrator ${request.admin}`,
-        companyId: company.companyId,
-        test: false,
-        fromDomains: company.fromDomains,
-        defaultFrom: company.defaultFrom,
-        linkSchemes: company.linkSchemes,
-        retryPolicy: company.retryPolicy,
-      },
-      requestId: request.id,
-      members: [{ index: 0, body }],
-      strict: true,
-      idempotency: null,
-      refusedBefore: new Map(),
-    },
-    accept,
-  )
-  const answer = sendAnswer(outcome, reply)
-  request.log.info({ companyId: company.companyId, outboxId: answer.outboxId, admin: request.admin }, 'Test send')
+  const asked = {
+    caller: callerOfCompany(company, false, `administrator ${request.admin}`),
+    requestId: request.id,
+    members: [{ index: 0, body }],
+    strict: true,
+    idempotency: null,
+    refusedBefore: new Map(),
+  }
+  const audit = {
+    performedBy: request.admin!,
+    action: 'TEMPLATE_TESTED',
+    subjectType: 'template',
+    subjectId: template.id,
+    companyId: company.companyId,
+  }
+  const write: AcceptDeps['write'] = toStore =>
+    acceptAudited(db.pool, toStore, sentAs => ({ ...audit, after: { version: source.number, sentAs } }))
+  const answer = sendAnswer(await acceptEmails(asked, { ...accept, write }), reply)
   return reply.code(202).header('location', `/admin/emails/${answer.outboxId}`).send(answer)
 }
 

@@ -6,29 +6,35 @@ import { purgeReputation } from '../db/companies/reputation.ts'
 import { rollUpStatistics } from '../db/companies/statistics.ts'
 import { purgeProviderEvents } from '../db/feedback/provider-events.ts'
 import { ping } from '../db/health.ts'
+import { countLedger } from '../db/ledger/count.ts'
 import { recordHousekeeping } from '../db/metrics/housekeeping.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/outbox/expiry.ts'
 import { deleteExpiredKeys } from '../db/outbox/idempotency-keys.ts'
-import { returnExpiredLeases } from '../db/outbox/leases.ts'
+import { type Returned, returnExpiredLeases } from '../db/outbox/leases.ts'
+import { logEmails } from '../db/outbox/logged-emails.ts'
 import { recoverOrphans } from '../db/outbox/orphans.ts'
 import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
+import { purgeAudit } from '../db/retention/audit.ts'
+import { type DayRetention, dropOldDays } from '../db/retention/drop-days.ts'
 import { expireSuppressions } from '../db/suppression/ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
 import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
-import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
+import { NOBODY_KNOWS, resolveUnknownSends } from '../sending/resolve-unknown.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
 
 export type HousekeepingOptions = {
   /** Names of the providers that recognise an attempt id: the same request again cannot send twice. */
   idempotentProviders: string[]
   graceSeconds: number
-  retentionDays: { providerEvents: number }
+  retentionDays: DayRetention & { providerEvents: number; deadLetters: number; webhooks: number; audit: number }
   emailsReady: { wake(): void }
   /** For work of several statements. */
   pool: pg.Pool
+  emailLog: EmailLog
 }
 
 type Task = {
@@ -39,6 +45,11 @@ type Task = {
   run: (db: Queryable, options: HousekeepingOptions, log: Logger) => Promise<unknown>
 }
 
+/** A deleted e-mail is named within a minute: Postgres counts deletions ten seconds late at most. */
+const LEDGER_EVERY_MS = 15_000
+/** One hour of e-mails at least, even if that takes longer; more of them while there is time. */
+const LEDGER_MS = 500
+
 /** Each task is safe to run in several processes at once, and runs once at a time in each. */
 const TASKS: Task[] = [
   // While the database was away, living workers could not renew their leases either: they do so first.
@@ -46,20 +57,27 @@ const TASKS: Task[] = [
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
   // Each day is searched once an hour, by whichever process comes first.
   { name: 'recover-orphans', everyMs: 60_000, run: requeueOrphans },
-  { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
+  { name: 'expire-waiting-emails', everyMs: 60_000, run: expireEmails },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
-  { name: 'purge-old-payloads', everyMs: 3_600_000, run: db => purgeOldPayloads(db) },
+  { name: 'purge-old-payloads', everyMs: 3_600_000, run: olderThan('deadLetters', purgeOldPayloads) },
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'purge-provider-events', everyMs: 600_000, run: purgeEvents },
   { name: 'roll-up-statistics', everyMs: 30_000, run: db => rollUpStatistics(db) },
+  { name: 'count-ledger', everyMs: LEDGER_EVERY_MS, run: countAndReport },
+  { name: 'drop-old-days', everyMs: 600_000, run: dropDays },
+  { name: 'purge-audit', everyMs: 3_600_000, run: olderThan('audit', purgeAudit) },
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
-  { name: 'purge-old-webhooks', everyMs: 60_000, run: db => purgeOldDeliveries(db) },
+  { name: 'purge-old-webhooks', everyMs: 60_000, run: olderThan('webhooks', purgeOldDeliveries) },
   { name: 'tell-of-dead-letters', everyMs: 60_000, run: (_db, { pool }, log) => tellOfDeadLetters(pool, log) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
   { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
-  { name: 'carry-out-bulk-actions', everyMs: 500, run: bulkActions },
+  {
+    name: 'carry-out-bulk-actions',
+    everyMs: 500,
+    run: (_db, { pool, emailsReady }, log) => carryOutBulkActions(pool, () => emailsReady.wake(), log),
+  },
 ]
 
 const RECORD_EVERY_MS = 5_000
@@ -107,33 +125,66 @@ export function pausedAfterFailure(db: Queryable, run: () => Promise<unknown>): 
   }
 }
 
-async function returnLeases(db: Queryable, { idempotentProviders, graceSeconds, emailsReady }: HousekeepingOptions) {
+async function returnLeases(db: Queryable, options: HousekeepingOptions) {
+  const { idempotentProviders, graceSeconds, emailsReady, emailLog } = options
   const returned = await returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds })
+  await logLost(db, returned, emailLog)
   if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
 }
 
-async function resolveUnknown(db: Queryable, { idempotentProviders, emailsReady }: HousekeepingOptions): Promise<void> {
-  if ((await resolveUnknownSends(db, idempotentProviders)) > 0) emailsReady.wake()
+/** E-mails that a lost worker had. */
+export async function logLost(db: Queryable, { lost }: Returned, log: EmailLog): Promise<void> {
+  const errorCode = 'WORKER_LOST'
+  await logEmails(db, log, 'worker-lost', lost.unstarted, { state: 'RETRY_SCHEDULED', errorCode, isRetryable: true })
+  await logEmails(db, log, 'unknown', lost.unknown, { state: 'UNKNOWN', errorCode })
 }
 
-async function bulkActions(_db: Queryable, { pool, emailsReady }: HousekeepingOptions, log: Logger): Promise<void> {
-  await carryOutBulkActions(pool, {
-    onReplayed: () => emailsReady.wake(),
-    onError: (error, actionId) => log.error({ err: error, actionId }, 'A batch of a bulk action failed; trying again'),
-  })
+async function resolveUnknown(db: Queryable, options: HousekeepingOptions): Promise<void> {
+  const { idempotentProviders, emailsReady, emailLog } = options
+  const { code: errorCode, message: errorReason } = NOBODY_KNOWS
+  const logDead = (outboxIds: string[]) =>
+    logEmails(db, emailLog, 'dead', outboxIds, { state: 'DLQ', errorCode, errorReason, isRetryable: false })
+  if ((await resolveUnknownSends(db, idempotentProviders, logDead)) > 0) emailsReady.wake()
 }
 
-/** The most orphans that one log line names; `email explain` says more about each. */
-const MAX_ORPHANS_LOGGED = 20
+async function expireEmails(db: Queryable, { emailLog }: HousekeepingOptions): Promise<void> {
+  const { expired } = await expireWaitingEmails(db)
+  await logEmails(db, emailLog, 'expired', expired, { state: 'EXPIRED', errorCode: 'EXPIRED' })
+}
+
+/** The most orphans, or faults of the ledger, that one log line names; `email explain` and `ledger` say more. */
+const MAX_LOGGED = 20
 
 async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
   const orphans = await recoverOrphans(db, graceSeconds)
   const count = orphans.length
   if (count === 0) return
   log.error(
-    { count, orphans: orphans.slice(0, MAX_ORPHANS_LOGGED) },
+    { count, orphans: orphans.slice(0, MAX_LOGGED) },
     `Requeued ${count} orphaned e-mails (no lease, not ready, not scheduled); this is a bug, please report it`,
   )
+}
+
+async function countAndReport(_db: Queryable, { pool }: HousekeepingOptions, log: Logger): Promise<void> {
+  const faults = await countLedger(pool, { maxMs: LEDGER_MS })
+  if (faults.length === 0) return
+  const count = faults.reduce((sum, fault) => sum + fault.emails, 0)
+  log.error(
+    { count, faults: faults.slice(0, MAX_LOGGED) },
+    `The ledger does not balance (e-mails without their row or their events: ${count}); run email-gateway ledger`,
+  )
+}
+
+function olderThan(
+  kind: 'deadLetters' | 'webhooks' | 'audit',
+  purge: (db: Queryable, days: number) => Promise<unknown>,
+) {
+  return (db: Queryable, { retentionDays }: HousekeepingOptions) => purge(db, retentionDays[kind])
+}
+
+async function dropDays(_db: Queryable, { pool, retentionDays }: HousekeepingOptions, log: Logger): Promise<void> {
+  for (const { kind, day } of await dropOldDays(pool, retentionDays))
+    log.info({ kind, day }, `Dropped ${kind} of ${day}, as RETENTION_${kind.toUpperCase()}_DAYS says`)
 }
 
 const PURGE_BATCH = 5_000

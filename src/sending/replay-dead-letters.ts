@@ -68,12 +68,20 @@ async function* bites(db: Queryable, filter: DeadLetterFilter, by: string, left:
   }
 }
 
-/** Each by its id, an expired e-mail too; the answer has one outcome for each id, none of them `busy`. */
-export async function replayNamed(db: Queryable, outboxIds: string[], by: string): Promise<NamedReplay[]> {
+/**
+ * Each by its id, an expired e-mail too; the answer has one outcome for each id, none of them `busy`. `replayBite` is for callers that
+ * write something in the same transaction.
+ */
+export async function replayNamed<Db extends Queryable>(
+  db: Db,
+  outboxIds: string[],
+  by: string,
+  replayBite: (db: Db, outboxIds: string[], by: string) => Promise<NamedReplay[]> = replayByIds,
+): Promise<NamedReplay[]> {
   const outcomes: NamedReplay[] = []
   let waiting = [...new Set(outboxIds.map(id => id.toLowerCase()))]
   for (let pauses = 0; waiting.length > 0; ) {
-    const bite = await replayByIds(db, waiting.slice(0, BITE), by)
+    const bite = await replayBite(db, waiting.slice(0, BITE), by)
     const busy = bite.filter(one => one.outcome === 'busy')
     outcomes.push(...bite.filter(one => one.outcome !== 'busy'))
     waiting = [...waiting.slice(BITE), ...busy.map(one => one.outboxId)]

@@ -131,7 +131,6 @@ describe('the dashboards', () => {
 /** They are of no use as a line over time. */
 const NOT_SHOWN = [
   'housekeeping_interval_seconds',
-  'oldest_provider_event_seconds',
   'email_gateway_info',
   'process_start_time_seconds',
   'event_loop_lag_p50_seconds',

@@ -205,6 +205,10 @@ describe('a template', () => {
     })
     expect(sent.status).toBe(202)
     expect(await untilCaptured(sent.body.outboxId)).toMatchObject({ subject: '[Test] Dear Ana' })
+    expect((await audit(company.companyId))[0]).toMatchObject({
+      ...{ action: 'TEMPLATE_TESTED', performedBy: expect.any(String) },
+      after: { version: 2, sentAs: sent.body.outboxId },
+    })
     expect((await admin('POST', `${template}/remove`, {})).body.deleted).toBe(true)
   })
 

@@ -6,7 +6,7 @@ import {
   cleanUp,
   makeDataDir,
   makeDataDirWithCluster,
-  runGateway,
+  runCommand,
   type SpawnedGateway,
   spawnGateway,
 } from '../support/process.ts'
@@ -27,7 +27,7 @@ type Env = { PORT: string; DATA_DIR: string }
 function commandsIn(env: () => Env) {
   /** What a command prints for people. */
   async function lines(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await runGateway(args, { env: env() })
+    const { code, stdout, stderr } = await runCommand(args, { env: env() })
     expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
     expect(stdout).toMatch(/\S\n$/)
     return stdout
@@ -100,7 +100,7 @@ describe.concurrent('beside a running gateway', () => {
     expect(await lines('company', 'list')).not.toMatch(/[^\P{Cc}\n]|\u202e/u)
     const known = await list<Company>('company', 'list')
     expect(known.map(one => one.name)).toContain('Evil\u001b[2J\u009b31m\u202e\nOK')
-    const { stderr } = await runGateway(['company', 'update', 'Nobody\u001b[2J'], { env })
+    const { stderr } = await runCommand(['company', 'update', 'Nobody\u001b[2J'], { env })
     expect(stderr).toContain('"Nobody[2J"')
   })
 
@@ -287,13 +287,13 @@ describe.concurrent('what cannot be done is told in one sentence, and exits 1', 
     [['send', '--company', 'nobody', ...HELLO], /nobody/],
     [['send', '--company', 'acme', ...HELLO, '--html', '<script>alert(1)</script>'], /script/i],
   ])('%j', async (args, pattern) => {
-    const { code, stdout, stderr } = await runGateway(args, { env })
+    const { code, stdout, stderr } = await runCommand(args, { env })
     expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n$/) })
     expect(stderr).toMatch(pattern)
   })
 
   test('with --json as one JSON value', async () => {
-    const { code, stdout, stderr } = await runGateway(['email', 'show', NOBODYS, '--json'], { env })
+    const { code, stdout, stderr } = await runCommand(['email', 'show', NOBODYS, '--json'], { env })
     const error = { code: 'FAILED', message: `There is no e-mail ${NOBODYS}.` }
     expect({ code, printed: JSON.parse(stdout), stderr }).toEqual({ code: 1, printed: { error }, stderr: '' })
   })
@@ -326,14 +326,14 @@ describe.concurrent('called wrongly, a command shows its usage and exits 2', () 
     expectUsage(['company', 'create', 'x'.repeat(101)]))
 
   async function expectUsage(args: string[]): Promise<void> {
-    const { code, stdout, stderr } = await runGateway(args, { env })
+    const { code, stdout, stderr } = await runCommand(args, { env })
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n\n/) })
     expect(stderr).toContain(args[0] === 'nonsense' ? 'Usage:' : `\nemail-gateway ${args[0]}`)
     expect(stderr).not.toMatch(/\n\s+at /)
   }
 
   test('with --json as one JSON value', async () => {
-    const { code, stdout, stderr } = await runGateway(['email', 'show', 'nonsense', '--json'], { env })
+    const { code, stdout, stderr } = await runCommand(['email', 'show', 'nonsense', '--json'], { env })
     const error = { code: 'USAGE', message: 'ID must be the outboxId of an e-mail, a UUID.' }
     expect({ code, printed: JSON.parse(stdout), stderr }).toEqual({ code: 2, printed: { error }, stderr: '' })
   })

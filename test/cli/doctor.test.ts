@@ -8,7 +8,7 @@ import { startFakeSes } from '../support/fake-ses.ts'
 import { startFakeSmtp } from '../support/fake-smtp.ts'
 import { call } from '../support/gateway.ts'
 import { createTestDatabase } from '../support/postgres.ts'
-import { atCleanUp, cleanUp, launchGateway, makeDataDir, runGateway, spawnGateway } from '../support/process.ts'
+import { atCleanUp, cleanUp, launchGateway, makeDataDir, runCommand, spawnGateway } from '../support/process.ts'
 
 afterAll(cleanUp)
 
@@ -26,7 +26,7 @@ async function scene() {
 }
 
 async function examine(env: Record<string, string>, ...options: string[]): Promise<Check[]> {
-  const { stdout, stderr } = await runGateway(['doctor', '--json', ...options], { env })
+  const { stdout, stderr } = await runCommand(['doctor', '--json', ...options], { env })
   expect(stderr).toBe('')
   return JSON.parse(stdout).checks
 }
@@ -35,7 +35,7 @@ const named = (checks: Check[], name: string) => checks.filter(check => check.na
 
 test.concurrent('from a shell without the settings, doctor, explain and send know those of the running gateway', async () => {
   const { env, client } = await scene()
-  const created = await runGateway(['company', 'create', 'acme', '--json'], { env })
+  const created = await runCommand(['company', 'create', 'acme', '--json'], { env })
   const company = JSON.parse(created.stdout) as { apiKey: string }
   const smtp = {
     ...env,
@@ -71,12 +71,12 @@ test.concurrent('from a shell without the settings, doctor, explain and send kno
   expect(named(checks, 'provider')).toEqual([
     { name: 'provider', state: 'failed', detail: expect.stringMatching(/^smtp parked .*ECONNREFUSED/) },
   ])
-  const explained = await runGateway(['email', 'explain', accepted.body.outboxId], { env })
+  const explained = await runCommand(['email', 'explain', accepted.body.outboxId], { env })
   expect(explained.stdout).toMatch(/^Held: provider smtp parked/)
   const foreign = ['send', '--company', 'acme', '--to', 'maria@example.com', '--subject', 'x', '--text', 'x']
-  const refused = await runGateway([...foreign, '--from', 'any@other.example'], { env })
+  const refused = await runCommand([...foreign, '--from', 'any@other.example'], { env })
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('sender domains') })
-  expect(await runGateway(foreign, { env })).toMatchObject({ code: 0 })
+  expect(await runCommand(foreign, { env })).toMatchObject({ code: 0 })
   const { rows } = await client.query(`select distinct from_address as from from email_outbox`)
   expect(rows).toEqual([{ from: expect.stringContaining('shop@acme.example') }])
 
@@ -119,7 +119,7 @@ test.concurrent('.env of the working directory is read by start and every comman
       .join(''),
   )
   const settings = async (own: Record<string, string>) => {
-    const { stdout, stderr } = await runGateway(['doctor', '--json'], { cwd, env: own })
+    const { stdout, stderr } = await runCommand(['doctor', '--json'], { cwd, env: own })
     expect(stderr).toBe(`Settings are read from ${join(cwd, '.env')}\n`)
     return named(JSON.parse(stdout).checks, 'settings')[0]!.detail
   }

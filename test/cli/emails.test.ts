@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cliOn, type TestCli } from '../support/cli.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
-import { cleanUp, runGateway } from '../support/process.ts'
+import { cleanUp, runCommand } from '../support/process.ts'
 import { type Receiver, register, startReceiver, withStatus } from '../support/webhook-receiver.ts'
 
 type Listed = { outboxId: string; companyName: string; status: string; lastError: { code: string } | null }
@@ -121,7 +121,7 @@ describe('webhook', () => {
     expect(got!.body).toMatchObject({ type: 'webhook.test', data: { webhookId: good.id } })
     receiver.answer('/bad', withStatus(500))
     const bad = await register(gateway, acme, `${receiver.url}/bad`)
-    const { code, stdout } = await runGateway(['webhook', 'test', bad.id, '--json'], { env: cli.env })
+    const { code, stdout } = await runCommand(['webhook', 'test', bad.id, '--json'], { env: cli.env })
     expect({ code, told: JSON.parse(stdout) }).toMatchObject({
       ...{ code: 1, told: { companyName: 'acme', delivery: { status: 'waiting', attempts: 1, lastStatus: 500 } } },
     })

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import pg from 'pg'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { createTestDatabase } from '../support/postgres.ts'
-import { atCleanUp, cleanUp, makeDataDir, runGateway } from '../support/process.ts'
+import { atCleanUp, cleanUp, makeDataDir, runCommand } from '../support/process.ts'
 
 afterAll(cleanUp)
 
@@ -31,7 +31,7 @@ const SOME = [['doctor'], ['email', 'explain', ID], ['company', 'create', 'acme'
 
 async function eachFails(commands: string[][], env: Record<string, string>, sentence: RegExp, cwd?: string) {
   for (const command of commands) {
-    const { code, stdout, stderr } = await runGateway(command, { env, ...(cwd && { cwd }) })
+    const { code, stdout, stderr } = await runCommand(command, { env, ...(cwd && { cwd }) })
     expect({ command, code, stdout, stderr }).toEqual({
       command,
       code: 1,
@@ -75,10 +75,10 @@ describe.concurrent('every command but start and migrate', () => {
 
 test('the first migrate says what it applied, and the next one that there was nothing to do', async () => {
   const env = { DATABASE_URL: await emptyDatabase(), DATA_DIR: await makeDataDir(), ...SECRETS }
-  const first = await runGateway(['migrate'], { env })
+  const first = await runCommand(['migrate'], { env })
   expect(first).toMatchObject({ code: 0, stderr: '' })
   expect(first.stdout).toMatch(/^Migrations applied: 0001_\w+\.sql, .*\nUp to date: Postgres at .*\n$/)
-  expect((await runGateway(['migrate'], { env })).stdout).toMatch(/^Up to date: Postgres at .*\n$/)
+  expect((await runCommand(['migrate'], { env })).stdout).toMatch(/^Up to date: Postgres at .*\n$/)
 })
 
 describe.concurrent('in a shell that has the address of the database and no secrets,', () => {
@@ -86,7 +86,7 @@ describe.concurrent('in a shell that has the address of the database and no secr
     const { url, drop } = await createTestDatabase()
     atCleanUp(drop)
     const env = { DATABASE_URL: url, DATA_DIR: await makeDataDir() }
-    expect(await runGateway(['company', 'create', 'acme'], { env: { ...env, ...SECRETS } })).toMatchObject({ code: 0 })
+    expect(await runCommand(['company', 'create', 'acme'], { env: { ...env, ...SECRETS } })).toMatchObject({ code: 0 })
     return env
   }
 
@@ -103,17 +103,17 @@ describe.concurrent('in a shell that has the address of the database and no secr
       ['db', 'url'],
     ]
     for (const command of found) {
-      const { code, stderr } = await runGateway(command, { env })
+      const { code, stderr } = await runCommand(command, { env })
       expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' })
     }
-    expect((await runGateway(['admin', 'list'], { env })).stdout).toBe('No administrators.\n')
+    expect((await runCommand(['admin', 'list'], { env })).stdout).toBe('No administrators.\n')
     for (const [name, action] of [
       ['email', 'show'],
       ['email', 'explain'],
       ['dlq', 'show'],
     ] as const)
-      expect((await runGateway([name, action, ID], { env })).stderr).toMatch(/^There is no (e-mail|dead letter) 0192/)
-    const { stdout, stderr } = await runGateway(['doctor', '--json'], { env })
+      expect((await runCommand([name, action, ID], { env })).stderr).toMatch(/^There is no (e-mail|dead letter) 0192/)
+    const { stdout, stderr } = await runCommand(['doctor', '--json'], { env })
     expect(stderr).toBe('')
     expect(JSON.parse(stdout).checks).toContainEqual({
       name: 'secrets',

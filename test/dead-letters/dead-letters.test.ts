@@ -18,7 +18,7 @@ import { type TestCli, testCli } from '../support/cli.ts'
 import { makeDead } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'
 import { accept, draft, storyOf, workOff } from '../support/line.ts'
-import { BIN, cleanUp, makeDataDir, runGateway, runShell } from '../support/process.ts'
+import { BIN, cleanUp, makeDataDir, runCommand, runShell } from '../support/process.ts'
 
 const NOBODYS = '01890000-0000-7000-8000-000000000000'
 const A_DAY_SECONDS = 86_400
@@ -301,7 +301,7 @@ describe('the payload', () => {
     const { companyId, name } = await company()
     const old = await makeDead(db.pool, companyId, 25, { agoSeconds: 7 * A_DAY_SECONDS + 60 })
     const [young] = await makeDead(db.pool, companyId, 1, { agoSeconds: 7 * A_DAY_SECONDS - 60 })
-    await purgeOldPayloads(db.pool, 10)
+    await purgeOldPayloads(db.pool, 7, 10)
     const kept = await db.pool.query(
       `select outbox_id, html, text, headers, (select count(*)::int from email_attachments f where f.outbox_id = c.outbox_id) as files
        from email_content c where outbox_id = any($1)`,
@@ -320,7 +320,7 @@ describe('the payload', () => {
     expect(await cli.lines('dlq', 'show', old[0]!)).toMatch(/cannot be replayed: its payload was purged\.\n$/)
     expect(await cli.fails(1, 'dlq', 'replay', old[0]!)).toBe(`${old[0]} cannot be replayed: its payload was purged.\n`)
     expect(await cli.lines('dlq', 'replay', '--company', name)).toBe('Replayed 1 entry, skipped: 25 payload purged\n')
-    expect(await purgeOldPayloads(db.pool)).toBe(0)
+    expect(await purgeOldPayloads(db.pool, 7)).toBe(0)
   })
 })
 
@@ -348,7 +348,7 @@ describe.concurrent('called wrongly, dlq shows its usage and exits 2', () => {
     [`dlq purge ${NOBODYS} --yes`],
     ['dlq purge --all --after x'],
   ])('%s', async line => {
-    const { code, stdout, stderr } = await runGateway(line.split(' '), { env: { DATABASE_URL: 'nonsense' } })
+    const { code, stdout, stderr } = await runCommand(line.split(' '), { env: { DATABASE_URL: 'nonsense' } })
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
       stdout: '',

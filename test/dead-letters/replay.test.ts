@@ -18,7 +18,7 @@ import { makeDead, replaysOf } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'
 import { until } from '../support/gateway.ts'
 import { accept, claim, draft, forgotten, makeDue, storyOf, typesOf, workOff } from '../support/line.ts'
-import { BIN, cleanUp, runGateway } from '../support/process.ts'
+import { BIN, cleanUp, runCommand } from '../support/process.ts'
 
 const NOBODYS = '01890000-0000-7000-8000-000000000000'
 const MANY = 10_000
@@ -182,7 +182,7 @@ describe('several ids', () => {
       cancelled,
     ])
     const ids = [first!, second!.toUpperCase(), second!, emptied!, cancelled!, NOBODYS]
-    const { code, stdout, stderr } = await runGateway(['dlq', 'replay', ...ids], { env: cli.env })
+    const { code, stdout, stderr } = await runCommand(['dlq', 'replay', ...ids], { env: cli.env })
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
     expect(stdout.trimEnd().split('\n').sort()).toEqual(
       [
@@ -193,6 +193,14 @@ describe('several ids', () => {
       ].sort(),
     )
     expect(await replaysOf(db.pool, companyId)).toMatchObject({ events: 2, ready: 2, dead: 2, twice: 0 })
+    const audit = await db.pool.query(
+      `select subject_id, a.xmin = e.xmin as "inOneTransaction" from audit_log a
+       join email_events e on e.outbox_id::text = a.subject_id and e.type = 'REPLAYED'
+       where a.action = 'DEAD_LETTERS_REPLAYED' and e.company_id = $1 order by subject_id`,
+      [companyId],
+    )
+    const audited = [first, second].sort().map(subject_id => ({ subject_id, inOneTransaction: true }))
+    expect(audit.rows).toEqual(audited)
   })
 
   test('an unknown one alone is a failure in one sentence', async () => {
@@ -464,7 +472,7 @@ describe('a replay meets', () => {
     await makeDead(db.pool, companyId, 2_000, { agoSeconds: 8 * 86_400 })
     const [replayed, emptied, purged] = await Promise.all([
       replayMatching(db.hot, own(companyId), BY),
-      purgeOldPayloads(db.pool, 50),
+      purgeOldPayloads(db.pool, 7, 50),
       purgeDeadLetters(db.pool, own(companyId), 300),
     ])
     const { events, dead, twice } = await replaysOf(db.pool, companyId)

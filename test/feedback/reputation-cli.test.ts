@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { testCli } from '../support/cli.ts'
-import { runGateway } from '../support/process.ts'
+import { runCommand } from '../support/process.ts'
 
 test('a company that was paused for its reputation: doctor says so, and it is resumed only with a reason', async () => {
   const cli = await testCli()
@@ -13,7 +13,7 @@ test('a company that was paused for its reputation: doctor says so, and it is re
     [companyId],
   )
   const env = { ...cli.env, EMAIL_PROVIDER: 'ses,resend', AWS_REGION: 'us-east-1', RESEND_API_KEY: 're_x' }
-  const { stdout } = await runGateway(['doctor'], { env })
+  const { stdout } = await runCommand(['doctor'], { env })
   expect(stdout).toMatch(/warning {2}reputation {2}acme is paused by reputation: 12 % bounced\n/)
   expect(stdout).toMatch(
     /warning {2}events {6}SNS_TOPIC_ARNS is not set: bounces and complaints of Amazon SES are not received\n/,

@@ -9,6 +9,7 @@ import {
   cleanUp,
   makeDataDir,
   makeDataDirWithCluster,
+  runCommand,
   runGateway,
   spawnGateway,
 } from '../support/process.ts'
@@ -32,8 +33,8 @@ async function scene() {
   atCleanUp(() => database.drop())
   const env = { DATABASE_URL: database.url, DATA_DIR: await makeDataDir(), PORT: '0' }
   const right = { ...env, ENCRYPTION_KEY: OLD_KEY, HASH_PEPPER: PEPPER }
-  expect(await runGateway(['migrate'], { env: right })).toMatchObject({ code: 0 })
-  expect(await runGateway(['company', 'create', 'first'], { env: right })).toMatchObject({ code: 0 })
+  expect(await runCommand(['migrate'], { env: right })).toMatchObject({ code: 0 })
+  expect(await runCommand(['company', 'create', 'first'], { env: right })).toMatchObject({ code: 0 })
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
   atCleanUp(() => client.end())
@@ -49,11 +50,11 @@ async function recordedKeys(client: pg.Client): Promise<number> {
 
 async function isRefused(env: Record<string, string>, setting: string): Promise<void> {
   for (const command of COMMANDS) {
-    const { code, stderr } = await runGateway(command, { env })
+    const { code, stderr } = await (command[0] === 'start' ? runGateway : runCommand)(command, { env })
     expect({ command, code, stderr }).toEqual({ command, code: 1, stderr: expect.stringMatching(/^[^\n]+\n$/) })
     expect(stderr).toMatch(new RegExp(`^${setting} `))
   }
-  const doctor = await runGateway(['doctor', '--json'], { env })
+  const doctor = await runCommand(['doctor', '--json'], { env })
   expect(doctor.code).toBe(1)
   const { checks } = JSON.parse(doctor.stdout)
   expect(checks).toContainEqual({ name: 'secrets', state: 'failed', detail: expect.stringMatching(`^${setting} `) })
@@ -66,8 +67,8 @@ test.concurrent('another HASH_PEPPER is refused in a sentence that names it, and
     'select (select count(*) from companies)::int as companies, (select count(*) from api_keys)::int as keys',
   )
   expect(rows).toEqual([{ companies: 1, keys: 1 }])
-  const { stdout, code } = await runGateway(['doctor'], { env: right })
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^ok +secrets/m) })
+  const { stdout } = await runCommand(['doctor'], { env: right })
+  expect(stdout).toMatch(/^ok +secrets/m)
 })
 
 test.concurrent('a list of keys without the one that data need is refused; a rotation is not', async () => {
@@ -80,16 +81,16 @@ test.concurrent('a list of keys without the one that data need is refused; a rot
   )
   await isRefused({ ...right, ENCRYPTION_KEY: NEW_KEY }, 'ENCRYPTION_KEY')
   const rotated = { ...right, ENCRYPTION_KEY: `${NEW_KEY},${OLD_KEY}` }
-  expect(await runGateway(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
-  expect(await runGateway(['key', 'list'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
+  expect(await runCommand(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
+  expect(await runCommand(['key', 'list'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
   // The new key encrypts from now on: who has only the old one could not read what the others write.
   await client.query(`update recipients set cpf_cnpj_cipher = $1`, [encrypt('12345678909', keyRing([NEW_KEY]), PLACE)])
-  expect(await runGateway(['migrate'], { env: right })).toMatchObject({
+  expect(await runCommand(['migrate'], { env: right })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^ENCRYPTION_KEY lacks/),
   })
   const done = { ...right, ENCRYPTION_KEY: NEW_KEY }
-  expect(await runGateway(['migrate'], { env: done })).toMatchObject({ code: 0, stderr: '' })
+  expect(await runCommand(['migrate'], { env: done })).toMatchObject({ code: 0, stderr: '' })
   expect(await recordedKeys(client)).toBe(1)
 })
 
@@ -105,15 +106,15 @@ test.concurrent('another ENCRYPTION_KEY is refused also while nothing is encrypt
 test.concurrent('a key that nothing needs leaves the list only behind one that was recorded before', async () => {
   const { right, client } = await scene()
   const rotated = { ...right, ENCRYPTION_KEY: `${NEW_KEY},${OLD_KEY}` }
-  expect(await runGateway(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
-  expect(await runGateway(['migrate'], { env: { ...right, ENCRYPTION_KEY: `${THIRD_KEY},${NEW_KEY}` } })).toMatchObject(
+  expect(await runCommand(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
+  expect(await runCommand(['migrate'], { env: { ...right, ENCRYPTION_KEY: `${THIRD_KEY},${NEW_KEY}` } })).toMatchObject(
     {
       code: 1,
       stderr: expect.stringMatching(/^ENCRYPTION_KEY lacks/),
     },
   )
   expect(await recordedKeys(client)).toBe(2)
-  expect(await runGateway(['migrate'], { env: { ...right, ENCRYPTION_KEY: NEW_KEY } })).toMatchObject({ code: 0 })
+  expect(await runCommand(['migrate'], { env: { ...right, ENCRYPTION_KEY: NEW_KEY } })).toMatchObject({ code: 0 })
   expect(await recordedKeys(client)).toBe(1)
 })
 
@@ -122,7 +123,7 @@ test.concurrent('a wrong HASH_PEPPER is refused before the schema of an older ve
   await client.query('delete from schema_migrations where version = (select max(version) from schema_migrations)')
   const before = (await client.query('select * from schema_migrations')).rows
   // The newest migration would fail here; it is not even tried.
-  expect(await runGateway(['migrate'], { env: { ...right, HASH_PEPPER: OTHER_PEPPER } })).toMatchObject({
+  expect(await runCommand(['migrate'], { env: { ...right, HASH_PEPPER: OTHER_PEPPER } })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^HASH_PEPPER is not the one/),
   })
@@ -137,7 +138,7 @@ test.concurrent('a database of an older version is not taken over with a key tha
      select gen_random_uuid(), company_id, 'x', $1 from companies`,
     [encrypt('12345678909', keyRing([OLD_KEY]), PLACE)],
   )
-  const { code, stderr } = await runGateway(['migrate'], { env: { ...right, ENCRYPTION_KEY: NEW_KEY } })
+  const { code, stderr } = await runCommand(['migrate'], { env: { ...right, ENCRYPTION_KEY: NEW_KEY } })
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^ENCRYPTION_KEY lacks/) })
   expect((await client.query('select from secret_fingerprints')).rows).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { createTestDatabase } from './postgres.ts'
-import { atCleanUp, makeDataDir, runGateway } from './process.ts'
+import { atCleanUp, makeDataDir, runCommand } from './process.ts'
 import { SHARED_SECRETS } from './secrets.ts'
 
 export type TestCli = {
@@ -14,7 +14,7 @@ export type TestCli = {
   fails: (code: 1 | 2, ...args: string[]) => Promise<string>
 }
 
-/** The real commands, each a process of its own, on a database of their own. */
+/** The built commands, on a database of their own. */
 export async function testCli(): Promise<TestCli> {
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
@@ -25,7 +25,7 @@ export async function testCli(): Promise<TestCli> {
 export async function cliOn(url: string): Promise<TestCli> {
   const env = { DATABASE_URL: url, DATA_DIR: await makeDataDir(), ...SHARED_SECRETS }
   async function lines(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await runGateway(args, { env })
+    const { code, stdout, stderr } = await runCommand(args, { env })
     expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' })
     return stdout
   }
@@ -39,7 +39,7 @@ export async function cliOn(url: string): Promise<TestCli> {
       return JSON.parse(printed)
     },
     async fails(expected, ...args) {
-      const { code, stdout, stderr } = await runGateway(args, { env })
+      const { code, stdout, stderr } = await runCommand(args, { env })
       if (args.includes('--json')) {
         expect({ args, code, stderr }).toEqual({ args, code: expected, stderr: '' })
         return `${JSON.parse(stdout).error.message}\n`

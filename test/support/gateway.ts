@@ -20,6 +20,7 @@ export type TestGateway = {
   databaseUrl: string
   /** Every log line so far, as text. */
   logs: () => string
+  setLogLevel: (level: string) => void
   company: (change?: CompanyChange & { name?: string }) => Promise<TestCompany>
   key: (companyId: string, options: { mode?: KeyMode; scopes?: Scope[] }) => Promise<{ keyId: string; apiKey: string }>
   /** A JSON request with the company's key. */
@@ -65,6 +66,9 @@ export async function startTestGateway(
     db: storage.db,
     databaseUrl: database.url,
     logs: () => lines.join(''),
+    setLogLevel(level) {
+      log.level = level
+    },
     async company({ name = `company-${++made}`, ...change } = {}) {
       const { company, apiKey, keyId } = await registerCompany(storage.db, config.hashPepper, { name, ...change })
       return { companyId: company.companyId, name, apiKey, keyId }

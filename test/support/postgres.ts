@@ -15,7 +15,7 @@ import { migrate } from '../../src/db/migrate.ts'
 declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
-    /** A data directory with a cluster that never ran for anybody, to be copied; empty where that cannot be done. */
+    /** A data directory with a migrated cluster that never ran for anybody, to be copied; empty where that cannot be done. */
     madeCluster: string
   }
 }
@@ -59,6 +59,7 @@ export async function createTestDatabase(): Promise<{ url: string; drop(): Promi
 /** The run's own cluster before its server is used, kept apart. */
 async function makeCluster(folder: string): Promise<string> {
   const server = await openEmbeddedPostgres({ dataDir: folder, use: 'command', settings: FAST })
+  await migrate(server.url)
   await server.close()
   if (!server.directory.startsWith(folder)) return ''
   const kept = join(folder, 'made')
@@ -67,7 +68,7 @@ async function makeCluster(folder: string): Promise<string> {
   return kept
 }
 
-/** Spares a test that is not about the first start the seconds of initdb. */
+/** Spares a test that is not about the first start the seconds of initdb and of the migrations. */
 export async function putMadeCluster(dataDir: string): Promise<void> {
   const made = inject('madeCluster')
   if (made === '') return

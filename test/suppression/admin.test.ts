@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { hashPassword } from '../../src/contracts/password.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
+import { expireSuppressions } from '../../src/db/suppression/ends.ts'
 import { addSuppressions, type SuppressionEntry } from '../../src/db/suppression/list.ts'
 import { type Answer, startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { mail, send } from '../support/mail.ts'
@@ -125,6 +126,49 @@ describe('one entry', () => {
   test('a hash that is none is 404, and nothing worse', async () => {
     for (const odd of ['nonsense', 'sha256:', `sha256:${'g'.repeat(64)}`, "sha256:'--", '%00'])
       expect((await admin('GET', `/${odd}`)).status, odd).toBe(404)
+  })
+})
+
+describe('what is on no list any more', () => {
+  const remove = (hash: string) => admin('DELETE', `/${hash}`, { justification: 'The mailbox works again' })
+
+  test('an address has its whole history by its hash, and by the address, which is in no URL', async () => {
+    await add({})
+    await remove(HASH)
+    await add({ companyId: company.companyId })
+    const answer = await admin('GET', `/${HASH}/history`)
+    expect(answer.body.entries).toMatchObject([{ emailHash: HASH, companyId: company.companyId }])
+    expect(answer.body.auditLog.map(({ action }: { action: string }) => action)).toEqual(['ADDED', 'REMOVED', 'ADDED'])
+    const removal = { action: 'REMOVED', performedBy: 'ana', justification: 'The mailbox works again' }
+    expect(answer.body.auditLog[1]).toMatchObject(removal)
+    const lookedUp = await admin('POST', '/look-up', { email: ' Spam@Example.com ' })
+    expect([lookedUp.status, lookedUp.body]).toEqual([200, answer.body])
+  })
+
+  test('an address that never was suppressed: 404 by its hash, empty lists by the address', async () => {
+    expect((await admin('GET', `/${HASH}/history`)).body).toMatchObject({ status: 404, code: 'NOT_SUPPRESSED' })
+    expect((await admin('GET', '/nonsense/history')).status).toBe(404)
+    const { body } = await admin('POST', '/look-up', { email: 'spam@example.com' })
+    expect(body).toEqual({ emailHash: HASH, entries: [], auditLog: [] })
+    expect((await admin('POST', '/look-up', { email: 'nonsense' })).status).toBe(422)
+    expect((await admin('POST', '/look-up', { email: 'a@b.example', more: 1 })).status).toBe(422)
+  })
+
+  test('what was removed and what has expired are lists of their own, newest first, in pages', async () => {
+    await many(3)
+    for (const n of [0, 1, 2]) await remove(hashEmail(`r${n}@example.com`))
+    const first = (await admin('GET', '/ended?limit=2')).body
+    const hashes = (page: { data: { emailHash: string }[] }) => page.data.map(one => one.emailHash)
+    expect([hashes(first), first.hasMore]).toEqual([[2, 1].map(n => hashEmail(`r${n}@example.com`)), true])
+    const second = (await admin('GET', `/ended?limit=2&cursor=${first.cursor}`)).body
+    expect([hashes(second), second.hasMore, second.cursor]).toEqual([[hashEmail('r0@example.com')], false, null])
+    expect((await admin('GET', '/ended?ending=EXPIRED')).body.data).toEqual([])
+    await add({ expiresInDays: 1 })
+    await gateway.db.pool.query(`update suppression_list set expires_at = now() - interval '1 minute'`)
+    await expireSuppressions(gateway.db.pool)
+    expect(hashes((await admin('GET', '/ended?ending=EXPIRED')).body)).toEqual([HASH])
+    for (const query of ['ending=ADDED', 'cursor=x', 'limit=0'])
+      expect((await admin('GET', `/ended?${query}`)).status).toBe(422)
   })
 })
 

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { type TestCli, testCli } from '../support/cli.ts'
-import { runGateway } from '../support/process.ts'
+import { runCommand } from '../support/process.ts'
 
 const WHY = 'asked for by the support desk'
 const HASH = hashEmail('maria@example.com')
@@ -84,7 +84,7 @@ describe('a file', () => {
       'bob@example.com,MANUAL,2027-01-31T10:00:00Z,nobody',
       'maria@example.com,MANUAL,,',
     )
-    const { code, stdout } = await runGateway(['suppression', 'import', path, '--justification', WHY, '--json'], {
+    const { code, stdout } = await runCommand(['suppression', 'import', path, '--justification', WHY, '--json'], {
       env: cli.env,
     })
     expect(code).toBe(1)

@@ -44,7 +44,7 @@ export function ChartCard({ question, unit, chart, table, actions }: ChartCardPr
 function Figures({ head, rows }: ChartCardProps['table']) {
   return (
     <Table.ScrollContainer minWidth={320} mah={320}>
-      <Table className="numbers" data={{ head, body: rows }} stickyHeader />
+      <Table className="numbers nowrap" data={{ head, body: rows }} stickyHeader />
     </Table.ScrollContainer>
   )
 }

@@ -14,6 +14,8 @@ export type Column<Row> = {
   align?: 'right'
   /** Grows and may wrap; others are as wide as their content. */
   wide?: boolean
+  /** A name: does not wrap as long as it is short. */
+  name?: boolean
   /** Offered for sorting, where an index allows it. */
   sortable?: boolean
 }
@@ -95,7 +97,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                     </td>
                   )}
                   {columns.map(column => (
-                    <td key={column.key} data-label={column.header} data-align={column.align} data-wide={column.wide}>
+                    <td
+                      key={column.key}
+                      data-label={column.header}
+                      data-align={column.align}
+                      data-wide={column.wide}
+                      data-name={column.name}
+                    >
                       <div>{column.cell(row)}</div>
                     </td>
                   ))}

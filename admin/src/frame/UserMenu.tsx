@@ -1,10 +1,10 @@
-import { Menu, SegmentedControl, Text, UnstyledButton } from '@mantine/core'
-import { IconBook, IconDevices, IconLogout, IconSelector } from '@tabler/icons-react'
+import { Menu, Text, UnstyledButton } from '@mantine/core'
+import { IconBook, IconClock, IconDevices, IconLogout, IconSelector } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { signOut, useSession } from '../api/session.ts'
-import { preferences, usePreferences, type Zone } from '../lib/preferences.ts'
+import { preferences, usePreferences } from '../lib/preferences.ts'
 import classes from './UserMenu.module.css'
 
 export function UserMenu() {
@@ -36,21 +36,12 @@ export function UserMenu() {
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{t('user.zone')}</Menu.Label>
-        <SegmentedControl
-          fullWidth
-          size="xs"
-          mx={8}
-          mb={8}
-          w="calc(100% - 16px)"
-          aria-label={t('user.zone')}
-          value={zone}
-          onChange={value => preferences.set({ zone: value as Zone })}
-          data={[
-            { value: 'local', label: t('user.zoneLocal') },
-            { value: 'utc', label: t('user.zoneUtc') },
-          ]}
-        />
+        <Menu.Item
+          leftSection={<IconClock size={16} />}
+          onClick={() => preferences.set({ zone: zone === 'utc' ? 'local' : 'utc' })}
+        >
+          {t(zone === 'utc' ? 'user.toLocal' : 'user.toUtc')}
+        </Menu.Item>
         <Menu.Divider />
         <Menu.Item component="a" href="/docs" target="_blank" leftSection={<IconBook size={16} />}>
           {t('user.apiDocs')}

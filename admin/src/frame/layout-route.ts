@@ -2,9 +2,12 @@ import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router'
 import { isProblem } from '../api/problem.ts'
 import { sessionQuery } from '../api/session.ts'
+import { NotFoundOutside } from '../components/NotFound.tsx'
 import { Frame } from './Frame.tsx'
 
-export const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({})
+export const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
+  notFoundComponent: NotFoundOutside,
+})
 
 /** Every view inside the frame. Without a session the sign-in page opens, and afterwards the place that was asked for. */
 export const signedIn = createRoute({

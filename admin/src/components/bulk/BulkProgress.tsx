@@ -77,11 +77,10 @@ const OUTCOMES = [
 
 function Outcomes({ action }: { action: BulkAction }) {
   const { t } = useTranslation('bulk')
-  const { number } = useFormat()
   return OUTCOMES.filter(outcome => action.counts[outcome]).map(outcome => (
     <span key={outcome} className="quiet">
       {' · '}
-      {t(`outcomes.${outcome}`, { number: number(action.counts[outcome]!) })}
+      {t(`outcomes.${outcome}`, { count: action.counts[outcome]! })}
     </span>
   ))
 }
@@ -89,12 +88,11 @@ function Outcomes({ action }: { action: BulkAction }) {
 /** Who asked for it, what it was about, and why. */
 function Origin({ action }: { action: BulkAction }) {
   const { t } = useTranslation('bulk')
-  const { number } = useFormat()
   const { data: companies } = useQuery(companiesQuery)
   const { selection } = action
   const company = companies?.data.find(one => one.companyId === selection.company)?.name ?? selection.company
   const about = [
-    selection.chosen !== undefined && t('chosen', { number: number(selection.chosen) }),
+    selection.chosen !== undefined && t('chosen', { count: selection.chosen }),
     selection.code,
     company,
     selection.status,

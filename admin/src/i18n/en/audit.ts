@@ -65,6 +65,7 @@ export const audit = {
     TEMPLATE_UPDATED: 'Template changed',
     TEMPLATE_PUBLISHED: 'Template published',
     TEMPLATE_DELETED: 'Template deleted',
+    TEMPLATE_TESTED: 'Template tested',
     WEBHOOK_CREATED: 'Webhook created',
     WEBHOOK_CHANGED: 'Webhook changed',
     WEBHOOK_REMOVED: 'Webhook removed',

@@ -38,9 +38,8 @@ export const common = {
     company: 'Company {{name}}',
   },
   user: {
-    zone: 'Times in',
-    zoneLocal: 'My zone',
-    zoneUtc: 'UTC',
+    toLocal: 'Show times in my zone',
+    toUtc: 'Show times in UTC',
     apiDocs: 'API reference',
     sessions: 'Sessions',
     signOut: 'Sign out',

@@ -65,9 +65,12 @@ export const deadLetters = {
   purgeChosen_other:
     '{{count, number}} dead letters are deleted for good and can no longer be replayed. The e-mails keep their status.',
   leftOut: {
-    purged: '{{number}} cannot be replayed: their content is gone.',
-    unknown:
-      '{{number}} may have been sent already and are left out. To replay them, choose the code SEND_OUTCOME_UNKNOWN.',
+    purged_one: '{{count, number}} cannot be replayed: its content is gone.',
+    purged_other: '{{count, number}} cannot be replayed: their content is gone.',
+    unknown_one:
+      '{{count, number}} may have been sent already and is left out. To replay it, choose the code SEND_OUTCOME_UNKNOWN.',
+    unknown_other:
+      '{{count, number}} may have been sent already and are left out. To replay them, choose the code SEND_OUTCOME_UNKNOWN.',
   },
   mayArriveTwice: 'It was never learnt whether the provider took these. Sent again, some may arrive twice.',
   replayStarted: 'The replay has started. It goes on when you close this page.',

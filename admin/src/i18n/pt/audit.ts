@@ -29,7 +29,7 @@ export const audit: SameKeys<typeof en> = {
   subjects: {
     administrator: 'Administrador',
     api_key: 'Chave de API',
-    bulk_action: 'Ação em massa',
+    bulk_action: 'Ação em lote',
     captured_message: 'Mensagem capturada',
     company: 'Empresa',
     dead_letters: 'Não entregues',
@@ -69,6 +69,7 @@ export const audit: SameKeys<typeof en> = {
     TEMPLATE_UPDATED: 'Modelo alterado',
     TEMPLATE_PUBLISHED: 'Modelo publicado',
     TEMPLATE_DELETED: 'Modelo excluído',
+    TEMPLATE_TESTED: 'Modelo testado',
     WEBHOOK_CREATED: 'Webhook criado',
     WEBHOOK_CHANGED: 'Webhook alterado',
     WEBHOOK_REMOVED: 'Webhook removido',

@@ -41,9 +41,8 @@ export const common: SameKeys<typeof en> = {
     company: 'Empresa {{name}}',
   },
   user: {
-    zone: 'Horários em',
-    zoneLocal: 'Meu fuso',
-    zoneUtc: 'UTC',
+    toLocal: 'Mostrar horários no meu fuso',
+    toUtc: 'Mostrar horários em UTC',
     apiDocs: 'Referência da API',
     sessions: 'Sessões',
     signOut: 'Sair',

@@ -68,9 +68,12 @@ export const deadLetters: SameKeys<typeof en> = {
   purgeChosen_other:
     '{{count, number}} registros são excluídos definitivamente e não podem mais ser reprocessados. Os e-mails mantêm seu status.',
   leftOut: {
-    purged: '{{number}} não podem ser reprocessados: o conteúdo não existe mais.',
-    unknown:
-      '{{number}} talvez já tenham sido enviados e ficam de fora. Para reprocessá-los, escolha o código SEND_OUTCOME_UNKNOWN.',
+    purged_one: '{{count, number}} não pode ser reprocessado: o conteúdo não existe mais.',
+    purged_other: '{{count, number}} não podem ser reprocessados: o conteúdo não existe mais.',
+    unknown_one:
+      '{{count, number}} talvez já tenha sido enviado e fica de fora. Para reprocessá-lo, escolha o código SEND_OUTCOME_UNKNOWN.',
+    unknown_other:
+      '{{count, number}} talvez já tenham sido enviados e ficam de fora. Para reprocessá-los, escolha o código SEND_OUTCOME_UNKNOWN.',
   },
   mayArriveTwice: 'Não se sabe se o provedor aceitou estes e-mails. Enviados de novo, alguns podem chegar duas vezes.',
   replayStarted: 'O reprocessamento começou e continua mesmo que você feche esta página.',

@@ -120,7 +120,7 @@ function useColumns(): Column<CompanyStanding>[] {
       cell: ({ waiting, oldestWaitingSeconds }) => (
         <>
           {waiting >= MAX_COUNTED ? t('waitingMore', { count: MAX_COUNTED }) : format.number(waiting)}
-          {oldestWaitingSeconds !== null && <div className="quiet">{format.duration(oldestWaitingSeconds)}</div>}
+          {oldestWaitingSeconds !== null && <div className="quiet nowrap">{format.duration(oldestWaitingSeconds)}</div>}
         </>
       ),
     },

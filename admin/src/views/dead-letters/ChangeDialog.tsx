@@ -5,7 +5,6 @@ import { startBulkAction } from '../../api/bulk-actions.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { useErrorText } from '../../components/error-text.ts'
 import { notify } from '../../components/notify.ts'
-import { useFormat } from '../../lib/format.ts'
 import { countQuery, type DeadLetterFilter, OUTCOME_UNKNOWN } from './data.ts'
 
 /** Some by their ids, or all that match a filter. */
@@ -52,7 +51,6 @@ function Consequence({ change }: { change: ChangeRequest }) {
 
 function Counted({ verb, filter }: { verb: ChangeRequest['verb']; filter: DeadLetterFilter }) {
   const { t } = useTranslation('deadLetters')
-  const { number } = useFormat()
   const errorText = useErrorText()
   const { data, error } = useQuery(countQuery(filter))
   if (error) return errorText(error)
@@ -61,12 +59,10 @@ function Counted({ verb, filter }: { verb: ChangeRequest['verb']; filter: DeadLe
   return (
     <>
       <Text size="sm">{t('replayChosen', { count: data.replayable })}</Text>
-      {data.payloadPurged > 0 && <Text size="sm">{t('leftOut.purged', { number: number(data.payloadPurged) })}</Text>}
-      {data.outcomeUnknown > 0 && (
-        <Text size="sm">{t('leftOut.unknown', { number: number(data.outcomeUnknown) })}</Text>
-      )}
+      {data.payloadPurged > 0 && <Text size="sm">{t('leftOut.purged', { count: data.payloadPurged })}</Text>}
+      {data.outcomeUnknown > 0 && <Text size="sm">{t('leftOut.unknown', { count: data.outcomeUnknown })}</Text>}
       {filter.code === OUTCOME_UNKNOWN && (
-        <Alert color="yellow" variant="light" mt="xs" py="xs" styles={{ message: { color: 'inherit' } }}>
+        <Alert color="yellow" variant="light" mt="xs" py="xs">
           {t('mayArriveTwice')}
         </Alert>
       )}

@@ -59,7 +59,7 @@ function Details({ outboxId, onChange, close }: DetailsProps) {
             )}
           </Group>
           {!entry.replayable && (
-            <Alert color="yellow" variant="light" py="xs" styles={{ message: { color: 'inherit' } }}>
+            <Alert color="yellow" variant="light" py="xs">
               {t(entry.payloadPurged ? 'notReplayable.purged' : 'notReplayable.changed')}
             </Alert>
           )}

@@ -93,7 +93,7 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
         </>
       ),
     },
-    { key: 'company', header: t('company'), cell: entry => entry.companyName },
+    { key: 'company', header: t('company'), name: true, cell: entry => entry.companyName },
     {
       key: 'why',
       header: t('why'),

@@ -1,4 +1,4 @@
-import { Box, Button, Text } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
@@ -59,7 +59,7 @@ function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChang
         </TextLink>
       ),
     },
-    { key: 'company', header: t('company'), cell: group => <Box maw={{ md: '9rem' }}>{group.companyName}</Box> },
+    { key: 'company', header: t('company'), name: true, cell: group => group.companyName },
     { key: 'entries', header: t('entries'), align: 'right', cell: group => number(group.entries) },
     {
       key: 'reason',

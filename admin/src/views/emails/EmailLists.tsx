@@ -1,6 +1,7 @@
 import { Group, Stack, Text } from '@mantine/core'
 import { IconBan } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
+import { AddressText } from '../../components/AddressText.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { type Status, StatusBadge } from '../../components/StatusBadge.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -80,7 +81,7 @@ export function RecipientList({ email }: { email: Email }) {
             <span className={classes.kind}>{t(`kinds.${one.kind}`)}</span>
             <span className={classes.grow}>
               {one.name && `${one.name} `}
-              {one.address ?? t('erased')}
+              {one.address === null ? t('erased') : <AddressText address={one.address} />}
             </span>
             <StatusBadge status={one.suppressed ? 'SUPPRESSED' : (one.status as Status)} />
           </Group>

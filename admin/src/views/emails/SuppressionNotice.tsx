@@ -41,7 +41,7 @@ export function SuppressionText({ entry }: { entry: Suppression }) {
       {expiresAt ? t('suppression.until', { time: format.date(expiresAt) }) : t('suppression.forEver')}
       {', '}
       {companyId ? t('suppression.ofCompany', { name: companyName }) : t('suppression.global')}.{' '}
-      <TextLink size="sm" to="/suppression" search={{ open: emailHash }}>
+      <TextLink size="sm" underline="always" to="/suppression" search={{ open: emailHash }}>
         {t('suppression.open')}
       </TextLink>
     </>

@@ -33,7 +33,7 @@ export function useColumns(): Column<EmailRow>[] {
       key: 'to',
       header: t('columns.to'),
       cell: ({ to, cc, bcc }) => (
-        <span className={classes.recipient}>
+        <span className={classes.recipient} title={to[0]}>
           {to[0] ?? '–'}
           {to.length + cc.length + bcc.length > 1 && (
             <span className="quiet"> +{to.length + cc.length + bcc.length - 1}</span>
@@ -44,7 +44,11 @@ export function useColumns(): Column<EmailRow>[] {
     {
       key: 'company',
       header: t('columns.company'),
-      cell: ({ companyName }) => <span className={classes.company}>{companyName}</span>,
+      cell: ({ companyName }) => (
+        <span className={classes.company} title={companyName}>
+          {companyName}
+        </span>
+      ),
     },
     {
       key: 'accepted',

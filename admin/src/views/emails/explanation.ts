@@ -16,6 +16,7 @@ export function useExplanation(email: Email): { summary: string; next: string | 
     return { summary: readable(explanation.summary), next: explanation.next && readable(explanation.next) }
   const values = {
     attempts,
+    count: attempts,
     maxAttempts,
     provider: email.provider ?? '–',
     error: lastError ? `${lastError.code}: ${lastError.message.replace(/[.\s]+$/, '')}` : '–',

@@ -16,7 +16,7 @@ export function HtmlPart({ captured }: { captured: CapturedMessage }) {
   return (
     <Stack gap="xs">
       {captured.remoteImages && (
-        <Alert variant="light" color="gray" py="xs" styles={{ message: { color: 'inherit' } }}>
+        <Alert variant="light" color="gray" py="xs">
           {t(remote ? 'remoteShown' : 'remoteBlocked')}{' '}
           <Button size="compact-xs" variant="default" onClick={() => setRemote(!remote)}>
             {t(remote ? 'hideRemote' : 'showRemote')}

@@ -95,7 +95,7 @@ function Parked({ provider }: { provider: Provider }) {
   const { name, nextProbeAt } = provider
   const isDue = nextProbeAt === null || Date.parse(nextProbeAt) <= Date.now()
   return (
-    <Alert color="red" variant="light" mb="md" styles={{ message: { color: 'var(--mantine-color-text)' } }}>
+    <Alert color="red" variant="light" mb="md">
       <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="sm">
         <Fact label={t('reason')}>
           <span className="mono">{provider.reasonCode}</span>

@@ -81,7 +81,7 @@ function useColumns(): Column<TemplateOverview>[] {
     {
       key: 'company',
       header: t('company'),
-      wide: true,
+      name: true,
       cell: ({ companyId, companyName }) =>
         companyId === null ? (
           none

@@ -56,7 +56,7 @@ function useColumns(): Column<WebhookOverview>[] {
     {
       key: 'company',
       header: t('company'),
-      wide: true,
+      name: true,
       cell: ({ companyId, companyName }) => (
         <TextLink inherit to="/companies/$companyId/$tab" params={{ companyId, tab: 'webhooks' }}>
           {companyName}

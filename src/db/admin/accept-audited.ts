@@ -5,16 +5,19 @@ import type { RequestToStore, StoreOutcome } from '../outbox/draft.ts'
 import { ensurePartitions } from '../outbox/partitions.ts'
 import { inTransaction } from '../query.ts'
 
-/** Accepts the e-mail that sends another one again, together with its entry in the audit log. */
-export async function resendAudited(pool: pg.Pool, request: RequestToStore, audit: AuditEntry): Promise<StoreOutcome> {
+/** Accepts the e-mail that an administrator sends, together with its entry in the audit log. */
+export async function acceptAudited(
+  pool: pg.Pool,
+  request: RequestToStore,
+  auditOf: (outboxId: string) => AuditEntry,
+): Promise<StoreOutcome> {
   // Accepting would make a missing partition itself, but not in the transaction that failed for it.
   await ensurePartitions(pool)
   return inTransaction(pool, async tx => {
     const [outcome] = await acceptRequests(tx, [request])
     if (outcome instanceof Error) throw outcome
     const result = outcome!.kind === 'answered' ? outcome!.answer.results[0] : undefined
-    if (result?.status === 'ACCEPTED')
-      await writeAudit(tx, { ...audit, after: { ...audit.after, resentAs: result.outboxId } })
+    if (result?.status === 'ACCEPTED') await writeAudit(tx, auditOf(result.outboxId))
     return outcome!
   })
 }
