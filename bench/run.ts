@@ -3,12 +3,14 @@ import { benchAcceptMemory } from './accept-memory.ts'
 import { benchAcceptMillion } from './accept-million.ts'
 import { benchAdmin } from './admin.ts'
 import { benchClaim } from './claim.ts'
+import { benchDiskBytes } from './disk-bytes.ts'
 import { benchDrainBullmq, benchDrainDirect } from './drain.ts'
 import { benchEvents } from './events.ts'
 import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
+import { benchRetention } from './retention.ts'
 import { benchSmtpIngress } from './smtp-ingress.ts'
 import { benchSqlDoor } from './sql-door.ts'
 import { benchSuppression } from './suppression.ts'
@@ -22,6 +24,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   'accept-million': benchAcceptMillion,
   'accept-memory': benchAcceptMemory,
   claim: benchClaim,
+  'disk-bytes': benchDiskBytes,
   'drain-direct': benchDrainDirect,
   'drain-bullmq': benchDrainBullmq,
   events: benchEvents,
@@ -29,6 +32,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   latency: benchLatency,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
+  retention: benchRetention,
   'smtp-ingress': benchSmtpIngress,
   'sql-door': benchSqlDoor,
   suppression: benchSuppression,

@@ -25,14 +25,15 @@ const MAY_IMPORT: Record<string, string[]> = {
   http: STEPS,
   smtp: STEPS,
   'secrets.ts': [],
+  'version.ts': [],
   'settings.ts': ['contracts'],
   'recorded-settings.ts': ['settings.ts'],
   'config.ts': ['secrets.ts', 'settings.ts', 'contracts'],
-  compose: [...CONFIG, 'http', 'smtp', ...STEPS],
-  'main.ts': [...CONFIG, 'compose', 'http', ...STEPS],
+  compose: [...CONFIG, 'version.ts', 'http', 'smtp', ...STEPS],
+  'main.ts': [...CONFIG, 'version.ts', 'compose', 'http', ...STEPS],
   demo: [...CONFIG, 'main.ts', 'compose', ...STEPS],
   // The command line is the entry point: `start` calls main.ts.
-  cli: [...CONFIG, 'main.ts', 'demo', 'compose', 'http', ...STEPS],
+  cli: [...CONFIG, 'version.ts', 'main.ts', 'demo', 'compose', 'http', ...STEPS],
 }
 
 function sourceFiles(): string[] {

@@ -12,8 +12,9 @@ import { finishedWithin } from './runtime/finished-within.ts'
 import { HtmlChecker } from './sending/html-check.ts'
 import { ProcessFigures } from './telemetry/process/figures.ts'
 import { startTracing } from './telemetry/tracing.ts'
+import { programVersion } from './version.ts'
 
-export const VERSION = '0.1.0'
+export const VERSION = programVersion()
 
 /** How long a start that failed waits for what it had begun. */
 const UNDO_MS = 10_000

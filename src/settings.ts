@@ -10,6 +10,10 @@ const wholeNumber = (min: number, max: number) => {
 }
 /** At most a century; 0 means without end. */
 const days = wholeNumber(0, 36_500)
+/** The ledger of a day is closed on the next one at the earliest, and events are counted into statistics before. */
+const retention = z.union([z.literal('0').transform(Number), wholeNumber(2, 36_500)], {
+  error: 'must be a whole number from 2 to 36500, or 0 for ever',
+})
 const RATE_ERROR = 'must be a number above 0, at most 100000'
 const rate = z.coerce.number({ error: RATE_ERROR }).positive({ error: RATE_ERROR }).max(100_000, { error: RATE_ERROR })
 const SHARE_ERROR = 'must be a number from 0 to 1'
@@ -142,6 +146,16 @@ export const settingsSchema = z.object({
   /** How long an unknown send waits for a provider event. SES events take seconds, rarely minutes. */
   UNKNOWN_GRACE_SECONDS: wholeNumber(0, 86_400).default(120),
   RETRY_POLICY: z.enum(RETRY_POLICY_NAMES).default(DEFAULT_RETRY_POLICY),
+  /** Days; 0 is without end. Mail that is open is always kept. The row of an e-mail takes content and events with it. */
+  RETENTION_CONTENT_DAYS: retention.default(30),
+  RETENTION_EVENTS_DAYS: retention.default(90),
+  RETENTION_EMAILS_DAYS: retention.default(365),
+  /** How long a dead letter can be replayed. What is known about the failure stays with the e-mail. */
+  RETENTION_DEAD_LETTERS_DAYS: wholeNumber(1, 365).default(7),
+  /** How long delivered and failed webhooks can be looked at and replayed. */
+  RETENTION_WEBHOOKS_DAYS: wholeNumber(1, 365).default(7),
+  /** Five years, as long as a customer may make claims. */
+  RETENTION_AUDIT_DAYS: days.default(1825),
   /** How long provider events are kept to recognise duplicates: longer than any provider retries. */
   RETENTION_PROVIDER_EVENTS_DAYS: wholeNumber(1, 365).default(7),
   /** Days on the suppression list; 0 is without end. */

@@ -64,6 +64,10 @@ export const COMMANDS: Record<string, CommandEntry> = {
     summary: 'add, list and check the sender domains of companies',
     load: async () => (await import('./domain.ts')).domainCommand,
   },
+  ledger: {
+    summary: 'accepted = ended + waiting + unknown, per company and day; names what was lost',
+    load: async () => (await import('./ledger.ts')).ledgerCommand,
+  },
   doctor: {
     summary: 'check settings, database, Redis, workers and providers',
     load: async () => (await import('./doctor.ts')).doctorCommand,
@@ -71,6 +75,14 @@ export const COMMANDS: Record<string, CommandEntry> = {
   db: {
     summary: 'a shell on the database, or its connection string',
     load: async () => (await import('./db.ts')).dbCommand,
+  },
+  backup: {
+    summary: 'write everything in the database to a file',
+    load: async () => (await import('./backup.ts')).backupCommand,
+  },
+  restore: {
+    summary: 'fill a new database from such a file',
+    load: async () => (await import('./restore.ts')).restoreCommand,
   },
   demo: {
     summary: 'run a gateway with simulated providers and lively traffic, to look around',

@@ -20,7 +20,7 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
  * Writes to a temporary name and renames it, readable by its owner only. Other users may have created either name in a shared folder:
  * symbolic links and existing temporary files are refused, and only a regular file is replaced.
  */
-export async function writeToFile(file: string, pieces: AsyncIterable<string>): Promise<void> {
+export async function writeToFile(file: string, pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
   const unfinished = `${file}.${process.pid}.part`
   let created = false
   try {

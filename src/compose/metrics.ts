@@ -6,6 +6,7 @@ import { listQueues } from '../db/companies/queues.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import { listCounters } from '../db/counters.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
+import { ledgerImbalance } from '../db/ledger/read.ts'
 import { listCompanyTotals, listFailingTemplates, listRequestTotals, readFairCursor } from '../db/metrics/companies.ts'
 import { listRecentDeadLetters, readDeadLetterAges } from '../db/metrics/dead-letters.ts'
 import { listHousekeeping } from '../db/metrics/housekeeping.ts'
@@ -59,15 +60,18 @@ async function readSystem(
       listStandings(pool),
       listFailingTemplates(pool, MOST_TEMPLATES),
     ])
-  const [sendRequests, suppressionSize, suppressions, inbox, webhooks, housekeeping, redis] = await Promise.all([
-    listRequestTotals(pool, MOST_COMPANIES),
-    countSuppressions(),
-    readTotals(pool),
-    readInbox(pool),
-    readWebhookBacklog(pool),
-    listHousekeeping(pool),
-    readRedis(),
-  ])
+  const [sendRequests, suppressionSize, suppressions, inbox, webhooks, ledger, housekeeping, redis] = await Promise.all(
+    [
+      listRequestTotals(pool, MOST_COMPANIES),
+      countSuppressions(),
+      readTotals(pool),
+      readInbox(pool),
+      readWebhookBacklog(pool),
+      ledgerImbalance(pool),
+      listHousekeeping(pool),
+      readRedis(),
+    ],
+  )
   const waiting = queues.toSorted((a, b) => (b.oldestWaitingSeconds ?? 0) - (a.oldestWaitingSeconds ?? 0))
   const paused = new Set(standings.filter(one => one.pausedAt).map(one => one.companyId))
   return {
@@ -86,6 +90,7 @@ async function readSystem(
     suppressions,
     inbox,
     webhooks,
+    ledgerImbalance: ledger,
     housekeeping,
     redis,
   }

@@ -60,7 +60,15 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
   })
   const { idempotentProviders } = providers
   const graceSeconds = config.UNKNOWN_GRACE_SECONDS
-  const retentionDays = { providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS }
+  const retentionDays = {
+    content: config.RETENTION_CONTENT_DAYS,
+    events: config.RETENTION_EVENTS_DAYS,
+    emails: config.RETENTION_EMAILS_DAYS,
+    deadLetters: config.RETENTION_DEAD_LETTERS_DAYS,
+    webhooks: config.RETENTION_WEBHOOKS_DAYS,
+    audit: config.RETENTION_AUDIT_DAYS,
+    providerEvents: config.RETENTION_PROVIDER_EVENTS_DAYS,
+  }
   const wake = { email_ready: () => emailsReady.wake(), webhook_ready: () => webhooksReady.wake() }
   const stops: (() => unknown)[] = []
   return {

@@ -12,6 +12,7 @@ import type { AdminEmailActionDeps } from './routes-admin-email-actions.ts'
 import { allAdminEmailRoutes } from './routes-admin-emails-all.ts'
 import { adminInboxRoutes } from './routes-admin-inbox.ts'
 import { adminInboxFileRoutes } from './routes-admin-inbox-files.ts'
+import { adminLedgerRoutes } from './routes-admin-ledger.ts'
 import type { AdminLiveDeps } from './routes-admin-live.ts'
 import { adminPeopleRoutes } from './routes-admin-people.ts'
 import { type AdminProviderDeps, adminProviderRoutes } from './routes-admin-providers.ts'
@@ -51,5 +52,6 @@ export function allAdminRoutes(admin: App, appDeps: AdminAppDeps): void {
   adminInboxFileRoutes(admin, deps)
   adminPeopleRoutes(admin, deps)
   adminStatsRoutes(admin, deps)
+  adminLedgerRoutes(admin, deps)
   adminQueueRoutes(admin, deps)
 }

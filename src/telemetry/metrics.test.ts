@@ -20,6 +20,7 @@ const EMPTY_SNAPSHOT: SystemSnapshot = {
   suppressions: [],
   inbox: { waiting: 0, oldestSeconds: null },
   webhooks: { waiting: 0, oldestSeconds: null, disabled: 0 },
+  ledgerImbalance: 0,
   housekeeping: [],
   redis: null,
 }

@@ -301,7 +301,7 @@ describe('the payload', () => {
     const { companyId, name } = await company()
     const old = await makeDead(db.pool, companyId, 25, { agoSeconds: 7 * A_DAY_SECONDS + 60 })
     const [young] = await makeDead(db.pool, companyId, 1, { agoSeconds: 7 * A_DAY_SECONDS - 60 })
-    await purgeOldPayloads(db.pool, 10)
+    await purgeOldPayloads(db.pool, 7, 10)
     const kept = await db.pool.query(
       `select outbox_id, html, text, headers, (select count(*)::int from email_attachments f where f.outbox_id = c.outbox_id) as files
        from email_content c where outbox_id = any($1)`,
@@ -320,7 +320,7 @@ describe('the payload', () => {
     expect(await cli.lines('dlq', 'show', old[0]!)).toMatch(/cannot be replayed: its payload was purged\.\n$/)
     expect(await cli.fails(1, 'dlq', 'replay', old[0]!)).toBe(`${old[0]} cannot be replayed: its payload was purged.\n`)
     expect(await cli.lines('dlq', 'replay', '--company', name)).toBe('Replayed 1 entry, skipped: 25 payload purged\n')
-    expect(await purgeOldPayloads(db.pool)).toBe(0)
+    expect(await purgeOldPayloads(db.pool, 7)).toBe(0)
   })
 })
 

@@ -472,7 +472,7 @@ describe('a replay meets', () => {
     await makeDead(db.pool, companyId, 2_000, { agoSeconds: 8 * 86_400 })
     const [replayed, emptied, purged] = await Promise.all([
       replayMatching(db.hot, own(companyId), BY),
-      purgeOldPayloads(db.pool, 50),
+      purgeOldPayloads(db.pool, 7, 50),
       purgeDeadLetters(db.pool, own(companyId), 300),
     ])
     const { events, dead, twice } = await replaysOf(db.pool, companyId)

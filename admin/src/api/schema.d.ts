@@ -2235,6 +2235,32 @@ export interface paths {
       }
     }
   }
+  '/admin/ledger': {
+    /** The ledger: accepted = ended + waiting + unknown, per company and day, and what does not agree */
+    get: {
+      parameters: {
+        query?: {
+          /** The first day (UTC); a week ago when absent */
+          since?: string
+          /** The last day (UTC); today when absent */
+          until?: string
+          /** Id or name; every company when absent */
+          company?: string
+        }
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['Ledger'] }>
+        401: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/queue/process': {
     /** Bring scheduled retries forward */
     post: {
@@ -2911,6 +2937,42 @@ export interface components {
       host: string
       port: number
       database: string
+    }
+    Ledger: {
+      since: string
+      until: string
+      /** The oldest count among the hours that are not final; null: all are */
+      countedAt: string | null
+      /** Hours that were never counted, or are to be counted again */
+      uncountedHours: number
+      balanced: boolean
+      /** The newest day first; at most 5 000 */
+      days: ({
+        day: string
+        companyId: string
+        companyName: string | null
+        /** By the event log */
+        accepted: number
+        /** By the rows: sent, or ended in another way */
+        ended: number
+        waiting: number
+        unknown: number
+        /** accepted - ended - waiting - unknown; 0 is right */
+        imbalance: number
+        /** Every e-mail of the day has ended, and the sums are kept */
+        closed: boolean
+      })[]
+      /** The newest 1 000 of the range */
+      faults: ({
+        kind: 'ROW_MISSING' | 'EVENT_MISSING' | 'END_MISSING' | 'VANISHED' | 'DAY_MISSING'
+        day: string
+        /** null: not known */
+        outboxId: string | null
+        companyId: string | null
+        companyName: string | null
+        emails: number
+        foundAt: string
+      })[]
     }
     LookUpSuppressionInput: {
       email: string

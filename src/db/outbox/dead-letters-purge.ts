@@ -1,4 +1,3 @@
-import { EMAIL_JOB_RETRY_CONFIG } from '../../contracts/retry.ts'
 import { type Queryable, run } from '../query.ts'
 import { type DeadLetterFilter, filterValues, MATCHES } from './dead-letters.ts'
 
@@ -41,24 +40,24 @@ export async function purgeByIds(db: Queryable, outboxIds: string[]): Promise<Na
   )
 }
 
-/** Payloads are kept for seven days, what is known about the failure for ever. Answers how many were removed. */
-export async function purgeOldPayloads(db: Queryable, biteSize = 500): Promise<number> {
+/** Payloads of entries older than that go, what is known about the failure stays. Answers how many were removed. */
+export async function purgeOldPayloads(db: Queryable, days: number, biteSize = 500): Promise<number> {
   let purged = 0
   for (;;) {
-    const bite = await purgeSomePayloads(db, biteSize)
+    const bite = await purgeSomePayloads(db, days, biteSize)
     purged += bite
     if (bite < biteSize) return purged
   }
 }
 
 /** original_data goes with the content, under the entry's lock: a replay that comes second finds it gone. */
-async function purgeSomePayloads(db: Queryable, limit: number): Promise<number> {
+async function purgeSomePayloads(db: Queryable, days: number, limit: number): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
     'purge-old-payloads',
     `with old as materialized (
        select d.outbox_id from dead_letters d
-       where d.original_data is not null and d.moved_at < now() - $1 * interval '1 millisecond'
+       where d.original_data is not null and d.moved_at < now() - $1 * interval '1 day'
        order by d.moved_at, d.outbox_id limit $2 for update skip locked
      ), emptied as (
        update dead_letters d set original_data = null from old where d.outbox_id = old.outbox_id returning d.outbox_id
@@ -69,7 +68,7 @@ async function purgeSomePayloads(db: Queryable, limit: number): Promise<number> 
        delete from email_attachments f using emptied where f.outbox_id = emptied.outbox_id
      )
      select count(*)::int as count from emptied`,
-    [EMAIL_JOB_RETRY_CONFIG.DLQ_TTL_MS, limit],
+    [days, limit],
   )
   return row!.count
 }

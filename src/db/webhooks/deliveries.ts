@@ -120,25 +120,25 @@ export async function failUndeliverable(db: Queryable, limit = 1000): Promise<nu
   return row!.count
 }
 
-/** Seven days after they were enqueued (ids are ordered by time). Deleted endpoints are removed with their last delivery. */
-export async function purgeOldDeliveries(db: Queryable, limit = 10_000): Promise<number> {
+/** So many days after they were enqueued (ids are ordered by time). Deleted endpoints are removed with their last delivery. */
+export async function purgeOldDeliveries(db: Queryable, days: number, limit = 10_000): Promise<number> {
   const [row] = await run<{ count: number }>(
     db,
     'purge-old-deliveries',
     `with old as materialized (
        select d.endpoint_id, d.delivery_id from webhook_endpoints w cross join lateral (
          select d.endpoint_id, d.delivery_id from webhook_deliveries d
-         where d.endpoint_id = w.endpoint_id and d.delivery_id < uuid_v7_floor(now() - interval '7 days') and d.status <> 'waiting'
+         where d.endpoint_id = w.endpoint_id and d.delivery_id < uuid_v7_floor(now() - $2 * interval '1 day') and d.status <> 'waiting'
          limit $1) d
        limit $1
      ), purged as materialized (
        select purge_webhook(endpoint_id, delivery_id) from old
      ), removed as (
-       delete from webhook_endpoints w where w.disabled_reason = 'DELETED' and w.disabled_at < now() - interval '7 days'
+       delete from webhook_endpoints w where w.disabled_reason = 'DELETED' and w.disabled_at < now() - $2 * interval '1 day'
          and not exists (select from webhook_deliveries d where d.endpoint_id = w.endpoint_id)
      )
      select count(*)::int as count from purged`,
-    [limit],
+    [limit, days],
   )
   return row!.count
 }

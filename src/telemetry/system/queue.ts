@@ -16,6 +16,11 @@ export const QUEUE_METRICS: SystemMetric[] = [
     'How long the outcome of the oldest of them has been unknown',
     ({ queue }) => queue.oldestUnknownSeconds ?? 0,
   ),
+  gauge(
+    'ledger_imbalance',
+    'E-mails that have lost their row or their events; 0 is right',
+    ({ ledgerImbalance }) => ledgerImbalance,
+  ),
   labelled(
     'gauge',
     'housekeeping_last_run_timestamp_seconds',

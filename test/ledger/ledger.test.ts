@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EmailStatus } from '../../src/contracts/states.ts'
+import { uuidv7Floor } from '../../src/contracts/uuid.ts'
+import { countLedger } from '../../src/db/ledger/count.ts'
+import { ledgerImbalance, readLedger } from '../../src/db/ledger/read.ts'
+import type { Database } from '../../src/db/pool.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+
+let gateway: TestGateway
+let db: Database
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ role: 'api' })
+  db = gateway.db
+})
+afterAll(() => gateway.stop())
+
+/** Which events bring an e-mail to this status. */
+const LIVES: Partial<Record<EmailStatus, string[]>> = {
+  PENDING: [],
+  PROCESSING: ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT'],
+  RETRY_SCHEDULED: ['RECEIVED', 'RETRY_SCHEDULED'],
+  UNKNOWN: ['RECEIVED', 'SENT_ATTEMPT', 'UNKNOWN'],
+  SENT: ['RECEIVED', 'SENT_ATTEMPT', 'SENT'],
+  DELIVERED: ['SENT_ATTEMPT', 'SENT', 'DELIVERED'],
+  BOUNCED: ['SENT', 'BOUNCE'],
+  COMPLAINED: ['SENT', 'DELIVERED', 'COMPLAINT'],
+  REJECTED: ['REJECTED', 'DLQ_MOVED'],
+  FAILED: ['VALIDATION_FAILED', 'FAILED', 'DLQ_MOVED'],
+  DLQ: ['RETRY_SCHEDULED', 'FAILED', 'DLQ_MOVED'],
+  EXPIRED: ['EXPIRED'],
+  CANCELLED: ['CANCELLED'],
+}
+type Life = { status: EmailStatus; minute: number; test: boolean }
+const ENDED = Object.keys(LIVES).filter(
+  status => !['PENDING', 'PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN'].includes(status),
+)
+
+let nextDay = Date.UTC(2025, 0, 1)
+/** A day in the past that no other test has. */
+async function makeDay(): Promise<string> {
+  const day = new Date(nextDay).toISOString().slice(0, 10)
+  nextDay += 86_400_000
+  await db.pool.query('select ensure_email_partitions($1::date)', [day])
+  return day
+}
+
+const idAt = (ms: number) => `${uuidv7Floor(new Date(ms)).slice(0, 14)}7${randomUUID().slice(15)}`
+
+async function putEmails(day: string, companyId: string, lives: Life[]): Promise<string[]> {
+  const rows = lives.map(life => {
+    const ms = Date.parse(`${day}T00:00:00Z`) + life.minute * 60_000
+    return { ...life, id: idAt(ms), at: new Date(ms).toISOString(), events: ['QUEUED', ...LIVES[life.status]!] }
+  })
+  await db.pool.query(
+    `with x as materialized (select * from json_to_recordset($1::json) as x(id uuid, status text, test boolean, at timestamptz, events text[])),
+     o as (insert into email_outbox (outbox_id, company_id, status, request_id, test, priority, on_unknown, max_attempts, created_at, expires_at, lease_id)
+       select id, $2, status, 'r', test, 5, 'resend', 5, at, at, case when status = 'PROCESSING' then gen_random_uuid() end from x),
+     r as (insert into email_recipients (outbox_id, ordinal, kind, address) select id, 0, 'to', 'maria@example.com' from x)
+     insert into email_events (outbox_id, company_id, type, created_at) select id, $2, unnest(events), at from x`,
+    [JSON.stringify(rows), companyId],
+  )
+  return rows.map(row => row.id)
+}
+
+/** Postgres has counted what this connection did. */
+const flushStatistics = () => db.pool.query('select pg_stat_force_next_flush()')
+
+/** As housekeeping does it, but until nothing is due. */
+const count = () => countLedger(db.pool, { maxMs: 60_000, urgent: true })
+const ledgerOf = (day: string) => readLedger(db.pool, { since: day, until: day, companyId: null })
+
+const life = fc.record<Life>({
+  status: fc.constantFrom(...(Object.keys(LIVES) as EmailStatus[])),
+  minute: fc.integer({ min: 0, max: 1439 }),
+  test: fc.boolean(),
+})
+
+describe('the ledger', () => {
+  test('balances for every mix of lives, and keeps the sums of a day whose e-mails have all ended', async () => {
+    const { companyId } = await gateway.company()
+    await fc.assert(
+      fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 40 }), async lives => {
+        const day = await makeDay()
+        await putEmails(day, companyId, lives)
+        expect(await count()).toEqual([])
+        const [row] = (await ledgerOf(day)).days
+        const of = (...statuses: string[]) => lives.filter(one => statuses.includes(one.status)).length
+        const open = of('PENDING', 'PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN')
+        expect(row).toMatchObject({
+          day,
+          companyId,
+          accepted: lives.length,
+          ended: of(...ENDED),
+          waiting: of('PENDING', 'PROCESSING', 'RETRY_SCHEDULED'),
+          unknown: of('UNKNOWN'),
+          imbalance: 0,
+          closed: open === 0,
+        })
+      }),
+      { numRuns: 4 },
+    )
+  })
+
+  test('names a deleted row with company, day and id, raises the metric, and forgets it when the row is back', async () => {
+    const { companyId, name } = await gateway.company()
+    const day = await makeDay()
+    const [, lost] = await putEmails(day, companyId, [
+      { status: 'SENT', minute: 1, test: false },
+      { status: 'DELIVERED', minute: 700, test: false },
+    ])
+    await count()
+    expect(await ledgerOf(day)).toMatchObject({ balanced: true, days: [{ closed: true }] })
+    await db.pool.query('create table kept as select * from email_outbox where outbox_id = $1', [lost])
+    await deleteByPsql('email_outbox', lost!)
+
+    expect(await count()).toMatchObject([{ kind: 'ROW_MISSING', day, companyId, outboxId: lost }])
+    expect(await ledgerOf(day)).toMatchObject({
+      balanced: false,
+      days: [{ accepted: 2, ended: 1, imbalance: 1 }],
+      faults: [{ kind: 'ROW_MISSING', day, companyName: name, outboxId: lost }],
+    })
+    expect((await gateway.call(null, 'GET', '/metrics')).text).toContain('\nledger_imbalance 1\n')
+
+    await db.pool.query('insert into email_outbox select * from kept')
+    await db.pool.query('update email_days set changed_at = now() where day = $1', [day])
+    expect(await count()).toEqual([])
+    expect(await ledgerOf(day)).toMatchObject({ balanced: true, faults: [] })
+    expect(await ledgerImbalance(db.pool)).toBe(0)
+  })
+
+  test('finds a row without its QUEUED event, and one that has ended without an event that says so', async () => {
+    const { companyId } = await gateway.company()
+    const day = await makeDay()
+    const [unlogged, moved] = await putEmails(day, companyId, [
+      { status: 'SENT', minute: 5, test: false },
+      { status: 'PENDING', minute: 6, test: true },
+    ])
+    await db.pool.query(`delete from email_events where outbox_id = $1 and type = 'QUEUED'`, [unlogged])
+    await db.pool.query(`update email_outbox set status = 'DELIVERED' where outbox_id = $1`, [moved])
+    const found = await count()
+    expect(found).toHaveLength(2)
+    expect(found).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'EVENT_MISSING', day, companyId, outboxId: unlogged }),
+        expect.objectContaining({ kind: 'END_MISSING', day, companyId, outboxId: moved }),
+      ]),
+    )
+    await forget(day)
+  })
+
+  test('notices an e-mail that was deleted with all its events, and a day whose table was dropped', async () => {
+    const { companyId } = await gateway.company()
+    const day = await makeDay()
+    const [lost] = await putEmails(day, companyId, [
+      { status: 'SENT', minute: 5, test: false },
+      { status: 'SENT', minute: 6, test: false },
+    ])
+    await count()
+    await db.pool.query('delete from email_recipients where outbox_id = $1', [lost])
+    await db.pool.query('delete from email_events where outbox_id = $1', [lost])
+    await deleteByPsql('email_outbox', lost!)
+    expect(await count()).toEqual([{ kind: 'VANISHED', day, companyId, outboxId: null, emails: 1 }])
+    expect(await ledgerOf(day)).toMatchObject({ balanced: false, days: [{ accepted: 2, ended: 1, imbalance: 1 }] })
+
+    await db.pool.query(`drop table email_outbox_${day.replaceAll('-', '')}`)
+    expect(await count()).toEqual([expect.objectContaining({ kind: 'DAY_MISSING', day, emails: 2 })])
+    await forget(day)
+  })
+
+  test('counts the current hour while it goes on', async () => {
+    const company = await gateway.company()
+    const day = new Date().toISOString().slice(0, 10)
+    await gateway.call(company, 'POST', '/v1/email/send', {
+      to: 'maria@example.com',
+      subject: 'Hello',
+      text: 'It works.',
+    })
+    await db.pool.query(`update email_days set changed_at = now() where day = $1`, [day])
+    await count()
+    const { days } = await readLedger(db.pool, { since: day, until: null, companyId: company.companyId })
+    expect(days).toMatchObject([{ accepted: 1, waiting: 1, ended: 0, imbalance: 0, closed: false }])
+  })
+})
+
+async function deleteByPsql(table: string, id: string): Promise<void> {
+  await db.pool.query(`delete from ${table} where outbox_id = $1`, [id])
+  await flushStatistics()
+}
+
+/** So that what one test has broken is not found by the next. */
+async function forget(day: string): Promise<void> {
+  await db.pool.query('update email_days set emails_dropped_at = now(), events_dropped_at = now() where day = $1', [
+    day,
+  ])
+  await db.pool.query('delete from ledger_faults')
+}
