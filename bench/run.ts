@@ -14,6 +14,7 @@ import { benchRetention } from './retention.ts'
 import { benchSmtpIngress } from './smtp-ingress.ts'
 import { benchSqlDoor } from './sql-door.ts'
 import { benchSuppression } from './suppression.ts'
+import { benchTelemetry } from './telemetry.ts'
 import { benchTemplateRender } from './template-render.ts'
 import { benchWebhooks } from './webhooks.ts'
 
@@ -35,6 +36,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   'smtp-ingress': benchSmtpIngress,
   'sql-door': benchSqlDoor,
   suppression: benchSuppression,
+  telemetry: benchTelemetry,
   'template-render': benchTemplateRender,
   webhooks: benchWebhooks,
 }

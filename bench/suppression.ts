@@ -216,6 +216,7 @@ function requestOf(n: number): RequestToStore {
     recipientRecord: null,
     attachments: [],
     resendOf: null,
+    traceparent: null,
   }
   return { drafts: [draft], strict: true, idempotency: null, refusedBefore: [] }
 }

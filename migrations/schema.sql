@@ -27,6 +27,12 @@ begin
     from string_to_table(lower_case, '.') with ordinality as t(label, nth));
 end $_$;
 
+CREATE FUNCTION public.attempt_label(p_attempt text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  select case when length(p_attempt) = 1 or p_attempt = '10' then p_attempt when p_attempt is not null then '11+' end
+$$;
+
 CREATE TABLE public.email_outbox (
     outbox_id uuid NOT NULL,
     company_id uuid NOT NULL,
@@ -67,12 +73,14 @@ CREATE TABLE public.email_outbox (
     failed_at timestamp with time zone,
     resend_of uuid,
     erased_at timestamp with time zone,
+    traceparent text,
     CONSTRAINT email_outbox_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT email_outbox_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
     CONSTRAINT email_outbox_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['resend'::text, 'hold'::text]))),
     CONSTRAINT email_outbox_priority_check CHECK (((priority >= 1) AND (priority <= 10))),
     CONSTRAINT email_outbox_retry_policy_check CHECK ((retry_policy = ANY (ARRAY['steps'::text, 'exponential'::text, 'patient'::text, 'persistent'::text]))),
     CONSTRAINT email_outbox_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'PROCESSING'::text, 'SENT'::text, 'DELIVERED'::text, 'RETRY_SCHEDULED'::text, 'UNKNOWN'::text, 'BOUNCED'::text, 'COMPLAINED'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ'::text, 'EXPIRED'::text, 'CANCELLED'::text]))),
+    CONSTRAINT email_outbox_traceparent_check CHECK ((length(traceparent) = 55)),
     CONSTRAINT failure_has_a_reason CHECK (((failed_at IS NULL) OR (failure_reason IS NOT NULL))),
     CONSTRAINT sent_has_a_message_id CHECK (((sent_at IS NULL) OR (message_id IS NOT NULL))),
     CONSTRAINT worked_on_under_a_lease CHECK (((status = 'PROCESSING'::text) = (lease_id IS NOT NULL)))
@@ -721,7 +729,7 @@ begin
       greatest(o.created_at, o.scheduled_at) as due_at
     from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test
     where e.created_at >= from_time and e.created_at < until_time and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT',
-      'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN')
+      'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN', 'VALIDATION_FAILED')
   ), story as (
     -- The whole story of each of these e-mails. That of a new one is in "recent".
     select * from recent
@@ -772,6 +780,34 @@ begin
     on conflict (company_id, minute) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
       delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
       rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
+  ), kinds as (
+    -- The totals of /metrics. Only what is rare is looked up in the metadata, apart from the number of the attempt.
+    select type, type = 'RETRY_SCHEDULED' and not metadata ?| array['throttled', 'unconnected', 'parked'] as attempt_failed,
+      case type when 'SENT' then metadata ->> 'attempt' when 'RETRY_SCHEDULED' then metadata ->> 'attempt'
+        when 'DLQ_MOVED' then metadata ->> 'attempts' end as attempt,
+      case type when 'RETRY_SCHEDULED' then coalesce(metadata ->> 'errorCategory', metadata ->> 'errorCode', 'OTHER')
+        when 'VALIDATION_FAILED' then coalesce(metadata ->> 'validation', 'OTHER')
+        when 'DLQ_MOVED' then coalesce(metadata ->> 'lastErrorCode', 'OTHER') end as cause,
+      count(*) as times
+    from recent group by 1, 2, 3, 4
+  ), put_totals as (
+    insert into counters as c (name, label, value)
+    select t.name, left(t.label, 100), sum(k.times) from kinds k cross join lateral (values
+      ('pipeline_final_state', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'CANCELLED') then k.type end),
+      ('pipeline_retry_count', case k.type when 'RETRY_SCHEDULED' then k.cause end),
+      ('pipeline_validation_failures', case k.type when 'VALIDATION_FAILED' then k.cause end),
+      ('retry_attempts', case when k.type <> 'RETRY_SCHEDULED' or k.attempt_failed then attempt_label(k.attempt) end),
+      ('retry_successes', case k.type when 'SENT' then attempt_label(k.attempt) end),
+      ('dlq_entries', case k.type when 'DLQ_MOVED' then '' end),
+      ('dlq_by_error_code', case k.type when 'DLQ_MOVED' then k.cause end)
+    ) as t(name, label) where t.label is not null group by 1, 2 order by 1, 2
+    on conflict (name, label) do update set value = c.value + excluded.value
+  ), put_company_totals as (
+    insert into company_totals as t (company_id, processed, dead_letters)
+    select company_id, count(*) filter (where type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'RETRY_SCHEDULED', 'UNKNOWN')),
+      count(*) filter (where type = 'DLQ_MOVED')
+    from recent group by 1 order by 1
+    on conflict (company_id) do update set processed = t.processed + excluded.processed, dead_letters = t.dead_letters + excluded.dead_letters
   )
   insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired,
     finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
@@ -1094,10 +1130,21 @@ CREATE TABLE public.company_statistics (
     delivery_seconds double precision DEFAULT 0 NOT NULL
 );
 
+CREATE TABLE public.company_totals (
+    company_id uuid NOT NULL,
+    processed bigint DEFAULT 0 NOT NULL,
+    dead_letters bigint DEFAULT 0 NOT NULL
+);
+
 CREATE TABLE public.counters (
     name text NOT NULL,
     label text NOT NULL,
     value bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.dead_letter_notices (
+    company_id uuid NOT NULL,
+    told_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.dead_letters (
@@ -1228,6 +1275,12 @@ CREATE TABLE public.gateway_processes (
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     seen_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT gateway_processes_role_check CHECK ((role = ANY (ARRAY['all'::text, 'api'::text, 'worker'::text])))
+);
+
+CREATE TABLE public.housekeeping_runs (
+    task text NOT NULL,
+    every_seconds double precision NOT NULL,
+    finished_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.idempotency_keys (
@@ -1696,8 +1749,14 @@ ALTER TABLE ONLY public.company_roles
 ALTER TABLE ONLY public.company_statistics
     ADD CONSTRAINT company_statistics_pkey PRIMARY KEY (company_id, hour);
 
+ALTER TABLE ONLY public.company_totals
+    ADD CONSTRAINT company_totals_pkey PRIMARY KEY (company_id);
+
 ALTER TABLE ONLY public.counters
     ADD CONSTRAINT counters_pkey PRIMARY KEY (name, label);
+
+ALTER TABLE ONLY public.dead_letter_notices
+    ADD CONSTRAINT dead_letter_notices_pkey PRIMARY KEY (company_id);
 
 ALTER TABLE ONLY public.dead_letters
     ADD CONSTRAINT dead_letters_pkey PRIMARY KEY (outbox_id);
@@ -1737,6 +1796,9 @@ ALTER TABLE ONLY public.gateway_database
 
 ALTER TABLE ONLY public.gateway_processes
     ADD CONSTRAINT gateway_processes_pkey PRIMARY KEY (process_id);
+
+ALTER TABLE ONLY public.housekeeping_runs
+    ADD CONSTRAINT housekeeping_runs_pkey PRIMARY KEY (task);
 
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (company_id, key);

@@ -6,7 +6,7 @@ const SRC = import.meta.dirname
 
 /** Imports go one way. A folder may import from itself and from the folders listed. */
 const BASE = ['contracts', 'runtime', 'telemetry', 'db', 'providers']
-const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk', 'pipeline']
+const STEPS = [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk', 'domains', 'pipeline']
 const CONFIG = ['config.ts', 'settings.ts', 'recorded-settings.ts']
 const MAY_IMPORT: Record<string, string[]> = {
   contracts: [],
@@ -20,18 +20,20 @@ const MAY_IMPORT: Record<string, string[]> = {
   webhooks: BASE,
   people: BASE,
   bulk: BASE,
+  domains: BASE,
   pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk'],
   http: STEPS,
   smtp: STEPS,
   'secrets.ts': [],
+  'version.ts': [],
   'settings.ts': ['contracts'],
   'recorded-settings.ts': ['settings.ts'],
   'config.ts': ['secrets.ts', 'settings.ts', 'contracts'],
-  compose: [...CONFIG, 'http', 'smtp', ...STEPS],
-  'main.ts': [...CONFIG, 'compose', 'http', ...STEPS],
+  compose: [...CONFIG, 'version.ts', 'http', 'smtp', ...STEPS],
+  'main.ts': [...CONFIG, 'version.ts', 'compose', 'http', ...STEPS],
   demo: [...CONFIG, 'main.ts', 'compose', ...STEPS],
   // The command line is the entry point: `start` calls main.ts.
-  cli: [...CONFIG, 'main.ts', 'demo', 'compose', 'http', ...STEPS],
+  cli: [...CONFIG, 'version.ts', 'main.ts', 'demo', 'compose', 'http', ...STEPS],
 }
 
 function sourceFiles(): string[] {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Api, ApiParts } from './compose/api.ts'
+import { composeMetrics } from './compose/metrics.ts'
+import type { MetricsServer, startMetricsServer } from './compose/metrics-server.ts'
 import { makeProviders } from './compose/providers.ts'
 import { makeSignals, notifier } from './compose/signals.ts'
 import type { Storage } from './compose/storage.ts'
@@ -8,14 +10,17 @@ import type { Worker, WorkerParts } from './compose/worker.ts'
 import type { Config, Role } from './config.ts'
 import { finishedWithin } from './runtime/finished-within.ts'
 import { HtmlChecker } from './sending/html-check.ts'
+import { ProcessFigures } from './telemetry/process/figures.ts'
+import { startTracing } from './telemetry/tracing.ts'
+import { programVersion } from './version.ts'
 
-export const VERSION = '0.1.0'
+export const VERSION = programVersion()
 
 /** How long a start that failed waits for what it had begun. */
 const UNDO_MS = 10_000
 
-/** `smtpPort`: null when the gateway does not listen for SMTP. */
-export type Gateway = { url: string; smtpPort: number | null; stop(): Promise<void> }
+/** `smtpPort`, `metricsUrl`: null when the gateway does not listen for SMTP, or on METRICS_PORT. */
+export type Gateway = { url: string; smtpPort: number | null; metricsUrl: string | null; stop(): Promise<void> }
 
 /** Starts everything in order; `stop` ends it in the reverse order. */
 export async function startGateway(
@@ -29,7 +34,10 @@ export async function startGateway(
   const senderId = randomUUID()
   const signals = makeSignals()
   const html = new HtmlChecker(config.hashPepper)
-  const stops: (() => Promise<void>)[] = [() => html.close()]
+  const tracing = await startTracing(config, VERSION, log)
+  const { hot, pool, webhooks, sending } = db
+  const figures = new ProcessFigures({ version: VERSION, role }, { hot, pool, webhooks, ...sending })
+  const stops: (() => Promise<void> | void)[] = [() => tracing.stop(), () => html.close(), () => figures.close()]
   const stop = async () => {
     for (const stopPart of stops.splice(0).reverse()) await stopPart()
   }
@@ -37,12 +45,18 @@ export async function startGateway(
   try {
     // Everything that can fail comes before the port is open: whoever is answered 202 meets a gateway that works.
     const worker =
-      role === 'api' ? null : await makeWorker({ config, storage, html, signals, senderId, providersOf, log })
+      role === 'api'
+        ? null
+        : await makeWorker({ config, storage, html, signals, senderId, providersOf, tracing, figures, log })
     if (worker) {
       stops.push(() => worker.stop())
       await worker.prepare()
     }
 
+    const { metrics, close } = await composeMetrics(config, db, figures)
+    stops.push(close)
+    const metricsServer = await openMetrics(config, storage, metrics, log)
+    if (metricsServer) stops.push(() => metricsServer.stop())
     const api =
       role === 'worker'
         ? null
@@ -53,13 +67,16 @@ export async function startGateway(
             onAccepted: notifier(db, 'email_ready', senderId, signals.emailsReady, log),
             onWebhooksEnqueued: notifier(db, 'webhook_ready', senderId, signals.webhooksReady, log),
             onEventsReceived: () => signals.eventsReceived.wake(),
+            metrics,
+            figures,
             version: VERSION,
+            tracing,
             log,
           })
     if (api) stops.push(() => api.stop())
 
     worker?.start()
-    return { url: api?.url ?? '', smtpPort: api?.smtpPort ?? null, stop }
+    return { url: api?.url ?? '', smtpPort: api?.smtpPort ?? null, metricsUrl: metricsServer?.url ?? null, stop }
   } catch (error) {
     // Nothing is left behind: neither an open port, nor a connection that keeps the process alive.
     const notStopped = (problem: unknown) => log.warn({ err: problem }, 'Could not stop what had been started')
@@ -77,4 +94,10 @@ async function makeWorker(parts: WorkerParts): Promise<Worker> {
 async function openApi(parts: ApiParts): Promise<Api> {
   const { startApi } = await import('./compose/api.ts')
   return startApi(parts)
+}
+
+async function openMetrics(...args: Parameters<typeof startMetricsServer>): Promise<MetricsServer | null> {
+  if (args[0].METRICS_PORT === undefined) return null
+  const { startMetricsServer } = await import('./compose/metrics-server.ts')
+  return startMetricsServer(...args)
 }

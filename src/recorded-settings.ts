@@ -20,6 +20,7 @@ const RECORDED = [
   'WEBHOOK_ALLOW_PRIVATE',
   'SMTP_INGRESS_PORT',
   'SMTP_INGRESS_TLS',
+  'METRICS_PORT',
 ] as const satisfies (keyof Settings)[]
 
 /** Recorded without user, password and query. */

@@ -16,6 +16,8 @@ const retention = z.union([z.literal('0').transform(Number), wholeNumber(2, 36_5
 })
 const RATE_ERROR = 'must be a number above 0, at most 100000'
 const rate = z.coerce.number({ error: RATE_ERROR }).positive({ error: RATE_ERROR }).max(100_000, { error: RATE_ERROR })
+const SHARE_ERROR = 'must be a number from 0 to 1'
+const share = z.coerce.number({ error: SHARE_ERROR }).min(0, { error: SHARE_ERROR }).max(1, { error: SHARE_ERROR })
 const flag = z.enum(['true', 'false', '1', '0']).transform(text => text === 'true' || text === '1')
 const secret = z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32')
 const encryptionKeys = z.string().regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, {
@@ -69,6 +71,7 @@ const listOf = (entry: RegExp, error: string) =>
     .transform(text => text.split(',').map(one => one.trim()))
     .refine(entries => entries.every(one => entry.test(one)), error)
 const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/
+const DNS_SERVER = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\])(:\d{1,5})?$/
 const topicArns = listOf(
   /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d+:[A-Za-z0-9_-]+(\.fifo)?$/,
   'must be ARNs of SNS topics, comma separated, e.g. arn:aws:sns:us-east-1:123456789012:email-events',
@@ -92,6 +95,8 @@ export const settingsSchema = z.object({
   /** The gateway's address behind a proxy: the server in the OpenAPI document, and the origin that admin requests may come from. */
   PUBLIC_URL: webUrl.optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  /** The share of e-mails and requests whose ordinary lines are logged. Problems are always logged. */
+  LOG_SAMPLE: share.default(1),
   /** The first administrator; others are added with `email-gateway admin add`. */
   ADMIN_USER: z
     .string()
@@ -124,6 +129,8 @@ export const settingsSchema = z.object({
   /** Raw messages have no signature; they are accepted only with this password in the subscription's URL. */
   SNS_RAW_DELIVERY_PASSWORD: secret.optional(),
   AWS_ENDPOINT_URL_SNS: webUrl.optional(),
+  /** Asked about the records of sender domains. Not set: the servers of the system. */
+  DNS_SERVERS: listOf(DNS_SERVER, 'must be IP addresses, comma separated, with a port if it is not 53').optional(),
   RESEND_API_KEY: z.string().min(1).optional(),
   RESEND_BASE_URL: webUrl.optional(),
   RESEND_WEBHOOK_SECRET: webhookSecrets.optional(),
@@ -169,11 +176,19 @@ export const settingsSchema = z.object({
   /** Files. Without them only programs of this machine can log in by SMTP. */
   SMTP_TLS_CERT: z.string().min(1).optional(),
   SMTP_TLS_KEY: z.string().min(1).optional(),
+  /** Set: this process also serves /metrics and /health on this port of HOST. A worker has no other port. */
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
   /** Metrics contain company ids and volumes. Not set: everybody who reaches the port can read them. */
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 characters without spaces; make one with: openssl rand -hex 32')
     .optional(),
+  /** Set: spans are exported to this OTLP/HTTP collector. The names are OpenTelemetry's own, and so are the defaults below. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: webUrl.optional(),
+  OTEL_SERVICE_NAME: z.string().min(1).max(100).default('email-gateway'),
+  /** parentbased: a caller that samples its trace is followed; traceidratio: only our own share counts. */
+  OTEL_TRACES_SAMPLER: z.enum(['parentbased_traceidratio', 'traceidratio']).default('parentbased_traceidratio'),
+  OTEL_TRACES_SAMPLER_ARG: share.default(1),
 })
 
 export type Settings = z.infer<typeof settingsSchema>

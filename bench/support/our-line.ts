@@ -14,7 +14,10 @@ import { type Database, openDatabase } from '../../src/db/pool.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
+import { makeEmailLog } from '../../src/telemetry/email-log.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
+import { ProcessFigures } from '../../src/telemetry/process/figures.ts'
+import { NO_TRACING } from '../../src/telemetry/tracing.ts'
 import { BODY } from '../accept.ts'
 
 export const JOBS = Number(process.env.JOBS ?? 20_000)
@@ -29,6 +32,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
   const html = new HtmlChecker(config.hashPepper)
   const log = makeLog({ level: config.LOG_LEVEL, pretty: false })
   const emailsReady = new WakeableSleep()
+  const figures = new ProcessFigures({ version: 'bench', role: 'worker' }, {})
   const sending = await composeSending({
     config,
     db,
@@ -39,6 +43,9 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
     eventsReceived: { wake: () => {} },
     wakeWebhooks: () => {},
     countSent: () => {},
+    emailLog: makeEmailLog(log, config.LOG_SAMPLE),
+    tracing: NO_TRACING,
+    figures,
   })
   const line = { ...sending, wake: () => emailsReady.wake() }
   return {
@@ -48,6 +55,7 @@ export async function openLine(send: (message: OutgoingMessage) => Promise<SendR
     async stop() {
       await line.stop()
       await html.close()
+      figures.close()
       await db.close()
     },
   }
@@ -119,17 +127,24 @@ function draftOf(companyId: string, place: number): Draft {
     recipientRecord: null,
     attachments: [],
     resendOf: null,
+    traceparent: null,
     addresses: [{ ...TO, key: addressKey(TO.hash) }],
   }
 }
 
-/** Accepted as the door accepts, the companies taking turns. Answers their ids. */
-export async function accept(db: Database, companies: string[], count: number): Promise<string[]> {
+/** Accepted as the door accepts, the companies taking turns. `tracedOf`: the traceparent of each. Answers their ids. */
+export async function accept(
+  db: Database,
+  companies: string[],
+  count: number,
+  tracedOf: (place: number) => string | null = () => null,
+): Promise<string[]> {
   const ids: string[] = []
   for (let from = 0; from < count; from += 500) {
-    const drafts = Array.from({ length: Math.min(500, count - from) }, (_, place) =>
-      draftOf(companies[(from + place) % companies.length]!, from + place),
-    )
+    const drafts = Array.from({ length: Math.min(500, count - from) }, (_, place) => ({
+      ...draftOf(companies[(from + place) % companies.length]!, from + place),
+      traceparent: tracedOf(from + place),
+    }))
     await acceptRequests(
       db.hot,
       drafts.map(draft => ({ drafts: [draft], strict: true, idempotency: null, refusedBefore: [] })),

@@ -7,7 +7,12 @@ create or replace function open_sql_emails_since() returns timestamptz language 
   having count(*) > 0
 $$;
 
--- Counts the events since the last call into company_statistics and minute_statistics. A minute late: every transaction of the gateway that writes events has
+-- The label of an attempt in /metrics: 1 to 10, and 11+.
+create or replace function attempt_label(p_attempt text) returns text language sql immutable as $$
+  select case when length(p_attempt) = 1 or p_attempt = '10' then p_attempt when p_attempt is not null then '11+' end
+$$;
+
+-- Counts the events since the last call into company_statistics, minute_statistics and the totals of /metrics. A minute late: every transaction of the gateway that writes events has
 -- ended by then, because statements are limited to less. One of an application is waited for. At most five minutes of events in one
 -- call, so that it is short also after a long stop. Answers how many rows of statistics were written; null when there is nothing to
 -- count, or another process is at it.
@@ -27,7 +32,7 @@ begin
       greatest(o.created_at, o.scheduled_at) as due_at
     from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test
     where e.created_at >= from_time and e.created_at < until_time and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT',
-      'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN')
+      'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN', 'VALIDATION_FAILED')
   ), story as (
     -- The whole story of each of these e-mails. That of a new one is in "recent".
     select * from recent
@@ -78,6 +83,34 @@ begin
     on conflict (company_id, minute) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
       delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
       rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
+  ), kinds as (
+    -- The totals of /metrics. Only what is rare is looked up in the metadata, apart from the number of the attempt.
+    select type, type = 'RETRY_SCHEDULED' and not metadata ?| array['throttled', 'unconnected', 'parked'] as attempt_failed,
+      case type when 'SENT' then metadata ->> 'attempt' when 'RETRY_SCHEDULED' then metadata ->> 'attempt'
+        when 'DLQ_MOVED' then metadata ->> 'attempts' end as attempt,
+      case type when 'RETRY_SCHEDULED' then coalesce(metadata ->> 'errorCategory', metadata ->> 'errorCode', 'OTHER')
+        when 'VALIDATION_FAILED' then coalesce(metadata ->> 'validation', 'OTHER')
+        when 'DLQ_MOVED' then coalesce(metadata ->> 'lastErrorCode', 'OTHER') end as cause,
+      count(*) as times
+    from recent group by 1, 2, 3, 4
+  ), put_totals as (
+    insert into counters as c (name, label, value)
+    select t.name, left(t.label, 100), sum(k.times) from kinds k cross join lateral (values
+      ('pipeline_final_state', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'CANCELLED') then k.type end),
+      ('pipeline_retry_count', case k.type when 'RETRY_SCHEDULED' then k.cause end),
+      ('pipeline_validation_failures', case k.type when 'VALIDATION_FAILED' then k.cause end),
+      ('retry_attempts', case when k.type <> 'RETRY_SCHEDULED' or k.attempt_failed then attempt_label(k.attempt) end),
+      ('retry_successes', case k.type when 'SENT' then attempt_label(k.attempt) end),
+      ('dlq_entries', case k.type when 'DLQ_MOVED' then '' end),
+      ('dlq_by_error_code', case k.type when 'DLQ_MOVED' then k.cause end)
+    ) as t(name, label) where t.label is not null group by 1, 2 order by 1, 2
+    on conflict (name, label) do update set value = c.value + excluded.value
+  ), put_company_totals as (
+    insert into company_totals as t (company_id, processed, dead_letters)
+    select company_id, count(*) filter (where type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'RETRY_SCHEDULED', 'UNKNOWN')),
+      count(*) filter (where type = 'DLQ_MOVED')
+    from recent group by 1 order by 1
+    on conflict (company_id) do update set processed = t.processed + excluded.processed, dead_letters = t.dead_letters + excluded.dead_letters
   )
   insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired,
     finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
@@ -98,4 +131,4 @@ begin
   return written;
 end $$;
 
-revoke execute on function open_sql_emails_since, roll_up_statistics from public;
+revoke execute on function open_sql_emails_since, attempt_label, roll_up_statistics from public;

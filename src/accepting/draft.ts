@@ -27,11 +27,13 @@ export type DraftMember<Body = SendBody> = {
   resend?: { outboxId: string; template: string | null }
 }
 
+/** The request that the e-mail came with. */
+export type DraftRequest = { caller: Caller; requestId: string; traceparent: string | null }
+
 /** The rows of one e-mail, as the accept statement writes them. */
 export function draftEmail(
   { index, body, resend }: DraftMember<BodyWithContent>,
-  caller: Caller,
-  requestId: string,
+  { caller, requestId, traceparent }: DraftRequest,
   deps: DraftDeps,
 ): Draft {
   const chosen = body.retryPolicy ?? caller.retryPolicy
@@ -69,6 +71,7 @@ export function draftEmail(
       base64: file.content,
     })),
     resendOf: resend?.outboxId ?? null,
+    traceparent,
   }
 }
 

@@ -60,6 +60,14 @@ export const COMMANDS: Record<string, CommandEntry> = {
     summary: 'accepted = ended + waiting + unknown, per company and day; names what was lost',
     load: async () => (await import('./ledger.ts')).ledgerCommand,
   },
+  ses: {
+    summary: 'connect the gateway to Amazon SES: configuration set, topic, events',
+    load: async () => (await import('./ses.ts')).sesCommand,
+  },
+  domain: {
+    summary: 'add, list and check the sender domains of companies',
+    load: async () => (await import('./domain.ts')).domainCommand,
+  },
   doctor: {
     summary: 'check settings, database, Redis, workers and providers',
     load: async () => (await import('./doctor.ts')).doctorCommand,

@@ -1,15 +1,30 @@
 import type { makeProvider } from '../compose/provider-clients.ts'
+import { silenceAwsSdkWarning } from '../config.ts'
+import { parseAddress } from '../contracts/addresses.ts'
+import { type Company, listCompanies } from '../db/companies/companies.ts'
+import { listTopics } from '../db/feedback/sns-topics.ts'
+import type { Queryable } from '../db/query.ts'
 import type { Settings } from '../settings.ts'
 import type { Check } from './doctor-check.ts'
+import { relayTlsOf, resendDomainChecks } from './doctor-relay.ts'
+import { sesChecks } from './doctor-ses.ts'
+import type { InUse } from './in-use.ts'
 
 const PROBE_MS = 20_000
+/** Each is one call to the provider. */
+const MAX_DOMAINS = 50
 
 /** Connects to every provider in use and authenticates, with the credentials of this shell. Sends nothing. */
-export async function probeChecks(providers: string[], config: Settings): Promise<Check[]> {
-  const real = providers.filter(entry => entry !== 'capture')
+export async function probeChecks(inUse: InUse, config: Settings, db: Queryable): Promise<Check[]> {
+  const real = inUse.providers.filter(entry => entry !== 'capture')
   if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
   const { makeProvider: make } = await import('../compose/provider-clients.ts')
-  return Promise.all(real.map(entry => probe(entry, config, make)))
+  const domains = senderDomains(await listCompanies(db), inUse.settings.EMAIL_FROM ?? config.EMAIL_FROM)
+  const found = await Promise.all(real.map(entry => probe(entry, config, make)))
+  const details = await Promise.all(
+    real.map((entry, place) => (found[place]!.state === 'ok' ? detailsOf(entry, inUse, config, domains, db) : [])),
+  )
+  return [...found, ...details.flat()]
 }
 
 async function probe(entry: string, config: Settings, make: typeof makeProvider): Promise<Check> {
@@ -33,4 +48,75 @@ function missingSetting(entry: string, config: Settings): string | null {
   if (entry === 'smtp') return config.SMTP_URL ? null : 'SMTP_URL'
   if (entry === 'resend') return config.RESEND_API_KEY ? null : 'RESEND_API_KEY'
   return entry.includes(':') || config.AWS_REGION ? null : 'AWS_REGION'
+}
+
+type Domains = Map<string, string[]>
+
+/** Every domain that mail is sent from, with the companies that have it. */
+export function senderDomains(companies: Pick<Company, 'name' | 'fromDomains'>[], emailFrom: string): Domains {
+  const domains: Domains = new Map()
+  const from = parseAddress(emailFrom)
+  if (from.ok && !from.value.domain.endsWith('localdomain')) domains.set(from.value.domain, [])
+  for (const { name, fromDomains } of companies)
+    for (const domain of fromDomains) domains.set(domain, [...(domains.get(domain) ?? []), name])
+  return new Map([...domains].slice(0, MAX_DOMAINS))
+}
+
+/** What the provider knows about our account, domains and events. */
+async function detailsOf(
+  entry: string,
+  inUse: InUse,
+  config: Settings,
+  domains: Domains,
+  db: Queryable,
+): Promise<Check[]> {
+  if (entry === 'smtp') {
+    const { smtpTls } = await import('../providers/smtp.ts')
+    return [relayTlsOf(smtpTls(config.SMTP_URL!))]
+  }
+  try {
+    return entry === 'resend' ? await askResend(config, domains) : await askSes(entry, inUse, config, domains, db)
+  } catch (error) {
+    return [notAsked(entry, error as Error & { action?: string })]
+  }
+}
+
+/** Credentials that may only send are usual: what they may not read is not checked. */
+function notAsked(entry: string, { action, message }: Error & { action?: string }): Check {
+  const what = action ? `${action}: ${message}` : message
+  return { name: entry.split(':')[0]!, state: 'warning', detail: `${entry} is not checked further: ${what}` }
+}
+
+async function askResend(config: Settings, wanted: Domains): Promise<Check[]> {
+  const { resendDomains } = await import('../providers/domains/resend.ts')
+  const { RESEND_BASE_URL } = await import('../providers/resend.ts')
+  const baseUrl = config.RESEND_BASE_URL ?? RESEND_BASE_URL
+  const listed = await resendDomains({ apiKey: config.RESEND_API_KEY!, baseUrl })
+    .list()
+    .catch(error => {
+      if (/restricted/i.test(error.message)) return null
+      throw error
+    })
+  return resendDomainChecks({ listed, wanted })
+}
+
+async function askSes(
+  entry: string,
+  { settings }: InUse,
+  config: Settings,
+  domains: Domains,
+  db: Queryable,
+): Promise<Check[]> {
+  silenceAwsSdkWarning()
+  const { readSesFacts } = await import('./doctor-ses-facts.ts')
+  const facts = await readSesFacts({
+    entry,
+    region: entry.split(':')[1] ?? config.AWS_REGION!,
+    sesEndpoint: config.AWS_ENDPOINT_URL_SESV2,
+    snsEndpoint: config.AWS_ENDPOINT_URL_SNS,
+    configurationSet: settings.SES_CONFIGURATION_SET ?? config.SES_CONFIGURATION_SET ?? null,
+    topicArns: [...new Set([...(settings.SNS_TOPIC_ARNS ?? []), ...(await listTopics(db))])],
+    domains,
+  })
+  return sesChecks(facts)
 }

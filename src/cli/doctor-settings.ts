@@ -33,7 +33,7 @@ function notRunning(providers: string[], config: Settings): Check {
 /** The running processes, those that wait to join, and settings in which they differ but should not. */
 export function processChecks(processes: RunningProcess[]): Check[] {
   const name = 'processes'
-  if (processes.length === 0) return [{ name, state: 'warning', detail: 'none is running' }]
+  if (processes.length === 0) return [{ name, state: 'warning', detail: 'none is running; start one with: email-gateway start' }]
   const checks: Check[] = [
     { name, state: 'ok', detail: processes.map(one => `${nameOf(one)} (${one.version})`).join(', ') },
   ]
@@ -66,48 +66,3 @@ const SHARED = [
 const COMPARED = ['EMAIL_PROVIDER', ...SHARED] as const
 
 const textOf = (settings: RecordedSettings, name: keyof RecordedSettings) => JSON.stringify(settings[name])
-
-/** Needs the password of Redis, which is not recorded, so REDIS_URL must be set in this shell. */
-export async function redisChecks({ settings }: InUse, config: Settings): Promise<Check[]> {
-  const name = 'redis'
-  if (!config.REDIS_URL) {
-    if (!settings.REDIS_URL) return []
-    return [
-      { name, state: 'warning', detail: `${settings.REDIS_URL} is not checked: REDIS_URL is not set in this shell` },
-    ]
-  }
-  // Imported here, so that other commands do not load the Redis client.
-  const { checkRedisSettings, sentenceOf } = await import('../sending/redis-settings.ts')
-  try {
-    const findings = await checkRedisSettings(config.REDIS_URL)
-    if (findings.length === 0) return [{ name, state: 'ok', detail: 'AOF every second, noeviction' }]
-    return findings.map(finding => ({ name, state: 'warning', detail: sentenceOf(finding) }))
-  } catch (error) {
-    return [{ name, state: 'failed', detail: `REDIS_URL cannot be reached: ${(error as Error).message}` }]
-  }
-}
-
-/** Without provider events, SENT is the last status of an e-mail, and bounces suppress nothing. */
-export function eventChecks({ settings, providers }: InUse): Check[] {
-  const name = 'events'
-  const missing: Check[] = []
-  const uses = (provider: string) => providers.some(entry => entry.split(':')[0] === provider)
-  const warn = (setting: string, consequence: string) =>
-    missing.push({ name, state: 'warning', detail: `${setting} is not set: ${consequence}` })
-  if (uses('ses') && !settings.SNS_TOPIC_ARNS)
-    warn('SNS_TOPIC_ARNS', 'bounces and complaints of Amazon SES are not received')
-  if (uses('ses') && settings.SNS_TOPIC_ARNS && !settings.SES_CONFIGURATION_SET)
-    warn('SES_CONFIGURATION_SET', 'only notifications of the identity come, without Send events and tags')
-  if (uses('resend') && !settings.RESEND_WEBHOOK_SECRET)
-    warn('RESEND_WEBHOOK_SECRET', 'bounces and complaints of Resend are not received')
-  const otherRegion = (settings.SNS_TOPIC_ARNS ?? []).filter(
-    arn => settings.SNS_REGIONS && !settings.SNS_REGIONS.includes(arn.split(':')[3]!),
-  )
-  if (otherRegion.length > 0)
-    missing.push({
-      name,
-      state: 'failed',
-      detail: `SNS_REGIONS lacks the region of ${otherRegion.join(', ')}: its messages are refused`,
-    })
-  return missing
-}

@@ -1,3 +1,4 @@
+import { programVersion } from '../version.ts'
 import { hasFlag, readInput } from './arguments.ts'
 import type { Command } from './command.ts'
 import { COMMANDS } from './commands.ts'
@@ -5,7 +6,6 @@ import { UsageError } from './failures.ts'
 import { helpOf, overview, usageOf } from './help.ts'
 import { didYouMean } from './nearest.ts'
 import { printAnswer, printFailure } from './report.ts'
-import { programVersion } from './version.ts'
 
 const HELP = ['help', '--help', '-h', '--json']
 

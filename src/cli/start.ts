@@ -6,10 +6,10 @@ import { isCaptureOnly } from '../contracts/admission.ts'
 import type { Gateway } from '../main.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
 import { makeLog } from '../telemetry/log.ts'
+import { programVersion } from '../version.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
 import { firstCurl, firstSignInUrl, prepareFirstUse, secretLines, secretOutput, signInLines } from './first-use.ts'
 import { listenForStop, type StopSignal } from './stop-signal.ts'
-import { programVersion } from './version.ts'
 
 /** For running work to finish: a little more than the longest attempt. */
 const DRAIN_MS = 35_000
@@ -21,6 +21,12 @@ const LEAVE_MS = 5_000
 const CLOSE_MS = { embedded: 130_000, given: 10_000 }
 /** For the last log lines. */
 const EXIT_MS = 2_000
+
+/** Whoever stops it from outside (systemd, Docker, Kubernetes) waits at least this long before killing it; a test compares. */
+export const LONGEST_STOP_MS = {
+  embedded: ABORT_START_MS.embedded + DRAIN_MS + LEAVE_MS + CLOSE_MS.embedded + EXIT_MS,
+  given: ABORT_START_MS.given + DRAIN_MS + LEAVE_MS + CLOSE_MS.given + EXIT_MS,
+}
 
 export const startCommand: Command = {
   usage: [['start [--role api|worker|all] [--allow-capture]', 'run the gateway until SIGTERM or Ctrl-C']],
@@ -99,6 +105,7 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   await show(signInLines(await firstSignInUrl(config, storage, first, gateway.url)))
   const inbox = captured ? `, captured e-mails at ${gateway.url}/admin/inbox` : ''
   if (gateway.smtpPort !== null) log.info(`SMTP at ${config.HOST}:${gateway.smtpPort}`)
+  if (gateway.metricsUrl) log.info(`Metrics at ${gateway.metricsUrl}/metrics`)
   if (gateway.url)
     log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs, admin UI at ${gateway.url}/admin${inbox}`)
   else log.info('Sending the e-mails of this database')

@@ -7,6 +7,7 @@ import type { AcceptDeps } from '../pipeline/accept.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { PublishedTemplates } from '../sending/published-templates.ts'
+import { NO_TRACING } from '../telemetry/tracing.ts'
 import { senderSettings } from './sender-settings.ts'
 
 /**
@@ -17,16 +18,22 @@ import { senderSettings } from './sender-settings.ts'
 const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, worthAnother: 100 }
 const WEIGHT_BYTES = 16 * 1024
 
+/** Who is told what happens; nobody, unless given. `onFlush`: how many requests share a commit. */
+export type AcceptObservers = Partial<
+  Pick<AcceptDeps, 'countRequests' | 'log' | 'tracing'> & { onFlush: (requests: number) => void }
+>
+
 /** What accepting needs, also without HTTP (`email-gateway send`). */
 export function makeAccept(
   config: Config,
   db: Database,
   html: HtmlChecker,
   onAccepted: () => void,
-  countRequests: AcceptDeps['countRequests'] = () => {},
+  { onFlush, ...observers }: AcceptObservers = {},
 ): AcceptDeps {
   const requests = new Batcher<RequestToStore, StoreOutcome>({
     ...ACCEPT_BATCH,
+    ...(onFlush && { onFlush }),
     flush: batch => acceptRequests(db.hot, batch, db.clock),
     weigh: request => request.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
@@ -40,7 +47,10 @@ export function makeAccept(
     defaultRetryPolicy: config.RETRY_POLICY,
     clock: { now: () => db.clock.now(), newId: () => db.clock.newId() },
     onAccepted,
-    countRequests,
+    countRequests: () => {},
+    log: () => {},
+    tracing: NO_TRACING,
+    ...observers,
   }
 }
 

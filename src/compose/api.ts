@@ -12,8 +12,13 @@ import { RequestCounts } from '../http/request-counts.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import type { SmtpServer } from '../smtp/server.ts'
+import { makeEmailLog } from '../telemetry/email-log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { ProcessFigures } from '../telemetry/process/figures.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { makeAccept } from './accept.ts'
 import { bufferedCounts } from './buffered-counts.ts'
+import { composeDomains } from './domains.ts'
 import { composeProviderEvents } from './provider-events.ts'
 import { startSmtp } from './smtp.ts'
 import type { Storage } from './storage.ts'
@@ -29,7 +34,10 @@ export type ApiParts = {
   onAccepted: () => void
   onWebhooksEnqueued: () => void
   onEventsReceived: () => void
+  metrics: Metrics
+  figures: ProcessFigures
   version: string
+  tracing: Tracing
   log: Logger
 }
 
@@ -38,14 +46,24 @@ export type Api = { url: string; smtpPort: number | null; stop(): Promise<void> 
 
 /** Listens for HTTP requests, and for SMTP if that is configured. */
 export async function startApi(parts: ApiParts): Promise<Api> {
-  const { config, storage, html, onAccepted, onWebhooksEnqueued, onEventsReceived, version, log } = parts
+  const { config, storage, html, onAccepted, onWebhooksEnqueued, onEventsReceived } = parts
+  const { metrics, figures, tracing, version, log } = parts
   const { db, folder } = storage
   const events = composeProviderEvents(config, db, onEventsReceived, log)
   const keys = new KeyRegistry(db.pool)
   const logins = bufferedCounts('admin_logins_refused', db.pool, log)
   const smtpMessages = bufferedCounts('smtp_messages', db.pool, log)
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
-  const accept = makeAccept(config, db, html, onAccepted, (...counted) => counts.count(...counted))
+  const emailLog = makeEmailLog(log, config.LOG_SAMPLE)
+  const accept = makeAccept(config, db, html, onAccepted, {
+    countRequests(companyId, requests, suppressed) {
+      counts.count(companyId, requests, suppressed)
+      figures.accepted(requests - suppressed)
+    },
+    onFlush: requests => figures.batch('accept', requests),
+    log: emailLog,
+    tracing,
+  })
   const tokens = new Batcher({
     ...TOKEN_BATCH,
     flush: (batch: Parameters<typeof takeTokens>[1]) => takeTokens(db.pool, batch),
@@ -68,10 +86,16 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     },
     tokens,
     log,
+    logSample: config.LOG_SAMPLE,
+    emailLog,
+    tracing,
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
+    domains: composeDomains(config, db),
+    region: config.AWS_REGION ?? 'us-east-1',
     onLoginRefused: logins.count,
     adminSessions: { idleMinutes: config.ADMIN_SESSION_IDLE_MINUTES, days: config.ADMIN_SESSION_DAYS },
+    metrics,
     metricsToken: config.METRICS_TOKEN,
     version,
   })
@@ -90,7 +114,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
   try {
     const url = await listen(app, config)
     const verify = keyVerifier(keys, config.hashPepper, 'send')
-    smtp = await startSmtp(config, { verify, tokens, accept, onMessage: smtpMessages.count, log })
+    smtp = await startSmtp(config, { verify, tokens, accept, onMessage: smtpMessages.count, tracing, log })
     return { url, smtpPort: smtp?.port ?? null, stop }
   } catch (error) {
     await stop()

@@ -11,6 +11,7 @@ import type { Database } from '../db/pool.ts'
 import { retryWhileUnavailable } from '../db/retries.ts'
 import type { AttemptDeps } from '../pipeline/attempt.ts'
 import type { SettleDeps } from '../pipeline/settle.ts'
+import type { SendResult } from '../providers/provider.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { Semaphore } from '../runtime/semaphore.ts'
 import { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
@@ -18,9 +19,13 @@ import { attemptLog } from '../sending/attempt-log.ts'
 import { commitSettlements } from '../sending/commit-settlements.ts'
 import { commitStarts } from '../sending/commit-starts.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import { observeAttempts } from '../sending/observe-attempt.ts'
 import { prepareContent } from '../sending/prepare-content.ts'
 import { PublishedTemplates } from '../sending/published-templates.ts'
 import { toIncomingEvents } from '../sending/synchronous-events.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
+import type { CallOutcome, ProcessFigures } from '../telemetry/process/figures.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { senderSettings } from './sender-settings.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
@@ -53,11 +58,14 @@ export type AttemptParts = {
   wakeWebhooks: () => void
   /** For the reputation of a company: an e-mail was sent to so many recipients. */
   countSent: (companyId: string, recipients: number) => void
+  emailLog: EmailLog
+  tracing: Tracing
+  figures: ProcessFigures
   log: Logger
 }
 
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
-  const { config, db, providers, html } = parts
+  const { config, db, providers, html, emailLog, tracing, figures, log } = parts
   const rendered = new Batcher({
     ...RENDERED_BATCH,
     flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
@@ -72,10 +80,21 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   }
   const attemptStarts = new Batcher({
     ...START_BATCH,
-    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, patienceMs(stopping)),
+    onFlush: items => figures.batch('start', items),
+    async flush(batch: AttemptStart[]) {
+      const answers = await commitStarts(db.sending.starts, batch, patienceMs(stopping))
+      figures.started(answers.filter(isOurs => isOurs === true).length)
+      return answers
+    },
   })
   return {
-    providers,
+    providers: {
+      ...providers,
+      report(provider, result, callMs) {
+        figures.called(provider.name, callOutcome(result), callMs)
+        providers.report(provider, result, callMs)
+      },
+    },
     slots: { starts, calls: new Semaphore(config.WORKER_CONCURRENCY) },
     stopping,
     content: {
@@ -91,6 +110,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
       commitStart: start => attemptStarts.add(start),
       isNewlySuppressed: email => isNewlySuppressed(db.hot, email),
     },
+    observe: observeAttempts(tracing, attemptLog(log, emailLog)),
     settings: {
       graceSeconds: config.UNKNOWN_GRACE_SECONDS,
       retryPolicy: config.RETRY_POLICY,
@@ -101,11 +121,12 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
 }
 
 export function composeSettle(parts: AttemptParts, stopping: AbortSignal): SettleDeps {
-  const { config, db, eventsReceived, wakeWebhooks, countSent, log } = parts
+  const { config, db, eventsReceived, wakeWebhooks, countSent, emailLog, tracing, figures, log } = parts
   const { gatherMs, gathered, ...batch } = SETTLE_BATCH
   const settlements = new Batcher({
     ...batch,
     gather: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
+    onFlush: items => figures.batch('settle', items),
     flush: (some: Settlement[]) => commitSettlements(db.sending.settlements, some, patienceMs(stopping)),
   })
   const returning = (write: typeof returnToReady) =>
@@ -125,10 +146,19 @@ export function composeSettle(parts: AttemptParts, stopping: AbortSignal): Settl
     storeEvents: sent =>
       retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), patienceMs(stopping)),
     countSent,
+    countSettled: (settlement, durationMs) => figures.settled({ ...settlement, durationMs }),
     eventsReceived,
     wakeWebhooks,
-    log: attemptLog(log),
+    log: attemptLog(log, emailLog),
+    tracing,
   }
+}
+
+function callOutcome(result: SendResult): CallOutcome {
+  if (result.kind === 'sent') return 'sent'
+  const { ambiguous, throttled, unconnected } = result.failure
+  if (ambiguous) return 'unknown'
+  return throttled ? 'throttled' : unconnected ? 'unconnected' : 'failed'
 }
 
 const patienceMs = (stopping: AbortSignal) => () => (stopping.aborted ? STOPPING_PATIENCE_MS : OUTAGE_PATIENCE_MS)

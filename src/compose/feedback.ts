@@ -8,6 +8,8 @@ import { recordFeedback } from '../pipeline/feedback.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
 import { oneAtATime, periodically } from '../runtime/periodic-task.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 
 const FLUSH_COUNTS_MS = 2_000
 /** Also without new events: the grace period of a warning ends, and old hours no longer count. */
@@ -20,8 +22,17 @@ export type Feedback = {
   stop(): Promise<void>
 }
 
+export type FeedbackParts = {
+  config: Config
+  db: Database
+  received: WakeableSleep
+  emailLog: EmailLog
+  tracing: Tracing
+  log: Logger
+}
+
 /** Provider events, and the reputation of the companies. */
-export function composeFeedback(config: Config, db: Database, received: WakeableSleep, log: Logger): Feedback {
+export function composeFeedback({ config, db, received, emailLog, tracing, log }: FeedbackParts): Feedback {
   const counter = new BufferedCounter(counts =>
     addToReputation(
       db.pool,
@@ -33,7 +44,7 @@ export function composeFeedback(config: Config, db: Database, received: Wakeable
     await counter.flush()
     await warnOrPauseCompanies(db.pool, log)
   })
-  const deps = { pool: db.hot, suppression: suppressionPolicy(config), log }
+  const deps = { pool: db.hot, suppression: suppressionPolicy(config), emailLog, tracing, log }
   const loop = feedbackLoop({ record: () => recordFeedback(deps), checkReputations, received, log })
   const every = (ms: number, task: () => Promise<unknown>, message: string) =>
     periodically(ms, task, error => log.warn({ err: error }, message))

@@ -2,12 +2,14 @@ import type { Logger } from 'pino'
 import { type Config, silenceAwsSdkWarning } from '../config.ts'
 import { addCounts } from '../db/counters.ts'
 import { type IncomingEvent, storeProviderEvents } from '../db/feedback/provider-events.ts'
+import { listTopics } from '../db/feedback/sns-topics.ts'
 import type { Database } from '../db/pool.ts'
 import { writeBatchOrSingly } from '../db/retries.ts'
 import type { ProviderEventDeps } from '../http/provider-events.ts'
 import { regionOfArn } from '../http/sns.ts'
 import { certificateSource, fetchedCertificates, pinnedCertificates } from '../http/sns-certificates.ts'
 import { Batcher } from '../runtime/batcher.ts'
+import { cachedQuery } from '../runtime/cached-query.ts'
 import { BufferedCounter } from '../runtime/counter.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 
@@ -15,6 +17,8 @@ import { periodically } from '../runtime/periodic-task.ts'
 const INBOX_BATCH = { maxItems: 256, concurrency: 2, maxWeight: 1024 }
 const WEIGHT_CHARS = 16 * 1024
 const FLUSH_COUNTS_MS = 2_000
+/** How long a topic may stay unknown after `ses setup` has recorded it: Amazon SNS sends its confirmation within a second. */
+const TOPICS_MS = 100
 
 export type ProviderEvents = { deps: ProviderEventDeps; close(): Promise<void> }
 
@@ -44,7 +48,7 @@ export function composeProviderEvents(
       inbox,
       onReported,
       onRefused: (provider, reason) => refusals.count(`${provider} ${reason}`),
-      sns: snsParts(config, () => db.clock.nowMs()),
+      sns: snsParts(config, db),
       resendSecrets: config.RESEND_WEBHOOK_SECRET ?? [],
     },
     async close() {
@@ -54,13 +58,15 @@ export function composeProviderEvents(
   }
 }
 
-function snsParts(config: Config, nowMs: () => number): ProviderEventDeps['sns'] {
-  const { SNS_TOPIC_ARNS: topicArns, SNS_CERT_DIR: directory, AWS_ENDPOINT_URL_SNS: endpoint } = config
-  if (!topicArns) return null
-  const regions = config.SNS_REGIONS ?? topicArns.flatMap(arn => regionOfArn(arn) ?? [])
+function snsParts(config: Config, db: Database): ProviderEventDeps['sns'] {
+  const { SNS_CERT_DIR: directory, AWS_ENDPOINT_URL_SNS: endpoint } = config
+  const stored = cachedQuery(TOPICS_MS, () => listTopics(db.pool))
   return {
-    rules: { topicArns, regions },
-    nowMs,
+    async rules() {
+      const topicArns = [...(config.SNS_TOPIC_ARNS ?? []), ...(await stored())]
+      return { topicArns, regions: config.SNS_REGIONS ?? topicArns.flatMap(arn => regionOfArn(arn) ?? []) }
+    },
+    nowMs: () => db.clock.nowMs(),
     certificates: directory
       ? certificateSource(pinnedCertificates(directory), { pinned: true })
       : certificateSource(fetchedCertificates(), { pinned: false }),

@@ -45,7 +45,7 @@ export type Sending = {
 
 /** What sends e-mails in this process: a lane that brings claimed e-mails, and the attempt and settle steps. */
 export async function composeSending(parts: LaneParts): Promise<Sending> {
-  const { config, db, emailsReady, log } = parts
+  const { config, db, emailsReady, figures, log } = parts
   const startSlots = new Semaphore(config.WORKER_CONCURRENCY, STARTED_AHEAD_MS)
   const stopping = new AbortController()
   // Every e-mail that waits for the rate limit listens to it.
@@ -54,13 +54,21 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     attempt: composeAttempt(parts, startSlots, stopping.signal),
     settle: composeSettle(parts, stopping.signal),
   }
-  const send: SendClaimed = claimed => sendClaimed(claimed, steps)
+  const lanes = { lane: config.REDIS_URL ? 'bullmq' : 'direct' }
+  const send: SendClaimed = claimed => {
+    parts.tracing.record('claim', claimed.content?.traceparent, claimed.claimedAtMs, lanes)
+    return sendClaimed(claimed, steps)
+  }
   const vacuum = new ReadyVacuum(db.pool)
   const claim: ClaimOptions = {
     perTurn: config.MAX_JOBS_PER_TENANT_BATCH,
     holder: `${hostname()}:${process.pid}`,
     leaseSeconds: config.LEASE_SECONDS,
-    onClaimed: count => vacuum.count(count),
+    onClaimed(claimed) {
+      vacuum.count(claimed.length)
+      figures.batch('claim', claimed.length)
+      figures.rounds.claimed(claimed.map(one => one.companyId))
+    },
   }
   const leases = new HeldLeases({
     renew: ids => renewLeases(db.hot, ids, config.LEASE_SECONDS),

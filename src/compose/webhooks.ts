@@ -3,8 +3,10 @@ import type { Config } from '../config.ts'
 import { keyRing } from '../contracts/encryption.ts'
 import type { Database } from '../db/pool.ts'
 import { ReadyVacuum } from '../db/vacuum.ts'
+import type { ClaimedDelivery, EventFacts } from '../db/webhooks/claim.ts'
 import { type NotifyDeps, notifyCompany, secretReader } from '../pipeline/notify.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
+import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
 import { publicResolver, systemResolver } from '../webhooks/address-check.ts'
 import { WebhookDispatcher } from '../webhooks/dispatcher.ts'
 import { makePoster } from '../webhooks/request.ts'
@@ -13,7 +15,13 @@ import { makePoster } from '../webhooks/request.ts'
 const HOLD_SECONDS = 15
 
 /** What delivers webhooks in this process. */
-export function composeWebhooks(config: Config, db: Database, ready: WakeableSleep, log: Logger) {
+export function composeWebhooks(
+  config: Config,
+  db: Database,
+  ready: WakeableSleep,
+  log: Logger,
+  tracing: Tracing = NO_TRACING,
+) {
   const allowPrivate = config.WEBHOOK_ALLOW_PRIVATE
   const poster = makePoster({ resolve: allowPrivate ? systemResolver : publicResolver(), allowPrivate })
   const deps: NotifyDeps = {
@@ -27,7 +35,8 @@ export function composeWebhooks(config: Config, db: Database, ready: WakeableSle
     ready,
     holdSeconds: Math.min(HOLD_SECONDS, config.LEASE_SECONDS),
     vacuum: new ReadyVacuum(db.pool, 'webhook_ready', ['webhook_state']),
-    notify: (delivery, facts) => notifyCompany(delivery, facts, deps),
+    loadsFactsOfRetries: tracing.isOn,
+    notify: (delivery, facts) => tracedNotify(delivery, facts, deps, tracing),
     log,
   })
   return {
@@ -38,4 +47,20 @@ export function composeWebhooks(config: Config, db: Database, ready: WakeableSle
       poster.close()
     },
   }
+}
+
+/** The receiver gets the span of the delivery as its parent. */
+function tracedNotify(delivery: ClaimedDelivery, facts: EventFacts | null, deps: NotifyDeps, tracing: Tracing) {
+  const notify = (own: string | null) => notifyCompany(delivery, facts && { ...facts, traceparent: own }, deps)
+  return tracing.traced('webhook', facts?.traceparent, notify, ({ posted, decision }) => ({
+    companyId: delivery.companyId,
+    outboxId: delivery.outboxId,
+    webhookId: delivery.endpointId,
+    deliveryId: delivery.deliveryId,
+    type: delivery.type,
+    attempt: delivery.attempts + 1,
+    status: posted.status,
+    errorCode: posted.error,
+    outcome: decision.kind,
+  }))
 }

@@ -2,8 +2,11 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { listenForNotifications } from '../db/notifications.ts'
 import { returnExpiredLeases } from '../db/outbox/leases.ts'
-import { startHousekeeping } from '../pipeline/housekeeping.ts'
+import { logLost, startHousekeeping } from '../pipeline/housekeeping.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import { makeEmailLog } from '../telemetry/email-log.ts'
+import type { ProcessFigures } from '../telemetry/process/figures.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { composeFeedback } from './feedback.ts'
 import type { makeProviders } from './providers.ts'
 import { composeSending } from './sending.ts'
@@ -19,6 +22,8 @@ export type WorkerParts = {
   /** Names this process in notifications, which it ignores itself. */
   senderId: string
   providersOf: typeof makeProviders
+  tracing: Tracing
+  figures: ProcessFigures
   log: Logger
 }
 
@@ -32,12 +37,13 @@ export type Worker = {
 
 /** Everything a worker process does: sending, feedback, webhooks and housekeeping. */
 export async function composeWorker(parts: WorkerParts): Promise<Worker> {
-  const { config, storage, html, signals, senderId, providersOf, log } = parts
+  const { config, storage, html, signals, senderId, providersOf, tracing, figures, log } = parts
+  const emailLog = makeEmailLog(log, config.LOG_SAMPLE)
   const { emailsReady, webhooksReady, eventsReceived } = signals
   const { db, url, alone } = storage
   const providers = await providersOf(config, db, () => emailsReady.wake(), log)
-  const webhooks = composeWebhooks(config, db, webhooksReady, log)
-  const feedback = composeFeedback(config, db, eventsReceived, log)
+  const webhooks = composeWebhooks(config, db, webhooksReady, log, tracing)
+  const feedback = composeFeedback({ config, db, received: eventsReceived, emailLog, tracing, log })
   const sending = await composeSending({
     config,
     db,
@@ -47,6 +53,9 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
     eventsReceived,
     wakeWebhooks: webhooks.wakeIfActive,
     countSent: feedback.countSent,
+    emailLog,
+    tracing,
+    figures,
     log,
   })
   const { idempotentProviders } = providers
@@ -65,11 +74,16 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
   return {
     async prepare() {
       await providers.start()
-      if (alone) await returnExpiredLeases(db.hot, { all: true, idempotentProviders, graceSeconds })
+      if (alone)
+        await logLost(
+          db.hot,
+          await returnExpiredLeases(db.hot, { all: true, idempotentProviders, graceSeconds }),
+          emailLog,
+        )
       await sending.prepare()
     },
     start() {
-      const options = { idempotentProviders, graceSeconds, retentionDays, emailsReady, pool: db.pool }
+      const options = { idempotentProviders, graceSeconds, retentionDays, emailsReady, pool: db.pool, emailLog }
       stops.push(startHousekeeping(db.hot, options, log))
       stops.push(
         listenForNotifications(url, senderId, wake, error =>

@@ -1,24 +1,9 @@
 import { expect, test } from 'vitest'
 import { type ApiDocument, adminApiTypes, typeOf } from '../../scripts/admin-api-types.ts'
-import { makeLog } from '../telemetry/log.ts'
-import { buildApp } from './app.ts'
+import { apiDocument } from '../../test/support/api-document.ts'
 
 test('the types of the admin UI are those of the routes (after a change: npm run admin:types)', async () => {
-  const nothing = {
-    db: {},
-    folder: {},
-    keys: {},
-    accept: {},
-    suppression: {},
-    webhooks: {},
-    events: { resendSecrets: [] },
-    tokens: {},
-  }
-  const log = makeLog({ level: 'silent', pretty: false })
-  const app = await buildApp({ ...nothing, log, publicUrl: 'http://gateway.test', version: '0' } as never)
-  await app.ready()
-  const types = adminApiTypes(app.swagger() as unknown as ApiDocument)
-  await app.close()
+  const types = adminApiTypes((await apiDocument()) as unknown as ApiDocument)
   await expect(types).toMatchFileSnapshot('../../admin/src/api/schema.d.ts')
 })
 

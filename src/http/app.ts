@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
+import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
+import { beginSpan, endSpan, logRequest } from './request-telemetry.ts'
+import type { DomainRouteDeps } from './resend/domains.ts'
 import { sendResendError } from './resend/errors.ts'
 import { resendRoutes } from './resend/index.ts'
 import { isResendPath } from './resend/not-offered.ts'
@@ -43,9 +46,13 @@ export type AppDeps = SendRouteDeps &
   SuppressionRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
+  DomainRouteDeps &
   SqlDoorDeps &
   AdminAppDeps & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
+    /** The share of ordinary requests that is logged. */
+    logSample?: number
+    tracing?: Tracing
     trustProxy: boolean
     metricsToken?: string | undefined
     version: string
@@ -70,15 +77,24 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.
   await app.register(async operations => operationRoutes(operations, deps))
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
   await app.register(async resend => resendRoutes(resend, deps))
   await app.register(async events => providerEventRoutes(events, deps.events))
   return app
 }
 
-type BaseDeps = Pick<AppDeps, 'log' | 'trustProxy'> & { limits?: ConnectionLimits }
+/** For METRICS_PORT: a process that has no API can be watched, too. */
+export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): Promise<App> {
+  const app = baseApp(deps)
+  await app.register(async operations => operationRoutes(operations, deps))
+  return app
+}
+
+type BaseDeps = Pick<AppDeps, 'log' | 'logSample' | 'tracing' | 'trustProxy'> & { limits?: ConnectionLimits }
 
 /** Everything but the routes. The benchmarks build their echo server on it (bench/servers/echo.ts). */
-export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDeps): App {
+export function baseApp(deps: BaseDeps): App {
+  const { log, logSample = 1, tracing = NO_TRACING, trustProxy, limits = CONNECTION_LIMITS } = deps
   const app = Fastify({
     ...serverOptions(limits),
     loggerInstance: log,
@@ -105,14 +121,17 @@ export function baseApp({ log, trustProxy, limits = CONNECTION_LIMITS }: BaseDep
   app.decorateRequest('adminRole', null)
   app.decorateRequest('adminSession', null)
   app.decorateRequest('errorCode', null)
+  app.decorateRequest('span', null)
   acceptJson(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
+    request.span = beginSpan(request, tracing)
     // Refused here, before the body is read.
     done(request.is404 ? new Problem('NOT_FOUND') : undefined)
   })
   app.addHook('onResponse', (request, reply, done) => {
-    logRequest(request, reply)
+    endSpan(request, reply)
+    logRequest(request, reply, logSample)
     done()
   })
   app.setErrorHandler((error, request, reply) => {
@@ -128,22 +147,4 @@ function requestIdOf(header: string | string[] | undefined): string {
   if (typeof header !== 'string' || !VALID_REQUEST_ID.test(header)) return randomUUID()
   // The id is written to logs, rows and events, so it must not contain personal data such as a CPF.
   return maskSensitive(header) === header ? header : randomUUID()
-}
-
-/** Logged at debug level: probes and scrapers call these every few seconds. */
-const POLLED_ROUTES = new Set(['/health/live', '/health/ready', '/metrics'])
-
-/** Logs the route's pattern, not the URL: a query string may contain an e-mail address. */
-function logRequest(request: Parameters<typeof sendProblem>[1], reply: Parameters<typeof sendProblem>[2]): void {
-  const fields = {
-    companyId: request.key?.companyId,
-    method: request.method,
-    route: request.routeOptions.url ?? '(none)',
-    status: reply.statusCode,
-    ...(request.errorCode && { errorCode: request.errorCode }),
-    durationMs: Math.round(reply.elapsedTime * 10) / 10,
-  }
-  // 501 is the answer to a call that the gateway does not offer, not a failure.
-  if (reply.statusCode >= 500 && reply.statusCode !== 501) request.log.error(fields, 'Request failed')
-  else request.log[POLLED_ROUTES.has(fields.route) ? 'debug' : 'info'](fields, 'Request')
 }

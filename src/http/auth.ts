@@ -12,10 +12,21 @@ declare module 'fastify' {
   }
 }
 
+/** For the OpenAPI document. */
+const neededScopes = new WeakMap<object, Scope>()
+
+/** The scope that a route's `onRequest` hooks ask for, if one of them asks for a key. */
+export function scopeOf(hooks: unknown): Scope | undefined {
+  return [hooks].flat().flatMap(hook => (hook ? (neededScopes.get(hook) ?? []) : []))[0]
+}
+
 /** `onRequest` hook: an unauthenticated request is refused before its body is read. */
 export function requireKey(registry: KeyRegistry, pepper: string, scope: Scope) {
   const verify = keyVerifier(registry, pepper, scope)
-  return async function authenticate(request: FastifyRequest): Promise<void> {
+  neededScopes.set(authenticate, scope)
+  return authenticate
+
+  async function authenticate(request: FastifyRequest): Promise<void> {
     const check = await verify(presentedKey(request))
     switch (check.kind) {
       case 'valid':

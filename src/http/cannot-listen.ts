@@ -1,4 +1,4 @@
-export type PortSetting = 'PORT' | 'SMTP_INGRESS_PORT'
+export type PortSetting = 'PORT' | 'SMTP_INGRESS_PORT' | 'METRICS_PORT'
 
 /** The server cannot listen on HOST and this port; `cause` is Node's error. */
 export class CannotListen extends Error {

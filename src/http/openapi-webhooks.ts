@@ -11,6 +11,7 @@ const SUMMARIES: Record<AnyWebhookType, string> = {
   'email.suppressed': 'The recipient was put on the suppression list before it was sent',
   'company.warned': 'Bounces or complaints come near the limit',
   'company.paused': 'The company was paused, because of its bounces or complaints',
+  'company.dead_letters': 'More than 50 live e-mails of the company became dead letters within an hour; once an hour',
   'webhook.test': 'Asked for with POST /v1/webhooks/{id}/test',
   'webhook.disabled': 'Another endpoint of the company was disabled; every other endpoint is told',
 }

@@ -1,9 +1,11 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
+import type { RouteOptions } from 'fastify'
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { z } from 'zod'
 import type { App } from './app.ts'
+import { scopeOf } from './auth.ts'
 import { describeWebhooks } from './openapi-webhooks.ts'
 
 /** RFC 9457 with extension members. */
@@ -35,6 +37,7 @@ export async function documentApi(
   app: App,
   { publicUrl, version }: { publicUrl: string | undefined; version: string },
 ): Promise<void> {
+  app.addHook('onRoute', describeScope)
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -67,6 +70,13 @@ export async function documentApi(
     uiConfig: { docExpansion: 'list', persistAuthorization: false, validatorUrl: null },
   })
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+}
+
+function describeScope(route: RouteOptions): void {
+  const scope = scopeOf(route.onRequest)
+  if (!scope) return
+  const given = route.schema?.description ? `${route.schema.description} ` : ''
+  route.schema = { ...route.schema, description: `${given}Scope of the key: ${scope}.` }
 }
 
 /** The transform registers every schema twice, as input and as output; the one without references is dropped. */

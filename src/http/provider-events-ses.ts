@@ -10,8 +10,8 @@ export async function receiveSnsMessage(request: FastifyRequest, deps: ProviderE
   const body = bodyText(request)
   try {
     if (request.headers['x-amz-sns-rawdelivery'] === 'true') return await receiveRaw(request, body, deps)
-    const { rules, certificates, nowMs } = deps.sns!
-    const message = await verifySnsMessage(body, rules, certificates, nowMs())
+    const { rules, certificates, nowMs } = deps.sns
+    const message = await verifySnsMessage(body, await rules(), certificates, nowMs())
     const headerType = request.headers['x-amz-sns-message-type']
     if (headerType !== undefined && headerType !== message.Type)
       throw new SnsRefused('malformed', 'malformed', 'x-amz-sns-message-type differs from the Type of the message.')
@@ -42,7 +42,7 @@ async function confirmSubscription(
   if (!Token) throw new SnsRefused('malformed', 'malformed', 'A SubscriptionConfirmation has a Token.')
   const region = TopicArn.split(':')[3]!
   try {
-    await sns!.confirm({ topicArn: TopicArn, token: Token, region })
+    await sns.confirm({ topicArn: TopicArn, token: Token, region })
   } catch (error) {
     const { name, message } = error as Error
     request.log.error({ err: error, topicArn: TopicArn }, 'The subscription could not be confirmed')
@@ -54,7 +54,7 @@ async function confirmSubscription(
 
 /** Raw messages have no signature, so the password in the subscription's URL authenticates SNS. */
 async function receiveRaw(request: FastifyRequest, payload: string, deps: ProviderEventDeps) {
-  const { rules, rawPassword } = deps.sns!
+  const { rules, rawPassword } = deps.sns
   if (rawPassword === null)
     throw new SnsRefused(
       'refused',
@@ -68,7 +68,7 @@ async function receiveRaw(request: FastifyRequest, payload: string, deps: Provid
     throw new Problem('EVENT_UNAUTHENTICATED', { headers })
   }
   const { 'x-amz-sns-topic-arn': topic = '', 'x-amz-sns-message-id': id = '' } = request.headers
-  if (!rules.topicArns.includes(String(topic)))
+  if (!(await rules()).topicArns.includes(String(topic)))
     throw new SnsRefused('refused', 'topic', 'The topic is not one of SNS_TOPIC_ARNS.')
   if (!MESSAGE_ID.test(String(id))) throw new SnsRefused('malformed', 'malformed', 'x-amz-sns-message-id is missing.')
   return storeEvent({ provider: 'ses', externalId: String(id), payload }, deps)

@@ -8,15 +8,15 @@ export type ProviderEventDeps = {
   inbox: { add(event: IncomingEvent): Promise<unknown> }
   onReported: () => void
   onRefused: (provider: 'ses' | 'resend', reason: string) => void
-  /** null: SNS_TOPIC_ARNS is not set. */
   sns: {
-    rules: SnsRules
+    /** Without topics: Amazon SNS is not set up. They are those of SNS_TOPIC_ARNS and of `ses setup`. */
+    rules: () => Promise<SnsRules>
     /** The database's clock. */
     nowMs: () => number
     certificates: CertificateSource
     confirm: (subscription: { topicArn: string; token: string; region: string }) => Promise<void>
     rawPassword: string | null
-  } | null
+  }
   /** Empty: RESEND_WEBHOOK_SECRET is not set. */
   resendSecrets: readonly string[]
 }

@@ -18,16 +18,17 @@ import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/outbox/s
 import type { Database } from '../db/pool.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
 import { invalidField, Problem, refusalProblem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { adminEmailParams } from './routes-admin-email.ts'
-import { throwUnlessDone } from './routes-email-changes.ts'
+import { logCancelled, throwUnlessDone } from './routes-email-changes.ts'
 import { sendAnswer } from './send-answers.ts'
 
-export type AdminEmailActionDeps = AdminRouteDeps & { accept: AcceptDeps }
+export type AdminEmailActionDeps = AdminRouteDeps & { accept: AcceptDeps; emailLog: EmailLog }
 
 const common = { tags: ['Admin'], security: [{ administrator: [] }], params: adminEmailParams }
 const refusals = problemAnswers(400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
@@ -103,10 +104,11 @@ async function resend(request: FastifyRequest, reply: FastifyReply, { db, accept
   return reply.code(202).send({ outboxId: answer.outboxId, resendOf: outboxId })
 }
 
-async function cancel(request: FastifyRequest, { db }: AdminEmailActionDeps) {
+async function cancel(request: FastifyRequest, { db, emailLog }: AdminEmailActionDeps) {
   const { reason } = request.body as z.output<typeof cancelBody>
   const by = `administrator ${request.admin}`
   const outboxId = await change(request, db, { action: 'CANCELLED', reason }, (tx, id) => cancelEmail(tx, id, null, by))
+  await logCancelled(db, outboxId, emailLog)
   return { outboxId, status: 'CANCELLED' as const, scheduledAt: null }
 }
 

@@ -3,8 +3,10 @@ import { z } from 'zod'
 import { instantSchema } from '../contracts/instant.ts'
 import { checkSchedule, SEND_LIMITS } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
+import { logEmails } from '../db/outbox/logged-emails.ts'
 import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/outbox/schedule.ts'
 import type { Database } from '../db/pool.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
 import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
 import { problemAnswers } from './openapi.ts'
@@ -39,16 +41,17 @@ const rescheduleSchema = {
   response: { 200: changedSchema, ...emailRefusals, ...problemAnswers(409, 413, 415, 422) },
 }
 
-export function emailChangeRoutes(app: App, { db, keys, pepper }: EmailRouteDeps): void {
+export function emailChangeRoutes(app: App, { db, keys, pepper, emailLog }: EmailRouteDeps): void {
   const onRequest = requireKey(keys, pepper, 'send')
-  app.post('/v1/email/:outboxId/cancel', { onRequest, schema: cancelSchema }, request => cancel(request, db))
+  app.post('/v1/email/:outboxId/cancel', { onRequest, schema: cancelSchema }, request => cancel(request, db, emailLog))
   app.patch('/v1/email/:outboxId', { onRequest, schema: rescheduleSchema }, request => reschedule(request, db))
 }
 
-async function cancel(request: FastifyRequest, db: Database) {
+async function cancel(request: FastifyRequest, db: Database, emailLog: EmailLog) {
   const { outboxId } = await findOwnEmail(request, db)
   const { companyId, keyId } = request.key!
   throwUnlessDone(await cancelEmail(db.pool, outboxId, companyId, `key ${keyId}`))
+  await logCancelled(db, outboxId, emailLog)
   return { outboxId, status: 'CANCELLED' as const, scheduledAt: null }
 }
 
@@ -61,6 +64,9 @@ async function reschedule(request: FastifyRequest, db: Database) {
   throwUnlessDone(await rescheduleEmail(db.pool, outboxId, request.key!.companyId, scheduledAt))
   return { outboxId, status: 'PENDING' as const, scheduledAt }
 }
+
+export const logCancelled = (db: Database, outboxId: string, log: EmailLog) =>
+  logEmails(db.pool, log, 'cancelled', [outboxId], { state: 'CANCELLED' })
 
 export function throwUnlessDone(outcome: ChangeOutcome): void {
   if (outcome === 'not-found') throw new Problem('NOT_FOUND')

@@ -13,6 +13,7 @@ import { type EmailFilter, findEmail, listEmails, listEvents } from '../db/outbo
 import { findLocation } from '../db/outbox/location.ts'
 import { listResends } from '../db/outbox/resend.ts'
 import type { Database } from '../db/pool.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
 import type { App } from './app.ts'
 import { ownerOf, requireKey } from './auth.ts'
 import type { KeyRegistry } from './key-registry.ts'
@@ -20,7 +21,13 @@ import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
 import { invalidField, Problem } from './problem.ts'
 
-export type EmailRouteDeps = { db: Database; keys: KeyRegistry; pepper: string; providers: string[] }
+export type EmailRouteDeps = {
+  db: Database
+  keys: KeyRegistry
+  pepper: string
+  providers: string[]
+  emailLog: EmailLog
+}
 
 export const emailParams = z.object({ outboxId: z.string() })
 export const emailRefusals = problemAnswers(400, 401, 403, 404, 503)

@@ -71,7 +71,7 @@ const EVENTS = {
   inbox: { add: async (event: unknown) => stored.push(event) },
   onReported: () => {},
   onRefused: () => {},
-  sns: { rules: { topicArns: [] }, nowMs: () => 0 },
+  sns: { rules: async () => ({ topicArns: ['arn'], regions: [] }), nowMs: () => 0 },
   resendSecrets: [SECRET],
 } as unknown as ProviderEventDeps
 

@@ -1,20 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { rateOf } from '../contracts/reputation.ts'
-import { listStandings } from '../db/companies/reputation.ts'
-import { listSendRequests } from '../db/companies/send-requests.ts'
-import { listCounters } from '../db/counters.ts'
 import { FULL_BYTES, findDiskProblem, NEEDED_BYTES } from '../db/embedded/disk.ts'
-import { readInbox } from '../db/feedback/provider-events.ts'
-import { readHealth } from '../db/health.ts'
-import { ledgerImbalance } from '../db/ledger/read.ts'
 import type { Database } from '../db/pool.ts'
-import { listProviders } from '../db/providers.ts'
-import { type ActiveCounts, countActive, readTotals } from '../db/suppression/stats.ts'
-import { readWebhookBacklog } from '../db/webhooks/deliveries.ts'
-import { cachedQuery } from '../runtime/cached-query.ts'
-import { type MetricsSnapshot, makeMetrics } from '../telemetry/metrics.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
@@ -22,65 +11,16 @@ import { Problem } from './problem.ts'
 const healthSchema = z.object({ status: z.literal('ok') })
 const unauthenticated = { tags: ['Operations'], security: [] }
 
-/** Counting a million entries takes about 100 ms, too long for every scrape. */
-const SIZE_CACHE_MS = 30_000
-
-async function snapshot(
-  db: Database,
-  names: string[],
-  countSuppressions: () => Promise<ActiveCounts>,
-): Promise<MetricsSnapshot> {
-  const [health, counters, rows, sendRequests, suppressionSize, suppressions, inbox, companies, webhooks, imbalance] =
-    await Promise.all([
-      readHealth(db.pool),
-      listCounters(db.pool),
-      listProviders(db.pool, names),
-      listSendRequests(db.pool),
-      countSuppressions(),
-      readTotals(db.pool),
-      readInbox(db.pool),
-      listStandings(db.pool),
-      readWebhookBacklog(db.pool),
-      ledgerImbalance(db.pool),
-    ])
-  const providers = rows.map(row => ({ name: row.name, open: row.state === 'open' }))
-  const standings = companies
-    .filter(one => one.sent + one.bounced + one.complained > 0 || one.warnedAt || one.pausedAt)
-    .map(one => ({
-      companyId: one.companyId,
-      bounceRate: rateOf(one.bounced, one.sent),
-      complaintRate: rateOf(one.complained, one.sent),
-      warned: one.warnedAt !== null,
-      paused: one.pausedAt !== null,
-    }))
-  return {
-    ...health,
-    counters,
-    providers,
-    sendRequests,
-    suppressionSize,
-    suppressions,
-    inbox,
-    standings,
-    webhooks,
-    imbalance,
-  }
-}
-
 export type OperationRouteDeps = {
   db: Database
-  providers: string[]
+  metrics: Metrics
   metricsToken?: string | undefined
   /** Data folder of the embedded database, whose disk may be full; null for another Postgres. */
   folder: string | null
 }
 
-export function operationRoutes(app: App, { db, providers, metricsToken, folder }: OperationRouteDeps): void {
-  const countSuppressions = cachedQuery(SIZE_CACHE_MS, () => countActive(db.pool))
-  const metrics = makeMetrics(() => snapshot(db, providers, countSuppressions))
-
-  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
-
+/** /metrics and /health: on the port of the API, and on METRICS_PORT. */
+export function operationRoutes(app: App, { db, metrics, metricsToken, folder }: OperationRouteDeps): void {
   app.get(
     '/health/live',
     { schema: { summary: 'The process answers', ...unauthenticated, response: { 200: healthSchema } } },

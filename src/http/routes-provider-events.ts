@@ -38,7 +38,10 @@ export async function providerEventRoutes(
     '/webhooks/ses',
     {
       onRequest: [
-        requireSetup(deps.sns !== null, 'SNS_TOPIC_ARNS is not set: set it to the ARNs of the topics to receive from.'),
+        requireSetup(
+          async () => (await deps.sns.rules()).topicArns.length > 0,
+          'SNS_TOPIC_ARNS is not set: set it to the ARNs of the topics to receive from, or run: email-gateway ses setup.',
+        ),
         reserveMemory,
       ],
       ...limits,
@@ -55,7 +58,10 @@ export async function providerEventRoutes(
     '/webhooks/resend',
     {
       onRequest: [
-        requireSetup(webhooks.length > 0, 'RESEND_WEBHOOK_SECRET is not set: it is the signing secret of the webhook.'),
+        requireSetup(
+          async () => webhooks.length > 0,
+          'RESEND_WEBHOOK_SECRET is not set: it is the signing secret of the webhook.',
+        ),
         reserveMemory,
       ],
       ...limits,
@@ -65,8 +71,8 @@ export async function providerEventRoutes(
   )
 }
 
-function requireSetup(isSetUp: boolean, detail: string) {
+function requireSetup(isSetUp: () => Promise<boolean>, detail: string) {
   return async (): Promise<void> => {
-    if (!isSetUp) throw new Problem('EVENTS_NOT_SET_UP', { detail, headers: { 'retry-after': '60' } })
+    if (!(await isSetUp())) throw new Problem('EVENTS_NOT_SET_UP', { detail, headers: { 'retry-after': '60' } })
   }
 }

@@ -122,6 +122,7 @@ export function toAccept(
     strict,
     idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, writtenBody: stands },
     refusedBefore,
+    traceparent: request.span?.traceparent ?? null,
   }
 }
 

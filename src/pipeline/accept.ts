@@ -3,10 +3,13 @@ import type { Caller } from '../accepting/caller.ts'
 import { type FindTemplate, findTemplates, renderBody } from '../accepting/content.ts'
 import { type DraftDeps, type DraftMember, draftEmail } from '../accepting/draft.ts'
 import { type IdempotencyKey, storedIdempotency } from '../accepting/idempotency.ts'
+import { logAccepted } from '../accepting/log.ts'
 import { refuseBody } from '../accepting/refuse.ts'
 import { batchError, type Refusal } from '../contracts/refusal.ts'
 import type { Draft, RequestAnswer, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 
 /** A batch that has worked for this long lets other requests have the event loop. */
 const MAX_BLOCK_MS = 5
@@ -20,6 +23,8 @@ export type AcceptRequest = {
   idempotency: IdempotencyKey | null
   /** Members of a batch that the HTTP layer refused because their bodies do not match the schema. */
   refusedBefore: Map<number, Refusal>
+  /** The span of the request, if its trace is sampled. */
+  traceparent?: string | null
 }
 
 export type AcceptResult =
@@ -40,10 +45,23 @@ export type AcceptDeps = DraftDeps & {
   onAccepted: () => void
   /** E-mails that the database was asked to accept, and those of them that the suppression list stopped. */
   countRequests: (companyId: string, requests: number, suppressed: number) => void
+  log: EmailLog
+  tracing: Tracing
 }
 
 /** Step 1: check, suppress, write outbox row and QUEUED event. Once this has answered, the e-mail is kept, whatever dies. */
 export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Promise<AcceptResult> {
+  const accept = (traceparent: string | null) => checkAndWrite({ ...request, traceparent }, deps)
+  return deps.tracing.traced('accept', request.traceparent, accept, result => ({
+    companyId: request.caller.companyId,
+    emails: request.members.length,
+    outcome: result.kind,
+  }))
+}
+
+type TracedRequest = AcceptRequest & { traceparent: string | null }
+
+async function checkAndWrite(request: TracedRequest, deps: AcceptDeps): Promise<AcceptResult> {
   if (isBusy(request, deps)) return { kind: 'busy' }
   const { drafts, refusals: refusedNow } = await draftAll(request, deps)
   // In the order of the request, so that one answer names every fault of every member.
@@ -52,7 +70,9 @@ export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Pr
   const outcome = await deps.write(toStore(request, drafts, refusals, deps))
   if (outcome.kind !== 'answered') return outcome
   deps.onAccepted()
-  if (!outcome.replayed) count(request.caller.companyId, outcome.answer, deps)
+  if (outcome.replayed) return outcome
+  count(request.caller.companyId, outcome.answer, deps)
+  logAccepted(drafts, outcome.answer.results, request.strict, deps.log)
   return outcome
 }
 
@@ -64,7 +84,8 @@ function isBusy({ members, caller }: AcceptRequest, { html }: AcceptDeps): boole
   )
 }
 
-async function draftAll({ members, caller, requestId }: AcceptRequest, deps: AcceptDeps) {
+async function draftAll(request: TracedRequest, deps: AcceptDeps) {
+  const { members, caller } = request
   const drafts: Draft[] = []
   const refusals = new Map<number, Refusal>()
   const allowances = { linkSchemes: caller.linkSchemes }
@@ -87,7 +108,7 @@ async function draftAll({ members, caller, requestId }: AcceptRequest, deps: Acc
     const { body } = content
     const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)
     const refusal = refuseBody(body, problems, caller, deps.sender, deps.clock.now())
-    if (!refusal) drafts.push(draftEmail({ ...member, body }, caller, requestId, deps))
+    if (!refusal) drafts.push(draftEmail({ ...member, body }, request, deps))
     return refusal
   }
 }

@@ -6,6 +6,7 @@ import { inSlot, type Slots } from '../runtime/semaphore.ts'
 import { sleepUnlessAborted } from '../runtime/sleep-unless-aborted.ts'
 import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
 import type { UnderLease } from '../sending/lane.ts'
+import type { AttemptObserver } from '../sending/observe-attempt.ts'
 import { attemptNumber, decideOutcome, type Outcome, type OutcomeSettings } from '../sending/outcome.ts'
 import { toMessage } from '../sending/outgoing-message.ts'
 import type { Invalid } from '../sending/validate-email.ts'
@@ -59,6 +60,7 @@ export type AttemptDeps = {
     /** Whether a recipient was put on the suppression list since the e-mail was read. */
     isNewlySuppressed: (email: EmailToSend) => Promise<boolean>
   }
+  observe: AttemptObserver
   settings: OutcomeSettings & { timeoutMs: number }
   clock: { nowMs: () => number; random: () => number }
 }
@@ -69,7 +71,7 @@ type Prepared = { email: EmailToSend; provider: Provider; message: OutgoingMessa
 /** Step 3: validate → pick a provider → commit SENT_ATTEMPT → call the provider → outcome. */
 export async function attemptEmail(claimed: ClaimedEmail, deps: AttemptDeps): Promise<Attempt> {
   const startedMs = deps.clock.nowMs()
-  const ended = await validateAndSend(claimed, deps)
+  const ended = await deps.observe.attempt(claimed, observed => validateAndSend(observed, deps))
   return { ...ended, durationMs: Math.round(deps.clock.nowMs() - startedMs) }
 }
 
@@ -183,10 +185,12 @@ async function waitForRateAndRecheck({ email, provider, message }: Prepared, dep
   return !waitedLong || email.unresolvedAttempt !== null || !(await deps.outbox.isNewlySuppressed(email))
 }
 
-async function callProvider({ email, provider, message, leftOut }: Prepared, deps: AttemptDeps): Promise<Ended> {
+async function callProvider(prepared: Prepared, deps: AttemptDeps): Promise<Ended> {
+  const { email, provider, message, leftOut } = prepared
   const { clock, settings } = deps
   const calledMs = clock.nowMs()
-  const result = await provider.send(message, AbortSignal.timeout(settings.timeoutMs))
+  const send = () => provider.send(message, AbortSignal.timeout(settings.timeoutMs))
+  const result = await deps.observe.call(prepared, send)
   deps.providers.report(provider, result, clock.nowMs() - calledMs)
   const outcome = decideOutcome(result, email, provider, settings, clock.random)
   const events = result.kind === 'sent' ? result.events : []

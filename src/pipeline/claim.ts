@@ -13,8 +13,8 @@ export type ClaimOptions = {
   perTurn: number
   holder: string
   leaseSeconds: number
-  /** Called after each claim, with how many it took. */
-  onClaimed: (count: number) => void
+  /** Called after each claim, with what it took, in fair order. */
+  onClaimed: (claimed: { companyId: string }[]) => void
 }
 
 /** Step 2, direct lane: takes the next batch in fair order under a lease of this process. */
@@ -25,7 +25,7 @@ export async function claimFairly(
 ): Promise<Batch<EmailToSend> | null> {
   const leaseId = uuidv7()
   const items = await claimFairBatch(db.claims, { ...options, ...limits, leaseId, kind: 'work' })
-  options.onClaimed(items.length)
+  options.onClaimed(items)
   if (items.length === 0) return null
   return {
     leaseId,
@@ -53,7 +53,7 @@ export async function dispatchFairly(
     leaseId,
     kind: 'dispatch',
   })
-  options.onClaimed(claimed.length)
+  options.onClaimed(claimed)
   return { leaseId, claimed, jobs: () => loadJobs(db.facts, claimed) }
 }
 

@@ -13,9 +13,19 @@ import { addSuppressions } from '../db/suppression/list.ts'
 import { decideEmails, decideEventEnd, laterOrNever } from '../feedback/decide.ts'
 import { countsOf, effectsOf, reputationOf, suppressionsOf } from '../feedback/effects.ts'
 import type { Recorded } from '../feedback/event-loop.ts'
+import { logReported, type ReportedEvent, reportedEvents } from '../feedback/log.ts'
 import { matchEmails } from '../feedback/match.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 
-export type FeedbackDeps = { pool: pg.Pool; suppression: SuppressionPolicy; log: Logger; batch?: number }
+export type FeedbackDeps = {
+  pool: pg.Pool
+  suppression: SuppressionPolicy
+  emailLog: EmailLog
+  tracing: Tracing
+  log: Logger
+  batch?: number
+}
 
 const BATCH = 200
 
@@ -26,12 +36,15 @@ const BATCH = 200
 export async function recordFeedback(deps: FeedbackDeps): Promise<Recorded> {
   // The ids outlive a transaction that fails.
   let ids: string[] = []
+  const startedMs = Date.now()
   try {
-    return await inTransaction(deps.pool, async tx => {
+    const recorded = await inTransaction(deps.pool, async tx => {
       const events = await takeProviderEvents(tx, deps.batch ?? BATCH, null)
       ids = events.map(event => event.eventId)
       return recordEvents(tx, events, deps)
     })
+    report(recorded, startedMs, deps)
+    return recorded
   } catch (error) {
     // Nothing was taken: no event is at fault, and asking again at once would find the same error.
     if (error instanceof DatabaseUnavailable || ids.length === 0) throw error
@@ -44,8 +57,10 @@ export async function recordFeedback(deps: FeedbackDeps): Promise<Recorded> {
 async function recordOneByOne(ids: string[], deps: FeedbackDeps): Promise<Recorded> {
   let reputationChanged = false
   for (const eventId of ids) {
+    const startedMs = Date.now()
     try {
       const one = await inTransaction(deps.pool, tx => recordEvent(tx, eventId, deps))
+      report(one, startedMs, deps)
       reputationChanged ||= one.reputationChanged
     } catch (error) {
       if (error instanceof DatabaseUnavailable) throw error
@@ -56,7 +71,18 @@ async function recordOneByOne(ids: string[], deps: FeedbackDeps): Promise<Record
   return { taken: ids.length, again: true, reputationChanged }
 }
 
-export async function recordEvent(tx: Queryable, eventId: string, deps: FeedbackDeps): Promise<Recorded> {
+/** After the commit. */
+function report({ reported }: RecordedEvents, startedMs: number, { emailLog, tracing }: FeedbackDeps): void {
+  for (const one of reported) {
+    logReported(one, emailLog)
+    const { outboxId, companyId, traceparent } = one.email
+    tracing.record('feedback', traceparent, startedMs, { outboxId, companyId, event: one.event.type })
+  }
+}
+
+type RecordedEvents = Recorded & { reported: ReportedEvent[] }
+
+export async function recordEvent(tx: Queryable, eventId: string, deps: FeedbackDeps): Promise<RecordedEvents> {
   return recordEvents(tx, await takeProviderEvents(tx, 1, eventId), deps)
 }
 
@@ -64,8 +90,8 @@ async function recordEvents(
   tx: Queryable,
   events: WaitingEvent[],
   { suppression, batch = BATCH }: FeedbackDeps,
-): Promise<Recorded> {
-  if (events.length === 0) return { taken: 0, again: false, reputationChanged: false }
+): Promise<RecordedEvents> {
+  if (events.length === 0) return { taken: 0, again: false, reputationChanged: false, reported: [] }
   const read = events.map(event => ({
     event,
     ...readReport(event.provider, event.payload, Date.parse(event.receivedAt)),
@@ -84,7 +110,8 @@ async function recordEvents(
   await addCounts(tx, countsOf(read, ends, decided))
   // Last: it locks rows that all processes share, and two transactions must not wait for each other in a circle.
   await addSuppressions(tx, suppressionsOf(effects, suppression))
-  return { taken: events.length, again: events.length === batch, reputationChanged: effects.length > 0 }
+  const reported = reportedEvents(decided, fresh)
+  return { taken: events.length, again: events.length === batch, reputationChanged: effects.length > 0, reported }
 }
 
 async function postpone(eventId: string, error: Error, { pool }: FeedbackDeps): Promise<void> {

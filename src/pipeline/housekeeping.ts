@@ -7,10 +7,12 @@ import { rollUpStatistics } from '../db/companies/statistics.ts'
 import { purgeProviderEvents } from '../db/feedback/provider-events.ts'
 import { ping } from '../db/health.ts'
 import { countLedger } from '../db/ledger/count.ts'
+import { recordHousekeeping } from '../db/metrics/housekeeping.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/outbox/expiry.ts'
 import { deleteExpiredKeys } from '../db/outbox/idempotency-keys.ts'
-import { returnExpiredLeases } from '../db/outbox/leases.ts'
+import { type Returned, returnExpiredLeases } from '../db/outbox/leases.ts'
+import { logEmails } from '../db/outbox/logged-emails.ts'
 import { recoverOrphans } from '../db/outbox/orphans.ts'
 import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
@@ -18,9 +20,11 @@ import { purgeAudit } from '../db/retention/audit.ts'
 import { type DayRetention, dropOldDays } from '../db/retention/drop-days.ts'
 import { expireSuppressions } from '../db/suppression/ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
+import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
-import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
+import { NOBODY_KNOWS, resolveUnknownSends } from '../sending/resolve-unknown.ts'
+import type { EmailLog } from '../telemetry/email-log.ts'
 
 export type HousekeepingOptions = {
   /** Names of the providers that recognise an attempt id: the same request again cannot send twice. */
@@ -30,6 +34,7 @@ export type HousekeepingOptions = {
   emailsReady: { wake(): void }
   /** For work of several statements. */
   pool: pg.Pool
+  emailLog: EmailLog
 }
 
 type Task = {
@@ -52,7 +57,7 @@ const TASKS: Task[] = [
   { name: 'resolve-unknown-sends', everyMs: 1_000, run: resolveUnknown },
   // Each day is searched once an hour, by whichever process comes first.
   { name: 'recover-orphans', everyMs: 60_000, run: requeueOrphans },
-  { name: 'expire-waiting-emails', everyMs: 60_000, run: db => expireWaitingEmails(db) },
+  { name: 'expire-waiting-emails', everyMs: 60_000, run: expireEmails },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
   { name: 'purge-old-payloads', everyMs: 3_600_000, run: purgePayloads },
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
@@ -65,22 +70,39 @@ const TASKS: Task[] = [
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
   { name: 'purge-old-webhooks', everyMs: 60_000, run: purgeDeliveries },
+  { name: 'tell-of-dead-letters', everyMs: 60_000, run: (_db, { pool }, log) => tellOfDeadLetters(pool, log) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
   { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
   { name: 'carry-out-bulk-actions', everyMs: 500, run: bulkActions },
 ]
 
+const RECORD_EVERY_MS = 5_000
+
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => Promise<void> {
-  const stops = TASKS.map(({ name, everyMs, pausesAfterFailure, run }) => {
-    const task = () => run(db, options, log)
-    return periodically(everyMs, pausesAfterFailure ? pausedAfterFailure(db, task) : task, error =>
-      log.warn({ err: error, task: name }, 'Housekeeping failed; trying again'),
-    )
+  const ended = new Set<Task>()
+  const failed = (task: string) => (error: unknown) =>
+    log.warn({ err: error, task }, 'Housekeeping failed; trying again')
+  const stops = TASKS.map(task => {
+    const { name, everyMs, pausesAfterFailure, run } = task
+    const runAndNote = async () => {
+      await run(db, options, log)
+      ended.add(task)
+    }
+    return periodically(everyMs, pausesAfterFailure ? pausedAfterFailure(db, runAndNote) : runAndNote, failed(name))
   })
+  stops.push(periodically(RECORD_EVERY_MS, () => recordEnded(db, ended), failed('record-housekeeping')))
   return async () => {
     await Promise.all(stops.map(stop => stop()))
   }
+}
+
+/** For housekeeping_last_run_timestamp_seconds: one write in some seconds, however often the tasks run. */
+async function recordEnded(db: Queryable, ended: Set<Task>): Promise<void> {
+  if (ended.size === 0) return
+  const runs = [...ended].map(({ name, everyMs }) => ({ task: name, everySeconds: everyMs / 1000 }))
+  await recordHousekeeping(db, runs)
+  ended.clear()
 }
 
 /** After a failure, leaves out one run once the database is back. */
@@ -99,13 +121,31 @@ export function pausedAfterFailure(db: Queryable, run: () => Promise<unknown>): 
   }
 }
 
-async function returnLeases(db: Queryable, { idempotentProviders, graceSeconds, emailsReady }: HousekeepingOptions) {
+async function returnLeases(db: Queryable, options: HousekeepingOptions) {
+  const { idempotentProviders, graceSeconds, emailsReady, emailLog } = options
   const returned = await returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds })
+  await logLost(db, returned, emailLog)
   if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
 }
 
-async function resolveUnknown(db: Queryable, { idempotentProviders, emailsReady }: HousekeepingOptions): Promise<void> {
-  if ((await resolveUnknownSends(db, idempotentProviders)) > 0) emailsReady.wake()
+/** E-mails that a lost worker had. */
+export async function logLost(db: Queryable, { lost }: Returned, log: EmailLog): Promise<void> {
+  const errorCode = 'WORKER_LOST'
+  await logEmails(db, log, 'worker-lost', lost.unstarted, { state: 'RETRY_SCHEDULED', errorCode, isRetryable: true })
+  await logEmails(db, log, 'unknown', lost.unknown, { state: 'UNKNOWN', errorCode })
+}
+
+async function resolveUnknown(db: Queryable, options: HousekeepingOptions): Promise<void> {
+  const { idempotentProviders, emailsReady, emailLog } = options
+  const { code: errorCode, message: errorReason } = NOBODY_KNOWS
+  const logDead = (outboxIds: string[]) =>
+    logEmails(db, emailLog, 'dead', outboxIds, { state: 'DLQ', errorCode, errorReason, isRetryable: false })
+  if ((await resolveUnknownSends(db, idempotentProviders, logDead)) > 0) emailsReady.wake()
+}
+
+async function expireEmails(db: Queryable, { emailLog }: HousekeepingOptions): Promise<void> {
+  const { expired } = await expireWaitingEmails(db)
+  await logEmails(db, emailLog, 'expired', expired, { state: 'EXPIRED', errorCode: 'EXPIRED' })
 }
 
 async function bulkActions(_db: Queryable, { pool, emailsReady }: HousekeepingOptions, log: Logger): Promise<void> {

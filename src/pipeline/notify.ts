@@ -26,7 +26,7 @@ export async function notifyCompany(
   if (delivery.eventId !== null && delivery.body === null && facts === null) return nothingToSend(delivery)
   const body = delivery.body ?? makeBody(delivery, facts)
   const secrets = readSecrets(delivery, readSecret)
-  const posted = secrets ? await post(delivery.url, headersOf(delivery, body, secrets, now()), body) : UNSIGNED
+  const posted = secrets ? await post(delivery.url, headersOf(delivery, body, secrets, now(), facts), body) : UNSIGNED
   return { delivery, posted, decision: decideAfterWebhook(posted, delivery.attempts + 1, random), body }
 }
 
@@ -56,12 +56,14 @@ function headersOf(
   body: string,
   secrets: string[],
   at: Date,
+  facts: EventFacts | null,
 ): Record<string, string> {
   const signed = signWebhook(`msg_${deliveryId}`, body, secrets, at)
   return {
     ...(format === 'resend' ? withSvixNames(signed) : signed),
     'content-type': 'application/json',
     'user-agent': USER_AGENT,
+    ...(facts?.traceparent && { traceparent: facts.traceparent }),
   }
 }
 

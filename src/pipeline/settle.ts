@@ -6,6 +6,7 @@ import { attemptNumber, type SettledOutcome } from '../sending/outcome.ts'
 import type { AttemptFacts } from '../sending/partial-settlements.ts'
 import { toSettlement } from '../sending/settlement.ts'
 import type { SynchronousEvents } from '../sending/synchronous-events.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { type Attempt, type AttemptDeps, attemptEmail, type ClaimedEmail, type ProviderCall } from './attempt.ts'
 
 export type SettleDeps = {
@@ -18,10 +19,13 @@ export type SettleDeps = {
   storeEvents: (sent: SynchronousEvents) => Promise<unknown>
   /** Counts recipients for the company's reputation. */
   countSent: (companyId: string, recipients: number) => void
+  /** For /metrics: what was written, and how long the attempt took. */
+  countSettled: (settlement: Settlement, durationMs: number) => void
   eventsReceived: { wake(): void }
   /** Called after a write, which may have enqueued webhooks. */
   wakeWebhooks: () => void
   log: AttemptLog
+  tracing: Tracing
 }
 
 /** Steps 3 and 4. Both lanes call this with every e-mail they bring. If it throws, the lane frees its slot, and the lease of the e-mail expires. */
@@ -32,7 +36,11 @@ export async function sendClaimed(
   const attempt = await attemptEmail(claimed, deps.attempt)
   // The provider has answered: the lane may bring the next e-mail while this outcome is written.
   claimed.release()
-  await settleEmail(claimed, attempt, deps.settle)
+  const settle = () => settleEmail(claimed, attempt, deps.settle)
+  await deps.settle.tracing.traced('settle', claimed.content?.traceparent, settle, () => ({
+    outboxId: claimed.outboxId,
+    outcome: attempt.outcome.kind,
+  }))
 }
 
 /** Step 4: write the outcome: sent | retry at | dead | unknown | back to ready. */
@@ -49,9 +57,10 @@ export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps:
   const hasEvents = await storeEvents(email, outcome, call, deps)
   if (await deps.write(settlement)) {
     countReputation(email, outcome, deps)
-    deps.log.settled(email, call?.provider ?? null, outcome, facts)
+    deps.countSettled(settlement, facts.durationMs)
+    deps.log.settled(email, outcome, facts)
     deps.wakeWebhooks()
-  } else if (call) await settleLate(claimed, settlement, call, deps)
+  } else if (call) await settleLate(email, settlement, facts, deps)
   else await leaveToOthers(claimed, deps)
   if (hasEvents) deps.eventsReceived.wake()
 }
@@ -112,20 +121,20 @@ function countReputation(email: EmailToSend, outcome: SettledOutcome, deps: Sett
  * resolves it. Otherwise a provider event came first, or another worker went on with it, and nothing is written.
  */
 async function settleLate(
-  claimed: ClaimedEmail,
+  email: EmailToSend,
   settlement: Settlement,
-  { attemptId }: ProviderCall,
+  facts: AttemptFacts,
   deps: SettleDeps,
 ): Promise<void> {
   // An unknown outcome is no evidence.
-  if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(claimed)
+  if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(email, facts)
   const isResolved = await deps.write({
     ...settlement,
-    guard: { unknownAttemptId: attemptId },
-    events: [{ type: 'RESOLVED', metadata: { by: 'late-answer', attemptId } }, ...settlement.events],
+    guard: { unknownAttemptId: facts.attemptId! },
+    events: [{ type: 'RESOLVED', metadata: { by: 'late-answer', attemptId: facts.attemptId } }, ...settlement.events],
     count: ['unknown_resolved', 'late-answer'],
   })
-  if (!isResolved) return deps.log.leaseLost(claimed)
-  deps.log.late(claimed, settlement.status)
+  if (!isResolved) return deps.log.leaseLost(email, facts)
+  deps.log.late(email, facts, settlement.status)
   deps.wakeWebhooks()
 }

@@ -9,12 +9,12 @@ import { describeThrown, markHandshakeError, timedOut } from './thrown.ts'
 
 export type ResendOptions = { apiKey: string; baseUrl?: string }
 
-const BASE_URL = 'https://api.resend.com'
+export const RESEND_BASE_URL = 'https://api.resend.com'
 
 /** fetch instead of the official SDK, which takes no abort signal: a call that cannot be ended would keep its lease. */
-export function resendProvider({ apiKey, baseUrl = BASE_URL }: ResendOptions): Provider {
+export function resendProvider({ apiKey, baseUrl = RESEND_BASE_URL }: ResendOptions): Provider {
   const endpoint = `${baseUrl.replace(/\/+$/, '')}/emails`
-  const headers = headersWith(apiKey)
+  const headers = resendHeaders(apiKey)
   subscribe(CONNECT_ERRORS, markConnectError)
   return {
     name: 'resend',
@@ -57,7 +57,7 @@ function markConnectError(message: unknown): void {
 }
 
 /** Checked here, because the error message of fetch would contain the key. */
-function headersWith(apiKey: string): Record<string, string> {
+export function resendHeaders(apiKey: string): Record<string, string> {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new Error('RESEND_API_KEY must be plain ASCII without spaces')
   return { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json', 'User-Agent': 'email-gateway' }
 }
@@ -104,7 +104,7 @@ function toFailure(error: unknown): ProviderFailure {
   return classifyProviderError({ provider: 'resend', ...describeThrown(error) })
 }
 
-async function readAnswer(response: Response): Promise<string> {
+export async function readAnswer(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of response.body ?? []) {

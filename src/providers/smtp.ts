@@ -58,6 +58,14 @@ export function smtpSettings(url: string): SmtpSettings {
   }
 }
 
+/** Whether mail to this relay is encrypted on its way: always, if the relay offers it, or never. `local`: it does not leave the machine. */
+export function smtpTls(url: string): 'always' | 'offered' | 'never' | 'local' {
+  const { secure, requireTLS, ignoreTLS, host = 'localhost' } = smtpSettings(url)
+  if (isLoopback(host)) return 'local'
+  if (secure || requireTLS) return 'always'
+  return ignoreTLS ? 'never' : 'offered'
+}
+
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }

@@ -13,6 +13,8 @@ export type BatcherOptions<In, Out> = {
   inOrder?: boolean
   /** For writes nobody waits for: the first one waits so long for others, or until there are enough. */
   gather?: { ms: number; enough: number }
+  /** Called for each flush, with how many items it has. */
+  onFlush?: (items: number) => void
 }
 
 type Waiting<In, Out> = {
@@ -102,6 +104,7 @@ export class Batcher<In, Out> {
 
   async #write(batch: Waiting<In, Out>[]): Promise<(Out | Error)[] | Error> {
     try {
+      this.#options.onFlush?.(batch.length)
       const outcomes = await this.#options.flush(batch.map(waiting => waiting.item))
       if (outcomes.length === batch.length) return outcomes
       return new Error(`flush answered ${outcomes.length} of ${batch.length} items`)

@@ -5,7 +5,10 @@ import { attemptLog } from './attempt-log.ts'
 import type { FailureFacts, SettledOutcome } from './outcome.ts'
 import type { AttemptFacts } from './partial-settlements.ts'
 
-const email = { outboxId: 'o', companyId: 'c', requestId: 'r' } as EmailToSend
+const email = {
+  ...{ outboxId: 'o', companyId: 'c', requestId: 'r', externalId: null, traceparent: null },
+  ...{ recipients: [{ kind: 'to', address: 'joao@example.com' }], recipientRecord: null },
+} as unknown as EmailToSend
 const facts = { attempt: 5, maxAttempts: 5, durationMs: 12 } as AttemptFacts
 
 function logged(outcome: SettledOutcome): Record<string, unknown> {
@@ -14,7 +17,7 @@ function logged(outcome: SettledOutcome): Record<string, unknown> {
     line = { ...fields, message }
   }
   const log = { isLevelEnabled: () => true, info: keep, warn: keep, error: keep, debug: keep }
-  attemptLog(log as unknown as Logger).settled(email, 'ses', outcome, facts)
+  attemptLog(log as unknown as Logger).settled(email, outcome, facts)
   return line
 }
 

@@ -1,86 +1,81 @@
 import type { Logger } from 'pino'
 import type { EmailStatus } from '../contracts/states.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
-import type { FailureFacts, SettledOutcome } from './outcome.ts'
+import { type EmailFacts, type EmailLine, type EmailLog, makeEmailLog } from '../telemetry/email-log.ts'
+import { attemptNumber, type FailureFacts, type SettledOutcome } from './outcome.ts'
 import type { AttemptFacts } from './partial-settlements.ts'
 
 type Named = { outboxId: string; companyId: string }
 
-/** The log lines of an attempt. Their field names are public. */
+/** The log lines of an attempt. Their field names are public: docs/logs.md. */
 export type AttemptLog = {
-  settled(email: EmailToSend, provider: string | null, outcome: SettledOutcome, facts: AttemptFacts): void
+  started(email: EmailToSend, provider: string): void
+  settled(email: EmailToSend, outcome: SettledOutcome, facts: AttemptFacts): void
   notOurs(email: Named): void
-  late(email: Named, status: EmailStatus): void
-  leaseLost(email: Named): void
+  late(email: EmailToSend, facts: AttemptFacts, state: EmailStatus): void
+  leaseLost(email: EmailToSend, facts: AttemptFacts): void
 }
 
-export function attemptLog(log: Logger): AttemptLog {
-  const named = ({ outboxId, companyId }: Named) => ({ outboxId, jobId: outboxId, companyId })
+export function attemptLog(log: Logger, emailLog: EmailLog = makeEmailLog(log)): AttemptLog {
   return {
-    settled(email, provider, outcome, { attempt, maxAttempts, durationMs }) {
-      const level = LEVELS[outcome.kind]
-      if (!log.isLevelEnabled(level)) return
-      const { message, ...own } = logLine(outcome)
-      const { requestId } = email
-      log[level]({ ...named(email), requestId, attempt, maxAttempts, provider, durationMs, ...own }, message)
+    started(email, provider) {
+      const attempt = attemptNumber(email)
+      emailLog('started', email, { state: 'SENT_ATTEMPT', attempt, maxAttempts: email.maxAttempts, provider })
     },
-    notOurs: email => log.debug(named(email), 'Not sent: the e-mail has ended, or another worker has it'),
-    late: (email, state) =>
-      log.warn({ ...named(email), state }, 'The answer came after the lease had ended and resolved the unknown send'),
-    leaseLost: email => log.warn(named(email), 'Lease lost: the answer of the provider changes nothing'),
+    settled(email, outcome, facts) {
+      const { line, ...own } = settledLine(outcome)
+      emailLog(line, email, { ...attemptFields(facts), ...own })
+    },
+    // What was claimed and is not there any more is no line of an e-mail: nothing of it was read.
+    notOurs: ({ outboxId, companyId }) =>
+      log.debug({ outboxId, jobId: outboxId, companyId }, 'Not sent: the e-mail has ended, or another worker has it'),
+    late: (email, facts, state) => emailLog('late', email, { ...attemptFields(facts), state }),
+    leaseLost: (email, facts) => emailLog('lease-lost', email, { ...attemptFields(facts), state: 'UNKNOWN' }),
   }
 }
 
-const LEVELS = {
-  sent: 'info',
-  retry: 'warn',
-  dead: 'error',
-  unknown: 'warn',
-  parked: 'warn',
-  postponed: 'warn',
-  'cannot-ask': 'warn',
-  suppressed: 'warn',
-  expired: 'warn',
-} as const satisfies Record<SettledOutcome['kind'], string>
+const attemptFields = ({ attempt, maxAttempts, provider, durationMs }: AttemptFacts) => ({
+  attempt,
+  maxAttempts,
+  ...(provider !== undefined && { provider }),
+  durationMs,
+})
 
-type LogLine = { message: string; state: string; [field: string]: unknown }
-
-function logLine(outcome: SettledOutcome): LogLine {
+function settledLine(outcome: SettledOutcome): EmailFacts & { line: EmailLine } {
   switch (outcome.kind) {
     case 'sent':
-      return { message: 'E-mail sent', state: 'SENT', messageId: outcome.messageId }
-    case 'retry': {
-      const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs }
-      return { message: 'Attempt failed, retry scheduled', state: 'RETRY_SCHEDULED', ...error }
-    }
-    case 'dead': {
-      const error = errorOf(outcome.failure)
-      return { message: 'E-mail moved to the dead letter queue', state: outcome.status, ...error }
-    }
-    case 'unknown': {
-      const error = { ...errorOf(outcome.failure), graceSeconds: outcome.graceSeconds }
-      return { message: 'Unknown send: the request left and no answer came', state: 'UNKNOWN', ...error }
-    }
-    case 'parked':
+      return { line: 'sent', state: 'SENT', messageId: outcome.messageId }
+    case 'retry':
       return {
-        message: 'The provider is parked; the e-mail waits',
-        state: 'PENDING',
+        line: 'retry',
+        state: 'RETRY_SCHEDULED',
         ...errorOf(outcome.failure),
+        nextRetryDelay: outcome.delayMs,
       }
-    case 'postponed': {
-      const error = { ...errorOf(outcome.failure), nextRetryDelay: outcome.delayMs }
-      const message =
-        outcome.because === 'throttled'
-          ? 'The provider limits its send rate; the e-mail waits and spends no attempt'
-          : 'No connection to the provider; the e-mail waits and spends no attempt'
-      return { message, state: 'RETRY_SCHEDULED', ...error }
-    }
+    case 'dead':
+      return { line: 'dead', state: outcome.status, ...errorOf(outcome.failure) }
+    case 'unknown':
+      return {
+        line: 'unknown',
+        state: 'UNKNOWN',
+        ...errorOf(outcome.failure),
+        graceSeconds: outcome.graceSeconds,
+      }
+    case 'parked':
+      return { line: 'parked', state: 'PENDING', ...errorOf(outcome.failure) }
+    case 'postponed':
+      return {
+        line: outcome.because,
+        state: 'RETRY_SCHEDULED',
+        ...errorOf(outcome.failure),
+        nextRetryDelay: outcome.delayMs,
+      }
     case 'cannot-ask':
-      return { message: 'Unknown send: the provider that could resolve it is parked or gone', state: 'UNKNOWN' }
+      return { line: 'cannot-ask', state: 'UNKNOWN', provider: outcome.provider }
     case 'suppressed':
-      return { message: 'Recipient suppressed before the e-mail was sent', state: 'REJECTED' }
+      return { line: 'suppressed', state: 'REJECTED', errorCode: 'RECIPIENT_SUPPRESSED' }
     case 'expired':
-      return { message: 'E-mail expired', state: 'EXPIRED' }
+      return { line: 'expired', state: 'EXPIRED', errorCode: 'EXPIRED' }
   }
 }
 

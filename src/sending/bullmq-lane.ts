@@ -119,18 +119,20 @@ export class BullmqLane<Content> implements Lane {
 
   async #leaseAndWork(outboxId: string): Promise<void> {
     const { lease, feeder, reportPoison } = this.#options
+    const claimedAtMs = Date.now()
     const leased = await lease(outboxId)
     feeder.lookedUp(outboxId)
     if (leased.kind === 'missing') reportPoison({ jobId: outboxId, reason: 'no-such-email' })
-    if (leased.kind === 'taken') await this.#work(outboxId, leased.leaseId, leased.content)
+    if (leased.kind === 'taken') await this.#work({ outboxId, claimedAtMs, ...leased })
   }
 
-  async #work(outboxId: string, leaseId: string, content: Content): Promise<void> {
+  async #work(taken: Pick<UnderLease<Content>, 'outboxId' | 'leaseId' | 'content' | 'claimedAtMs'>): Promise<void> {
+    const { outboxId, leaseId, content, claimedAtMs } = taken
     const { work, leases } = this.#options
     let settled = false
     try {
       // Nothing to release before the outcome is written: the job stays until then, and counts towards the window.
-      await work({ outboxId, leaseId, content, release: () => {} })
+      await work({ outboxId, leaseId, content, claimedAtMs, release: () => {} })
       settled = true
     } finally {
       leases.done(leaseId, settled)

@@ -101,11 +101,12 @@ export class DirectLane<Content> implements Lane {
     const size = Math.min(free, MAX_UNSETTLED_TIMES * concurrency - this.#unsettled, maxInFlight() - this.#inFlight)
     if (size < 1 || (free < ahead * WORTH_A_CLAIM && this.#inFlight > 0)) return 'nothing'
     const endedLeases = leases.takeEnded()
+    const claimedAtMs = Date.now()
     try {
       const { allowances, defaultAllowance } = this.#allowances(free)
       const batch = await this.#options.claim({ size, endedLeases, allowances, defaultAllowance })
       if (batch) {
-        void this.#runBatch(batch)
+        void this.#runBatch(batch, claimedAtMs)
         return batch.items.length < size ? 'short' : 'full'
       }
       const isCapped = [...allowances.values()].some(room => room < 1)
@@ -135,7 +136,7 @@ export class DirectLane<Content> implements Lane {
     return { allowances, defaultAllowance }
   }
 
-  async #runBatch({ leaseId, items, contents }: Batch<Content>): Promise<void> {
+  async #runBatch({ leaseId, items, contents }: Batch<Content>, claimedAtMs: number): Promise<void> {
     const { leases, log } = this.#options
     leases.track(leaseId, items.length)
     if (this.#inFlight === 0) this.#throughput.begin()
@@ -148,7 +149,8 @@ export class DirectLane<Content> implements Lane {
     })
     for (const { outboxId, companyId } of items) {
       const content = found?.get(outboxId) ?? null
-      const item = { outboxId, companyId, leaseId, content, release: this.#releaser(companyId) }
+      const release = this.#releaser(companyId)
+      const item = { outboxId, companyId, leaseId, claimedAtMs, content, release }
       if (found) void this.#work(item)
       else this.#done(item, false)
     }

@@ -4,6 +4,8 @@ export type UnderLease<Content> = {
   companyId: string
   leaseId: string
   content: Content
+  /** When the claim, or the lease of its job, began. */
+  claimedAtMs: number
   /** The provider has answered: the slot is free for another e-mail, though the outcome is still to be written. */
   release: () => void
 }

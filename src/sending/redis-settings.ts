@@ -15,8 +15,19 @@ const OLDEST = '6.2.0'
 /** For BullMQ's queues and workers, which write to the console at each connection. The version is checked and logged here, once. */
 export const SKIP_VERSION_CHECK = { skipVersionCheck: true } as const
 
+/** maxBytes 0: no limit. */
+export type RedisMemory = { usedBytes: number; maxBytes: number }
+
 /** Settings that differ from what they should be; found null: unknown, because managed Redis services often refuse CONFIG. */
 export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promise<RedisFinding[]> {
+  return (await checkRedis(url, timeoutMs)).findings
+}
+
+/** memory null: unknown. */
+export async function checkRedis(
+  url: string,
+  timeoutMs = 5_000,
+): Promise<{ findings: RedisFinding[]; memory: RedisMemory | null }> {
   const redis = new Redis(url, {
     lazyConnect: true,
     maxRetriesPerRequest: 0,
@@ -41,7 +52,7 @@ export async function checkRedisSettings(url: string, timeoutMs = 5_000): Promis
       const found = await settingOf(redis, setting)
       if (found !== wanted) findings.push({ setting, wanted, found })
     }
-    return findings
+    return { findings, memory: await memoryOf(redis) }
   } finally {
     redis.disconnect()
   }
@@ -59,6 +70,12 @@ async function settingOf(redis: Redis, setting: string): Promise<string | null> 
 async function versionOf(redis: Redis): Promise<string | null> {
   const info = await redis.info('server').catch(() => '')
   return /^redis_version:(\d+(?:\.\d+)*)/m.exec(info)?.[1] ?? null
+}
+
+async function memoryOf(redis: Redis): Promise<RedisMemory | null> {
+  const info = await redis.info('memory').catch(() => '')
+  const [used, max] = ['used_memory', 'maxmemory'].map(name => new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1])
+  return used === undefined || max === undefined ? null : { usedBytes: Number(used), maxBytes: Number(max) }
 }
 
 export function isOlder(version: string, than: string): boolean {

@@ -1,4 +1,6 @@
+import { maskSensitive } from '../contracts/masking.ts'
 import type { FieldProblem } from '../contracts/refusal.ts'
+import { templateTypeSchema } from '../contracts/send-body.ts'
 import { renderTemplate } from '../contracts/templates/render.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { PublishedTemplates } from './published-templates.ts'
@@ -15,11 +17,19 @@ export async function renderEmail(
 ): Promise<EmailToSend | Invalid> {
   const { companyId, templateType, variables } = email
   const found = await templates.find({ companyId, type: templateType!, locale: null })
-  if (!found) return invalid('TEMPLATE_NOT_FOUND', `There is no published template ${templateType}`)
+  if (!found) return invalid('TEMPLATE_NOT_FOUND', notFound(templateType!))
   const result = found.parsed.ok ? renderTemplate(found.parsed.template, variables ?? {}) : found.parsed
   if (!result.ok) return refused(result.problems)
   const { subject, html, text } = result
   return { ...email, subject: email.subject ?? subject, html, htmlProof: null, text, variables: null }
+}
+
+/** SQL takes any text for a type, and this message is logged. */
+function notFound(templateType: string): string {
+  const isType = templateTypeSchema.safeParse(templateType).success
+  return isType
+    ? `There is no published template ${maskSensitive(templateType)}`
+    : 'The type of the template is none: it may have letters, digits, _ and -'
 }
 
 function refused(problems: FieldProblem[]): Invalid {

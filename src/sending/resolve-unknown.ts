@@ -8,7 +8,7 @@ import {
 } from '../db/outbox/unknown-sends.ts'
 import type { Queryable } from '../db/query.ts'
 
-const NOBODY_KNOWS = {
+export const NOBODY_KNOWS = {
   code: 'SEND_OUTCOME_UNKNOWN',
   category: 'TIMEOUT_ERROR',
   message:
@@ -16,7 +16,11 @@ const NOBODY_KNOWS = {
 }
 
 /** Sends whose outcome nobody could tell in time: each is asked again, sent again, held, or given up, as its policy wants. */
-export async function resolveUnknownSends(db: Queryable, idempotentProviders: string[]): Promise<number> {
+export async function resolveUnknownSends(
+  db: Queryable,
+  idempotentProviders: string[],
+  onGivenUp: (outboxIds: string[]) => Promise<unknown> = async () => {},
+): Promise<number> {
   const due = await listDueUnknownSends(db)
   const decided = due.map(send => ({
     send,
@@ -28,7 +32,8 @@ export async function resolveUnknownSends(db: Queryable, idempotentProviders: st
     held.map(one => one.send.outboxId),
   )
   const moved = decided.flatMap(({ send, decision }) => toSettlement(send, decision) ?? [])
-  if (moved.length > 0) await settleAttempts(db, moved)
+  const written = moved.length > 0 ? await settleAttempts(db, moved) : []
+  await onGivenUp(moved.filter((one, place) => one.dead && written[place]).map(one => one.outboxId))
   await forgetResolvedSends(db)
   return moved.length
 }

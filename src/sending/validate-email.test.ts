@@ -10,6 +10,7 @@ const PLAIN: EmailToSend = {
   outboxId: uuidv7(),
   companyId: uuidv7(),
   requestId: 'request',
+  externalId: null,
   recipientId: null,
   test: false,
   from: 'sender@example.com',
@@ -32,6 +33,7 @@ const PLAIN: EmailToSend = {
   recipientRecord: null,
   files: 0,
   fileBytes: 0,
+  traceparent: null,
 }
 
 /** Each field as it should be, or as it should not: what a row can hold whatever the door let in. */

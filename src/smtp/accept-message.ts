@@ -14,13 +14,13 @@ export async function acceptMessage(
   message: Buffer,
   envelope: readonly MailAddress[],
   key: KnownKey,
-  requestId: string,
+  origin: { requestId: string; traceparent: string | null },
   accept: AcceptDeps,
 ): Promise<MemberResult> {
   const { body, idempotencyKey } = messageBody(message, envelope)
   const request = {
     caller: callerOf(key),
-    requestId,
+    ...origin,
     members: [{ index: 0, body: validated(body) }],
     strict: true,
     // The body, not the message: programs that repeat a message give it a new date and new boundaries.

@@ -6,6 +6,7 @@ import type { Draw } from '../contracts/token-bucket.ts'
 import type { KnownKey } from '../db/companies/api-keys.ts'
 import type { TokenRequest } from '../db/companies/rate-buckets.ts'
 import type { AcceptDeps } from '../pipeline/accept.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { acceptMessage } from './accept-message.ts'
 import type { SmtpLimits } from './limits.ts'
 import { keyOf, type VerifyKey } from './login.ts'
@@ -18,6 +19,7 @@ export type SmtpDeps = {
   tokens: { add(request: TokenRequest): Promise<Draw> }
   accept: AcceptDeps
   onMessage: (outcome: 'accepted' | 'refused') => void
+  tracing: Tracing
   log: Logger
 }
 
@@ -49,6 +51,7 @@ export async function receiveMessage(
   reading: ReadDeps,
 ): Promise<string> {
   const requestId = randomUUID()
+  const span = deps.tracing.begin('SMTP message')
   const startedMs = performance.now()
   const durationMs = () => Math.round((performance.now() - startedMs) * 10) / 10
   const { envelope } = session
@@ -56,10 +59,18 @@ export async function receiveMessage(
   try {
     const key = await keyOf(session.user, deps.verify)
     companyId = key.companyId
-    const { outboxId, suppressed } = await readAndAccept(stream, envelope, key, requestId, deps, reading)
+    const { outboxId, suppressed } = await readAndAccept(
+      stream,
+      envelope,
+      key,
+      { requestId, traceparent: span?.traceparent ?? null },
+      deps,
+      reading,
+    )
     const fields = { requestId, companyId, outboxId, bytes: stream.byteLength, durationMs: durationMs() }
     deps.log.info(fields, 'SMTP message accepted')
     deps.onMessage('accepted')
+    span?.end({ requestId, companyId, reply: 250 }, false)
     const leftOut = suppressed.length > 0 ? `; ${suppressed.length} suppressed left out` : ''
     return `2.0.0 queued as ${outboxId}${leftOut}`
   } catch (error) {
@@ -68,6 +79,7 @@ export async function receiveMessage(
     const fields = { requestId, companyId, reply: refused.responseCode, enhancedCode, durationMs: durationMs() }
     deps.log.info(fields, 'SMTP message refused')
     deps.onMessage('refused')
+    span?.end({ requestId, companyId, reply: refused.responseCode }, refused.responseCode < 500)
     throw refused
   }
 }
@@ -76,13 +88,13 @@ async function readAndAccept(
   stream: SMTPServerDataStream,
   envelope: Session['envelope'],
   key: KnownKey,
-  requestId: string,
+  origin: { requestId: string; traceparent: string | null },
   { accept }: SmtpDeps,
   reading: ReadDeps,
 ) {
   const { message, release } = await readMessage(stream, key.companyId, announcedBytes(envelope), reading)
   try {
-    return await acceptMessage(message, recipientsOf(envelope), key, requestId, accept)
+    return await acceptMessage(message, recipientsOf(envelope), key, origin, accept)
   } finally {
     release()
   }

@@ -12,7 +12,7 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
   const options = {
     level,
     base: null,
-    timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
+    timestamp: timestamps(),
     messageKey: 'message',
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: maskedError, error: maskedError },
@@ -33,6 +33,19 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
     return pino(options, { write: line => void screen.write(withoutControls(line)) })
   }
   return pino(options, logOutput(1, droppedLine))
+}
+
+/** Written once a millisecond: at ten thousand lines a second, writing each took a fifth of a line's time. */
+function timestamps(): () => string {
+  let lastMs = Number.NaN
+  let text = ''
+  return () => {
+    const nowMs = Date.now()
+    if (nowMs === lastMs) return text
+    lastMs = nowMs
+    text = `,"timestamp":"${new Date(nowMs).toISOString()}"`
+    return text
+  }
 }
 
 /**

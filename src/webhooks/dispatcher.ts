@@ -43,6 +43,8 @@ export type WebhookDispatcherOptions = {
   notify: (delivery: ClaimedDelivery, facts: EventFacts | null) => Promise<Notified>
   db: Queryable
   log: Logger
+  /** A retry has its body already; with tracing, the e-mail's trace is looked up as well. */
+  loadsFactsOfRetries?: boolean
   /** Woken when deliveries are ready. */
   ready: WakeableSleep
   /** How long an endpoint stays with a process that does not renew it. */
@@ -153,7 +155,9 @@ export class WebhookDispatcher {
     for (const delivery of deliveries) this.#endpoints.start(delivery)
     try {
       const about = deliveries.flatMap(({ outboxId, eventId, body }) =>
-        outboxId !== null && eventId !== null && body === null ? [{ outboxId, eventId }] : [],
+        outboxId !== null && eventId !== null && (body === null || this.#options.loadsFactsOfRetries)
+          ? [{ outboxId, eventId }]
+          : [],
       )
       const facts = await loadEventFacts(this.#options.db, about)
       for (const delivery of deliveries) {

@@ -571,6 +571,8 @@ describe('every error is a problem document:', () => {
   })
 })
 
+const NO_TOPICS = { rules: async () => ({ topicArns: [], regions: [] }) } as never
+
 describe('a sender, where mail leaves the machine,', () => {
   let app: Awaited<ReturnType<typeof buildApp>>
   let html: HtmlChecker
@@ -597,16 +599,20 @@ describe('a sender, where mail leaves the machine,', () => {
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,
       sendRate: null,
+      domains: { db: gateway.db, openProviders: async () => [], lookup: async () => [] },
+      region: 'us-east-1',
       suppression: DEFAULT_SUPPRESSION_POLICY,
-      events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: null, resendSecrets: [] },
+      events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: NO_TOPICS, resendSecrets: [] },
       accept: { ...accept, sender: { ...accept.sender, captureOnly: false } },
       webhooks: { keys: keyRing(config.encryptionKeys), allowPrivate: false, onEnqueued: () => {} },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),
+      emailLog: () => {},
       trustProxy: false,
       onLoginRefused: () => {},
       adminSessions: { idleMinutes: 480, days: 7 },
       publicUrl: config.PUBLIC_URL,
+      metrics: { contentType: 'text/plain', text: async () => '' },
       version: '0',
     })
     url = await app.listen({ host: '127.0.0.1', port: 0 })

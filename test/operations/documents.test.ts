@@ -7,8 +7,10 @@ import { readSettings } from '../../src/config.ts'
 import { migrate, requireMigrated } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { settingsSchema } from '../../src/settings.ts'
+import { readEnvExample } from '../support/env-example.ts'
 import { startFakeSmtp } from '../support/fake-smtp.ts'
 import { call, until } from '../support/gateway.ts'
+import { knownMetrics } from '../support/metric-names.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import {
   atCleanUp,
@@ -29,18 +31,14 @@ import { startRedis } from '../support/redis-server.ts'
 afterAll(cleanUp)
 
 describe('.env.example', () => {
-  const lines = readFileSync(join(ROOT, '.env.example'), 'utf8').split('\n')
-  const entries = lines.flatMap((line, index) => {
-    const match = /^([A-Z][A-Z0-9_]*)=(.*)$/.exec(line)
-    return match ? [{ name: match[1]!, value: match[2]!, comment: lines[index - 1] ?? '' }] : []
-  })
+  const entries = readEnvExample()
 
   test('lists exactly the settings there are, each once', () => {
     expect(entries.map(entry => entry.name).sort()).toEqual(Object.keys(settingsSchema.shape).sort())
   })
 
-  test('says of each in one line above it what it is', () => {
-    for (const { name, comment } of entries) expect(`${name}: ${comment}`).toMatch(/: # \S.{10,}\.$/)
+  test('says of each above it what it is', () => {
+    for (const { name, comment } of entries) expect(`${name}: ${comment.at(-1)}`).toMatch(/: \S.{10,}\.$/)
   })
 
   test('shows the defaults, and can be loaded as it is', () => {
@@ -53,14 +51,39 @@ describe('.env.example', () => {
 })
 
 describe('links', () => {
-  const documents = ['README.md', ...readdirSync(join(ROOT, 'docs')).map(name => `docs/${name}`)]
+  const pages = [
+    'README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    ...readdirSync(join(ROOT, 'docs')).map(name => `docs/${name}`),
+  ]
 
-  test.each(documents.filter(name => name.endsWith('.md')))('of %s lead to what is there', async name => {
-    const text = await readFile(join(ROOT, name), 'utf8')
-    const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(match => match[1]!)
-    const relative = targets.filter(target => !/^[a-z]+:|^#/i.test(target)).map(target => target.split('#')[0]!)
-    const broken = relative.filter(target => !existsSync(resolve(ROOT, dirname(name), target)))
+  /** As GitHub makes the anchor of a heading. */
+  const anchorsOf = (page: string) =>
+    [...readFileSync(page, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    )
+
+  test.each(pages.filter(name => name.endsWith('.md')))('of %s lead to what is there', name => {
+    const page = join(ROOT, name)
+    const targets = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)\s]+)\)/g)].map(match => match[1]!)
+    const broken = targets
+      .filter(target => !/^[a-z]+:/i.test(target))
+      .filter(target => {
+        const [path, anchor] = target.split('#')
+        const file = path ? resolve(dirname(page), path) : page
+        return !existsSync(file) || (anchor !== undefined && !anchorsOf(file).includes(anchor))
+      })
     expect(broken).toEqual([])
+  })
+
+  test('of docs/README.md lead to every page', () => {
+    const index = readFileSync(join(ROOT, 'docs/README.md'), 'utf8')
+    const names = readdirSync(join(ROOT, 'docs')).filter(name => name.endsWith('.md') && name !== 'README.md')
+    expect(names.filter(name => !index.includes(`](${name}`))).toEqual([])
   })
 })
 
@@ -264,11 +287,11 @@ describe.each([
     for (const block of blocks) await execute(database.url, block)
   })
 
-  test('names metrics that there are', () => {
-    const metrics = readFileSync(join(ROOT, 'src/telemetry/metrics.ts'), 'utf8')
+  test('names metrics that there are', async () => {
+    const metrics = (await knownMetrics()).map(one => one.name)
     const named = [...text.matchAll(/`(\w+(?:_seconds|_open|_size|_parked|_total))\b/g)].map(match => match[1]!)
     expect(named.length).toBeGreaterThan(3)
-    for (const one of named) expect(metrics).toContain(one.replace(/_total$/, ''))
+    for (const one of named) expect(metrics).toContain(one)
   })
 })
 

@@ -144,10 +144,8 @@ describe('a suppression', () => {
 
 describe('what is not offered', () => {
   const CALLS: [string, (resend: Resend) => PromiseLike<{ error: unknown }>, RegExp][] = [
-    ['domains.list', one => one.domains.list(), /--from-domains/],
-    ['domains.create', one => one.domains.create({ name: 'x.example' }), /--from-domains/],
-    ['domains.verify', one => one.domains.verify('d1'), /--from-domains/],
-    ['domains.remove', one => one.domains.remove('d1'), /--from-domains/],
+    ['domains.update', one => one.domains.update({ id: 'd1', tls: 'enforced' }), /tracks nothing/],
+    ['domains.claims.create', one => one.domains.claims.create({ name: 'x.example' }), /Domains can be added/],
     ['contacts.list', one => one.contacts.list(), /no contacts/],
     ['segments.list', one => one.segments.list(), /no contacts/],
     ['topics.list', one => one.topics.list(), /no contacts/],

@@ -12,10 +12,12 @@ import type { Queryable } from '../../src/db/query.ts'
 import { startGateway } from '../../src/main.ts'
 import type { ClaimedEmail } from '../../src/pipeline/attempt.ts'
 import { claimFairly } from '../../src/pipeline/claim.ts'
+import { logLost } from '../../src/pipeline/housekeeping.ts'
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { DirectLane } from '../../src/sending/direct-lane.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
+import type { EmailFacts, EmailLog } from '../../src/telemetry/email-log.ts'
 import { cleanLine } from '../support/clean-line.ts'
 import { type TestGateway, until } from '../support/gateway.ts'
 import {
@@ -38,7 +40,7 @@ const silent = pino({ level: 'silent' })
 const died = () => Promise.reject(new Error('the worker was killed'))
 /** Capture recognises an attempt: what may have left is asked about at once. */
 const OPTIONS = { all: false, idempotentProviders: ['capture'], graceSeconds: 120 }
-const NOTHING = { unstarted: 0, unknown: 0, undelivered: 0 }
+const NOTHING = { unstarted: 0, unknown: 0, undelivered: 0, lost: { unstarted: [], unknown: [] } }
 
 let gateway: TestGateway
 let db: Queryable
@@ -65,7 +67,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
   test('gives its e-mail back when its lease runs out, and the next one makes a fresh attempt', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
-    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
+    expect(await takeBack()).toMatchObject({ unstarted: 1, unknown: 0, undelivered: 0, lost: { unknown: [] } })
     const told = await storyOf(db, outboxId)
     expect(told.email).toMatchObject({ status: 'RETRY_SCHEDULED', lease_id: null, started_at: null, attempts: 1 })
     expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
@@ -101,7 +103,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     const [done, open] = await accept(db, [draft(companyId), draft(companyId)])
     const received = await receive(db, await claim(db, 2))
     await worker(db)(received.find(one => one.outboxId === done)!)
-    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
+    expect(await takeBack()).toMatchObject({ unstarted: 1, unknown: 0, undelivered: 0, lost: { unknown: [] } })
     expect([await statusOf(done!), await statusOf(open!)]).toEqual(['SENT', 'RETRY_SCHEDULED'])
   })
 
@@ -116,13 +118,30 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
   })
 })
 
+test('e-mails of a lost worker, and those given up later, are logged with the fields of every e-mail line', async () => {
+  const [unstarted, sent] = await accept(db, [draft(companyId, { externalId: 'a' }), draft(companyId)])
+  const [, received] = await receive(db, await claim(db, 2))
+  await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
+  const lines: [string, string, EmailFacts][] = []
+  const log: EmailLog = (line, email, facts) => void lines.push([line, email.outboxId, facts])
+  await logLost(db, await takeBack(), log)
+  expect(lines).toEqual([
+    ['worker-lost', unstarted, expect.objectContaining({ state: 'RETRY_SCHEDULED', attempt: 1, maxAttempts: 5 })],
+    ['unknown', sent, expect.objectContaining({ state: 'UNKNOWN', errorCode: 'WORKER_LOST', provider: 'capture' })],
+  ])
+  const givenUp: string[][] = []
+  await db.query(`update email_outbox set expires_at = now(), on_unknown = 'hold' where outbox_id = $1`, [sent])
+  await resolveUnknownSends(db, [], async ids => givenUp.push(ids))
+  expect(givenUp.flat()).toEqual([sent])
+})
+
 describe('a worker that dies after SENT_ATTEMPT', () => {
   /** The message is in the inbox, the worker never got to say so. */
   async function sentButNotSettled(): Promise<string> {
     const outboxId = await acceptOne()
     const [received] = await receive(db, await claim(db, 1))
     await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
-    expect(await takeBack()).toEqual({ ...NOTHING, unknown: 1 })
+    expect(await takeBack()).toMatchObject({ unstarted: 0, unknown: 1, undelivered: 0, lost: { unstarted: [] } })
     return outboxId
   }
 
@@ -192,7 +211,7 @@ test.each(['first', 'second'])(
       [second.leaseId, first.leaseId],
     )
     expect((await start(db, which === 'first' ? first : second)).toSorted()).toEqual(ids)
-    expect(await takeBack()).toEqual({ ...NOTHING, unknown: 9 })
+    expect(await takeBack()).toMatchObject({ unstarted: 0, unknown: 9, undelivered: 0 })
     for (const id of ids) expect(await statusOf(id)).toBe('UNKNOWN')
   },
 )
@@ -202,7 +221,7 @@ describe('an e-mail that ends its worker every time', () => {
     const outboxId = await acceptOne()
     for (let kills = 0; kills < 5; kills++) {
       await receive(db, await claim(db, 1))
-      expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1 })
+      expect(await takeBack()).toMatchObject({ unstarted: 1, unknown: 0, undelivered: 0, lost: { unknown: [] } })
     }
     await workOff(db)
     const { email, dead, inbox, events } = await storyOf(db, outboxId)

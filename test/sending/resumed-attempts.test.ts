@@ -91,7 +91,7 @@ describe('an attempt that is to be asked about', () => {
     const [unsent] = await accept(db, [draft(companyId, { outboxId: idOfYesterday() })])
     await pauseCompany(db, companyId, 'test')
     await db.query(`update email_outbox set expires_at = now() - interval '1 second'`)
-    expect(await expireWaitingEmails(db)).toBe(2)
+    expect(await expireWaitingEmails(db)).toEqual({ expired: [unsent], unknown: [outboxId] })
     expect(await doubts(db)).toMatchObject([{ outbox_id: outboxId, seconds: 0 }])
     await resolve()
     await resumeCompany(db, companyId)

@@ -32,12 +32,20 @@ export type ResendAcceptance = {
   tags: Record<string, string>
 }
 
+export type ResendDomain = {
+  id: string
+  name: string
+  status: string
+  records: { record: string; name: string; type: string; value: string; priority?: number }[]
+}
+
 export type FakeResend = {
   url: string
   control: (change: FakeControl) => void
   accepted: ResendAcceptance[]
   stats: FakeStats
   requests: { headers: IncomingMessage['headers']; body: ResendBody }[]
+  domains: ResendDomain[]
   /** Requests above the limit so far. */
   throttled: () => number
   close: () => Promise<void>
@@ -53,6 +61,7 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
   const desk = new FakeDesk<ResendAcceptance>(logFile)
   const requests: FakeResend['requests'] = []
   const keys = new Map<string, Kept>()
+  const domains: ResendDomain[] = []
 
   function control(change: FakeControl): void {
     if (change.reset) {
@@ -103,17 +112,42 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
     desk.arrived(response)
     const given = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
     const route = `${request.method} ${request.url}`
-    if (!['POST /emails', 'GET /domains'].includes(route)) return refuse(response, 404, 'not_found')
+    const ofDomains = /^\/domains(?:$|[/?])/.test(request.url!)
+    if (route !== 'POST /emails' && !ofDomains) return refuse(response, 404, 'not_found')
     if (!given) return refuse(response, 401, 'missing_api_key')
     if (apiKey && given !== apiKey) return refuse(response, 403, 'invalid_api_key')
-    if (route === 'GET /domains') return answerJson(response, 200, { object: 'list', data: [] })
+    if (ofDomains) return answerDomains(request, response, domains)
     return sendEmail(request, response)
   }, port)
 
   const close = () => server.close().then(() => desk.close())
   const throttled = () => desk.throttled
-  return { url: server.url, control, accepted: desk.accepted, stats: desk.stats, requests, throttled, close }
+  return { url: server.url, control, accepted: desk.accepted, stats: desk.stats, requests, domains, throttled, close }
 }
+
+async function answerDomains(request: IncomingMessage, response: ServerResponse, domains: ResendDomain[]) {
+  const [, , id, verb] = request.url!.split(/[/?]/)
+  const found = domains.find(one => one.id === id)
+  if (request.method === 'POST' && !id) {
+    const { name } = JSON.parse(await readBody(request))
+    const domain = { id: randomUUID(), name, status: 'not_started', records: recordsOf() }
+    domains.push(domain)
+    return answerJson(response, 201, domain)
+  }
+  if (!request.url!.startsWith('/domains/'))
+    return answerJson(response, 200, { object: 'list', has_more: false, data: domains })
+  if (!found) return refuse(response, 404, 'not_found')
+  // The tests say when Resend has seen the records.
+  if (verb === 'verify' && found.status === 'not_started') found.status = 'pending'
+  if (request.method === 'DELETE') domains.splice(domains.indexOf(found), 1)
+  return answerJson(response, 200, { object: 'domain', ...found })
+}
+
+const recordsOf = (): ResendDomain['records'] => [
+  { record: 'SPF', name: 'send', type: 'MX', value: 'feedback-smtp.us-east-1.amazonses.com', priority: 10 },
+  { record: 'SPF', name: 'send', type: 'TXT', value: 'v=spf1 include:amazonses.com ~all' },
+  { record: 'DKIM', name: 'resend._domainkey', type: 'TXT', value: 'p=MIGfMA0' },
+]
 
 function answerKnown(response: ServerResponse, { text, id, running }: Kept, now: string): void {
   if (text !== now) refuse(response, 409, 'invalid_idempotent_request')

@@ -7,11 +7,14 @@ import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
 import { inTransaction, type Queryable } from '../../src/db/query.ts'
 import { type FeedbackDeps, recordEvent, recordFeedback } from '../../src/pipeline/feedback.ts'
 import type { ProviderEvent } from '../../src/providers/provider.ts'
+import { NO_TRACING } from '../../src/telemetry/tracing.ts'
 import { sesEvent } from './ses-events.ts'
 
 export const feedbackDeps = (pool: pg.Pool, change: Partial<FeedbackDeps> = {}): FeedbackDeps => ({
   pool,
   suppression: DEFAULT_SUPPRESSION_POLICY,
+  emailLog: () => {},
+  tracing: NO_TRACING,
   log: pino({ level: 'silent' }),
   ...change,
 })

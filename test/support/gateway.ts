@@ -15,10 +15,12 @@ export type TestCompany = { companyId: string; name: string; apiKey: string; key
 export type TestGateway = {
   url: string
   smtpPort: number | null
+  metricsUrl: string | null
   db: Database
   databaseUrl: string
   /** Every log line so far, as text. */
   logs: () => string
+  setLogLevel: (level: string) => void
   company: (change?: CompanyChange & { name?: string }) => Promise<TestCompany>
   key: (companyId: string, options: { mode?: KeyMode; scopes?: Scope[] }) => Promise<{ keyId: string; apiKey: string }>
   /** A JSON request with the company's key. */
@@ -60,9 +62,13 @@ export async function startTestGateway(
   return {
     url: gateway.url,
     smtpPort: gateway.smtpPort,
+    metricsUrl: gateway.metricsUrl,
     db: storage.db,
     databaseUrl: database.url,
     logs: () => lines.join(''),
+    setLogLevel(level) {
+      log.level = level
+    },
     async company({ name = `company-${++made}`, ...change } = {}) {
       const { company, apiKey, keyId } = await registerCompany(storage.db, config.hashPepper, { name, ...change })
       return { companyId: company.companyId, name, apiKey, keyId }

@@ -28,9 +28,11 @@ import type { Provider } from '../../src/providers/provider.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
 import { attemptLog } from '../../src/sending/attempt-log.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
+import { observeAttempts } from '../../src/sending/observe-attempt.ts'
 import { prepareContent } from '../../src/sending/prepare-content.ts'
 import { PublishedTemplates } from '../../src/sending/published-templates.ts'
 import { toIncomingEvents } from '../../src/sending/synchronous-events.ts'
+import { NO_TRACING } from '../../src/telemetry/tracing.ts'
 import type { Answer } from './gateway.ts'
 
 const silent = pino({ level: 'silent' })
@@ -72,6 +74,7 @@ export function draft(companyId: string, { to = 'maria@example.com', cc = [], ..
     recipientRecord: null,
     attachments: [],
     resendOf: null,
+    traceparent: null,
     ...change,
   }
 }
@@ -159,7 +162,11 @@ export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promi
     db,
     claimed.map(one => one.outboxId),
   )
-  return claimed.map(one => ({ ...one, leaseId, content: emails.get(one.outboxId) ?? null, release: () => {} }))
+  const claimedAtMs = Date.now()
+  return claimed.map(one => ({
+    ...{ ...one, leaseId, claimedAtMs, release: () => {} },
+    content: emails.get(one.outboxId) ?? null,
+  }))
 }
 
 /** What a worker says right before the first byte leaves. */
@@ -236,6 +243,7 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
       commitStart: change.commitStart ?? (async start => (await startAttempts(db, [start]))[0]!),
       isNewlySuppressed: email => isNewlySuppressed(db, email),
     },
+    observe: observeAttempts(NO_TRACING, attemptLog(silent)),
     settings: { graceSeconds: 120, retryPolicy: 'steps', timeoutMs: 30_000 },
     clock: { nowMs, random: Math.random },
   }
@@ -248,9 +256,11 @@ function settleDepsOf(db: Queryable, change: WorkerChange): SettleDeps {
     returnWhenUnlocked: outboxId => returnWhenUnlocked(db, [outboxId]),
     storeEvents: sent => storeProviderEvents(db, toIncomingEvents(sent)),
     countSent: change.countSent ?? (() => {}),
+    countSettled: () => {},
     eventsReceived: { wake: () => {} },
     wakeWebhooks: () => {},
     log: attemptLog(silent),
+    tracing: NO_TRACING,
   }
 }
 

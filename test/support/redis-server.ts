@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { freePort } from './faults.ts'
 import { makeTestFolder } from './postgres.ts'
@@ -16,7 +17,9 @@ export type RedisServer = {
   close: () => Promise<void>
 }
 
-/** A Redis of one's own, on a port that it keeps, with its append-only file as in production. */
+const CONFIG = join(import.meta.dirname, '../../ops/redis.conf')
+
+/** A Redis of one's own, on a port that it keeps, with the settings for production. */
 export async function startRedis(): Promise<RedisServer> {
   const directory = await makeTestFolder()
   const port = await freePort()
@@ -24,9 +27,8 @@ export async function startRedis(): Promise<RedisServer> {
   let client: Redis | null = null
 
   async function start(): Promise<void> {
-    const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', '']
-    const keeping = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--aof-load-truncated', 'yes']
-    child = spawn('redis-server', [...settings, ...keeping, '--maxmemory-policy', 'noeviction'], { stdio: 'ignore' })
+    const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory]
+    child = spawn('redis-server', [CONFIG, ...settings], { stdio: 'ignore' })
     reapWithUs(child)
     const exited = once(child, 'exit')
     client = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, maxRetriesPerRequest: null }).on('error', () => {})

@@ -8,6 +8,7 @@ import type { SmtpDeps } from '../../src/smtp/commands.ts'
 import { SMTP_LIMITS, type SmtpLimits } from '../../src/smtp/limits.ts'
 import { type SmtpOptions, startSmtpServer } from '../../src/smtp/server.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
+import { NO_TRACING } from '../../src/telemetry/tracing.ts'
 import type { TestGateway } from './gateway.ts'
 import { SHARED_SECRETS } from './secrets.ts'
 
@@ -30,6 +31,7 @@ export async function startTestSmtp(gateway: TestGateway, options: TestSmtpOptio
     tokens: { add: () => Promise.reject(new Error('no company of these tests has a rate')) },
     accept: { ...accept, write: request => beforeWrite().then(() => accept.write(request)) },
     onMessage: () => {},
+    tracing: NO_TRACING,
     log: makeLog({ level: 'silent', pretty: false, destination: new Writable({ write: (_c, _e, done) => done() }) }),
   }
   const server = await startSmtpServer({ host: '127.0.0.1', port: 0, tls: null, ...given }, deps, {

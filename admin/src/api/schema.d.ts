@@ -3058,7 +3058,7 @@ export interface components {
       /** https, on the public internet */
       url: string
       description?: string | null
-      eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       /** Gets events of test e-mails only */
       test?: boolean
       reason?: string
@@ -3501,7 +3501,7 @@ export interface components {
       test: boolean
       url: string
       description: string | null
-      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       enabled: boolean
       disabledAt: string | null
       disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null
@@ -3516,7 +3516,7 @@ export interface components {
       /** https, on the public internet */
       url?: string
       description?: string | null
-      eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      eventTypes?: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       /** true also enables an endpoint again that was disabled for its failures */
       enabled?: boolean
       reason?: string
@@ -3524,7 +3524,7 @@ export interface components {
     WebhookDelivery: {
       /** The header webhook-id is msg_ followed by this id */
       id: string
-      type: 'email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'webhook.test' | 'webhook.disabled'
+      type: 'email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters' | 'webhook.test' | 'webhook.disabled'
       outboxId: string | null
       sequence: number
       status: 'waiting' | 'delivered' | 'failed'
@@ -3547,7 +3547,7 @@ export interface components {
     WebhookExchange: {
       /** The header webhook-id is msg_ followed by this id */
       id: string
-      type: 'email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'webhook.test' | 'webhook.disabled'
+      type: 'email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters' | 'webhook.test' | 'webhook.disabled'
       outboxId: string | null
       sequence: number
       status: 'waiting' | 'delivered' | 'failed'
@@ -3577,7 +3577,7 @@ export interface components {
       test: boolean
       url: string
       description: string | null
-      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       enabled: boolean
       disabledAt: string | null
       disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null
@@ -3622,7 +3622,7 @@ export interface components {
       test: boolean
       url: string
       description: string | null
-      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused')[]
+      eventTypes: ('email.sent' | 'email.failed' | 'email.delivered' | 'email.bounced' | 'email.complained' | 'email.expired' | 'email.suppressed' | 'company.warned' | 'company.paused' | 'company.dead_letters')[]
       enabled: boolean
       disabledAt: string | null
       disabledReason: 'MANUAL' | 'GONE' | 'FAILING' | null

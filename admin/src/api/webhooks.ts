@@ -19,6 +19,7 @@ export const EVENT_TYPES = [
   'email.suppressed',
   'company.warned',
   'company.paused',
+  'company.dead_letters',
 ] as const satisfies WebhookOverview['eventTypes'][number][]
 export type EventType = (typeof EVENT_TYPES)[number]
 

@@ -11,6 +11,7 @@ export const WEBHOOK_EVENT_TYPES = [
   'email.suppressed',
   'company.warned',
   'company.paused',
+  'company.dead_letters',
 ] as const
 export const DEFAULT_WEBHOOK_EVENT_TYPES: WebhookEventType[] = ['email.sent', 'email.failed']
 /** About the webhooks themselves, sent to every endpoint. */
@@ -81,6 +82,15 @@ const DATA = {
   }),
   'company.warned': z.looseObject({ sequence: z.int(), companyId: z.uuid() }),
   'company.paused': z.looseObject({ sequence: z.int(), companyId: z.uuid() }),
+  'company.dead_letters': z.object({
+    sequence: z.int(),
+    companyId: z.uuid(),
+    deadLetters: z.int().describe('Live e-mails that became dead letters in this time'),
+    windowSeconds: z.int(),
+    codes: z
+      .array(z.object({ code: z.string(), deadLetters: z.int() }))
+      .describe('The most frequent error codes, most first'),
+  }),
   'webhook.test': z.object({ sequence: z.int(), companyId: z.uuid(), webhookId: z.uuid(), message: z.string() }),
   'webhook.disabled': z.object({
     sequence: z.int(),
@@ -107,6 +117,7 @@ export const WEBHOOK_EVENT_SCHEMAS = {
   'email.suppressed': event('email.suppressed'),
   'company.warned': event('company.warned'),
   'company.paused': event('company.paused'),
+  'company.dead_letters': event('company.dead_letters'),
   'webhook.test': event('webhook.test'),
   'webhook.disabled': event('webhook.disabled'),
 } as const satisfies Record<AnyWebhookType, z.ZodType>
@@ -125,6 +136,7 @@ export const webhookEventSchema = z.discriminatedUnion('type', [
   WEBHOOK_EVENT_SCHEMAS['email.suppressed'],
   WEBHOOK_EVENT_SCHEMAS['company.warned'],
   WEBHOOK_EVENT_SCHEMAS['company.paused'],
+  WEBHOOK_EVENT_SCHEMAS['company.dead_letters'],
   WEBHOOK_EVENT_SCHEMAS['webhook.test'],
   WEBHOOK_EVENT_SCHEMAS['webhook.disabled'],
 ])

@@ -23,15 +23,6 @@ export async function addSendRequests(db: Queryable, counts: SendRequests[]): Pr
   )
 }
 
-export async function listSendRequests(db: Queryable): Promise<SendRequests[]> {
-  return run<SendRequests>(
-    db,
-    'list-send-requests',
-    `select company_id as "companyId", requests::float8 as requests, suppressed::float8 as suppressed from send_requests_total`,
-    [],
-  )
-}
-
 /** The last day, to the hour. */
 export async function countLastDay(db: Queryable): Promise<{ requests: number; blocked: number }> {
   const [row] = await run<{ requests: number; blocked: number }>(

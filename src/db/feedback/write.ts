@@ -1,11 +1,18 @@
 import type { EmailBefore, FeedbackDecision } from '../../contracts/provider-events/decide.ts'
 import { originalData } from '../outbox/dead-letters.ts'
+import { RECIPIENT_RECORD } from '../outbox/logged-emails.ts'
 import { idRange } from '../outbox/sql.ts'
 import { type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 
 export type FeedbackEmail = EmailBefore & {
   companyId: string
+  requestId: string
+  externalId: string | null
+  recipientRecord: { cpfCnpjHash: string | null; email: string | null } | null
+  attempts: number
+  maxAttempts: number
+  traceparent: string | null
   test: boolean
   /** Sent since the company's figures began: it counts for its reputation. */
   counts: boolean
@@ -37,7 +44,8 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
   const rows = await run<FeedbackEmail>(
     tx,
     'read-emails-for-feedback',
-    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.test, o.status, o.attempt_id as "attemptId", o.erased_at is not null as erased,
+    `select o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId",
+       o.attempts, o.max_attempts as "maxAttempts", o.traceparent, ${RECIPIENT_RECORD} as "recipientRecord", o.test, o.status, o.attempt_id as "attemptId", o.erased_at is not null as erased,
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING') and o.started_at is not null and exists (
          select from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'

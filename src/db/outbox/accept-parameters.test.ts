@@ -37,6 +37,7 @@ const OTHER: { [Field in keyof Draft]: NonNullable<Draft[Field]> } = {
   recipientRecord: recipientRecord('x'),
   attachments: [{ filename: 'a.txt', contentType: 'text/plain', contentId: null, base64: 'aGk=' }],
   resendOf: 'an old id',
+  traceparent: `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`,
 }
 
 const parametersOf = (change: Partial<Draft>) => acceptParameters([unit({ ...PLAIN, ...change })])

@@ -17,7 +17,7 @@ with clock as materialized (
 ), input as materialized (
   select * from json_to_recordset($1::json) as x(
     i int, u int, n int, strict boolean, id uuid, event_id uuid, company uuid, request text, external text, test boolean, sender text,
-    subject text, tags text, priority smallint, policy text, unknown text, max smallint, html text, proof text, body text, to_hash text)
+    subject text, tags text, priority smallint, policy text, unknown text, max smallint, html text, proof text, body text, to_hash text, trace text)
 ), ${when(EXTRAS)} addresses as materialized (
   select * from json_to_recordset($2::json) as x(
     i int, company uuid, test boolean, ordinal smallint, kind text, address text, name text, key bigint, hash text)
@@ -51,9 +51,9 @@ with clock as materialized (
   where r.status = 'ACCEPTED' and e.u not in (select u from refused_requests) ${when('and e.u not in (select u from keys_in_use)')}
 ), ${when(STORED_RECIPIENTS)} put_outbox as (
   insert into email_outbox (outbox_id, company_id, request_id, external_id, recipient_id, test, from_address, subject,
-    template_type, tags, priority, retry_policy, on_unknown, max_attempts, scheduled_at, next_attempt_at, expires_at${when(', resend_of')})
+    template_type, tags, priority, retry_policy, on_unknown, max_attempts, scheduled_at, next_attempt_at, expires_at, traceparent${when(', resend_of')})
   select a.id, a.company, a.request, a.external, ${full ? 'coalesce(stored.recipient_id, p.id)' : 'null'}, a.test, a.sender, a.subject,
-    ${full ? 'a.template' : 'null'}, string_to_array(a.tags, E'\\x1f'), a.priority, a.policy, a.unknown, a.max, a.due, case when a.due > now() then a.due end, greatest(a.due, now()) + interval '24 hours'${when(', a.resend_of')}
+    ${full ? 'a.template' : 'null'}, string_to_array(a.tags, E'\\x1f'), a.priority, a.policy, a.unknown, a.max, a.due, case when a.due > now() then a.due end, greatest(a.due, now()) + interval '24 hours', a.trace${when(', a.resend_of')}
   from accepted a ${when(`left join recipient_records p using (i)
      left join stored_recipients stored on stored.company_id = p.company and stored.identity = p.identity and not p.must_exist`)}
 ), put_recipients as (

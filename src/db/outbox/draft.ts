@@ -61,6 +61,8 @@ export type Draft = {
   attachments: DraftAttachment[]
   /** The e-mail that this one sends again. */
   resendOf: string | null
+  /** The span that accepted it; null unless its trace is sampled. */
+  traceparent: string | null
 }
 
 /** One request: its e-mails are stored, or refused, by one statement. */

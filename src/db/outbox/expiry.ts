@@ -1,13 +1,16 @@
 import { type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 
+/** `unknown`: those that may have left. */
+export type Expired = { expired: string[]; unknown: string[] }
+
 /**
  * Mail of paused companies, or while every provider is parked, is not claimed, so nobody else would notice that its time is
  * over. Only ids older than a day are looked at: one pass over the ready table, in batches. What may have left already is
  * unknown again instead, and given up there: it must not look as if it had never been sent.
  */
-export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promise<number> {
-  const [row] = await run<{ count: number }>(
+export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promise<Expired> {
+  const [row] = await run<Expired>(
     db,
     'expire-waiting-emails',
     `with late as materialized (
@@ -40,8 +43,9 @@ export async function expireWaitingEmails(db: Queryable, limit = 10_000): Promis
        returning outbox_id, event_id
      ), ${enqueueWebhooks(`select late.company_id, late.test, late.outbox_id, v.event_id, 'email.expired' as type
        from put_events v join late on late.outbox_id = v.outbox_id`)}
-     select count(*)::int as count from late`,
+     select coalesce(array_agg(outbox_id) filter (where not departed), '{}') as expired,
+       coalesce(array_agg(outbox_id) filter (where departed), '{}') as unknown from late`,
     [limit],
   )
-  return row!.count
+  return row!
 }

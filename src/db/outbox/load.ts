@@ -18,6 +18,7 @@ export type EmailToSend = {
   outboxId: string
   companyId: string
   requestId: string
+  externalId: string | null
   recipientId: string | null
   test: boolean
   /** null: the company's default sender, or EMAIL_FROM. */
@@ -55,6 +56,8 @@ export type EmailToSend = {
   /** The number of attachments; their content is read when it is needed. */
   files: number
   fileBytes: number
+  /** The span that accepted it; null unless its trace is sampled. */
+  traceparent: string | null
 }
 
 /** Reads those of the e-mails that wait and are due; any other has ended, or another worker has it. */
@@ -66,8 +69,8 @@ export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Prom
 }
 
 /** Of `email_outbox o` and `email_content c`, as `EmailToSend`. A test e-mail is kept from nobody: the suppression list is live data. */
-export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId",
-  o.recipient_id as "recipientId", o.test, o.from_address as "from",
+export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId",
+  o.traceparent, o.recipient_id as "recipientId", o.test, o.from_address as "from",
   case when o.from_address is null then (select json_build_object('defaultFrom', p.default_from, 'fromDomains', p.from_domains)
     from companies p where p.company_id = o.company_id) end as "companySender", o.subject, o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts",
   o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,

@@ -145,7 +145,7 @@ select last.id as last, (select count(*) from behind)::int as behind, d.endpoint
   d.outbox_id as "outboxId", d.event_id as "eventId", d.url, d.format, d.failures, d.secret_cipher as "secretCipher", d.previous_cipher as "previousCipher"
 from last left join taken d on true`
 
-export type EventFacts = EmailFacts & { eventId: string; timestamp: string }
+export type EventFacts = EmailFacts & { eventId: string; timestamp: string; traceparent: string | null }
 
 /**
  * What the bodies are made of. Apart from the claim, so that the ids are known and other partitions are never opened. The fences
@@ -161,7 +161,7 @@ export async function loadEventFacts(
     'load-event-facts',
     `select e.event_id as "eventId", ${iso('e.created_at')} as timestamp, e.type as "eventType", e.metadata, o.outbox_id as "outboxId",
        o.external_id as "externalId", o.request_id as "requestId", o.from_address as "from", o.subject, o.tags, o.test, o.attempts,
-       o.message_id as "messageId", o.template_type as "templateType", ${iso('o.created_at')} as "createdAt",
+       o.message_id as "messageId", o.traceparent, o.template_type as "templateType", ${iso('o.created_at')} as "createdAt",
        (select coalesce(jsonb_agg(jsonb_build_object('kind', r.kind, 'address', r.address) order by r.ordinal), '[]')
         from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
      from unnest($1::uuid[], $2::uuid[]) as i(outbox_id, event_id)

@@ -18,7 +18,7 @@ export const enqueueWebhooks = (events: string) => `put_deliveries as (
 
 export type CompanyNotice = {
   companyId: string
-  type: 'company.warned' | 'company.paused' | 'webhook.disabled'
+  type: 'company.warned' | 'company.paused' | 'company.dead_letters' | 'webhook.disabled'
   data: Record<string, unknown>
 }
 

@@ -8,11 +8,12 @@ import { findContent, findNames, findReplyTo } from '../../db/outbox/content.ts'
 import { findEmail, listEmails } from '../../db/outbox/emails.ts'
 import { cancelEmail, rescheduleEmail } from '../../db/outbox/schedule.ts'
 import type { Database } from '../../db/pool.ts'
+import type { EmailLog } from '../../telemetry/email-log.ts'
 import type { App } from '../app.ts'
 import { ownerOf, requireKey } from '../auth.ts'
 import { uuidParam } from '../params.ts'
 import { invalidField, Problem } from '../problem.ts'
-import { throwUnlessDone } from '../routes-email-changes.ts'
+import { logCancelled, throwUnlessDone } from '../routes-email-changes.ts'
 import { described, idParams } from './describe.ts'
 import type { ResendRouteDeps } from './index.ts'
 import { type PageQuery, page, pageQuery } from './paging.ts'
@@ -21,7 +22,7 @@ const changeBody = z
   .strictObject({ scheduled_at: z.string().max(100) })
   .meta({ example: { scheduled_at: 'in 1 hour' } })
 
-export function resendEmailRoutes(app: App, { db, keys, pepper }: ResendRouteDeps): void {
+export function resendEmailRoutes(app: App, { db, keys, pepper, emailLog }: ResendRouteDeps): void {
   const mayRead = requireKey(keys, pepper, 'read')
   const maySend = requireKey(keys, pepper, 'send')
   const schema = {
@@ -33,7 +34,9 @@ export function resendEmailRoutes(app: App, { db, keys, pepper }: ResendRouteDep
   app.get('/emails', { onRequest: mayRead, schema: schema.list }, request => list(request, db))
   app.get('/emails/:id', { onRequest: mayRead, schema: schema.get }, request => get(request, db))
   app.patch('/emails/:id', { onRequest: maySend, schema: schema.update }, request => update(request, db))
-  app.post('/emails/:id/cancel', { onRequest: maySend, schema: schema.cancel }, request => cancel(request, db))
+  app.post('/emails/:id/cancel', { onRequest: maySend, schema: schema.cancel }, request =>
+    cancel(request, db, emailLog),
+  )
 }
 
 /** 404 also for an e-mail of another company or mode, so that an answer does not reveal that it exists. */
@@ -97,9 +100,10 @@ async function update(request: FastifyRequest, db: Database) {
   return { object: 'email', id: outboxId }
 }
 
-async function cancel(request: FastifyRequest, db: Database) {
+async function cancel(request: FastifyRequest, db: Database, emailLog: EmailLog) {
   const { outboxId } = await findResendEmail(request, db)
   const { companyId, keyId } = request.key!
   throwUnlessDone(await cancelEmail(db.pool, outboxId, companyId, `key ${keyId}`))
+  await logCancelled(db, outboxId, emailLog)
   return { object: 'email', id: outboxId }
 }

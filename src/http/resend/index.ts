@@ -5,6 +5,7 @@ import type { SuppressionRouteDeps } from '../routes-suppression.ts'
 import type { WebhookRouteDeps } from '../webhook-endpoint.ts'
 import { resendApiKeyRoutes } from './api-keys.ts'
 import { resendAttachmentRoutes } from './attachments.ts'
+import { type DomainRouteDeps, resendDomainRoutes } from './domains.ts'
 import { resendEmailRoutes } from './emails.ts'
 import { answerInResendForm } from './errors.ts'
 import { resendNotOfferedRoutes } from './not-offered.ts'
@@ -17,7 +18,8 @@ import { resendWebhookRoutes } from './webhooks.ts'
 export type ResendRouteDeps = SendRouteDeps &
   EmailRouteDeps &
   SuppressionRouteDeps &
-  WebhookRouteDeps & { publicUrl: string | undefined }
+  WebhookRouteDeps &
+  DomainRouteDeps & { publicUrl: string | undefined }
 
 /** The routes of the Resend API, so that its SDK works unchanged; see docs/resend.md. They call the same steps as the native ones. */
 export function resendRoutes(app: App, deps: ResendRouteDeps): void {
@@ -26,6 +28,7 @@ export function resendRoutes(app: App, deps: ResendRouteDeps): void {
   resendEmailRoutes(app, deps)
   resendAttachmentRoutes(app, deps)
   resendApiKeyRoutes(app, deps)
+  resendDomainRoutes(app, deps)
   resendWebhookRoutes(app, deps)
   resendWebhookEventRoutes(app, deps)
   resendSuppressionRoutes(app, deps)

@@ -1,0 +1,88 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { BODY } from './accept.ts'
+import { type BenchPostgres, startPostgres } from './support/databases.ts'
+import { type Load, measure } from './support/measure.ts'
+import { type Running, startServer, temporaryFolder } from './support/processes.ts'
+import { perSecond, runReference } from './support/reference.ts'
+import { writeResults } from './support/results.ts'
+import { absoluteTable, interleave, RATIO_HEAD, ROUNDS, ratioRow } from './support/rounds.ts'
+
+const JOBS = Number(process.env.JOBS ?? 20_000)
+const LOAD: Load = { connections: 64, seconds: Number(process.env.SECONDS ?? 8), warmUpSeconds: 2 }
+const SCRAPE_MS = 1_000
+const TRACED_SHARE = 0.01
+
+type Telemetry = 'off' | 'logs and metrics' | 'logs, metrics, 1 % traced' | '1 % traced'
+const NAMES: Telemetry[] = ['off', 'logs and metrics', '1 % traced', 'logs, metrics, 1 % traced']
+
+/** Accepting and draining with logs and metrics, and with traces, against both off. */
+export async function benchTelemetry(): Promise<void> {
+  const postgres = await startPostgres()
+  const collector = await startServer('otlp-sink.js')
+  const folder = temporaryFolder()
+  const parts = { postgres, collector, folder }
+  try {
+    const drained = await interleave(each(name => () => drain(name, parts)))
+    const accepted = await interleave(each(name => () => accept(name, parts)))
+    writeResults('telemetry', [
+      `${ROUNDS} rounds. Logs: LOG_LEVEL=info to a file, against silent. Metrics: scraped every ${SCRAPE_MS} ms, against never. Traces: ${TRACED_SHARE * 100} % of the e-mails, exported to a collector that keeps nothing. Drain: ${JOBS} e-mails of ten companies, concurrency 100, direct lane. Accept: ${LOAD.connections} connections, ${LOAD.seconds} s. A gateway and a database of its own for each round.`,
+      '',
+      ...RATIO_HEAD,
+      ...NAMES.slice(1).flatMap(name => [
+        ratioRow(`drain, ${name} ÷ off`, '≥ 0.95', drained[name], drained.off),
+        ratioRow(`accept, ${name} ÷ off`, '≥ 0.95', accepted[name], accepted.off),
+      ]),
+      '',
+      ...absoluteTable('e-mails drained per second', drained),
+      '',
+      ...absoluteTable('e-mails accepted per second', accepted),
+    ])
+  } finally {
+    await collector.stop()
+    await postgres.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+type Parts = { postgres: BenchPostgres; collector: Running; folder: string }
+
+const each = <T>(of: (name: Telemetry) => T) =>
+  Object.fromEntries(NAMES.map(name => [name, of(name)])) as Record<Telemetry, T>
+
+const isLogged = (name: Telemetry) => name.startsWith('logs')
+const isTraced = (name: Telemetry) => name.endsWith('traced')
+
+async function environment(name: Telemetry, { postgres, collector, folder }: Parts): Promise<Record<string, string>> {
+  const file = join(folder, 'log')
+  rmSync(file, { force: true })
+  return {
+    ...{ ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'pepper '.repeat(8), REDIS_URL: '', PORT: '0' },
+    ...{ DATABASE_URL: await postgres.fresh(), WORKER_CONCURRENCY: '100', LOG_FILE: file },
+    LOG_LEVEL: isLogged(name) ? 'info' : 'silent',
+    OTEL_EXPORTER_OTLP_ENDPOINT: isTraced(name) ? collector.url : '',
+    OTEL_TRACES_SAMPLER_ARG: String(TRACED_SHARE),
+    TRACED_SHARE: isTraced(name) ? String(TRACED_SHARE) : '0',
+  }
+}
+
+async function drain(name: Telemetry, parts: Parts): Promise<number> {
+  const jobs = { JOBS: String(JOBS), WARM_UP_JOBS: String(JOBS), SCRAPE_MS: isLogged(name) ? String(SCRAPE_MS) : '0' }
+  return perSecond(await runReference('telemetry-ours.js', { ...(await environment(name, parts)), ...jobs }))
+}
+
+async function accept(name: Telemetry, parts: Parts): Promise<number> {
+  const server = await startServer('telemetry-ours.js', { ...(await environment(name, parts)), ROLE: 'api' })
+  const scrape = () => fetch(`${server.url}/metrics`).then(answer => answer.text())
+  const scraping = isLogged(name) ? setInterval(() => void scrape(), SCRAPE_MS) : undefined
+  const apiKey = /sk_live_\w+/.exec(server.output)![0]
+  try {
+    const target = { name, url: server.url, headers: { 'x-api-key': apiKey }, body: JSON.stringify(BODY) }
+    const { perSecond: accepted, refused } = await measure(target, LOAD)
+    if (refused > 0) throw new Error(`${refused} requests were refused`)
+    return accepted
+  } finally {
+    clearInterval(scraping)
+    await server.stop()
+  }
+}

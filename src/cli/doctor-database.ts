@@ -1,0 +1,128 @@
+import { type Health, readSession } from '../db/health.ts'
+import type { ServerFacts } from '../db/server-facts.ts'
+import type { Reading } from './command.ts'
+import type { Check } from './doctor-check.ts'
+import { counted } from './plural.ts'
+
+const OLDEST_POSTGRES = 150_000
+const CLOCK_TOLERANCE_MS = 5_000
+/** A table with fewer dead rows is quickly vacuumed. */
+const DEAD_ROWS = 1_000_000
+/** The server forces a vacuum at 200 million, and stops writing at 2 000 million. */
+const OLD_TRANSACTIONS = 500_000_000
+const LONG_TRANSACTION_SECONDS = 3_600
+const CONNECTIONS_SHARE = 0.9
+const MEGABYTE = 1024 * 1024
+
+export function databaseOf({ version }: Health, { schemaVersion, databaseBytes }: ServerFacts, where: string): Check {
+  const name = 'database'
+  const major = Math.floor(version / 10_000)
+  if (version < OLDEST_POSTGRES)
+    return { name, state: 'failed', detail: `${where} is Postgres ${major}; the gateway needs 15 or newer` }
+  const size = `${Math.ceil(databaseBytes / MEGABYTE)} MB`
+  return { name, state: 'ok', detail: `${where}, version ${major}, migrated to ${schemaVersion}, ${size}` }
+}
+
+/** Settings that would lose accepted e-mails in a crash, and connections that run out. */
+export function durabilityOf(facts: ServerFacts): Check[] {
+  const name = 'durability'
+  const off = [
+    ...(facts.fsync ? [] : ['fsync']),
+    ...(facts.fullPageWrites ? [] : ['full_page_writes']),
+    ...(facts.synchronousCommit === 'off' ? ['synchronous_commit'] : []),
+  ]
+  const connections: Check[] =
+    facts.connections < facts.maxConnections * CONNECTIONS_SHARE
+      ? []
+      : [
+          {
+            name: 'connections',
+            state: 'warning',
+            detail: `${facts.connections} of max_connections ${facts.maxConnections} are in use; raise it with: alter system set max_connections = ${facts.maxConnections * 2}, and restart the server`,
+          },
+        ]
+  if (off.length === 0)
+    return [{ name, state: 'ok', detail: 'fsync, full_page_writes and synchronous_commit are on' }, ...connections]
+  const mend = off.map(setting => `alter system set ${setting} = on`).join('; ')
+  const detail = `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off: a crash of the server loses e-mails that were accepted; ${mend}; select pg_reload_conf()`
+  return [{ name, state: 'failed', detail }, ...connections]
+}
+
+export function autovacuumOf(facts: ServerFacts): Check {
+  const name = 'autovacuum'
+  const { autovacuum, transactionAge, oldestTransactionSeconds, oldestTransactionPid, worstTable } = facts
+  if (!autovacuum)
+    return {
+      name,
+      state: 'failed',
+      detail: 'is off: tables grow and claims slow down; alter system set autovacuum = on; select pg_reload_conf()',
+    }
+  if (transactionAge > OLD_TRANSACTIONS)
+    return {
+      name,
+      state: 'failed',
+      detail: `the oldest transaction that is not frozen is ${Math.floor(transactionAge / 1e6)} million transactions old; the server stops at 2000 million; run: vacuumdb --all --freeze`,
+    }
+  if ((oldestTransactionSeconds ?? 0) > LONG_TRANSACTION_SECONDS)
+    return {
+      name,
+      state: 'warning',
+      detail: `a transaction has been open for ${Math.round(oldestTransactionSeconds! / 60)} minutes, and nothing newer can be vacuumed; end it with: select pg_terminate_backend(${oldestTransactionPid})`,
+    }
+  if (worstTable && worstTable.dead > DEAD_ROWS && worstTable.dead > worstTable.live)
+    return {
+      name,
+      state: 'warning',
+      detail: `${worstTable.name} has ${worstTable.dead} dead rows, ${vacuumed(worstTable.vacuumedSecondsAgo)}; run: vacuum (analyze) ${worstTable.name}`,
+    }
+  return { name, state: 'ok', detail: 'is on and keeps up' }
+}
+
+const vacuumed = (secondsAgo: number | null) =>
+  secondsAgo === null ? 'never vacuumed' : `vacuumed ${counted(Math.round(secondsAgo / 60), 'minute')} ago`
+
+export type SessionFacts = Awaited<ReturnType<typeof readSession>>
+
+/** Whether the session settings arrive: with JIT on, as by default, Postgres would compile every statement. */
+export function sessionsOf(found: SessionFacts[]): Check {
+  const name = 'sessions'
+  if (found.every(({ jit, limitSeconds }) => jit === 'off' && limitSeconds > 0)) {
+    const [reads, sends] = found.map(({ limitSeconds }) => limitSeconds)
+    return { name, state: 'ok', detail: `JIT off; statements end after ${sends} s, reads after ${reads} s` }
+  }
+  const detail = `JIT is ${found.map(({ jit }) => jit).join(', ')} and statements end after ${found.map(({ limitSeconds }) => limitSeconds).join(', ')} s, although the gateway sets both: a connection pooler between it and Postgres resets them; connect directly`
+  return { name, state: 'failed', detail }
+}
+
+export const readSessions = ({ pool, hot, webhooks }: Reading['db']) =>
+  Promise.all([pool, hot, webhooks].map(readSession))
+
+export function clockOf(databaseMs: number, ownMs: number): Check {
+  const offMs = Math.round(ownMs - databaseMs)
+  const name = 'clock'
+  if (Math.abs(offMs) <= CLOCK_TOLERANCE_MS) return { name, state: 'ok', detail: `${offMs} ms from the database's` }
+  const detail = `${Math.round(offMs / 1000)} s from the database's; the gateway uses the database's clock, but AWS refuses requests from a wrong clock: run an NTP client`
+  return { name, state: 'warning', detail }
+}
+
+export function partitionsOf({ partitionsUntil, nowMs }: Pick<Health, 'partitionsUntil' | 'nowMs'>): Check {
+  const name = 'partitions'
+  const tomorrow = new Date(nowMs + 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')
+  if ((partitionsUntil ?? '') >= tomorrow)
+    return { name, state: 'ok', detail: `there until ${dayOf(partitionsUntil!)}` }
+  return { name, state: 'failed', detail: 'none for tomorrow; start the gateway, or run: email-gateway migrate' }
+}
+
+const dayOf = (digits: string) => digits.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
+
+const LOW_DISK_MEGABYTES = 1_024
+
+/** For the embedded database only: the disk of another server is not visible from here. */
+export function diskOf(folder: string, freeBytes: number, problem: string | null): Check {
+  const name = 'disk'
+  if (problem) return { name, state: 'failed', detail: problem }
+  const megabytes = Math.floor(freeBytes / MEGABYTE)
+  const low = megabytes < LOW_DISK_MEGABYTES
+  const mend = low ? '; make room, or move DATA_DIR to a larger disk while the gateway is stopped' : ''
+  return { name, state: low ? 'warning' : 'ok', detail: `${megabytes} MB free for ${folder}${mend}` }
+}

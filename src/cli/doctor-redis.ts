@@ -1,0 +1,51 @@
+import type { Settings } from '../settings.ts'
+import type { RedisMemory } from '../sending/redis-settings.ts'
+import type { Check } from './doctor-check.ts'
+import type { InUse } from './in-use.ts'
+
+const SHARE = { warning: 0.8, failed: 0.9 }
+const MEGABYTE = 1024 * 1024
+
+/** Needs the password of Redis, which is not recorded, so REDIS_URL must be set in this shell. */
+export async function redisChecks({ settings }: Pick<InUse, 'settings'>, config: Settings): Promise<Check[]> {
+  const name = 'redis'
+  if (!config.REDIS_URL) {
+    if (!settings.REDIS_URL) return []
+    return [
+      { name, state: 'warning', detail: `${settings.REDIS_URL} is not checked: REDIS_URL is not set in this shell` },
+    ]
+  }
+  // Imported here, so that other commands do not load the Redis client.
+  const { checkRedis, sentenceOf } = await import('../sending/redis-settings.ts')
+  try {
+    const { findings, memory } = await checkRedis(config.REDIS_URL)
+    const settled: Check[] =
+      findings.length === 0
+        ? [{ name, state: 'ok', detail: 'AOF every second, noeviction' }]
+        : findings.map(finding => ({ name, state: 'warning', detail: sentenceOf(finding) }))
+    return [...settled, ...memoryOf(memory)]
+  } catch (error) {
+    return [{ name, state: 'failed', detail: `REDIS_URL cannot be reached: ${(error as Error).message}` }]
+  }
+}
+
+/** With noeviction, a full Redis refuses jobs; the mail waits in Postgres. */
+export function memoryOf(memory: RedisMemory | null): Check[] {
+  const name = 'redis'
+  if (!memory) return []
+  const { usedBytes, maxBytes } = memory
+  const used = `${Math.ceil(usedBytes / MEGABYTE)} MB`
+  if (maxBytes === 0)
+    return [
+      {
+        name,
+        state: 'warning',
+        detail: `maxmemory is not set, ${used} in use: the machine may run out of memory first; redis-cli CONFIG SET maxmemory 512mb, and the same in redis.conf`,
+      },
+    ]
+  const share = usedBytes / maxBytes
+  const detail = `${used} of maxmemory ${Math.floor(maxBytes / MEGABYTE)} MB in use`
+  if (share < SHARE.warning) return [{ name, state: 'ok', detail }]
+  const mend = `${detail}: raise it with redis-cli CONFIG SET maxmemory, and the same in redis.conf`
+  return [{ name, state: share < SHARE.failed ? 'warning' : 'failed', detail: mend }]
+}

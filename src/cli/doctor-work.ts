@@ -1,0 +1,94 @@
+import { rateAfter } from '../contracts/slowdown.ts'
+import type { CompanyStandingRow } from '../db/companies/reputation.ts'
+import type { InboxState } from '../db/feedback/provider-events.ts'
+import type { Health } from '../db/health.ts'
+import type { ProviderRow } from '../db/providers.ts'
+import type { Check } from './doctor-check.ts'
+import { counted } from './plural.ts'
+
+const OLD_SECONDS = 300
+const DLQ_ALERT = 10_000
+
+export function workersOf({ workers: alive, expiredLeases }: Health, lane: string): Check {
+  const name = 'workers'
+  if (alive.length === 0)
+    return { name, state: 'warning', detail: 'none alive: nothing is being sent; start one with: email-gateway start' }
+  const slots = alive.reduce((sum, one) => sum + one.concurrency, 0)
+  const onOtherLane = alive.filter(one => one.lane !== lane)
+  if (onOtherLane.length > 0)
+    return {
+      name,
+      state: 'warning',
+      detail: `some use another lane than ${lane}: set the same REDIS_URL for all of them`,
+    }
+  if (expiredLeases > 0)
+    return {
+      name,
+      state: 'warning',
+      detail: `${counted(expiredLeases, 'lease')} expired: no worker is running housekeeping`,
+    }
+  return { name, state: 'ok', detail: `${alive.length} alive, concurrency ${slots}` }
+}
+
+export function providerOf(row: ProviderRow): Check {
+  const name = 'provider'
+  if (row.state === 'closed')
+    return { name, state: 'ok', detail: `${row.name} is not parked${rateOf(row.ratePerSecond)}${slowedTo(row)}` }
+  const since = row.openedAt?.toISOString()
+  return {
+    name,
+    state: 'failed',
+    detail: `${row.name} parked since ${since} because of ${row.reasonCode}: ${row.reason}; ${nextTry(row.probeInMs)}`,
+  }
+}
+
+function nextTry(inMs: number | null): string {
+  return inMs === null || inMs <= 0 ? 'it is tried again now' : `it is tried again in ${Math.ceil(inMs / 1000)} s`
+}
+
+/** The reduced send rate after the provider throttled; it recovers by itself. */
+function slowedTo({ slowFrom, slowTo, slowedAgoMs }: ProviderRow): string {
+  const rate = slowedAgoMs === null ? null : rateAfter({ from: slowFrom!, to: slowTo!, agoMs: slowedAgoMs })
+  if (rate === null) return ''
+  return `; it throttled ${Math.round(slowedAgoMs! / 1000)} s ago, so at most ${rate.toPrecision(2)} a second for now`
+}
+
+const rateOf = (rate: number | null) => (rate === null ? '' : `, ${rate} recipients per second`)
+
+export function backlogOf({ waiting, oldestWaitingSeconds, unknown }: Health): Check {
+  const oldest = oldestWaitingSeconds === null ? '' : `, the oldest for ${Math.round(oldestWaitingSeconds)} s`
+  const isOld = (oldestWaitingSeconds ?? 0) > OLD_SECONDS
+  const mend = isOld ? '; see why with: email-gateway email list --status PENDING, then email explain ID' : ''
+  const detail = `${waiting} ready${oldest}; ${unknown} of unknown outcome${mend}`
+  return { name: 'backlog', state: isOld ? 'warning' : 'ok', detail }
+}
+
+export function inboxOf({ waiting, oldestSeconds }: InboxState): Check {
+  const oldest = oldestSeconds === null ? '' : `, the oldest for ${Math.round(oldestSeconds)} s`
+  const isOld = (oldestSeconds ?? 0) > OLD_SECONDS
+  const mend = isOld ? '; a worker processes them: email-gateway start' : ''
+  return {
+    name: 'inbox',
+    state: isOld ? 'warning' : 'ok',
+    detail: `${counted(waiting, 'provider event')} to process${oldest}${mend}`,
+  }
+}
+
+export function standingsOf(companies: CompanyStandingRow[]): Check[] {
+  return companies.flatMap(({ name: company, warnReason, pausedAt, pauseReason, pausedBy }): Check[] => {
+    const name = 'reputation'
+    const resume = `email-gateway company resume ${company} --reason TEXT`
+    if (pausedAt)
+      return [{ name, state: 'warning', detail: `${company} is paused by ${pausedBy}: ${pauseReason}; ${resume}` }]
+    return warnReason ? [{ name, state: 'warning', detail: `${company} is warned: ${warnReason}` }] : []
+  })
+}
+
+export function deadLettersOf({ deadLetters: count }: Pick<Health, 'deadLetters'>): Check {
+  const state = count >= DLQ_ALERT ? 'warning' : 'ok'
+  return {
+    name: 'dlq',
+    state,
+    detail: `${counted(count, 'dead letter')}${state === 'ok' ? '' : ': email-gateway dlq list'}`,
+  }
+}

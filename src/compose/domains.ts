@@ -1,0 +1,31 @@
+import { silenceAwsSdkWarning } from '../config.ts'
+import type { Database } from '../db/pool.ts'
+import type { DomainDeps } from '../domains/domains.ts'
+import type { ProviderDomains } from '../providers/domains/domains.ts'
+import { dnsLookup } from '../runtime/dns-lookup.ts'
+import type { Settings } from '../settings.ts'
+
+/** `entries`: the providers in use, which a command reads from the running gateway. */
+export function composeDomains(config: Settings, db: Database, entries = config.EMAIL_PROVIDER): DomainDeps {
+  return { db, lookup: dnsLookup(config.DNS_SERVERS), openProviders: () => openProviders(config, entries) }
+}
+
+/** Imported when used: loading the AWS SDK takes a third of a second. */
+async function openProviders(config: Settings, entries: string[]): Promise<ProviderDomains[]> {
+  const ofSes = entries.filter(entry => entry.split(':')[0] === 'ses')
+  const opened: ProviderDomains[] = []
+  if (ofSes.length > 0) {
+    silenceAwsSdkWarning()
+    const { sesDomains } = await import('../providers/domains/ses.ts')
+    for (const [place, name] of ofSes.entries()) {
+      const region = name.split(':')[1] ?? config.AWS_REGION!
+      opened.push(sesDomains({ name, place, region, sesEndpoint: config.AWS_ENDPOINT_URL_SESV2 }))
+    }
+  }
+  if (entries.includes('resend')) {
+    const { resendDomains } = await import('../providers/domains/resend.ts')
+    const { RESEND_BASE_URL } = await import('../providers/resend.ts')
+    opened.push(resendDomains({ apiKey: config.RESEND_API_KEY!, baseUrl: config.RESEND_BASE_URL ?? RESEND_BASE_URL }))
+  }
+  return opened
+}

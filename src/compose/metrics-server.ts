@@ -1,0 +1,27 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { buildOperationsApp } from '../http/app.ts'
+import { CannotListen } from '../http/cannot-listen.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Storage } from './storage.ts'
+
+export type MetricsServer = { url: string; stop(): Promise<void> }
+
+/** Serves /metrics and /health on METRICS_PORT; null without it. */
+export async function startMetricsServer(
+  config: Config,
+  { db, folder }: Storage,
+  metrics: Metrics,
+  log: Logger,
+): Promise<MetricsServer | null> {
+  const { HOST: host, METRICS_PORT: port, METRICS_TOKEN: metricsToken } = config
+  if (port === undefined) return null
+  const app = await buildOperationsApp({ db, folder, metrics, metricsToken, log, trustProxy: config.TRUST_PROXY })
+  try {
+    const url = await app.listen({ host, port })
+    return { url, stop: () => app.close() }
+  } catch (error) {
+    await app.close()
+    throw new CannotListen('METRICS_PORT', error as Error)
+  }
+}

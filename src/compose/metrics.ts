@@ -1,0 +1,132 @@
+import type { Config } from '../config.ts'
+import { rateOf } from '../contracts/reputation.ts'
+import { baseRate } from '../contracts/send-rate.ts'
+import { rateAfter } from '../contracts/slowdown.ts'
+import { listQueues } from '../db/companies/queues.ts'
+import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
+import { listCounters } from '../db/counters.ts'
+import { readInbox } from '../db/feedback/provider-events.ts'
+import { ledgerImbalance } from '../db/ledger/read.ts'
+import { listCompanyTotals, listFailingTemplates, listRequestTotals, readFairCursor } from '../db/metrics/companies.ts'
+import { listRecentDeadLetters, readDeadLetterAges } from '../db/metrics/dead-letters.ts'
+import { listHousekeeping } from '../db/metrics/housekeeping.ts'
+import { readQueueFigures } from '../db/metrics/queue.ts'
+import type { Database } from '../db/pool.ts'
+import { listProviders, type ProviderRow } from '../db/providers.ts'
+import { countActive, readTotals } from '../db/suppression/stats.ts'
+import { readWebhookBacklog } from '../db/webhooks/deliveries.ts'
+import { cachedQuery } from '../runtime/cached-query.ts'
+import { type Metrics, makeMetrics } from '../telemetry/metrics.ts'
+import type { ProcessFigures } from '../telemetry/process/figures.ts'
+import { DEAD_LETTER_AGES } from '../telemetry/system/dead-letters.ts'
+import type { ProviderFigures, RedisFigures, Standing, SystemSnapshot } from '../telemetry/system/snapshot.ts'
+
+/** Companies, and templates, that are shown one by one. A thousand series of each would be too many for Prometheus, and for a person. */
+const MOST_COMPANIES = 200
+const MOST_TEMPLATES = 100
+/** Counting a million entries takes about 100 ms, too long for every scrape. */
+const SIZE_CACHE_MS = 30_000
+
+/** /metrics of this process. `close` ends its connection to Redis. */
+export async function composeMetrics(
+  config: Config,
+  db: Database,
+  figures: ProcessFigures,
+): Promise<{ metrics: Metrics; close: () => void }> {
+  // Loaded where it is used: ioredis would make every start longer.
+  const redis = config.REDIS_URL
+    ? (await import('../sending/redis-figures.ts')).redisFigures(config.REDIS_URL)
+    : { read: async () => null, close: () => {} }
+  const countSuppressions = cachedQuery(SIZE_CACHE_MS, () => countActive(db.pool))
+  const metrics = makeMetrics(() => readSystem(config, db, countSuppressions, redis.read), figures)
+  return { metrics, close: redis.close }
+}
+
+async function readSystem(
+  config: Config,
+  { pool, clock }: Database,
+  countSuppressions: () => Promise<Record<string, number>>,
+  readRedis: () => Promise<RedisFigures | null>,
+): Promise<SystemSnapshot> {
+  const [counters, queue, deadLetters, providers, companies, fairness, queues, standings, templates] =
+    await Promise.all([
+      listCounters(pool),
+      readQueueFigures(pool),
+      readDeadLetters(pool),
+      listProviders(pool, config.EMAIL_PROVIDER),
+      listCompanyTotals(pool, MOST_COMPANIES),
+      readFairCursor(pool),
+      listQueues(pool),
+      listStandings(pool),
+      listFailingTemplates(pool, MOST_TEMPLATES),
+    ])
+  const [sendRequests, suppressionSize, suppressions, inbox, webhooks, housekeeping, imbalance, redis] = await Promise.all([
+    listRequestTotals(pool, MOST_COMPANIES),
+    countSuppressions(),
+    readTotals(pool),
+    readInbox(pool),
+    readWebhookBacklog(pool),
+    listHousekeeping(pool),
+    ledgerImbalance(pool),
+    readRedis(),
+  ])
+  const waiting = queues.toSorted((a, b) => (b.oldestWaitingSeconds ?? 0) - (a.oldestWaitingSeconds ?? 0))
+  const paused = new Set(standings.filter(one => one.pausedAt).map(one => one.companyId))
+  return {
+    counters,
+    queue: { ...queue, oldestWaitingSeconds: waiting[0]?.oldestWaitingSeconds ?? null },
+    deadLetters,
+    providers: providers.map(row => providerFigures(row, config, clock.now().getTime())),
+    companies,
+    fairness,
+    companiesWaiting: waiting.length,
+    waitingCompanies: waiting.slice(0, MOST_COMPANIES).map(one => ({ ...one, paused: paused.has(one.companyId) })),
+    standings: standingsToShow(standings),
+    templates,
+    sendRequests,
+    suppressionSize,
+    suppressions,
+    inbox,
+    webhooks,
+    housekeeping,
+    imbalance,
+    redis,
+  }
+}
+
+async function readDeadLetters(pool: Database['pool']): Promise<SystemSnapshot['deadLetters']> {
+  const [ages, lastHour] = await Promise.all([
+    readDeadLetterAges(pool, DEAD_LETTER_AGES),
+    listRecentDeadLetters(pool, MOST_COMPANIES),
+  ])
+  return { ...ages, lastHour }
+}
+
+function providerFigures(row: ProviderRow, { SEND_RATE_PER_SECOND }: Config, nowMs: number): ProviderFigures {
+  const { name, state, openedAt, slowFrom, slowTo, slowedAgoMs } = row
+  const quota = baseRate(name, SEND_RATE_PER_SECOND ?? null, row.ratePerSecond)
+  const slowed = slowedAgoMs === null ? null : rateAfter({ from: slowFrom!, to: slowTo!, agoMs: slowedAgoMs })
+  return {
+    name,
+    parked: state === 'open',
+    parkedSeconds: openedAt ? Math.max(0, (nowMs - openedAt.getTime()) / 1000) : 0,
+    quota: row.ratePerSecond,
+    limit: quota !== null && slowed !== null ? Math.min(quota, slowed) : (slowed ?? quota),
+  }
+}
+
+/** Warned and paused companies first, then those that send most. */
+function standingsToShow(rows: CompanyStandingRow[]): Standing[] {
+  const matters = (one: CompanyStandingRow) => Number(one.pausedAt !== null || one.warnedAt !== null)
+  return rows
+    .filter(one => one.sent + one.bounced + one.complained > 0 || matters(one))
+    .toSorted((a, b) => matters(b) - matters(a) || b.sent - a.sent)
+    .slice(0, MOST_COMPANIES)
+    .map(one => ({
+      companyId: one.companyId,
+      bounceRate: rateOf(one.bounced, one.sent),
+      complaintRate: rateOf(one.complained, one.sent),
+      warned: one.warnedAt !== null,
+      paused: one.pausedAt !== null,
+    }))
+}

@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
+import { rows } from '../support/mail.ts'
+import { cleanUp, makeDataDir, ROOT, runCommand, runShell } from '../support/process.ts'
+import { SHARED_SECRETS } from '../support/secrets.ts'
+import { shellWords } from '../support/shell-words.ts'
+
+/** What each shell block of a page prints, in order. Installing and starting are tried by scripts/try-package.mjs. */
+const PRINTED: Record<string, RegExp[]> = {
+  'quick-start': [
+    /^$/,
+    /"summary".*DELIVERED {2}Hello[\s\S]*QUEUED[\s\S]*DELIVERED/,
+    /"status":"QUEUED"/,
+    /is suppressed/,
+    /Queued [0-9a-f-]{36}/,
+    /REJECTED/,
+    /example\.com/,
+  ],
+  api: [
+    /"status":"QUEUED"/,
+    /"outboxId":"([0-9a-f-]{36})".*"outboxId":"\1"/,
+    /"data":\[\{.*\},\{.*\}\]/,
+    /"status":"PENDING".*"status":"CANCELLED"/,
+    /"status":"QUEUED"/,
+    /"status":"CANCELLED".*"events":.*CANCELLED.*"data":\[\{.*"tags":\["order"\]/s,
+  ],
+  migrating: [/3 lines: 3 added/],
+}
+const TRIED_ELSEWHERE = /^(npm install|export GATEWAY_URL)/
+
+/** `jq` for those who have none, and a curl that fails when the gateway refuses. */
+const TOOLS = `set -e
+jq() { node -p "JSON.parse(require('fs').readFileSync(0))$2"; }
+curl() { command curl --fail-with-body "$@"; }`
+
+const blocksOf = (page: string, language: string) => {
+  const text = readFileSync(join(ROOT, `docs/${page}.md`), 'utf8')
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(match => match[1]!)
+}
+
+let gateway: TestGateway
+let company: TestCompany
+let folder: string
+let env: Record<string, string>
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  company = await gateway.company({ name: 'demo' })
+  folder = await makeDataDir()
+  env = { GATEWAY_URL: gateway.url, API_KEY: company.apiKey, DATABASE_URL: gateway.databaseUrl, ...SHARED_SECRETS }
+  await writeFile(
+    join(folder, 'old-system.csv'),
+    'email,reason\na@example.com,HARD_BOUNCE\nb@example.com,COMPLAINT\nc@example.com,MANUAL\n',
+  )
+})
+afterAll(async () => {
+  await gateway?.stop()
+  await cleanUp()
+})
+
+test.each(Object.keys(PRINTED))('the commands of docs/%s.md do what the page says', async page => {
+  const blocks = blocksOf(page, 'sh').filter(block => !TRIED_ELSEWHERE.test(block))
+  expect(blocks).toHaveLength(PRINTED[page]!.length)
+  for (const [index, block] of blocks.entries()) {
+    let printed = ''
+    for (const command of block.split(/^(?=npx )|(?<=^npx .*\n)/m)) {
+      const { code, stdout, stderr } = await run(command)
+      expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' })
+      printed += stdout
+    }
+    expect(printed, block).toMatch(PRINTED[page]![index]!)
+    await until(unfinished, list => list.length === 0)
+  }
+})
+
+/** Variables that one command sets are there for the next. */
+async function run(command: string) {
+  if (command.startsWith('npx ')) {
+    const [, , ...words] = shellWords(command.replaceAll(/\$(\w+)/g, (_, name) => env[name]!))
+    return runCommand(words, { env, cwd: folder })
+  }
+  const variable = join(folder, 'outbox-id')
+  const ended = await runShell(`${TOOLS}\n${command}\nprintf %s "$OUTBOX_ID" > ${variable}`, { env, cwd: folder })
+  env.OUTBOX_ID = readFileSync(variable, 'utf8')
+  return ended
+}
+
+/** What is due, and what capture will still report on. */
+const unfinished = () =>
+  rows(
+    gateway,
+    `select o.status, r.address from email_outbox o join email_recipients r using (outbox_id)
+     where o.status = 'PROCESSING' or (o.status = 'PENDING' and coalesce(o.scheduled_at, now()) <= now())
+       or (o.status = 'SENT' and r.address ~ '^(delivered|bounce)@simulator')`,
+  )
+
+describe('the code of docs/migrating.md', () => {
+  const order = { id: 'order-1', email: 'ana@example.com', name: 'Ana' }
+  const run = async (code: string) => {
+    const { code: exitCode, stderr } = await runShell(
+      `node --input-type=module - <<'END'\nconst order = ${JSON.stringify(order)}\n${code}\nEND`,
+      { env },
+    )
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  }
+  const emails = () =>
+    rows(
+      gateway,
+      `select o.external_id from email_outbox o join email_recipients r using (outbox_id) where r.address = 'ana@example.com'`,
+    )
+
+  test('sends over HTTP', async () => {
+    await run(blocksOf('migrating', 'js after-http')[0]!)
+    expect(await emails()).toEqual([{ external_id: order.id }])
+  })
+
+  test('sends in a transaction of its own', async () => {
+    const client = new pg.Client({ connectionString: gateway.databaseUrl })
+    await client.connect()
+    await client.query(`create table orders (id text, email text); update companies set is_default = true`)
+    await run(
+      `import pg from 'pg'\nconst client = new pg.Client({ connectionString: process.env.DATABASE_URL })\nawait client.connect()\n${blocksOf('migrating', 'js after-sql')[0]}\nawait client.end()`,
+    )
+    const { rowCount } = await client.query('select * from orders')
+    await client.end()
+    expect({ rowCount, emails: (await emails()).length }).toEqual({ rowCount: 1, emails: 2 })
+  })
+})
+
+test('the statement of docs/upgrade.md lists the migrations', async () => {
+  expect(await rows(gateway, blocksOf('upgrade', 'sql')[0]!)).toContainEqual(
+    expect.objectContaining({ version: 1, name: '0001_companies.sql' }),
+  )
+})
