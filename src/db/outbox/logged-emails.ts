@@ -7,7 +7,8 @@ export const RECIPIENT_RECORD = `case when o.recipient_id is not null then (
   select json_build_object('cpfCnpjHash', p.cpf_cnpj_hash, 'email', p.email) from recipients p
   where p.recipient_id = o.recipient_id and p.deleted_at is null) end`
 
-type LoggedRow = LoggedEmail & Required<Pick<EmailFacts, 'state' | 'attempt' | 'maxAttempts' | 'provider' | 'messageId'>>
+type LoggedRow = LoggedEmail &
+  Required<Pick<EmailFacts, 'state' | 'attempt' | 'maxAttempts' | 'provider' | 'messageId'>>
 
 /** Logs what housekeeping or a request has done to e-mails of which it knows the ids only. `state`: their status, unless given. */
 export async function logEmails(
