@@ -112,8 +112,8 @@ describe('the work', () => {
     const parked = { ...row, state: 'open', openedAt: new Date(0), reasonCode: 'X', reason: 'y', probeInMs: 1000 }
     expect(verdict(providerOf(parked as ProviderRow))).toMatch(/^failed: ses parked .* in 1 s$/)
     const company = { name: 'acme', warnReason: null, pausedAt: null } as unknown as CompanyStandingRow
-    const paused = { ...company, pausedAt: '1970-01-01T00:00:00.000Z', pausedBy: 'reputation', pauseReason: 'bounces' }
-    const checks = standingsOf([company, { ...company, warnReason: '6 %' }, paused as CompanyStandingRow])
+    const paused = { ...company, pausedAt: '2026-05-01T00:00:00Z', pausedBy: 'reputation', pauseReason: 'bounces' }
+    const checks = standingsOf([company, { ...company, warnReason: '6 %' }, paused])
     expect(checks.map(verdict)).toEqual([
       'warning: acme is warned: 6 %',
       'warning: acme is paused by reputation: bounces; email-gateway company resume acme --reason TEXT',

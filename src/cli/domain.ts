@@ -75,10 +75,10 @@ const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
       .flatMap(company => company.fromDomains.map(domain => ({ company, domain })))
       .filter(({ company, domain }) => !managed.has(`${company.companyId} ${domain}`))
     const data = [
-      ...rows.map(({ domain, companyName, verifiedAt }) => ({
+      ...rows.map(({ domain, companyName, verifiedAt, allowed }) => ({
         domain,
         company: companyName,
-        state: verifiedAt ? `verified ${verifiedAt.toISOString()}` : 'not verified',
+        state: allowed ? `verified ${verifiedAt!.toISOString()}` : 'not verified',
       })),
       ...others.map(({ company, domain }) => ({ domain, company: company.name, state: 'allowed by an administrator' })),
     ]

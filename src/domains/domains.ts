@@ -114,7 +114,7 @@ function stateOf(row: DomainRow, found: AtProvider[]): DomainState {
       dmarcSuggestion(row.domain),
     ],
     atProviders: found.map(({ name, verified, status }) => ({ name, verified, status })),
-    allowed: row.verifiedAt !== null,
+    allowed: row.allowed,
   }
 }
 

@@ -142,28 +142,25 @@ async function expireEmails(db: Queryable, { emailLog }: HousekeepingOptions): P
   await logExpired(db, await expireWaitingEmails(db), emailLog)
 }
 
-/** The most orphans that one log line names; `email explain` says more about each. */
-const MAX_ORPHANS_LOGGED = 20
+/** The most orphans, or faults of the ledger, that one log line names; `email explain` and `ledger` say more. */
+const MAX_LOGGED = 20
 
 async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
   const orphans = await recoverOrphans(db, graceSeconds)
   const count = orphans.length
   if (count === 0) return
   log.error(
-    { count, orphans: orphans.slice(0, MAX_ORPHANS_LOGGED) },
+    { count, orphans: orphans.slice(0, MAX_LOGGED) },
     `Requeued ${count} orphaned e-mails (no lease, not ready, not scheduled); this is a bug, please report it`,
   )
 }
-
-/** The most faults that one log line names; `email-gateway ledger` lists all. */
-const MAX_FAULTS_LOGGED = 20
 
 async function countAndReport(_db: Queryable, { pool }: HousekeepingOptions, log: Logger): Promise<void> {
   const faults = await countLedger(pool, { maxMs: LEDGER_MS })
   if (faults.length === 0) return
   const count = faults.reduce((sum, fault) => sum + fault.emails, 0)
   log.error(
-    { count, faults: faults.slice(0, MAX_FAULTS_LOGGED) },
+    { count, faults: faults.slice(0, MAX_LOGGED) },
     `The ledger does not balance (e-mails without their row or their events: ${count}); run email-gateway ledger`,
   )
 }

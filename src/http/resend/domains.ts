@@ -105,10 +105,10 @@ async function asking<T>(request: FastifyRequest, act: () => Promise<T>): Promis
   }
 }
 
-const factsOf = ({ domainId, domain, verifiedAt, createdAt }: DomainRow, region: string) => ({
+const factsOf = ({ domainId, domain, allowed, createdAt }: DomainRow, region: string) => ({
   id: domainId,
   name: domain,
-  allowed: verifiedAt !== null,
+  allowed,
   createdAt,
   region,
 })
