@@ -51,7 +51,9 @@ async function tryApi(url, firstStart) {
   const body = JSON.stringify({ to: 'maria@example.com', subject: 'Hello', html: '<p>It works.</p>' })
   const answer = await fetch(`${url}/v1/email/send`, { method: 'POST', headers, body })
   expect(answer.status === 202, 'an e-mail is accepted')
-  await until(SEND_MS, async () => (await (await fetch(`${url}/admin/inbox`, { headers: admin })).text()).includes('Hello'))
+  await until(SEND_MS, async () =>
+    (await (await fetch(`${url}/admin/inbox`, { headers: admin })).text()).includes('Hello'),
+  )
   console.log('ok  the e-mail is in the inbox')
   const page = await (await fetch(`${url}/admin`, { headers: { accept: 'text/html' } })).text()
   const [script] = /\/admin\/[^"]+\.js/.exec(page) ?? []
