@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import { sesCommand } from './ses.ts'
 
 const URL = 'https://gateway.example.com'
-const run = (values: Record<string, string>, action = 'setup') => () => sesCommand.run({ words: [action], values })
+const run =
+  (values: Record<string, string>, action = 'setup') =>
+  () =>
+    sesCommand.run({ words: [action], values })
 
 test.each([
   [{}, /^--url is missing/],
