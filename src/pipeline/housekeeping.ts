@@ -11,8 +11,7 @@ import { recordHousekeeping } from '../db/metrics/housekeeping.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/outbox/expiry.ts'
 import { deleteExpiredKeys } from '../db/outbox/idempotency-keys.ts'
-import { type Returned, returnExpiredLeases } from '../db/outbox/leases.ts'
-import { logEmails } from '../db/outbox/logged-emails.ts'
+import { returnExpiredLeases } from '../db/outbox/leases.ts'
 import { recoverOrphans } from '../db/outbox/orphans.ts'
 import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
@@ -23,7 +22,8 @@ import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries
 import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
-import { NOBODY_KNOWS, resolveUnknownSends } from '../sending/resolve-unknown.ts'
+import { logExpired, logGivenUp, logLost } from '../sending/housekeeping-log.ts'
+import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
 
 export type HousekeepingOptions = {
@@ -132,24 +132,14 @@ async function returnLeases(db: Queryable, options: HousekeepingOptions) {
   if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
 }
 
-/** E-mails that a lost worker had. */
-export async function logLost(db: Queryable, { lost }: Returned, log: EmailLog): Promise<void> {
-  const errorCode = 'WORKER_LOST'
-  await logEmails(db, log, 'worker-lost', lost.unstarted, { state: 'RETRY_SCHEDULED', errorCode, isRetryable: true })
-  await logEmails(db, log, 'unknown', lost.unknown, { state: 'UNKNOWN', errorCode })
-}
-
 async function resolveUnknown(db: Queryable, options: HousekeepingOptions): Promise<void> {
   const { idempotentProviders, emailsReady, emailLog } = options
-  const { code: errorCode, message: errorReason } = NOBODY_KNOWS
-  const logDead = (outboxIds: string[]) =>
-    logEmails(db, emailLog, 'dead', outboxIds, { state: 'DLQ', errorCode, errorReason, isRetryable: false })
-  if ((await resolveUnknownSends(db, idempotentProviders, logDead)) > 0) emailsReady.wake()
+  const onGivenUp = (outboxIds: string[]) => logGivenUp(db, outboxIds, emailLog)
+  if ((await resolveUnknownSends(db, idempotentProviders, onGivenUp)) > 0) emailsReady.wake()
 }
 
 async function expireEmails(db: Queryable, { emailLog }: HousekeepingOptions): Promise<void> {
-  const { expired } = await expireWaitingEmails(db)
-  await logEmails(db, emailLog, 'expired', expired, { state: 'EXPIRED', errorCode: 'EXPIRED' })
+  await logExpired(db, await expireWaitingEmails(db), emailLog)
 }
 
 /** The most orphans, or faults of the ledger, that one log line names; `email explain` and `ledger` say more. */
