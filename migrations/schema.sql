@@ -1179,6 +1179,17 @@ CREATE VIEW public.dlq WITH (security_barrier='true') AS
      LEFT JOIN public.email_outbox o ON ((o.outbox_id = d.outbox_id)))
   WHERE ((d.company_id = ANY (( SELECT public.sql_companies() AS sql_companies)::uuid[])) AND (o.test IS NOT TRUE));
 
+CREATE TABLE public.domains (
+    domain_id uuid NOT NULL,
+    company_id uuid NOT NULL,
+    domain text NOT NULL,
+    ownership_token text,
+    created_at_providers text[] DEFAULT '{}'::text[] NOT NULL,
+    verified_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT domains_domain_check CHECK (((domain = lower(domain)) AND (length(domain) <= 253)))
+);
+
 CREATE TABLE public.email_attachments (
     outbox_id uuid NOT NULL,
     ordinal smallint NOT NULL,
@@ -1520,6 +1531,12 @@ CREATE TABLE public.send_requests_total (
     suppressed bigint NOT NULL
 );
 
+CREATE TABLE public.sns_topics (
+    topic_arn text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT sns_topics_topic_arn_check CHECK ((length(topic_arn) <= 300))
+);
+
 CREATE TABLE public.statistics_cursor (
     only_row boolean DEFAULT true NOT NULL,
     counted_until timestamp with time zone DEFAULT now() NOT NULL,
@@ -1761,6 +1778,12 @@ ALTER TABLE ONLY public.dead_letter_notices
 ALTER TABLE ONLY public.dead_letters
     ADD CONSTRAINT dead_letters_pkey PRIMARY KEY (outbox_id);
 
+ALTER TABLE ONLY public.domains
+    ADD CONSTRAINT domains_company_id_domain_key UNIQUE (company_id, domain);
+
+ALTER TABLE ONLY public.domains
+    ADD CONSTRAINT domains_pkey PRIMARY KEY (domain_id);
+
 ALTER TABLE ONLY public.email_attachments
     ADD CONSTRAINT email_attachments_pkey PRIMARY KEY (outbox_id, ordinal);
 
@@ -1860,6 +1883,9 @@ ALTER TABLE ONLY public.secret_fingerprints
 ALTER TABLE ONLY public.send_requests_total
     ADD CONSTRAINT send_requests_total_pkey PRIMARY KEY (company_id);
 
+ALTER TABLE ONLY public.sns_topics
+    ADD CONSTRAINT sns_topics_pkey PRIMARY KEY (topic_arn);
+
 ALTER TABLE ONLY public.statistics_cursor
     ADD CONSTRAINT statistics_cursor_pkey PRIMARY KEY (only_row);
 
@@ -1949,6 +1975,8 @@ CREATE INDEX dead_letters_moved ON public.dead_letters USING btree (moved_at, ou
 CREATE INDEX dead_letters_payload ON public.dead_letters USING btree (moved_at, outbox_id) WHERE (original_data IS NOT NULL);
 
 CREATE INDEX dead_letters_provider_code ON public.dead_letters USING btree (provider_code) WHERE (provider_code IS NOT NULL);
+
+CREATE UNIQUE INDEX domains_one_owner ON public.domains USING btree (domain) WHERE (verified_at IS NOT NULL);
 
 CREATE INDEX email_events_ends ON ONLY public.email_events USING btree (type, outbox_id) WHERE (type = ANY (ARRAY['BOUNCE'::text, 'COMPLAINT'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ_MOVED'::text, 'EXPIRED'::text, 'CANCELLED'::text]));
 
@@ -2054,6 +2082,9 @@ ALTER TABLE ONLY public.company_reputation
 
 ALTER TABLE ONLY public.company_roles
     ADD CONSTRAINT company_roles_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.domains
+    ADD CONSTRAINT domains_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.person_erasure_emails
     ADD CONSTRAINT person_erasure_emails_erasure_id_fkey FOREIGN KEY (erasure_id) REFERENCES public.person_erasures(erasure_id);

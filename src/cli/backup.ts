@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { dumpLines } from '../db/backup/dump.ts'
+import { programVersion } from '../version.ts'
 import { type Command, reading, required } from './command.ts'
 import { writeToFile } from './stream-out.ts'
-import { programVersion } from './version.ts'
 
 export const backupCommand: Command = {
   usage: [['backup FILE|-', 'everything in the database, as it stands at one moment; the gateway may go on meanwhile']],

@@ -1,5 +1,5 @@
 import { type Queryable, runUnprepared } from '../query.ts'
-import type { Fault } from './slices.ts'
+import type { Fault } from './count-slice.ts'
 
 const MAX_NAMED = 1_000
 
