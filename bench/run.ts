@@ -8,6 +8,7 @@ import { benchDrainBullmq, benchDrainDirect } from './drain.ts'
 import { benchEvents } from './events.ts'
 import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
+import { benchMetrics } from './metrics.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
 import { benchRetention } from './retention.ts'
@@ -30,6 +31,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   events: benchEvents,
   fairness: benchFairness,
   latency: benchLatency,
+  metrics: benchMetrics,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
   retention: benchRetention,

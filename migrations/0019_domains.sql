@@ -19,4 +19,4 @@ create table domains (
   unique (company_id, domain)
 );
 -- Several companies may claim a domain; one of them gets it.
-create unique index domains_one_owner on domains (domain) where verified_at is not null;
+create index domains_by_name on domains (domain);

@@ -1976,7 +1976,7 @@ CREATE INDEX dead_letters_payload ON public.dead_letters USING btree (moved_at, 
 
 CREATE INDEX dead_letters_provider_code ON public.dead_letters USING btree (provider_code) WHERE (provider_code IS NOT NULL);
 
-CREATE UNIQUE INDEX domains_one_owner ON public.domains USING btree (domain) WHERE (verified_at IS NOT NULL);
+CREATE INDEX domains_by_name ON public.domains USING btree (domain);
 
 CREATE INDEX email_events_ends ON ONLY public.email_events USING btree (type, outbox_id) WHERE (type = ANY (ARRAY['BOUNCE'::text, 'COMPLAINT'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ_MOVED'::text, 'EXPIRED'::text, 'CANCELLED'::text]));
 

@@ -9,6 +9,7 @@ const PACKAGES = {
   pgbouncer: 'pgbouncer',
   openssl: 'openssl',
   postgres: 'postgresql',
+  promtool: 'prometheus',
 }
 // Debian keeps the server's programs outside of the PATH, in a folder for each version; its daemons are in sbin.
 const POSTGRES_FOLDER = '/usr/lib/postgresql'

@@ -35,7 +35,9 @@ export const theme = createTheme({
     Tooltip: { defaultProps: { openDelay: 300, withArrow: true, multiline: true, maw: 360 } },
     Modal: { defaultProps: { centered: true, attributes: PLAIN_HEADER } },
     // Its colours are too faint for text; the icon and the ground keep them.
-    Alert: { styles: { label: { color: 'inherit' }, message: { color: 'inherit' } } },
+    Alert: {
+      styles: { label: { color: 'var(--mantine-color-text)' }, message: { color: 'var(--mantine-color-text)' } },
+    },
     // Inside of the page's landmarks, and without an element that is no entry.
     Menu: { defaultProps: { withinPortal: false, withInitialFocusPlaceholder: false } },
     Drawer: { defaultProps: { attributes: PLAIN_HEADER } },

@@ -2,6 +2,7 @@ import { openSync } from 'node:fs'
 import { openStorage } from '../../src/compose/storage.ts'
 import { loadConfig } from '../../src/config.ts'
 import { registerCompany } from '../../src/db/companies/registration.ts'
+import { notifyProcesses } from '../../src/db/notifications.ts'
 import { startGateway } from '../../src/main.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { logOutput } from '../../src/telemetry/log-output.ts'
@@ -59,6 +60,7 @@ async function measure(companies: string[], count: number): Promise<number> {
   await db.pool.query('vacuum analyze email_ready')
   const startedMs = performance.now()
   await db.pool.query('update companies set paused_at = null, pause_reason = null')
+  await notifyProcesses(db.pool, 'email_ready', 'bench')
   await called
   await allSettled()
   return performance.now() - startedMs

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { Logger } from 'pino'
 import type { BulkActionKind } from '../contracts/bulk-actions.ts'
 import {
   endBulkAction,
@@ -24,23 +25,22 @@ const BATCH_OF: Record<BulkActionKind, (tx: Queryable, actionId: string, action:
   'import-suppressions': importBatch,
 }
 
-export type CarryOutOptions = {
-  onReplayed: () => void
-  onError: (error: unknown, actionId: string) => void
-  workMs?: number
-}
-
 /**
  * For housekeeping: one batch of each open action in turn, until the time is over or nothing is left to do now. Each batch is one commit
  * together with its progress, so it may be killed at any moment and called again, also in several processes at once.
  */
-export async function carryOutBulkActions(pool: pg.Pool, options: CarryOutOptions): Promise<void> {
-  const deadlineMs = performance.now() + (options.workMs ?? WORK_MS)
+export async function carryOutBulkActions(
+  pool: pg.Pool,
+  onReplayed: () => void,
+  log: Pick<Logger, 'error'>,
+  workMs = WORK_MS,
+): Promise<void> {
+  const deadlineMs = performance.now() + workMs
   let open = await listOpenBulkActions(pool)
   while (open.length > 0) {
     const unfinished: string[] = []
     for (const actionId of open) {
-      if (await carryOutBatch(pool, actionId, options)) unfinished.push(actionId)
+      if (await carryOutBatch(pool, actionId, onReplayed, log)) unfinished.push(actionId)
       if (performance.now() >= deadlineMs) return
     }
     open = unfinished
@@ -48,7 +48,7 @@ export async function carryOutBulkActions(pool: pg.Pool, options: CarryOutOption
 }
 
 /** Answers whether there is more to do now. */
-async function carryOutBatch(pool: pg.Pool, actionId: string, { onReplayed, onError }: CarryOutOptions) {
+async function carryOutBatch(pool: pg.Pool, actionId: string, onReplayed: () => void, log: Pick<Logger, 'error'>) {
   try {
     const batch = await inTransaction(pool, tx => nextBatch(tx, actionId))
     if (batch?.counts.replayed) onReplayed()
@@ -57,7 +57,7 @@ async function carryOutBatch(pool: pg.Pool, actionId: string, { onReplayed, onEr
     // Lost infrastructure and conflicts pass by themselves: the next call tries again.
     if (error instanceof DatabaseUnavailable) throw error
     if (isPassingConflict(error)) return false
-    onError(error, actionId)
+    log.error({ err: error, actionId }, 'A batch of a bulk action failed; trying again')
     await recordBatchError(pool, actionId, (error as Error).message, MAX_ERRORS)
     return false
   }

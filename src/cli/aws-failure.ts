@@ -20,7 +20,11 @@ const CODES = {
   refused: 'AWS_REFUSED',
 } as const
 
-export function explanationOf({ problem, action, message }: AwsCallFailed, scope: IamScope): string {
+/** AWS names the caller, and so the account, in every refusal. */
+const accountIn = (message: string) => /\barn:aws[a-z-]*:(?:iam|sts)::(\d{12}):/.exec(message)?.[1]
+
+export function explanationOf({ problem, action, message }: AwsCallFailed, given: IamScope): string {
+  const scope = { ...given, account: accountIn(message) ?? given.account }
   switch (problem) {
     case 'denied':
       return [

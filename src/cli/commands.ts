@@ -56,10 +56,6 @@ export const COMMANDS: Record<string, CommandEntry> = {
     summary: 'the KPIs of a range: delivered, how fast, recovered, failed',
     load: async () => (await import('./stats.ts')).statsCommand,
   },
-  ledger: {
-    summary: 'accepted = ended + waiting + unknown, per company and day; names what was lost',
-    load: async () => (await import('./ledger.ts')).ledgerCommand,
-  },
   ses: {
     summary: 'connect the gateway to Amazon SES: configuration set, topic, events',
     load: async () => (await import('./ses.ts')).sesCommand,
@@ -67,6 +63,10 @@ export const COMMANDS: Record<string, CommandEntry> = {
   domain: {
     summary: 'add, list and check the sender domains of companies',
     load: async () => (await import('./domain.ts')).domainCommand,
+  },
+  ledger: {
+    summary: 'accepted = ended + waiting + unknown, per company and day; names what was lost',
+    load: async () => (await import('./ledger.ts')).ledgerCommand,
   },
   doctor: {
     summary: 'check settings, database, Redis, workers and providers',

@@ -34,7 +34,9 @@ export function eventChecks({ settings, providers }: InUse, { topics, flow }: Ev
   if (uses('ses') && known.length > 0 && isSilent(flow.ses))
     warn(`e-mails went out by Amazon SES in the last day, and no event has come; run: ${SET_UP}`)
   if (uses('resend') && settings.RESEND_WEBHOOK_SECRET && isSilent(flow.resend))
-    warn('e-mails went out by Resend in the last day, and no event has come; look at its webhook at resend.com/webhooks')
+    warn(
+      'e-mails went out by Resend in the last day, and no event has come; look at its webhook at resend.com/webhooks',
+    )
   const otherRegion = known.filter(arn => settings.SNS_REGIONS && !settings.SNS_REGIONS.includes(arn.split(':')[3]!))
   if (otherRegion.length > 0)
     checks.push({

@@ -1,9 +1,11 @@
 import type { Settings } from '../settings.ts'
-import type { RedisMemory } from '../sending/redis-settings.ts'
 import type { Check } from './doctor-check.ts'
 import type { InUse } from './in-use.ts'
 
 const SHARE = { warning: 0.8, failed: 0.9 }
+/** maxBytes 0: no limit. */
+export type RedisMemory = { usedBytes: number; maxBytes: number }
+
 const MEGABYTE = 1024 * 1024
 
 /** Needs the password of Redis, which is not recorded, so REDIS_URL must be set in this shell. */
@@ -16,16 +18,27 @@ export async function redisChecks({ settings }: Pick<InUse, 'settings'>, config:
     ]
   }
   // Imported here, so that other commands do not load the Redis client.
-  const { checkRedis, sentenceOf } = await import('../sending/redis-settings.ts')
+  const { checkRedisSettings, sentenceOf } = await import('../sending/redis-settings.ts')
   try {
-    const { findings, memory } = await checkRedis(config.REDIS_URL)
+    const findings = await checkRedisSettings(config.REDIS_URL)
     const settled: Check[] =
       findings.length === 0
         ? [{ name, state: 'ok', detail: 'AOF every second, noeviction' }]
         : findings.map(finding => ({ name, state: 'warning', detail: sentenceOf(finding) }))
-    return [...settled, ...memoryOf(memory)]
+    return [...settled, ...memoryOf(await readMemory(config.REDIS_URL))]
   } catch (error) {
     return [{ name, state: 'failed', detail: `REDIS_URL cannot be reached: ${(error as Error).message}` }]
+  }
+}
+
+async function readMemory(url: string): Promise<RedisMemory | null> {
+  const { redisFigures } = await import('../sending/redis-figures.ts')
+  const { read, close } = redisFigures(url)
+  try {
+    const figures = await read()
+    return figures.up ? figures : null
+  } finally {
+    close()
   }
 }
 

@@ -19,8 +19,7 @@ export type ResendFacts = { listed: { name: string; status: string }[] | null; w
 /** listed null: the key is for sending only, and may not read them. */
 export function resendDomainChecks({ listed, wanted }: ResendFacts): Check[] {
   const name = 'domain'
-  if (listed === null)
-    return [{ name, state: 'ok', detail: 'not checked at Resend: the API key is for sending only' }]
+  if (listed === null) return [{ name, state: 'ok', detail: 'not checked at Resend: the API key is for sending only' }]
   return [...wanted].map(([domain, companies]): Check => {
     const status = listed.find(one => one.name.toLowerCase() === domain)?.status
     const company = companies[0] === undefined ? '--company NAME' : `--company ${companies[0]}`

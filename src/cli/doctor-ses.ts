@@ -108,6 +108,8 @@ function identityOf({ domain, companies, found }: IdentityFacts): Check[] {
   if (found.dkim !== 'SUCCESS')
     return [{ name, state: 'warning', detail: `${domain} is sent without DKIM (${found.dkim}); run: ${check}` }]
   if (found.mailFrom !== 'SUCCESS')
-    return [{ name, state: 'warning', detail: `${domain} has no MAIL FROM of its own (${found.mailFrom}); run: ${check}` }]
+    return [
+      { name, state: 'warning', detail: `${domain} has no MAIL FROM of its own (${found.mailFrom}); run: ${check}` },
+    ]
   return [{ name, state: 'ok', detail: `${domain}: verified, DKIM, MAIL FROM` }]
 }

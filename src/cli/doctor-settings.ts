@@ -33,7 +33,8 @@ function notRunning(providers: string[], config: Settings): Check {
 /** The running processes, those that wait to join, and settings in which they differ but should not. */
 export function processChecks(processes: RunningProcess[]): Check[] {
   const name = 'processes'
-  if (processes.length === 0) return [{ name, state: 'warning', detail: 'none is running; start one with: email-gateway start' }]
+  if (processes.length === 0)
+    return [{ name, state: 'warning', detail: 'none is running; start one with: email-gateway start' }]
   const checks: Check[] = [
     { name, state: 'ok', detail: processes.map(one => `${nameOf(one)} (${one.version})`).join(', ') },
   ]

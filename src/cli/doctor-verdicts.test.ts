@@ -112,8 +112,8 @@ describe('the work', () => {
     const parked = { ...row, state: 'open', openedAt: new Date(0), reasonCode: 'X', reason: 'y', probeInMs: 1000 }
     expect(verdict(providerOf(parked as ProviderRow))).toMatch(/^failed: ses parked .* in 1 s$/)
     const company = { name: 'acme', warnReason: null, pausedAt: null } as unknown as CompanyStandingRow
-    const paused = { ...company, pausedAt: new Date(0), pausedBy: 'reputation', pauseReason: 'bounces' }
-    const checks = standingsOf([company, { ...company, warnReason: '6 %' }, paused as CompanyStandingRow])
+    const paused = { ...company, pausedAt: '2026-05-01T00:00:00Z', pausedBy: 'reputation', pauseReason: 'bounces' }
+    const checks = standingsOf([company, { ...company, warnReason: '6 %' }, paused])
     expect(checks.map(verdict)).toEqual([
       'warning: acme is warned: 6 %',
       'warning: acme is paused by reputation: bounces; email-gateway company resume acme --reason TEXT',
@@ -146,7 +146,9 @@ describe('provider events', () => {
   test('that do not come although e-mails go out are missed', () => {
     const flow = { ses: { sent: true, received: false }, resend: { sent: true, received: true } }
     const settings = { SES_CONFIGURATION_SET: 'x', SNS_TOPIC_ARNS: [TOPIC], RESEND_WEBHOOK_SECRET: true }
-    expect(check(['ses', 'resend'], settings, { flow })).toEqual([expect.stringMatching(/^warning: .*Amazon SES.*no event/)])
+    expect(check(['ses', 'resend'], settings, { flow })).toEqual([
+      expect.stringMatching(/^warning: .*Amazon SES.*no event/),
+    ])
     const both = { ses: flow.resend, resend: flow.ses }
     expect(check(['ses', 'resend'], settings, { flow: both })).toEqual([expect.stringMatching(/^warning: .*by Resend/)])
   })
@@ -166,7 +168,12 @@ describe('Amazon SES', () => {
     configurationSet: { name: 'email-gateway', exists: true },
     destinations: [{ name: 'x', enabled: true, eventTypes: [...SES_EVENT_TYPES], topicArn: arn }],
     topics: [
-      { arn, exists: true, publishAllowed: true, endpoints: [{ url: 'https://g.example/webhooks/ses', confirmed: true }] },
+      {
+        arn,
+        exists: true,
+        publishAllowed: true,
+        endpoints: [{ url: 'https://g.example/webhooks/ses', confirmed: true }],
+      },
     ],
     identities: [{ domain: 'acme.example', companies: ['acme'], found: verified }],
   }
@@ -190,7 +197,11 @@ describe('Amazon SES', () => {
     ['the quota', { account: { ...FACTS.account, sent24Hours: 45_000 } }, /^warning: .*45000 of 50000/],
     ['no set', { configurationSet: { name: 'x', exists: false } }, /^failed: .*no configuration set x.*ses setup/],
     ['no destination', { destinations: [] }, /^failed: .*reports to no topic/],
-    ['a destination that is off', { destinations: [{ ...destination!, enabled: false }] }, /^warning: .*SEND, DELIVERY/],
+    [
+      'a destination that is off',
+      { destinations: [{ ...destination!, enabled: false }] },
+      /^warning: .*SEND, DELIVERY/,
+    ],
     ['a type too few', { destinations: [{ ...destination!, eventTypes: ['SEND'] }] }, /^warning: .*BOUNCE/],
     ['no topic', { topics: [{ ...topic!, exists: false }] }, /^failed: .*does not exist/],
     ['no subscription', { topics: [{ ...topic!, endpoints: [] }] }, /^failed: .*no subscription/],
@@ -201,7 +212,11 @@ describe('Amazon SES', () => {
     ],
     ['an open policy', { topics: [{ ...topic!, publishAllowed: false }] }, /^warning: .*policy/],
     ['no identity', identity(null), /^failed: .*domain add acme\.example --company acme$/],
-    ['not verified', identity({ ...verified, verified: false }), /^failed: .*domain check acme\.example --company acme$/],
+    [
+      'not verified',
+      identity({ ...verified, verified: false }),
+      /^failed: .*domain check acme\.example --company acme$/,
+    ],
     ['no DKIM', identity({ ...verified, dkim: 'FAILED' }), /^warning: .*without DKIM/],
     ['no MAIL FROM', identity({ ...verified, mailFrom: 'PENDING' }), /^warning: .*MAIL FROM/],
   ])('with %s says so and what mends it', (_name, change, expected) => {

@@ -34,7 +34,9 @@ export const doctorCommand: Command = {
     ],
   ],
   words: 0,
-  options: { probe: { type: 'boolean', help: 'also ask the providers: login, account, domains, events; nothing is sent' } },
+  options: {
+    probe: { type: 'boolean', help: 'also ask the providers: login, account, domains, events; nothing is sent' },
+  },
   run: ({ values }) =>
     withStorageToRead(async opened => {
       const checks = await examine(opened, values.probe === true)

@@ -1,8 +1,8 @@
 import { parseFromDomain } from '../contracts/companies/settings.ts'
 import { recordTable, zoneFile } from '../contracts/domains/zone.ts'
 import { DEFAULT_SES_NAME, sesNames } from '../contracts/ses/names.ts'
-import { findDomain, listDomains } from '../db/companies/domains.ts'
 import { listCompanies } from '../db/companies/companies.ts'
+import { findDomain, listDomains } from '../db/companies/domains.ts'
 import { addDomain, checkDomain, type DomainState } from '../domains/domains.ts'
 import { explainAws } from './aws-failure.ts'
 import {
@@ -75,10 +75,10 @@ const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
       .flatMap(company => company.fromDomains.map(domain => ({ company, domain })))
       .filter(({ company, domain }) => !managed.has(`${company.companyId} ${domain}`))
     const data = [
-      ...rows.map(({ domain, companyName, verifiedAt }) => ({
+      ...rows.map(({ domain, companyName, verifiedAt, allowed }) => ({
         domain,
         company: companyName,
-        state: verifiedAt ? `verified ${verifiedAt.toISOString()}` : 'not verified',
+        state: allowed ? `verified ${verifiedAt!.toISOString()}` : 'not verified',
       })),
       ...others.map(({ company, domain }) => ({ domain, company: company.name, state: 'allowed by an administrator' })),
     ]
@@ -89,7 +89,9 @@ const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
     const domain = domainOf(given)
     const { companyId, name } = await requireCompany(opened.db, required(text(values, 'company'), '--company'))
     if (!(await findDomain(opened.db.pool, companyId, domain)))
-      throw new CommandFailed(`${name} has no domain ${domain}. Add it with: email-gateway domain add ${domain} --company ${name}`)
+      throw new CommandFailed(
+        `${name} has no domain ${domain}. Add it with: email-gateway domain add ${domain} --company ${name}`,
+      )
     return checked(opened, domain, companyId, values)
   }),
 }
@@ -109,7 +111,9 @@ async function depsOf({ db, config }: Reading) {
     return entry === 'resend' && !config.RESEND_API_KEY ? ['RESEND_API_KEY'] : []
   })
   if (missing.length > 0)
-    throw new CommandFailed(`The gateway sends with ${providers.join(', ')}, and ${missing.join(', ')} is not set in this shell.`)
+    throw new CommandFailed(
+      `The gateway sends with ${providers.join(', ')}, and ${missing.join(', ')} is not set in this shell.`,
+    )
   return composeDomains(config, db, providers)
 }
 

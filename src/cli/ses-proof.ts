@@ -67,7 +67,8 @@ async function reachabilityOf(endpoint: string): Promise<string> {
     return `${url} answers with HTTP ${status}`
   } catch (error) {
     const { cause, message, name } = error as Error & { cause?: { code?: string; message?: string } }
-    const why = name === 'TimeoutError' ? `no answer within ${REACH_MS / 1000} s` : (cause?.code ?? cause?.message ?? message)
+    const why =
+      name === 'TimeoutError' ? `no answer within ${REACH_MS / 1000} s` : (cause?.code ?? cause?.message ?? message)
     return `${url} cannot be reached: ${why}`
   }
 }

@@ -25,7 +25,7 @@ import {
 } from '../providers/aws/sns-topic.ts'
 import { explainAws } from './aws-failure.ts'
 import { type Answer, type Reading, UsageError } from './command.ts'
-import { proveEvents, type Proof } from './ses-proof.ts'
+import { type Proof, proveEvents } from './ses-proof.ts'
 
 export type WantedSes = {
   /** The gateway's public address of /webhooks/ses. */
@@ -156,7 +156,8 @@ function answerOf({ opened, clients, wanted, topicArn, steps, proof }: Result): 
     SES_CONFIGURATION_SET: wanted.names.configurationSet,
     SNS_TOPIC_ARNS: topicArn,
   }
-  const changes = steps.length > 0 ? steps.map(({ what }) => `done: ${what}`) : ['Nothing was missing, and nothing was changed.']
+  const changes =
+    steps.length > 0 ? steps.map(({ what }) => `done: ${what}`) : ['Nothing was missing, and nothing was changed.']
   return {
     json: { changed: steps.length > 0, steps, topicArn, endpoint: wanted.endpoint, ...proof.json, settings },
     lines: [

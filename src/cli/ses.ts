@@ -22,8 +22,16 @@ export const sesCommand: Command = {
       value: 'NAME',
       help: `of the configuration set and, with -events, the topic (${DEFAULT_SES_NAME})`,
     },
-    from: { type: 'string', value: 'ADDRESS', help: 'a verified sender of the trial message; else the setting EMAIL_FROM' },
-    wait: { type: 'string', value: 'SECONDS', help: `how long to wait for AWS at each of the two waits (${WAIT.seconds})` },
+    from: {
+      type: 'string',
+      value: 'ADDRESS',
+      help: 'a verified sender of the trial message; else the setting EMAIL_FROM',
+    },
+    wait: {
+      type: 'string',
+      value: 'SECONDS',
+      help: `how long to wait for AWS at each of the two waits (${WAIT.seconds})`,
+    },
     'dry-run': { type: 'boolean', help: 'print the steps and change nothing' },
     'skip-trial': { type: 'boolean', help: 'send no trial message' },
   },

@@ -114,7 +114,15 @@ export async function startApi(parts: ApiParts): Promise<Api> {
   try {
     const url = await listen(app, config)
     const verify = keyVerifier(keys, config.hashPepper, 'send')
-    smtp = await startSmtp(config, { verify, tokens, accept, onMessage: smtpMessages.count, tracing, log })
+    smtp = await startSmtp(config, {
+      verify,
+      tokens,
+      accept,
+      onMessage: smtpMessages.count,
+      tracing,
+      logSample: config.LOG_SAMPLE,
+      log,
+    })
     return { url, smtpPort: smtp?.port ?? null, stop }
   } catch (error) {
     await stop()

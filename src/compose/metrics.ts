@@ -60,17 +60,18 @@ async function readSystem(
       listStandings(pool),
       listFailingTemplates(pool, MOST_TEMPLATES),
     ])
-  const [sendRequests, suppressionSize, suppressions, inbox, webhooks, housekeeping, imbalance, redis] =
-    await Promise.all([
+  const [sendRequests, suppressionSize, suppressions, inbox, webhooks, ledger, housekeeping, redis] = await Promise.all(
+    [
       listRequestTotals(pool, MOST_COMPANIES),
       countSuppressions(),
       readTotals(pool),
       readInbox(pool),
       readWebhookBacklog(pool),
-      listHousekeeping(pool),
       ledgerImbalance(pool),
+      listHousekeeping(pool),
       readRedis(),
-    ])
+    ],
+  )
   const waiting = queues.toSorted((a, b) => (b.oldestWaitingSeconds ?? 0) - (a.oldestWaitingSeconds ?? 0))
   const paused = new Set(standings.filter(one => one.pausedAt).map(one => one.companyId))
   return {
@@ -89,8 +90,8 @@ async function readSystem(
     suppressions,
     inbox,
     webhooks,
+    ledgerImbalance: ledger,
     housekeeping,
-    imbalance,
     redis,
   }
 }

@@ -48,7 +48,10 @@ export async function addDomain(
   const ownershipToken = vouched ? null : randomBytes(20).toString('hex')
   const row = await addDomainRow(deps.db, { companyId, domain, ownershipToken }, MAX_DOMAINS, author)
   if (!row) return { kind: 'too-many' }
-  return { kind: 'added', state: stateOf(row, await withProviders(deps, all => Promise.all(all.map(ensureAt(deps, row))))) }
+  return {
+    kind: 'added',
+    state: stateOf(row, await withProviders(deps, all => Promise.all(all.map(ensureAt(deps, row))))),
+  }
 }
 
 export type Checked = { kind: 'checked'; state: DomainState } | Exclude<Allowed, { kind: 'allowed' }>
@@ -86,10 +89,12 @@ const ensureAt =
   }
 
 /** A provider that was added to EMAIL_PROVIDER later does not have the domain yet. */
-const checkAt = (deps: DomainDeps, row: DomainRow) => async (provider: ProviderDomains): Promise<AtProvider> => {
-  const found = await provider.check(row.domain)
-  return found ? { name: provider.name, ...found } : ensureAt(deps, row)(provider)
-}
+const checkAt =
+  (deps: DomainDeps, row: DomainRow) =>
+  async (provider: ProviderDomains): Promise<AtProvider> => {
+    const found = await provider.check(row.domain)
+    return found ? { name: provider.name, ...found } : ensureAt(deps, row)(provider)
+  }
 
 async function withProviders<T>(deps: DomainDeps, act: (all: ProviderDomains[]) => Promise<T>): Promise<T> {
   const all = await deps.openProviders()
@@ -109,7 +114,7 @@ function stateOf(row: DomainRow, found: AtProvider[]): DomainState {
       dmarcSuggestion(row.domain),
     ],
     atProviders: found.map(({ name, verified, status }) => ({ name, verified, status })),
-    allowed: row.verifiedAt !== null,
+    allowed: row.allowed,
   }
 }
 

@@ -64,7 +64,10 @@ const PROBLEMS = {
   NOT_OFFERED: [501, 'The gateway does not offer this'],
   SERVER_BUSY: [503, 'The server is receiving too much data at once; repeat the request'],
   TOO_MANY_LISTENERS: [503, 'Too many browsers listen for live figures'],
-  PROVIDER_NOT_ASKED: [503, 'The provider could not be asked; repeat the request. The log of the gateway has the reason'],
+  PROVIDER_NOT_ASKED: [
+    503,
+    'The provider could not be asked; repeat the request. The log of the gateway has the reason',
+  ],
   EVENTS_NOT_SET_UP: [503, 'Events of this provider are not set up'],
   EVENT_NOT_CHECKED: [503, 'The event could not be checked now'],
   SUBSCRIPTION_NOT_CONFIRMED: [503, 'The subscription could not be confirmed'],

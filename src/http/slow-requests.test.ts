@@ -15,7 +15,11 @@ afterEach(async () => {
 })
 
 const POLL = { timeout: 20_000 }
-const NOT_SET_UP = { sns: { rules: async () => ({ topicArns: [], regions: [] }) }, resendSecrets: [], onRefused: () => {} } as unknown as ProviderEventDeps
+const NOT_SET_UP = {
+  sns: { rules: async () => ({ topicArns: [], regions: [] }) },
+  resendSecrets: [],
+  onRefused: () => {},
+} as unknown as ProviderEventDeps
 const SET_UP = { ...NOT_SET_UP, resendSecrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'] } as ProviderEventDeps
 
 /** A server with short time limits, and raw connections to it whose `answer` is everything read until the connection closes. */

@@ -11,8 +11,7 @@ import { recordHousekeeping } from '../db/metrics/housekeeping.ts'
 import { purgeOldPayloads } from '../db/outbox/dead-letters-purge.ts'
 import { expireWaitingEmails } from '../db/outbox/expiry.ts'
 import { deleteExpiredKeys } from '../db/outbox/idempotency-keys.ts'
-import { type Returned, returnExpiredLeases } from '../db/outbox/leases.ts'
-import { logEmails } from '../db/outbox/logged-emails.ts'
+import { returnExpiredLeases } from '../db/outbox/leases.ts'
 import { recoverOrphans } from '../db/outbox/orphans.ts'
 import { ensurePartitions } from '../db/outbox/partitions.ts'
 import type { Queryable } from '../db/query.ts'
@@ -23,7 +22,8 @@ import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries
 import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
-import { NOBODY_KNOWS, resolveUnknownSends } from '../sending/resolve-unknown.ts'
+import { logExpired, logGivenUp, logLost } from '../sending/housekeeping-log.ts'
+import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
 
 export type HousekeepingOptions = {
@@ -59,21 +59,25 @@ const TASKS: Task[] = [
   { name: 'recover-orphans', everyMs: 60_000, run: requeueOrphans },
   { name: 'expire-waiting-emails', everyMs: 60_000, run: expireEmails },
   { name: 'delete-expired-idempotency-keys', everyMs: 60_000, run: deleteExpiredKeys },
-  { name: 'purge-old-payloads', everyMs: 3_600_000, run: purgePayloads },
+  { name: 'purge-old-payloads', everyMs: 3_600_000, run: olderThan('deadLetters', purgeOldPayloads) },
   { name: 'expire-suppressions', everyMs: 60_000, run: db => expireSuppressions(db) },
   { name: 'ensure-partitions', everyMs: 3_600_000, run: db => ensurePartitions(db) },
   { name: 'purge-provider-events', everyMs: 600_000, run: purgeEvents },
   { name: 'roll-up-statistics', everyMs: 30_000, run: db => rollUpStatistics(db) },
   { name: 'count-ledger', everyMs: LEDGER_EVERY_MS, run: countAndReport },
   { name: 'drop-old-days', everyMs: 600_000, run: dropDays },
-  { name: 'purge-audit', everyMs: 3_600_000, run: (db, { retentionDays }) => purgeAudit(db, retentionDays.audit) },
+  { name: 'purge-audit', everyMs: 3_600_000, run: olderThan('audit', purgeAudit) },
   { name: 'purge-reputation', everyMs: 3_600_000, run: purgeReputation },
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
-  { name: 'purge-old-webhooks', everyMs: 60_000, run: purgeDeliveries },
+  { name: 'purge-old-webhooks', everyMs: 60_000, run: olderThan('webhooks', purgeOldDeliveries) },
   { name: 'tell-of-dead-letters', everyMs: 60_000, run: (_db, { pool }, log) => tellOfDeadLetters(pool, log) },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
   { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
-  { name: 'carry-out-bulk-actions', everyMs: 500, run: bulkActions },
+  {
+    name: 'carry-out-bulk-actions',
+    everyMs: 500,
+    run: (_db, { pool, emailsReady }, log) => carryOutBulkActions(pool, () => emailsReady.wake(), log),
+  },
 ]
 
 const RECORD_EVERY_MS = 5_000
@@ -128,65 +132,44 @@ async function returnLeases(db: Queryable, options: HousekeepingOptions) {
   if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
 }
 
-/** E-mails that a lost worker had. */
-export async function logLost(db: Queryable, { lost }: Returned, log: EmailLog): Promise<void> {
-  const errorCode = 'WORKER_LOST'
-  await logEmails(db, log, 'worker-lost', lost.unstarted, { state: 'RETRY_SCHEDULED', errorCode, isRetryable: true })
-  await logEmails(db, log, 'unknown', lost.unknown, { state: 'UNKNOWN', errorCode })
-}
-
 async function resolveUnknown(db: Queryable, options: HousekeepingOptions): Promise<void> {
   const { idempotentProviders, emailsReady, emailLog } = options
-  const { code: errorCode, message: errorReason } = NOBODY_KNOWS
-  const logDead = (outboxIds: string[]) =>
-    logEmails(db, emailLog, 'dead', outboxIds, { state: 'DLQ', errorCode, errorReason, isRetryable: false })
-  if ((await resolveUnknownSends(db, idempotentProviders, logDead)) > 0) emailsReady.wake()
+  const onGivenUp = (outboxIds: string[]) => logGivenUp(db, outboxIds, emailLog)
+  if ((await resolveUnknownSends(db, idempotentProviders, onGivenUp)) > 0) emailsReady.wake()
 }
 
 async function expireEmails(db: Queryable, { emailLog }: HousekeepingOptions): Promise<void> {
-  const { expired } = await expireWaitingEmails(db)
-  await logEmails(db, emailLog, 'expired', expired, { state: 'EXPIRED', errorCode: 'EXPIRED' })
+  await logExpired(db, await expireWaitingEmails(db), emailLog)
 }
 
-async function bulkActions(_db: Queryable, { pool, emailsReady }: HousekeepingOptions, log: Logger): Promise<void> {
-  await carryOutBulkActions(pool, {
-    onReplayed: () => emailsReady.wake(),
-    onError: (error, actionId) => log.error({ err: error, actionId }, 'A batch of a bulk action failed; trying again'),
-  })
-}
-
-/** The most orphans that one log line names; `email explain` says more about each. */
-const MAX_ORPHANS_LOGGED = 20
+/** The most orphans, or faults of the ledger, that one log line names; `email explain` and `ledger` say more. */
+const MAX_LOGGED = 20
 
 async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
   const orphans = await recoverOrphans(db, graceSeconds)
   const count = orphans.length
   if (count === 0) return
   log.error(
-    { count, orphans: orphans.slice(0, MAX_ORPHANS_LOGGED) },
+    { count, orphans: orphans.slice(0, MAX_LOGGED) },
     `Requeued ${count} orphaned e-mails (no lease, not ready, not scheduled); this is a bug, please report it`,
   )
 }
-
-/** The most faults that one log line names; `email-gateway ledger` lists all. */
-const MAX_FAULTS_LOGGED = 20
 
 async function countAndReport(_db: Queryable, { pool }: HousekeepingOptions, log: Logger): Promise<void> {
   const faults = await countLedger(pool, { maxMs: LEDGER_MS })
   if (faults.length === 0) return
   const count = faults.reduce((sum, fault) => sum + fault.emails, 0)
   log.error(
-    { count, faults: faults.slice(0, MAX_FAULTS_LOGGED) },
+    { count, faults: faults.slice(0, MAX_LOGGED) },
     `The ledger does not balance (e-mails without their row or their events: ${count}); run email-gateway ledger`,
   )
 }
 
-function purgePayloads(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<unknown> {
-  return purgeOldPayloads(db, retentionDays.deadLetters)
-}
-
-function purgeDeliveries(db: Queryable, { retentionDays }: HousekeepingOptions): Promise<unknown> {
-  return purgeOldDeliveries(db, retentionDays.webhooks)
+function olderThan(
+  kind: 'deadLetters' | 'webhooks' | 'audit',
+  purge: (db: Queryable, days: number) => Promise<unknown>,
+) {
+  return (db: Queryable, { retentionDays }: HousekeepingOptions) => purge(db, retentionDays[kind])
 }
 
 async function dropDays(_db: Queryable, { pool, retentionDays }: HousekeepingOptions, log: Logger): Promise<void> {

@@ -3,11 +3,7 @@ import { cachedQuery } from './cached-query.ts'
 
 test('asks once for all who want to know, and again when the answer is old', async () => {
   let [asked, now] = [0, 0]
-  const read = cachedQuery(
-    1000,
-    async () => ++asked,
-    () => now,
-  )
+  const read = cachedQuery(1000, async () => ++asked, { nowMs: () => now })
   expect(await Promise.all([read(), read(), read()])).toEqual([1, 1, 1])
   now = 999
   expect(await read()).toBe(1)
@@ -23,7 +19,7 @@ test('a dear answer is kept longer', async () => {
       now += 100
       return ++asked
     },
-    () => now,
+    { nowMs: () => now },
   )
   await read()
   now = 5000

@@ -6,6 +6,7 @@ import type { Draw } from '../contracts/token-bucket.ts'
 import type { KnownKey } from '../db/companies/api-keys.ts'
 import type { TokenRequest } from '../db/companies/rate-buckets.ts'
 import type { AcceptDeps } from '../pipeline/accept.ts'
+import { isSampled } from '../telemetry/email-log.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { acceptMessage } from './accept-message.ts'
 import type { SmtpLimits } from './limits.ts'
@@ -20,6 +21,8 @@ export type SmtpDeps = {
   accept: AcceptDeps
   onMessage: (outcome: 'accepted' | 'refused') => void
   tracing: Tracing
+  /** The share of accepted messages that is logged. */
+  logSample?: number
   log: Logger
 }
 
@@ -68,7 +71,7 @@ export async function receiveMessage(
       reading,
     )
     const fields = { requestId, companyId, outboxId, bytes: stream.byteLength, durationMs: durationMs() }
-    deps.log.info(fields, 'SMTP message accepted')
+    if (isSampled(requestId, deps.logSample ?? 1)) deps.log.info(fields, 'SMTP message accepted')
     deps.onMessage('accepted')
     span?.end({ requestId, companyId, reply: 250 }, false)
     const leftOut = suppressed.length > 0 ? `; ${suppressed.length} suppressed left out` : ''

@@ -20,7 +20,7 @@ const EMPTY_SNAPSHOT: SystemSnapshot = {
   suppressions: [],
   inbox: { waiting: 0, oldestSeconds: null },
   webhooks: { waiting: 0, oldestSeconds: null, disabled: 0 },
-  imbalance: 0,
+  ledgerImbalance: 0,
   housekeeping: [],
   redis: null,
 }
@@ -58,12 +58,13 @@ test('without Redis there is nothing about Redis, and one that is away is down',
 
 test('the mail of a paused company waits without being counted as starving', async () => {
   const waiting = { ready: 1, oldestWaitingSeconds: 9 }
-  const { metrics } = made({
+  const { metrics, figures } = made({
     waitingCompanies: [
       { companyId: 'a', ...waiting, paused: false },
       { companyId: 'b', ...waiting, paused: true },
     ],
   })
+  figures.rounds.claimed(['c'])
   const text = await metrics.text()
   expect(text.match(/^tenant_rounds_without_processing.*$/gm)).toEqual([
     'tenant_rounds_without_processing{company_id="a"} 0',

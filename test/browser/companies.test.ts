@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { type Receiver, startReceiver, withStatus } from '../support/webhook-receiver.ts'
-import { axeViolations, ready, screenshot, scrollsSideways, startUi, type Ui } from './ui.ts'
+import { expectSound, ready, screenshot, scrollsSideways, startUi, type Ui } from './ui.ts'
 
 let gateway: TestGateway
 let receiver: Receiver
@@ -120,14 +120,21 @@ test('a company that was warned shows why, and nothing of a hostile name runs', 
   expect(complaints).toEqual([])
 })
 
-test.each([
-  ['companies', '/companies'],
-  ['templates', '/templates'],
-  ['webhooks', '/webhooks'],
-])('%s has nothing that axe-core finds', async (name, path) => {
-  const { page, complaints } = await ui.openView(path, { language: 'pt' })
-  await ready(page)
-  await screenshot(page, `${name}-pt`)
-  expect(await axeViolations(page)).toEqual([])
-  expect(complaints).toEqual([])
+test('companies, every tab of one, its template and its webhook look as they should', async () => {
+  const view = await ui.openView('/companies', { language: 'pt' })
+  const { page } = view
+  const [company] = await rows(gateway, `select company_id as id from companies where name like 'Padaria%'`)
+  const [template] = await rows(gateway, 'select template_id as id from templates where company_id = $1', [company.id])
+  const [webhook] = await rows(gateway, 'select endpoint_id as id from webhook_endpoints')
+  await expectSound(view, 'companies')
+  const tabs = ['activity', 'fairness', 'keys', 'webhooks', 'templates', 'domains', 'sql-access', 'audit']
+  const paths = [
+    ...tabs.map(tab => `companies/${company.id}/${tab}`),
+    ...['templates', `templates/${template.id}`, 'webhooks', `webhooks/${webhook.id}`],
+  ]
+  for (const path of paths) {
+    await page.goto(`${gateway.url}/admin/${path}`)
+    await ready(page)
+    await expectSound(view, path.replaceAll('/', '-'))
+  }
 })

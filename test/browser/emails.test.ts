@@ -4,7 +4,7 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { addSuppressions } from '../../src/db/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { hostileHtml } from './hostile-message.ts'
-import { axeViolations, ready, screenshot, scrollsSideways, startOutside, startUi, type Ui } from './ui.ts'
+import { expectSound, ready, screenshot, startOutside, startUi, type Ui } from './ui.ts'
 
 let gateway: TestGateway
 let ui: Ui
@@ -39,45 +39,32 @@ const untilStatus = (outboxId: string, status: string) =>
     answer => answer.body.status === status,
   )
 
-const LOOKS = [
-  ['light', 'en', 1280],
-  ['dark', 'pt', 390],
-] as const
-
-test.each(LOOKS)(
-  'the list and an e-mail in %s, %s, %i px: nothing overflows, axe-core and the policy find nothing',
-  async (...options) => {
-    const [theme, language, width] = options
-    const long = 'Boleto com vencimento em dezembro e uma palavra_muito_longa_sem_espaços_'.repeat(2)
-    const id = await send({
-      to: `Maria <${'m'.repeat(60)}@example.com>`,
-      cc: ['delivered@simulator.test'],
-      subject: long,
-      tags: ['boleto'],
-      externalId: `boleto-${options.join('-')}-${'4711'.repeat(8)}`,
-      html: '<h1>Olá</h1><img src="cid:logo" alt="logo"><img src="https://tracker.example/p.gif" alt="">',
-      attachments: [{ filename: 'logo.png', contentType: 'image/png', contentId: 'logo', content: 'iVBORw0KGgo=' }],
-    })
-    await untilStatus(id, 'SENT')
-    const { page, requests, complaints } = await ui.openView('/emails', { theme, language, width })
-    await screenshot(page, `emails-${options.join('-')}`)
-    expect.soft(await axeViolations(page)).toEqual([])
-    expect.soft(await scrollsSideways(page)).toBe(false)
-    // The keyboard opens the first row.
-    await page.keyboard.press('j')
-    await page.keyboard.press('Enter')
-    await page.waitForURL(`**/admin/emails/${id}`)
-    await ready(page)
-    await page.frameLocator('iframe').getByRole('heading', { name: 'Olá' }).waitFor()
-    await screenshot(page, `email-${options.join('-')}`)
-    expect.soft(await axeViolations(page)).toEqual([])
-    expect.soft(await scrollsSideways(page)).toBe(false)
-    expect
-      .soft(requests.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:')))
-      .toEqual(['https://tracker.example/p.gif'])
-    expect(complaints.filter(text => !text.includes('tracker.example'))).toEqual([])
-  },
-)
+test('the list and an e-mail look as they should; the keyboard opens it', async () => {
+  const id = await send({
+    to: `Maria <${'m'.repeat(60)}@example.com>`,
+    cc: ['delivered@simulator.test'],
+    subject: 'Boleto com vencimento em dezembro e uma palavra_muito_longa_sem_espaços_'.repeat(2),
+    tags: ['boleto'],
+    externalId: `boleto-${'4711'.repeat(8)}`,
+    html: '<h1>Olá</h1><img src="cid:logo" alt="logo"><img src="https://tracker.example/p.gif" alt="">',
+    attachments: [{ filename: 'logo.png', contentType: 'image/png', contentId: 'logo', content: 'iVBORw0KGgo=' }],
+  })
+  await untilStatus(id, 'SENT')
+  const view = await ui.openView('/emails', { language: 'pt' })
+  const { page, requests } = view
+  await expectSound(view, 'emails')
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`**/admin/emails/${id}`)
+  await ready(page)
+  await page.frameLocator('iframe').getByRole('heading', { name: 'Olá' }).waitFor()
+  // The policy refuses the image, and Chromium says so.
+  const complaints = view.complaints.filter(text => !text.includes('tracker.example'))
+  await expectSound({ ...view, complaints }, 'email')
+  expect(requests.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:'))).toEqual([
+    'https://tracker.example/p.gif',
+  ])
+})
 
 describe('a hostile e-mail', () => {
   const attack = (name: string) =>

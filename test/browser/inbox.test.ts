@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CapturedMessage } from '../../src/db/capture-inbox.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { hostileHtml } from './hostile-message.ts'
-import { axeViolations, screenshot, scrollsSideways, startUi, type Ui } from './ui.ts'
+import { expectSound, startOutside, startUi, type Ui } from './ui.ts'
 
 let gateway: TestGateway
 let company: TestCompany
 let ui: Ui
-let outside: { url: string; asked: string[]; server: Server }
+let outside: Awaited<ReturnType<typeof startOutside>>
 
 beforeAll(async () => {
   gateway = await startTestGateway()
@@ -24,22 +23,9 @@ beforeEach(() => {
 afterEach(() => ui.closeViews())
 afterAll(async () => {
   await ui?.stop()
-  outside?.server.closeAllConnections()
-  outside?.server.close()
+  outside?.stop()
   await gateway?.stop()
 })
-
-/** Another host, as far as a browser is concerned; it records who came. */
-async function startOutside() {
-  const asked: string[] = []
-  const server = createServer((request, response) => {
-    asked.push(request.url!)
-    response.setHeader('access-control-allow-origin', '*').end()
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  return { url: `http://127.0.0.1:${port}`, asked, server }
-}
 
 /** Past the rules at the door, as a message that an older version let in. */
 async function capture(message: Partial<CapturedMessage>): Promise<string> {
@@ -53,28 +39,19 @@ async function capture(message: Partial<CapturedMessage>): Promise<string> {
   return messageId
 }
 
-test.each([
-  ['light', 'en', 1280],
-  ['dark', 'pt', 390],
-] as const)(
-  'a message beside the list in %s, %s, %i px: nothing overflows, axe-core and the policy find nothing',
-  async (...options) => {
-    const [theme, language, width] = options
-    const html = '<h1 style="color:#123456">Olá, Maria</h1><p>Your parcel has <b>left</b> our warehouse.</p>'
-    const subject = `Your order & its <b>parcel</b> ${'Donaudampfschifffahrtsgesellschaft'.repeat(4)}`
-    const messageId = await capture({ subject, html, to: [`Maria <${'m'.repeat(60)}@example.com>`] })
-    const { page, requests, complaints } = await ui.openView(`/inbox/${messageId}`, { theme, language, width })
-    const preview = page.frameLocator('iframe')
-    expect(await preview.getByRole('heading').innerText()).toBe('Olá, Maria')
-    const colour = await page.frames()[1]!.evaluate('getComputedStyle(document.querySelector("h1")).color')
-    expect(colour).toBe('rgb(18, 52, 86)')
-    await screenshot(page, `inbox-${options.join('-')}`)
-    expect.soft(await axeViolations(page)).toEqual([])
-    expect.soft(await scrollsSideways(page)).toBe(false)
-    expect.soft(requests.filter(url => !url.startsWith(gateway.url))).toEqual([])
-    expect(complaints).toEqual([])
-  },
-)
+test('a message beside the list looks as it should', async () => {
+  const html = '<h1 style="color:#123456">Olá, Maria</h1><p>Your parcel has <b>left</b> our warehouse.</p>'
+  const subject = `Your order & its <b>parcel</b> ${'Donaudampfschifffahrtsgesellschaft'.repeat(4)}`
+  const messageId = await capture({ subject, html, to: [`Maria <${'m'.repeat(60)}@example.com>`] })
+  const view = await ui.openView(`/inbox/${messageId}`, { language: 'pt' })
+  const { page, requests } = view
+  const preview = page.frameLocator('iframe')
+  expect(await preview.getByRole('heading').innerText()).toBe('Olá, Maria')
+  const colour = await page.frames()[1]!.evaluate('getComputedStyle(document.querySelector("h1")).color')
+  expect(colour).toBe('rgb(18, 52, 86)')
+  await expectSound(view, 'inbox')
+  expect(requests.filter(url => !url.startsWith(gateway.url))).toEqual([])
+})
 
 test('shows a hostile message as text, and runs and loads nothing of it, whatever is clicked', async () => {
   const subject = `"><script>document.title='ran'</script><img src="${outside.url}/subject.png">`
@@ -93,15 +70,15 @@ test('shows a hostile message as text, and runs and loads nothing of it, whateve
   const preview = page.frameLocator('iframe')
   await preview.getByText('You have won').waitFor()
   // The refresh of the message asks for 0 seconds; images and scripts come at once.
-  await page.waitForTimeout(1_000)
+  await page.waitForTimeout(500)
   for (const id of ['submit', 'link', 'top', 'blank', 'javascript']) {
     await preview
       .locator(`#${id}`)
-      .click({ timeout: 1_000 })
+      .click({ timeout: 300 })
       .catch(() => undefined)
-    await page.waitForTimeout(150)
-    await page.goto(`${gateway.url}/admin/inbox/${messageId}`)
+    await page.waitForTimeout(100)
   }
+  expect(new URL(page.url()).pathname).toBe(`/admin/inbox/${messageId}`)
   for (const tab of ['Text', 'Headers', /Attachments/, /Links/]) await page.getByRole('tab', { name: tab }).click()
   expect(outside.asked).toEqual([])
   expect(page.context().pages()).toHaveLength(1)
@@ -143,12 +120,12 @@ test('providers: why one is parked, and "try now"', async () => {
     `update providers set state = 'open', opened_at = now(), reason_code = 'SES_DAILY_QUOTA_EXCEEDED', reason = 'The daily quota is used up',
        probes = 4, probe_at = now() + interval '1 hour' where name = 'capture'`,
   )
-  const { page, complaints } = await ui.openView('/providers')
+  const view = await ui.openView('/providers')
+  const { page } = view
   await page.getByText('The daily quota is used up').waitFor()
-  expect.soft(await axeViolations(page)).toEqual([])
+  await expectSound(view, 'providers')
   await page.getByRole('button', { name: 'Try now' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Try now' }).click()
   await page.getByText('The next e-mail tries capture.').waitFor()
   expect(await rows(gateway, `select from audit_log where action = 'PROVIDER_PROBE_REQUESTED'`)).toHaveLength(1)
-  expect(complaints).toEqual([])
 })

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
 import { hashPassword } from '../../src/contracts/password.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
 import type { TestGateway } from '../support/gateway.ts'
@@ -13,7 +14,14 @@ export const ADMINISTRATOR = { name: 'admin', password: 'correct horse battery' 
 
 export type Theme = 'light' | 'dark'
 export type Language = 'en' | 'pt'
-export type ViewOptions = { theme?: Theme; language?: Language; width?: 1280 | 390; signedIn?: boolean }
+/** `browser`: views with the same name share cookies and storage. */
+export type ViewOptions = {
+  theme?: Theme
+  language?: Language
+  width?: 1280 | 390
+  signedIn?: boolean
+  browser?: string
+}
 
 /** What a page asked for, and what the console and the content security policy complained about. */
 export type View = { page: Page; requests: string[]; complaints: string[] }
@@ -73,18 +81,15 @@ export async function startUi(gateway: TestGateway): Promise<Ui> {
   await putAdministrator(gateway.db.pool, ADMINISTRATOR.name, await hashPassword(ADMINISTRATOR.password))
   const browser = await launchChromium()
   const cookies = await signIn(browser, gateway.url)
-  const contexts: BrowserContext[] = []
+  // A context keeps the scripts of the UI in its cache, so views of the same kind share one.
+  const contexts = new Map<string, BrowserContext>()
 
   async function openView(path: string, options: ViewOptions = {}): Promise<View> {
-    const { theme = 'light', language = 'en', width = 1280, signedIn = true } = options
-    const context = await browser.newContext({
-      viewport: { width, height: width === 390 ? 844 : 900 },
-      colorScheme: theme,
-      locale: language === 'pt' ? 'pt-BR' : 'en-US',
-      timezoneId: 'America/Sao_Paulo',
-      reducedMotion: 'reduce',
-    })
-    contexts.push(context)
+    const { theme = 'light', language = 'en', width = 1280, signedIn = true, browser: name = 'one' } = options
+    const kind = [theme, language, width, signedIn, name].join()
+    const context = contexts.get(kind) ?? (await browser.newContext(contextOptions(theme, language, width)))
+    contexts.set(kind, context)
+    await context.clearCookies()
     if (signedIn) await context.addCookies(cookies)
     const view = watched(await context.newPage())
     await view.page.goto(`${gateway.url}/admin${path}`)
@@ -96,11 +101,23 @@ export async function startUi(gateway: TestGateway): Promise<Ui> {
     browser,
     openView,
     async closeViews() {
-      await Promise.all(contexts.splice(0).map(context => context.close()))
+      const pages = [...contexts.values()].flatMap(context => context.pages())
+      await Promise.all(pages.map(page => page.close()))
     },
     stop: () => browser.close(),
   }
 }
+
+const contextOptions = (theme: Theme, language: Language, width: number) =>
+  ({
+    viewport: sizeOf(width),
+    colorScheme: theme,
+    locale: language === 'pt' ? 'pt-BR' : 'en-US',
+    timezoneId: 'America/Sao_Paulo',
+    reducedMotion: 'reduce',
+  }) as const
+
+const sizeOf = (width: number) => ({ width, height: width === 390 ? 844 : 900 })
 
 /** The cookie of a session, which every view of this file shares. */
 async function signIn(browser: Browser, url: string) {
@@ -122,21 +139,46 @@ export async function ready(page: Page): Promise<void> {
   await page.locator('.mantine-Skeleton-root').first().waitFor({ state: 'detached' })
 }
 
+/**
+ * A view on a large screen in its theme, and on a phone in the other theme: nothing to scroll sideways to, nothing for axe-core, the
+ * policy and the console to complain about.
+ */
+export async function expectSound({ page, complaints }: View, name: string): Promise<void> {
+  await screenshot(page, name)
+  expect.soft(await axeViolations(page), name).toEqual([])
+  expect.soft(await scrollsSideways(page), name).toBe(false)
+  const { width } = page.viewportSize()!
+  await page.setViewportSize(sizeOf(390))
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await screenshot(page, `${name}-phone`)
+  expect.soft(await axeViolations(page, ['color-contrast']), `${name}, dark`).toEqual([])
+  expect.soft(await scrollsSideways(page), `${name}, 390 px`).toBe(false)
+  await page.setViewportSize(sizeOf(width))
+  await page.emulateMedia({ colorScheme: 'light' })
+  expect(complaints, name).toEqual([])
+}
+
+/** Colours fade from one theme to the other; what turns for ever is not waited for. */
+const TRANSITIONS_ENDED = `Promise.allSettled(document.getAnimations()
+  .filter(one => one.effect.getComputedTiming().endTime !== Infinity).map(one => one.finished)).then(() => undefined)`
+
+type Axe = {
+  run(options: object): Promise<{ violations: { id: string; nodes: { target: string[]; html: string }[] }[] }>
+}
+
 /** What axe-core finds wrong on the page as it is: rule, and the elements. Empty when nothing is. */
-export async function axeViolations(page: Page): Promise<string[]> {
+export async function axeViolations(page: Page, rules: string[] | null = null): Promise<string[]> {
+  await page.evaluate(TRANSITIONS_ENDED)
   // Evaluated through the debugger, which the policy of the page does not concern.
   await page.evaluate(AXE)
-  return page.evaluate(async () => {
-    const { violations } = await (
-      globalThis as unknown as {
-        axe: { run(): Promise<{ violations: { id: string; nodes: { target: string[]; html: string }[] }[] }> }
-      }
-    ).axe.run()
+  return page.evaluate(async only => {
+    const options = only ? { runOnly: { type: 'rule', values: only } } : {}
+    const { violations } = await (globalThis as unknown as { axe: Axe }).axe.run(options)
     return violations.map(
       ({ id, nodes }) =>
         `${id}: ${nodes.map(node => `${node.target.join(' ')} ${node.html.slice(0, 200)}`).join(', ')}`,
     )
-  })
+  }, rules)
 }
 
 /** Nothing is wider than the window. */

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { carryOutBulkActions } from '../../src/bulk/carry-out.ts'
 import type { BulkAction } from '../../src/contracts/bulk-actions.ts'
@@ -32,12 +33,8 @@ async function start(body: object): Promise<BulkAction> {
 }
 
 const failures: string[] = []
-const carryOut = (workMs = 30_000) =>
-  carryOutBulkActions(gateway.db.pool, {
-    workMs,
-    onReplayed: () => {},
-    onError: error => failures.push((error as Error).message),
-  })
+const log = { error: ({ err }: { err: Error }) => void failures.push(err.message) } as unknown as Logger
+const carryOut = (workMs = 30_000) => carryOutBulkActions(gateway.db.pool, () => {}, log, workMs)
 
 const auditOf = (actionId: string) =>
   rows(gateway, 'select action, performed_by, reason, after from audit_log where subject_id = $1 order by id', [

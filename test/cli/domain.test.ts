@@ -77,6 +77,11 @@ test('a domain is added at Amazon SES, checked, and allowed for its company once
     code: 'DOMAIN_TAKEN',
     message: expect.stringContaining('is a sender domain of the company acme'),
   })
+  // An administrator takes it away: checking does not give it back, adding it again does.
+  await companyCommand.run({ words: ['update', 'acme'], values: { 'from-domains': ',' } })
+  expect(await run(['check', 'acme.example'], company)).toMatchObject({ exitCode: 1, json: { allowed: false } })
+  await run(['add', 'acme.example'], company)
+  expect(await run(['check', 'acme.example'], company)).toMatchObject({ exitCode: 0, json: { allowed: true } })
   await expect(run(['check', 'none.example'], company)).rejects.toThrow('email-gateway domain add none.example')
 })
 
@@ -85,7 +90,9 @@ test('a permission that is missing is named, and DNS that does not answer is no 
   aws.denied.add('ses:PutEmailIdentityMailFromAttributes')
   await expect(run(['add', 'denied.example'], { company: 'denied' })).rejects.toMatchObject({
     code: 'AWS_PERMISSION_MISSING',
-    message: expect.stringContaining('ses:PutEmailIdentityMailFromAttributes on arn:aws:ses:us-east-1:ACCOUNT_ID:identity/'),
+    message: expect.stringContaining(
+      'ses:PutEmailIdentityMailFromAttributes on arn:aws:ses:us-east-1:123456789012:identity/',
+    ),
   })
   aws.denied.clear()
   const added = await run(['add', 'denied.example'], { company: 'denied' })

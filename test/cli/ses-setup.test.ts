@@ -127,7 +127,7 @@ describe('ses setup', () => {
     expect(failed).toBeInstanceOf(CommandFailed)
     expect(failed.code).toBe('AWS_PERMISSION_MISSING')
     expect(failed.message).toMatch(
-      /^The AWS credentials may not call ses:CreateConfigurationSetEventDestination on arn:aws:ses:us-east-1:ACCOUNT_ID:configuration-set\/email-gateway\.\n/,
+      /^The AWS credentials may not call ses:CreateConfigurationSetEventDestination on arn:aws:ses:us-east-1:123456789012:configuration-set\/email-gateway\.\n/,
     )
     expect(failed.message).toContain('Done before: create the configuration set email-gateway; create the SNS topic')
     const policy = JSON.parse(/^\{[\s\S]*^\}/m.exec(failed.message)![0])

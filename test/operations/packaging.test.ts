@@ -171,6 +171,21 @@ describe('compose.yaml', () => {
     expect(files).toContain('./ops/redis.conf')
   })
 
+  test('lets Prometheus find the API and every worker', () => {
+    const { status, stderr } = spawnSync('promtool', [
+      'check',
+      'config',
+      '--syntax-only',
+      join(ROOT, 'ops/compose/prometheus.yml'),
+    ])
+    expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: '' })
+    const { scrape_configs: jobs } = parse(read('ops/compose/prometheus.yml'))
+    expect(jobs[0]).toMatchObject({
+      static_configs: [{ targets: [`api:${services.api!.environment!.PORT}`] }],
+      dns_sd_configs: [{ names: ['worker'], port: services.worker!.environment!.METRICS_PORT }],
+    })
+  })
+
   test('opens ports on this machine only', () => {
     const ports = Object.values(services).flatMap(service => service.ports ?? [])
     expect(ports.filter(port => !port.startsWith('127.0.0.1:'))).toEqual([])
@@ -227,6 +242,7 @@ describe('ops/kubernetes', () => {
   type Container = {
     image: string
     args: string[]
+    env?: { name: string; value: string }[]
     envFrom: { configMapRef?: { name: string }; secretRef?: { name: string } }[]
     ports?: { name: string; containerPort: number }[]
     securityContext: object
@@ -268,7 +284,8 @@ describe('ops/kubernetes', () => {
   })
 
   test('has settings that the program takes', () => {
-    expect(NOT_A_SETTING(Object.keys(env))).toEqual([])
+    const own = containers.flatMap(container => container.env ?? []).map(({ name }) => name)
+    expect(NOT_A_SETTING([...Object.keys(env), ...own])).toEqual([])
     expect(readSettings(env)).toMatchObject({ PORT: 3000, EMAIL_PROVIDER: ['ses'] })
     for (const { envFrom } of containers)
       expect(envFrom).toEqual([
@@ -298,7 +315,8 @@ describe('ops/kubernetes', () => {
     for (const { container, probe } of probes) {
       expect(routes).toContain(probe.httpGet.path)
       const port = container.ports!.find(({ name }) => name === probe.httpGet.port)!
-      expect([env.PORT, env.METRICS_PORT]).toContain(String(port.containerPort))
+      const own = container.env?.find(({ name }) => name === 'METRICS_PORT')?.value
+      expect(String(port.containerPort)).toBe(own ?? env.PORT)
     }
   })
 

@@ -67,8 +67,8 @@ test.concurrent('another HASH_PEPPER is refused in a sentence that names it, and
     'select (select count(*) from companies)::int as companies, (select count(*) from api_keys)::int as keys',
   )
   expect(rows).toEqual([{ companies: 1, keys: 1 }])
-  const { stdout, code } = await runCommand(['doctor'], { env: right })
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^ok +secrets/m) })
+  const { stdout } = await runCommand(['doctor'], { env: right })
+  expect(stdout).toMatch(/^ok +secrets/m)
 })
 
 test.concurrent('a list of keys without the one that data need is refused; a rotation is not', async () => {

@@ -19,12 +19,17 @@ function actionsInSource(): string[] {
     .flatMap(file => {
       const text = readFileSync(join(ROOT, 'src', file), 'utf8')
       return (['sesv2', 'sns'] as const).flatMap(service => {
-        const imported = new RegExp(`import (?:type )?\\{([^}]*)\\} from '@aws-sdk/client-${service}'`).exec(text)?.[1] ?? ''
+        const imported =
+          new RegExp(`import (?:type )?\\{([^}]*)\\} from '@aws-sdk/client-${service}'`).exec(text)?.[1] ?? ''
         const names = [...imported.matchAll(/\b([A-Z]\w+)Command\b/g)].map(match => match[1])
         return names.map(name => `${service === 'sns' ? 'sns' : 'ses'}:${name}`)
       })
     })
 }
+
+/** References in a text of Terraform, replaced by its value. */
+const fill = (text: string, values: Record<string, string>) =>
+  Object.entries(values).reduce((filled, [name, value]) => filled.replaceAll(`$\{${name}}`, value), text)
 
 const sorted = (list: Iterable<string>) => [...new Set(list)].sort()
 
@@ -63,27 +68,34 @@ describe('ops/terraform', () => {
 
   test('makes the same names and event types as `ses setup`', () => {
     expect(tf.variable.name[0].default).toBe(DEFAULT_SES_NAME)
-    const named = (text: string) => text.replaceAll('${var.name}', DEFAULT_SES_NAME)
+    const named = (text: string) => fill(text, { 'var.name': DEFAULT_SES_NAME })
     const names = sesNames()
-    expect(named(resource('aws_sesv2_configuration_set', 'gateway').configuration_set_name)).toBe(names.configurationSet)
+    expect(named(resource('aws_sesv2_configuration_set', 'gateway').configuration_set_name)).toBe(
+      names.configurationSet,
+    )
     expect(named(resource('aws_sns_topic', 'events').name)).toBe(names.topic)
     expect(resource('aws_sns_topic', 'events').signature_version).toBe(2)
     const destination = resource('aws_sesv2_configuration_set_event_destination', 'gateway')
     expect(named(destination.event_destination_name)).toBe(names.eventDestination)
-    expect(destination.event_destination[0]).toMatchObject({ enabled: true, matching_event_types: [...SES_EVENT_TYPES] })
+    expect(destination.event_destination[0]).toMatchObject({
+      enabled: true,
+      matching_event_types: [...SES_EVENT_TYPES],
+    })
     const subscription = resource('aws_sns_topic_subscription', 'gateway')
-    expect(subscription).toMatchObject({ protocol: 'https', endpoint: '${var.url}'.concat(SES_EVENTS_PATH) })
+    expect(subscription).toMatchObject({ protocol: 'https' })
+    expect(fill(subscription.endpoint, { 'var.url': 'https://g.example' })).toBe(`https://g.example${SES_EVENTS_PATH}`)
   })
 
   test('lets SES publish as the command does', () => {
     const [statement] = tf.data.aws_iam_policy_document.events[0].statement
-    const own = publishStatement('arn:aws:sns:R:1:email-gateway-events', 'email-gateway')
+    const own = publishStatement('arn:aws:sns:us-east-1:1:email-gateway-events', 'email-gateway')
     const filled = (text: string) =>
-      text
-        .replace('${local.ses}', 'arn:aws:ses:R:1')
-        .replace('${local.account}', '1')
-        .replace('${var.name}', 'email-gateway')
-        .replace('${aws_sns_topic.events.arn}', 'arn:aws:sns:R:1:email-gateway-events')
+      fill(text, {
+        'local.ses': 'arn:aws:ses:us-east-1:1',
+        'local.account': '1',
+        'var.name': 'email-gateway',
+        'aws_sns_topic.events.arn': 'arn:aws:sns:us-east-1:1:email-gateway-events',
+      })
     expect({
       Sid: statement.sid,
       Effect: statement.effect,
@@ -92,7 +104,10 @@ describe('ops/terraform', () => {
       Resource: filled(statement.resources[0]),
       Condition: {
         StringEquals: Object.fromEntries(
-          statement.condition.map((one: { variable: string; values: string[] }) => [one.variable, filled(one.values[0]!)]),
+          statement.condition.map((one: { variable: string; values: string[] }) => [
+            one.variable,
+            filled(one.values[0]!),
+          ]),
         ),
       },
     }).toEqual(own)
@@ -101,10 +116,11 @@ describe('ops/terraform', () => {
 
   test('gives the permissions of docs/ses.md', () => {
     const filled = (text: string) =>
-      text
-        .replace('${local.ses}', 'arn:aws:ses:REGION:ACCOUNT_ID')
-        .replace('${var.name}', 'email-gateway')
-        .replace('${aws_sns_topic.events.arn}', 'arn:aws:sns:REGION:ACCOUNT_ID:email-gateway-events')
+      fill(text, {
+        'local.ses': 'arn:aws:ses:REGION:ACCOUNT_ID',
+        'var.name': 'email-gateway',
+        'aws_sns_topic.events.arn': 'arn:aws:sns:REGION:ACCOUNT_ID:email-gateway-events',
+      })
     const statements = tf.data.aws_iam_policy_document.gateway[0].statement.map(
       ({ sid, actions, resources }: { sid: string; actions: string[]; resources: string[] }) => ({
         Sid: sid,
@@ -120,13 +136,10 @@ describe('ops/terraform', () => {
     const identity = resource('aws_sesv2_email_identity', 'sender')
     expect(identity.dkim_signing_attributes[0].next_signing_key_length).toBe('RSA_2048_BIT')
     const mailFrom = resource('aws_sesv2_email_identity_mail_from_attributes', 'sender')
-    expect(mailFrom.mail_from_domain.replace('${each.key}', 'example.com')).toBe(mailFromDomain('example.com', 'R', 0))
+    expect(fill(mailFrom.mail_from_domain, { 'each.key': 'example.com' })).toBe(mailFromDomain('example.com', 'R', 0))
     expect(mailFrom.behavior_on_mx_failure).toBe('USE_DEFAULT_VALUE')
     const output: string = tf.output.dns_records[0].value
-    const filled = output
-      .replaceAll('${domain}', 'example.com')
-      .replaceAll('${local.region}', 'R')
-      .replaceAll('${token}', 't1')
+    const filled = fill(output, { domain: 'example.com', 'local.region': 'R', token: 't1' })
     const records = sesRecords({
       domain: 'example.com',
       region: 'R',

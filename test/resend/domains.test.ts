@@ -13,8 +13,7 @@ let dns: FakeDns
 let gateway: TestGateway
 
 const client = ({ apiKey }: { apiKey: string }) => new Resend(apiKey, { baseUrl: gateway.url })
-const fromDomains = async ({ companyId }: TestCompany) =>
-  (await findCompany(gateway.db.pool, companyId))!.fromDomains
+const fromDomains = async ({ companyId }: TestCompany) => (await findCompany(gateway.db.pool, companyId))!.fromDomains
 
 beforeAll(async () => {
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'test')

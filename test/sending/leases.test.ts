@@ -12,10 +12,10 @@ import type { Queryable } from '../../src/db/query.ts'
 import { startGateway } from '../../src/main.ts'
 import type { ClaimedEmail } from '../../src/pipeline/attempt.ts'
 import { claimFairly } from '../../src/pipeline/claim.ts'
-import { logLost } from '../../src/pipeline/housekeeping.ts'
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { DirectLane } from '../../src/sending/direct-lane.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
+import { logGivenUp, logLost } from '../../src/sending/housekeeping-log.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import type { EmailFacts, EmailLog } from '../../src/telemetry/email-log.ts'
 import { cleanLine } from '../support/clean-line.ts'
@@ -129,10 +129,9 @@ test('e-mails of a lost worker, and those given up later, are logged with the fi
     ['worker-lost', unstarted, expect.objectContaining({ state: 'RETRY_SCHEDULED', attempt: 1, maxAttempts: 5 })],
     ['unknown', sent, expect.objectContaining({ state: 'UNKNOWN', errorCode: 'WORKER_LOST', provider: 'capture' })],
   ])
-  const givenUp: string[][] = []
   await db.query(`update email_outbox set expires_at = now(), on_unknown = 'hold' where outbox_id = $1`, [sent])
-  await resolveUnknownSends(db, [], async ids => givenUp.push(ids))
-  expect(givenUp.flat()).toEqual([sent])
+  await resolveUnknownSends(db, [], ids => logGivenUp(db, ids, log))
+  expect(lines.at(-1)).toEqual(['dead', sent, expect.objectContaining({ errorCode: 'SEND_OUTCOME_UNKNOWN' })])
 })
 
 describe('a worker that dies after SENT_ATTEMPT', () => {

@@ -50,14 +50,21 @@ export async function startFakeAws(signer: Signer): Promise<FakeAws> {
     SendingEnabled: true,
   }
 
-  function sendEmail(body: { FromEmailAddress: string; Destination: { ToAddresses: string[] }; ConfigurationSetName?: string }) {
+  function sendEmail(body: {
+    FromEmailAddress: string
+    Destination: { ToAddresses: string[] }
+    ConfigurationSetName?: string
+  }) {
     if (unverifiedSenders.has(body.FromEmailAddress))
       throw new SesError(400, 'MessageRejected', 'Email address is not verified.')
     const messageId = `0100${randomUUID()}-000000`
     const destinations = configurationSets.get(body.ConfigurationSetName ?? '')
     for (const { Enabled, MatchingEventTypes, SnsDestination } of destinations?.values() ?? []) {
       if (!Enabled || !SnsDestination) continue
-      for (const [type, kind] of [['SEND', 'Send'], ['DELIVERY', 'Delivery']] as const)
+      for (const [type, kind] of [
+        ['SEND', 'Send'],
+        ['DELIVERY', 'Delivery'],
+      ] as const)
         if (MatchingEventTypes.includes(type))
           sns.publishFromSes(SnsDestination.TopicArn, body.ConfigurationSetName!, {
             ...sesEvent(kind, { messageId, to: body.Destination.ToAddresses }),
@@ -77,29 +84,59 @@ export async function startFakeAws(signer: Signer): Promise<FakeAws> {
   const SES: [method: string, path: RegExp, action: string, call: Call][] = [
     ['GET', /^account$/, 'GetAccount', () => account],
     ['POST', /^outbound-emails$/, 'SendEmail', sendEmail],
-    ['POST', /^configuration-sets$/, 'CreateConfigurationSet', ({ ConfigurationSetName: name }) => {
-      if (configurationSets.has(name)) throw new SesError(400, 'AlreadyExistsException', 'It exists.')
-      configurationSets.set(name, new Map())
-      return {}
-    }],
-    ['GET', /^configuration-sets\/([^/]+)$/, 'GetConfigurationSet', (_body, set) => ({
-      ConfigurationSetName: destinationsOf(set!) && set,
-    })],
-    ['GET', /^configuration-sets\/([^/]+)\/event-destinations$/, 'GetConfigurationSetEventDestinations', (_body, set) => ({
-      EventDestinations: [...destinationsOf(set!)].map(([Name, one]) => ({ Name, ...one })),
-    })],
-    ['POST', /^configuration-sets\/([^/]+)\/event-destinations$/, 'CreateConfigurationSetEventDestination', (body, set) => {
-      destinationsOf(set!).set(body.EventDestinationName, body.EventDestination)
-      return {}
-    }],
-    ['PUT', /^configuration-sets\/([^/]+)\/event-destinations\/([^/]+)$/, 'UpdateConfigurationSetEventDestination', (body, set, name) => {
-      destinationsOf(set!).set(name!, body.EventDestination)
-      return {}
-    }],
+    [
+      'POST',
+      /^configuration-sets$/,
+      'CreateConfigurationSet',
+      ({ ConfigurationSetName: name }) => {
+        if (configurationSets.has(name)) throw new SesError(400, 'AlreadyExistsException', 'It exists.')
+        configurationSets.set(name, new Map())
+        return {}
+      },
+    ],
+    [
+      'GET',
+      /^configuration-sets\/([^/]+)$/,
+      'GetConfigurationSet',
+      (_body, set) => ({
+        ConfigurationSetName: destinationsOf(set!) && set,
+      }),
+    ],
+    [
+      'GET',
+      /^configuration-sets\/([^/]+)\/event-destinations$/,
+      'GetConfigurationSetEventDestinations',
+      (_body, set) => ({
+        EventDestinations: [...destinationsOf(set!)].map(([Name, one]) => ({ Name, ...one })),
+      }),
+    ],
+    [
+      'POST',
+      /^configuration-sets\/([^/]+)\/event-destinations$/,
+      'CreateConfigurationSetEventDestination',
+      (body, set) => {
+        destinationsOf(set!).set(body.EventDestinationName, body.EventDestination)
+        return {}
+      },
+    ],
+    [
+      'PUT',
+      /^configuration-sets\/([^/]+)\/event-destinations\/([^/]+)$/,
+      'UpdateConfigurationSetEventDestination',
+      (body, set, name) => {
+        destinationsOf(set!).set(name!, body.EventDestination)
+        return {}
+      },
+    ],
     ['POST', /^identities$/, 'CreateEmailIdentity', body => identities.create(body)],
     ['GET', /^identities\/([^/]+)$/, 'GetEmailIdentity', (_body, name) => identities.get(name!)],
     ['DELETE', /^identities\/([^/]+)$/, 'DeleteEmailIdentity', (_body, name) => identities.remove(name!)],
-    ['PUT', /^identities\/([^/]+)\/mail-from$/, 'PutEmailIdentityMailFromAttributes', (body, name) => identities.setMailFrom(name!, body)],
+    [
+      'PUT',
+      /^identities\/([^/]+)\/mail-from$/,
+      'PutEmailIdentityMailFromAttributes',
+      (body, name) => identities.setMailFrom(name!, body),
+    ],
   ]
 
   async function answerSes(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -128,7 +165,12 @@ export async function startFakeAws(signer: Signer): Promise<FakeAws> {
       const body = `<${action}Response xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><${action}Result>${result}</${action}Result></${action}Response>`
       answerText(response, 200, body, xml)
     } catch (error) {
-      const [status, code] = error instanceof SnsError ? [error.status, error.code] : error instanceof SesError ? [403, 'AuthorizationError'] : [500, 'InternalError']
+      const [status, code] =
+        error instanceof SnsError
+          ? [error.status, error.code]
+          : error instanceof SesError
+            ? [403, 'AuthorizationError']
+            : [500, 'InternalError']
       const body = `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>${(error as Error).message}</Message></Error></ErrorResponse>`
       answerText(response, status, body, xml)
     }
@@ -137,7 +179,11 @@ export async function startFakeAws(signer: Signer): Promise<FakeAws> {
   function take(action: string): void {
     calls.push(action)
     if (denied.has(action))
-      throw new SesError(403, 'AccessDeniedException', `User: arn:aws:iam::123456789012:user/ops is not authorized to perform: ${action}`)
+      throw new SesError(
+        403,
+        'AccessDeniedException',
+        `User: arn:aws:iam::123456789012:user/ops is not authorized to perform: ${action}`,
+      )
   }
 
   const server = await serve((request, response) =>

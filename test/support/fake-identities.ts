@@ -14,7 +14,13 @@ type Identity = {
 export class FakeIdentities {
   readonly all = new Map<string, Identity>()
 
-  create({ EmailIdentity: name, DkimSigningAttributes }: { EmailIdentity: string; DkimSigningAttributes?: { NextSigningKeyLength?: string } }) {
+  create({
+    EmailIdentity: name,
+    DkimSigningAttributes,
+  }: {
+    EmailIdentity: string
+    DkimSigningAttributes?: { NextSigningKeyLength?: string }
+  }) {
     if (this.all.has(name)) throw new SesError(400, 'AlreadyExistsException', `Email identity ${name} already exist.`)
     const token = (part: number) => createHash('sha256').update(`${name}${part}`).digest('hex').slice(0, 32)
     this.all.set(name, {

@@ -115,7 +115,8 @@ export class FakeSns {
       found = { endpoint, protocol: form.get('Protocol')!, arn: null, token: randomUUID().replaceAll('-', '') }
       subscriptions.push(found)
     }
-    if (!found.arn) this.#post(endpoint, confirmation({ TopicArn: arn, Token: found.token }), 'SubscriptionConfirmation')
+    if (!found.arn)
+      this.#post(endpoint, confirmation({ TopicArn: arn, Token: found.token }), 'SubscriptionConfirmation')
     return found.arn ?? 'pending confirmation'
   }
 

@@ -36,15 +36,16 @@ export function ChartCard({ question, unit, chart, table, actions }: ChartCardPr
           </Button>
         </Group>
       </Group>
-      {asTable ? <Figures {...table} /> : chart}
+      {asTable ? <Figures {...table} label={question} /> : chart}
     </Paper>
   )
 }
 
-function Figures({ head, rows }: ChartCardProps['table']) {
+function Figures({ head, rows, label }: ChartCardProps['table'] & { label: string }) {
   return (
-    <Table.ScrollContainer minWidth={320} mah={320}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
+    <section className={classes.figures} aria-label={label} tabIndex={0}>
       <Table className="numbers nowrap" data={{ head, body: rows }} stickyHeader />
-    </Table.ScrollContainer>
+    </section>
   )
 }

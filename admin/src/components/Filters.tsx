@@ -28,6 +28,9 @@ type FilterSelectProps<T extends string> = {
   width?: number
 }
 
+/** So wide that the placeholder can be read, in both languages. */
+const widthOf = (placeholder: string) => 60 + 8 * placeholder.length
+
 export function FilterSelect<T extends string>({
   label,
   value,
@@ -37,12 +40,14 @@ export function FilterSelect<T extends string>({
   ...rest
 }: FilterSelectProps<T>) {
   const { t } = useTranslation()
+  const placeholder = any ?? `${label}: ${t('filters.any')}`
   return (
     <Select
       size="sm"
-      w={rest.width ?? 180}
+      w={Math.max(rest.width ?? 180, widthOf(placeholder))}
+      maw="100%"
       aria-label={label}
-      placeholder={any ?? `${label}: ${t('filters.any')}`}
+      placeholder={placeholder}
       data={options}
       value={value ?? null}
       onChange={chosen => onChange((chosen as T | null) ?? undefined)}

@@ -2,14 +2,21 @@ import { Tooltip } from '@mantine/core'
 import { CopyButton } from './CopyButton.tsx'
 import classes from './IdText.module.css'
 
-/** An id shortened to its first eight characters, with the whole one on hover and to copy. */
+/** An id shortened to its first characters, with the whole one on hover and to copy. */
 export function IdText({ id, whole = false }: { id: string; whole?: boolean }) {
+  const short = whole ? id : shorten(id)
   return (
-    <span className={classes.id}>
-      <Tooltip label={id} disabled={whole || id.length <= 10}>
-        <span className="mono">{whole || id.length <= 10 ? id : `${id.slice(0, 8)}…`}</span>
+    <span className={classes.id} data-whole={whole}>
+      <Tooltip label={id} disabled={short === id}>
+        <span className="mono">{short}</span>
       </Tooltip>
       <CopyButton value={id} label={id} />
     </span>
   )
+}
+
+/** Eight characters; of a hash those after the name of its function. */
+function shorten(id: string): string {
+  const length = id.startsWith('sha256:') ? 13 : 8
+  return id.length <= length + 2 ? id : `${id.slice(0, length)}…`
 }

@@ -27,6 +27,8 @@ export function LineChart<Name extends string>(props: LineChartProps<Name>) {
   const { ref, width } = useElementSize()
   const [hovered, setHovered] = useState<number | null>(null)
   const ticks = ticksUpTo(Math.max(0, ...points.flatMap(point => series.map(({ name }) => point[name]))))
+  // The first label begins at its point and the second one is around its own: one and a half labels, seven pixels a letter.
+  const gap = Math.max(84, 11 * Math.max(0, ...points.map(({ at }) => formatTime(at).length)))
   const innerWidth = Math.max(0, width - LEFT - 8)
   const innerHeight = height - TOP - BOTTOM
   const x = (index: number) => LEFT + (points.length < 2 ? 0 : (index / (points.length - 1)) * innerWidth)
@@ -55,7 +57,7 @@ export function LineChart<Name extends string>(props: LineChartProps<Name>) {
               </text>
             </g>
           ))}
-          {labelledPoints(points.length, innerWidth, 84).map(index => (
+          {labelledPoints(points.length, innerWidth, gap).map(index => (
             <text
               key={index}
               className={classes.text}

@@ -23,8 +23,9 @@ export function Page({ title, subtitle, actions, back, children }: PageProps) {
       <Group justify="space-between" align="flex-start" gap="sm">
         <div>
           {back && (
-            <TextLink to={back.to} size="sm" display="inline-flex">
-              <IconArrowLeft size={16} aria-hidden /> {back.label}
+            <TextLink to={back.to} size="sm" className="back-link">
+              <IconArrowLeft size={16} aria-hidden />
+              {back.label}
             </TextLink>
           )}
           <Title order={1} size="h3">

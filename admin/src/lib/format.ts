@@ -48,7 +48,8 @@ export function formatFor(language: Language, zone: Zone) {
     /** "17 Nov, 10:31" */
     dateTime: (at: Date | string | number) => dateTimes.format(new Date(at)),
     /** With milliseconds and zone, for details and on hover. */
-    exact: (at: Date | string | number) => exact.format(new Date(at)),
+    // A hyphen would let a line break inside of GMT-3; a minus does not.
+    exact: (at: Date | string | number) => exact.format(new Date(at)).replace('GMT-', 'GMT−'),
     /** "3 min. ago", "in 2 hr." */
     relative(at: Date | string | number, now = Date.now()): string {
       const seconds = Math.round((new Date(at).getTime() - now) / 1000)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { judgeRecord } from './check.ts'
-import { dmarcSuggestion, type DnsRecord, fullName, mailFromDomain, ownershipRecord, sesRecords } from './records.ts'
+import { type DnsRecord, dmarcSuggestion, fullName, mailFromDomain, ownershipRecord, sesRecords } from './records.ts'
 import { recordTable, zoneFile } from './zone.ts'
 
 const RECORDS = sesRecords({

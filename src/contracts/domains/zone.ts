@@ -37,5 +37,10 @@ export function recordTable(records: readonly ShownRecord[]): string[] {
     ]),
   ]
   const widths = rows[0]!.map((_cell, column) => Math.max(...rows.map(row => row[column]!.length)))
-  return rows.map(row => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd())
+  return rows.map(row =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd(),
+  )
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { parseFromDomain } from '../companies/settings.ts'
 import type { RecordState } from '../domains/check.ts'
 import type { DnsRecord } from '../domains/records.ts'
-import { parseFromDomain } from '../companies/settings.ts'
 
 const notOffered = (what: string) => z.undefined(`is not offered: ${what}`).optional()
 const only = <Value extends string | boolean>(value: Value, why: string) =>

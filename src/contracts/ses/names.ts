@@ -27,7 +27,7 @@ export const SES_NAME = /^[A-Za-z0-9_-]{1,50}$/
 export type TopicParts = { partition: string; region: string; account: string; topic: string }
 
 export function topicParts(arn: string): TopicParts | null {
-  const match = /^arn:(aws[a-z-]*):sns:([a-z0-9-]+):(\d+):([A-Za-z0-9_-]+)$/.exec(arn)
+  const match = /^arn:(aws[a-z-]*):sns:([a-z0-9-]+):(\d+):([A-Za-z0-9_-]+(?:\.fifo)?)$/.exec(arn)
   if (!match) return null
   const [, partition, region, account, topic] = match
   return { partition: partition!, region: region!, account: account!, topic: topic! }

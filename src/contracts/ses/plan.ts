@@ -33,12 +33,14 @@ export function planSesSetup(found: SesFound, names: SesNames, endpoint: string)
   if (!found.configurationSet) add('create-configuration-set', `create the configuration set ${names.configurationSet}`)
   if (!found.topicArn) add('create-topic', `create the SNS topic ${names.topic}`)
   if (!found.publishAllowed)
-    add('allow-publish', `allow ses.amazonaws.com to publish to ${names.topic}, from this account and configuration set`)
+    add(
+      'allow-publish',
+      `allow ses.amazonaws.com to publish to ${names.topic}, from this account and configuration set`,
+    )
   if (!found.topicAccepted) add('accept-topic', `let the gateway accept messages of ${names.topic}`)
   const destination = destinationOf(found, names)
   const events = `${SES_EVENT_TYPES.join(', ')} to ${names.topic}`
-  if (!destination)
-    add('create-event-destination', `create the event destination ${names.eventDestination}: ${events}`)
+  if (!destination) add('create-event-destination', `create the event destination ${names.eventDestination}: ${events}`)
   else if (!isRight(destination, found.topicArn))
     add('update-event-destination', `correct the event destination ${destination.name}: ${events}`, destination.name)
   if (found.subscription === 'none') add('subscribe', `subscribe ${endpoint} to ${names.topic}`)

@@ -16,7 +16,7 @@ export async function readSeries(
 ): Promise<CountedSeries> {
   const [clock] = await run<{ nowMs: number; countedUntil: string }>(
     db,
-    'read-counted-until',
+    'read-clock-and-counted-until',
     `select (extract(epoch from now()) * 1000)::float8 as "nowMs", ${iso('counted_until')} as "countedUntil" from statistics_cursor`,
     [],
   )

@@ -12,13 +12,15 @@ export type DomainRow = {
   /** null: an administrator added it. */
   ownershipToken: string | null
   createdAtProviders: string[]
-  /** Since then the company may send from it. */
   verifiedAt: Date | null
+  /** The company may send from it: verified, and not taken from it by an administrator since. */
+  allowed: boolean
   createdAt: Date
 }
 
 const COLUMNS = `d.domain_id as "domainId", d.company_id as "companyId", c.name as "companyName", d.domain,
   d.ownership_token as "ownershipToken", d.created_at_providers as "createdAtProviders", d.verified_at as "verifiedAt",
+  d.verified_at is not null and d.domain = any(c.from_domains) as allowed,
   d.created_at as "createdAt"`
 const FROM = 'domains d join companies c using (company_id)'
 
@@ -66,20 +68,25 @@ export async function addDomainRow(
   return inTransaction(pool, async tx => {
     await lockCompanies(tx, companyId)
     const before = await findDomain(tx, companyId, domain)
-    if (before && (ownershipToken !== null || before.ownershipToken === null)) return before
+    if (before && (ownershipToken !== null || isVouched(before))) return before
     if (!before && (await listDomains(tx, companyId)).length >= limit) return null
     await run(
       tx,
       'add-domain',
       `insert into domains (domain_id, company_id, domain, ownership_token) values ($1, $2, $3, $4)
-       on conflict (company_id, domain) do update set ownership_token = excluded.ownership_token`,
-      [clock.newId(), companyId, domain, ownershipToken],
+       on conflict (company_id, domain) do update set ownership_token = excluded.ownership_token,
+         verified_at = case when $5 then domains.verified_at end`,
+      [clock.newId(), companyId, domain, ownershipToken, before?.allowed ?? false],
     )
     const row = (await findDomain(tx, companyId, domain))!
     await audit(tx, row, 'DOMAIN_ADDED', author, { after: { domain, provesOwnership: ownershipToken !== null } })
     return row
   })
 }
+
+/** Added by an administrator, and not taken from the company since. */
+const isVouched = ({ ownershipToken, verifiedAt, allowed }: DomainRow) =>
+  ownershipToken === null && (verifiedAt === null || allowed)
 
 export async function recordCreatedAt(db: Queryable, domainId: string, provider: string): Promise<void> {
   await run(
@@ -103,7 +110,14 @@ export async function allowDomain(pool: Database['pool'], row: DomainRow, author
     const by = await findOtherOwner(tx, row.domain, row.companyId)
     if (by !== null) return { kind: 'taken', by }
     if (current.verifiedAt) return { kind: 'allowed' }
-    await run(tx, 'verify-domain', `update domains set verified_at = now() where domain_id = $1`, [row.domainId])
+    await run(
+      tx,
+      'verify-domain',
+      // A company that an administrator has taken the domain from is its owner no more.
+      `update domains set verified_at = case when domain_id = $1 then now() end
+       where domain = $2 and (domain_id = $1 or verified_at is not null)`,
+      [row.domainId, row.domain],
+    )
     await run(
       tx,
       'allow-domain',

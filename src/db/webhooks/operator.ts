@@ -38,7 +38,7 @@ export async function findDelivery(
 ): Promise<DeliveryState | null> {
   const [row] = await run<DeliveryState>(
     db,
-    'find-webhook-delivery',
+    'find-delivery-for-operator',
     `select delivery_id as id, status, attempts, last_status as "lastStatus", last_error as "lastError",
        last_duration_ms as "lastDurationMs"
      from webhook_deliveries where endpoint_id = $1 and delivery_id = $2`,

@@ -34,7 +34,8 @@ export function resendDomainRoutes(app: App, deps: ResendRouteDeps): void {
 
 async function create(request: FastifyRequest, reply: FastifyReply, { domains, region }: ResendRouteDeps) {
   const { name, region: wanted } = request.body as z.output<typeof newDomainBody>
-  if (wanted !== undefined && wanted !== region) throw invalidField('region', `must be ${region}, where the gateway sends`)
+  if (wanted !== undefined && wanted !== region)
+    throw invalidField('region', `must be ${region}, where the gateway sends`)
   const { companyId } = liveOwner(request)
   const claim = { companyId, domain: name, vouched: false }
   const added = await asking(request, () => addDomain(domains, claim, authorOf(request)))
@@ -104,10 +105,10 @@ async function asking<T>(request: FastifyRequest, act: () => Promise<T>): Promis
   }
 }
 
-const factsOf = ({ domainId, domain, verifiedAt, createdAt }: DomainRow, region: string) => ({
+const factsOf = ({ domainId, domain, allowed, createdAt }: DomainRow, region: string) => ({
   id: domainId,
   name: domain,
-  allowed: verifiedAt !== null,
+  allowed,
   createdAt,
   region,
 })

@@ -16,7 +16,8 @@ const INSTEAD: Readonly<Record<string, string>> = {
   '/broadcasts': 'POST /emails/batch takes up to 100 e-mails.',
   '/contact-properties': NO_CONTACTS,
   '/contacts': NO_CONTACTS,
-  '/domains': 'Domains can be added, read, verified and removed; the gateway tracks nothing, and TLS is up to the provider.',
+  '/domains':
+    'Domains can be added, read, verified and removed; the gateway tracks nothing, and TLS is up to the provider.',
   '/emails': 'The native routes of an e-mail are below /v1/email.',
   '/emails/metrics': FIGURES,
   '/emails/receiving': NO_RECEIVING,

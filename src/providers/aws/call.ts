@@ -22,7 +22,6 @@ const CALL_MS = 15_000
 /** Two repeats for throttling: AWS allows one call a second for some of these. */
 export const AWS_CLIENT = { maxAttempts: 3, requestHandler: { connectionTimeout: 5_000, requestTimeout: CALL_MS } }
 
-
 /** null: AWS has no such resource. Every other failure is an AwsCallFailed that names the IAM action. */
 export async function orNull<Output>(action: string, call: () => Promise<Output>): Promise<Output | null> {
   try {

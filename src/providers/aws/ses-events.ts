@@ -34,10 +34,7 @@ export async function createConfigurationSet(client: SESv2Client, ConfigurationS
   await named('ses:CreateConfigurationSet', () => client.send(command, withinTime()))
 }
 
-export async function listDestinations(
-  client: SESv2Client,
-  ConfigurationSetName: string,
-): Promise<FoundDestination[]> {
+export async function listDestinations(client: SESv2Client, ConfigurationSetName: string): Promise<FoundDestination[]> {
   const command = new GetConfigurationSetEventDestinationsCommand({ ConfigurationSetName })
   const answer = await orNull('ses:GetConfigurationSetEventDestinations', () => client.send(command, withinTime()))
   return (answer?.EventDestinations ?? []).map(({ Name, Enabled, MatchingEventTypes, SnsDestination }) => ({

@@ -39,7 +39,10 @@ export function sesDomains(options: SesDomainsOptions): ProviderDomains {
   }
 }
 
-export function readIdentity(client: SESv2Client, EmailIdentity: string): Promise<GetEmailIdentityCommandOutput | null> {
+export function readIdentity(
+  client: SESv2Client,
+  EmailIdentity: string,
+): Promise<GetEmailIdentityCommandOutput | null> {
   return orNull('ses:GetEmailIdentity', () => client.send(new GetEmailIdentityCommand({ EmailIdentity }), withinTime()))
 }
 

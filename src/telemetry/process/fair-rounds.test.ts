@@ -4,18 +4,22 @@ import { FairRounds } from './fair-rounds.ts'
 
 function made() {
   const registry = new Registry()
-  const rounds = new FairRounds(registry)
+  let nowMs = 0
+  const rounds = new FairRounds(registry, () => nowMs)
+  const passMs = (ms: number) => {
+    nowMs += ms
+  }
   const shown = async (waiting: string[]) => {
     rounds.show(waiting)
     const values = (await registry.getSingleMetric('tenant_rounds_without_processing')!.get()).values
     return Object.fromEntries(values.map(one => [one.labels.company_id, one.value]))
   }
-  return { rounds, shown, registry }
+  return { rounds, shown, registry, passMs }
 }
 
 test('a company that is passed over is some rounds behind, and one that is served is not', async () => {
   const { rounds, shown } = made()
-  expect(await shown(['a', 'b', 'c'])).toEqual({ a: 0, b: 0, c: 0 })
+  await shown(['a', 'b', 'c'])
   rounds.claimed(['a', 'a', 'b', 'a', 'b'])
   rounds.claimed(['a', 'b', 'a', 'b'])
   expect(await shown(['a', 'b', 'c'])).toEqual({ a: 0, b: 0, c: 3 })
@@ -35,6 +39,16 @@ test('a company that was not waiting before starts at zero, whenever it was serv
   rounds.claimed(['a', 'b', 'a'])
   expect(await shown(['c'])).toEqual({ c: 2 })
   expect(await shown([])).toEqual({})
+})
+
+test('a process that claims nothing says nothing', async () => {
+  const { rounds, shown, passMs } = made()
+  expect(await shown(['a'])).toEqual({})
+  rounds.claimed(['b'])
+  expect(await shown(['a'])).toEqual({ a: 0 })
+  passMs(60_000)
+  rounds.claimed([])
+  expect(await shown(['a'])).toEqual({})
 })
 
 test('the priority falls with the rounds to 1, the most urgent', async () => {

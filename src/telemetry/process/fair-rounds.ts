@@ -3,6 +3,8 @@ import { calculateRoundRobinPriority } from '../../contracts/fairness.ts'
 
 /** Companies that are remembered. One that was forgotten counts from the next scrape that finds it waiting. */
 const MAX_COMPANIES = 10_000
+/** A process that has claimed nothing for so long says nothing about fairness: it is an API, or another one is the feeder. */
+const SILENT_MS = 60_000
 
 /**
  * How fair the claims of this process are. The claim serves the companies that have mail in the order of their ids, again and
@@ -16,8 +18,11 @@ export class FairRounds {
   #waiting = new Set<string>()
   #round = 0
   #last = ''
+  #claimedMs = Number.NEGATIVE_INFINITY
+  readonly #nowMs: () => number
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, nowMs = () => performance.now()) {
+    this.#nowMs = nowMs
     const gauge = (name: string, help: string) =>
       new Gauge({ name, help, labelNames: ['company_id'], registers: [registry] })
     this.#without = gauge(
@@ -32,6 +37,7 @@ export class FairRounds {
 
   /** The companies of one claim, in its order. */
   claimed(companyIds: readonly string[]): void {
+    if (companyIds.length > 0) this.#claimedMs = this.#nowMs()
     for (const companyId of companyIds) {
       if (companyId < this.#last) this.#round++
       this.#last = companyId
@@ -48,8 +54,10 @@ export class FairRounds {
   show(companyIds: readonly string[]): void {
     this.#without.reset()
     this.#priority.reset()
+    const isClaiming = this.#nowMs() - this.#claimedMs < SILENT_MS
     for (const companyId of companyIds) {
       if (!this.#waiting.has(companyId) || !this.#lastRound.has(companyId)) this.#lastRound.set(companyId, this.#round)
+      if (!isClaiming) continue
       const rounds = this.#round - this.#lastRound.get(companyId)!
       this.#without.set({ company_id: companyId }, rounds)
       this.#priority.set({ company_id: companyId }, calculateRoundRobinPriority(rounds))

@@ -3,11 +3,6 @@ import { gauge, labelled, type SystemMetric } from './metric.ts'
 /** What waits, how long, and who works on it. */
 export const QUEUE_METRICS: SystemMetric[] = [
   gauge('emails_ready', 'E-mails that could be sent now, counted up to 100 000', ({ queue }) => queue.ready),
-  gauge(
-    'ledger_imbalance',
-    'E-mails that have lost their row or their events; 0 is right',
-    ({ imbalance }) => imbalance,
-  ),
   gauge('emails_scheduled', 'E-mails that are due later, counted up to 100 000', ({ queue }) => queue.scheduled),
   gauge(
     'oldest_waiting_email_seconds',
@@ -20,6 +15,11 @@ export const QUEUE_METRICS: SystemMetric[] = [
     'oldest_unknown_send_seconds',
     'How long the outcome of the oldest of them has been unknown',
     ({ queue }) => queue.oldestUnknownSeconds ?? 0,
+  ),
+  gauge(
+    'ledger_imbalance',
+    'E-mails that have lost their row or their events; 0 is right',
+    ({ ledgerImbalance }) => ledgerImbalance,
   ),
   labelled(
     'gauge',

@@ -23,8 +23,8 @@ export type SystemSnapshot = {
   suppressions: { reason: string; added: number; removed: number; expired: number }[]
   inbox: { waiting: number; oldestSeconds: number | null }
   webhooks: { waiting: number; oldestSeconds: number | null; disabled: number }
-  /** E-mails that the ledger misses. */
-  imbalance: number
+  /** E-mails that have lost their row or their events. */
+  ledgerImbalance: number
   housekeeping: { task: string; everySeconds: number; finishedAtSeconds: number }[]
   /** null: the gateway runs without Redis. */
   redis: RedisFigures | null

@@ -24,7 +24,7 @@ export const deadLetters: SameKeys<typeof en> = {
   moved: 'Falhou',
   enqueued: 'Aceito',
   id: 'Id',
-  status: 'Status',
+  status: 'Situação',
   gone: 'O e-mail em si foi apagado ao fim do prazo de retenção.',
   noPayload: 'Conteúdo apagado',
   found_one: '{{count, number}} e-mail não entregue · {{range}}',

@@ -87,12 +87,12 @@ function useColumns(): Column<AuditEntry>[] {
         </Short>
       ),
     },
-    { key: 'company', header: t('company'), cell: entry => <Cut text={entry.companyName ?? ''} /> },
+    { key: 'company', header: t('company'), cell: entry => entry.companyName && <Cut text={entry.companyName} /> },
     {
       key: 'reason',
       header: t('reason'),
       wide: true,
-      cell: entry => <span className={classes.reason}>{entry.reason ?? ''}</span>,
+      cell: entry => entry.reason && <span className={classes.reason}>{entry.reason}</span>,
     },
   ]
 }

@@ -8,6 +8,7 @@ import { type Column, DataTable } from '../../components/DataTable.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
+import { useAuditWords } from '../audit/words.ts'
 import classes from './AuditTab.module.css'
 
 type Entry = Schemas['CompanyAudit']
@@ -48,14 +49,11 @@ export function AuditTab({ company: { companyId } }: { company: Company }) {
 
 function useColumns(): Column<Entry>[] {
   const { t } = useTranslation('companies')
+  const words = useAuditWords()
   return [
     { key: 'when', header: t('audit.when'), cell: ({ performedAt }) => <TimeText at={performedAt} /> },
-    {
-      key: 'who',
-      header: t('audit.who'),
-      cell: ({ performedBy }) => <div className={classes.text}>{performedBy}</div>,
-    },
-    { key: 'action', header: t('audit.action'), cell: ({ action }) => <span className="mono nowrap">{action}</span> },
+    { key: 'who', header: t('audit.who'), name: true, cell: ({ performedBy }) => performedBy },
+    { key: 'action', header: t('audit.action'), name: true, cell: ({ action }) => words.action(action) },
     {
       key: 'reason',
       header: t('audit.reason'),

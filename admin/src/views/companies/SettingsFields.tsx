@@ -28,7 +28,7 @@ export function SettingsFields({ form, onChange, readOnly = false }: SettingsFie
         readOnly={readOnly}
         maxLength={320}
       />
-      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+      <SimpleGrid cols={{ base: 1, sm: 2 }} style={{ alignItems: 'end' }}>
         <NumberInput
           label={t('form.weight')}
           description={t('form.weightHint')}

@@ -10,6 +10,9 @@ const STATES = {
   paused: ['red', IconPlayerPause],
 } as const
 
+/** Who pauses a company with too many bounces or complaints. */
+const BY_RATES = 'reputation'
+
 export function State({ state }: Pick<CompanyStanding, 'state'>) {
   const { t } = useTranslation('companies')
   const [tone, icon] = STATES[state]
@@ -30,7 +33,9 @@ export function StateReason({ company }: { company: CompanyStanding }) {
   return (
     <span className="quiet">
       {t('stateSince', { time: format.dateTime(at!), reason: why ?? '' })}
-      {state === 'paused' && pausedBy && <> ({t('pausedBy', { who: pausedBy })})</>}
+      {state === 'paused' && pausedBy && (
+        <> ({pausedBy === BY_RATES ? t('pausedByRates') : t('pausedBy', { who: pausedBy })})</>
+      )}
     </span>
   )
 }

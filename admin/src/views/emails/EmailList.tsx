@@ -20,7 +20,7 @@ import { type EmailSearch, hasFilters, lookupOf } from './search-params.ts'
 
 export const Route = createLazyRoute('/signed-in/emails')({ component: EmailList })
 
-const CURL = `curl -X POST http://localhost:3000/v1/email/send -H "X-API-Key: $API_KEY" -H "Content-Type: application/json" \\
+const CURL = `curl -X POST ${location.origin}/v1/email/send -H "X-API-Key: $API_KEY" -H "Content-Type: application/json" \\
   -d '{"to":"maria@example.com","subject":"Hello","text":"It works."}'`
 
 /** Where is this e-mail? */

@@ -1,7 +1,7 @@
 import { Group, Stack, Text } from '@mantine/core'
 import { IconBan } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
-import { AddressText } from '../../components/AddressText.tsx'
+import { BreakableText } from '../../components/BreakableText.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { type Status, StatusBadge } from '../../components/StatusBadge.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -81,7 +81,7 @@ export function RecipientList({ email }: { email: Email }) {
             <span className={classes.kind}>{t(`kinds.${one.kind}`)}</span>
             <span className={classes.grow}>
               {one.name && `${one.name} `}
-              {one.address === null ? t('erased') : <AddressText address={one.address} />}
+              {one.address === null ? t('erased') : <BreakableText text={one.address} />}
             </span>
             <StatusBadge status={one.suppressed ? 'SUPPRESSED' : (one.status as Status)} />
           </Group>
@@ -119,7 +119,12 @@ export function WebhookList({ deliveries }: { deliveries: Email['webhooks'] }) {
             </span>
           </Group>
           <Text size="sm">
-            <TextLink size="sm" to="/webhooks">
+            <TextLink
+              size="sm"
+              to="/webhooks/$webhookId"
+              params={{ webhookId: one.webhookId }}
+              search={{ delivery: one.deliveryId }}
+            >
               {one.url}
             </TextLink>
           </Text>

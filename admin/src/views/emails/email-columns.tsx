@@ -32,6 +32,7 @@ export function useColumns(): Column<EmailRow>[] {
     {
       key: 'to',
       header: t('columns.to'),
+      wide: true,
       cell: ({ to, cc, bcc }) => (
         <span className={classes.recipient} title={to[0]}>
           {to[0] ?? '–'}

@@ -9,7 +9,7 @@ import classes from './Overview.module.css'
 export function QueueLine({ queue }: { queue: QueueCounts }) {
   const { t } = useTranslation('overview')
   const { number, duration } = useFormat()
-  const oldest = queue.oldestWaitingSeconds
+  const oldest = queue.ready === 0 ? null : queue.oldestWaitingSeconds
   return (
     <Panel title={t('queue.title')}>
       <dl className={classes.facts}>

@@ -5,6 +5,7 @@ import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, type Schemas, take } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
+import { BreakableText } from '../../components/BreakableText.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { notify } from '../../components/notify.ts'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -164,7 +165,9 @@ function Errors({ errors, hours }: { errors: Provider['errors']; hours: number }
           <Table.Tbody>
             {errors.map(error => (
               <Table.Tr key={error.code}>
-                <Table.Td className="mono">{error.code}</Table.Td>
+                <Table.Td className="mono">
+                  <BreakableText text={error.code} />
+                </Table.Td>
                 <Table.Td ta="right" className="numbers">
                   {format.number(error.count)}
                 </Table.Td>

@@ -99,6 +99,7 @@ function PasswordForm({ busy, onSubmit }: PasswordFormProps) {
         value={password}
         onChange={event => setPassword(event.currentTarget.value)}
         autoComplete="current-password"
+        visibilityToggleButtonProps={{ 'aria-label': t('show') }}
         required
         withAsterisk={false}
         maxLength={500}

@@ -49,7 +49,8 @@ function Editor({ template }: { template: TemplateData }) {
       title={template.type}
       subtitle={
         <>
-          <TemplateState template={template} /> {template.locale} · {t('version')} {version.number}
+          <TemplateState template={template} /> {template.locale}
+          {version.number !== template.published && ` · ${t('published', { version: version.number })}`}
           {companyId && (
             <>
               {' · '}

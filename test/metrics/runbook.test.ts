@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readInput } from '../../src/cli/arguments.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
+import { cleanUp, makeDataDir, ROOT } from '../support/process.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { SHARED_SECRETS } from '../support/secrets.ts'
+
+const LETTER = { to: 'maria@example.com', subject: 'Hello', text: 'It works.' }
+
+let redis: RedisServer
+let gateway: TestGateway
+let company: TestCompany
+let sections: Map<string, Block[]>
+const environment = { ...process.env }
+
+beforeAll(async () => {
+  sections = sectionsOf(await readFile(join(ROOT, 'docs/runbook.md'), 'utf8'))
+  redis = await startRedis()
+  gateway = await startTestGateway({ env: { REDIS_URL: redis.url } })
+  company = await gateway.company({ name: 'acme' })
+  // Each command that is called in this process makes a log, which writes its last lines when the process exits.
+  process.setMaxListeners(50)
+  Object.assign(process.env, SHARED_SECRETS, { DATABASE_URL: gateway.databaseUrl, REDIS_URL: redis.url })
+})
+afterAll(async () => {
+  for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name]
+  Object.assign(process.env, environment)
+  await gateway.stop()
+  await redis.close()
+  await cleanUp()
+})
+
+const send = async () => (await gateway.call(company, 'POST', '/v1/email/send', LETTER)).body.outboxId as string
+const statusOf = async (outboxId: string) => (await gateway.call(company, 'GET', `/v1/email/${outboxId}`)).body.status
+const isNow = (outboxId: string, status: string) =>
+  until(
+    () => statusOf(outboxId),
+    now => now === status,
+    20_000,
+  )
+
+test('dead letters are growing fast: the cause is found, mended, and they are sent', async () => {
+  const enqueue = `select set_config('email_gateway.company', 'acme', true), enqueue_email(null, 'order_sent', 'ana@example.com', '{}') as id`
+  const { id } = (await gateway.db.pool.query(enqueue)).rows[0]
+  await isNow(id, 'FAILED')
+  const [byCode, byCompany, example, replay] = blocksOf('Dead letters are growing fast')
+  expect(await run(byCode!)).toContain('TEMPLATE_NOT_FOUND')
+  expect(await run(byCompany!)).toContain('acme')
+  const CODE = 'TEMPLATE_NOT_FOUND'
+  expect(await run(example!, { CODE })).toContain(id)
+  await publishTemplate('order_sent')
+  expect(await run(replay!, { CODE })).toMatch(/Would replay 1 entry[\s\S]*Replayed 1 entry/)
+  await isNow(id, 'SENT')
+})
+
+test('Redis is near its memory limit: it is seen, and a higher limit ends it', async () => {
+  await redis.client().config('SET', 'maxmemory', '1mb')
+  const waiting = await send()
+  await until(
+    async () => (await redis.client().info('errorstats')).includes('errorstat_OOM'),
+    refused => refused,
+  )
+  expect(await statusOf(waiting)).toBe('PENDING')
+  const [look, mend] = blocksOf('Redis is near its memory limit')
+  expect(await run(look!)).toMatch(/maxmemory:1048576[\s\S]*errorstat_OOM:count=[\s\S]*\n0\n0\n/)
+  await run(mend!)
+  await isNow(waiting, 'SENT')
+})
+
+test('one company takes the whole queue: it is found, limited, stopped and let go again', async () => {
+  await gateway.db.pool.query(`update companies set paused_at = now(), pause_reason = 'A test' where name = 'acme'`)
+  const waiting = await send()
+  const [who, served, hanging, limit] = blocksOf('One company takes the whole queue')
+  expect(await run(who!)).toContain('acme')
+  expect(await run(served!)).toContain('acme')
+  await run(hanging!)
+  expect(await run(limit!, { COMPANY: 'acme' })).toMatch(/acme[\s\S]*acme[\s\S]*acme/)
+  await isNow(waiting, 'SENT')
+})
+
+test('e-mails are not sent: the parked provider is found, and tried at once', async () => {
+  await gateway.db.pool.query(
+    `update providers set state = 'open', opened_at = now(), reason_code = 'QUOTA', reason = 'Daily quota', probe_at = now() + interval '1 hour'`,
+  )
+  const waiting = await sendUntilOneWaits()
+  const [workers, housekeeping, explain, probe, bringForward] = blocksOf('E-mails are not sent')
+  expect(await run(workers!)).toContain('Daily quota')
+  await run(housekeeping!)
+  expect(await run(explain!, { OUTBOX_ID: waiting })).toMatch(/parked|waits/i)
+  await run(probe!)
+  await run(bringForward!)
+  await isNow(waiting, 'SENT')
+})
+
+/** The workers read the state of the providers every second; what is sent before that still goes out. */
+async function sendUntilOneWaits(): Promise<string> {
+  let sent = ''
+  await until(
+    async () => {
+      sent = await send()
+      await sleep(300)
+      return statusOf(sent)
+    },
+    status => status === 'PENDING',
+  )
+  return sent
+}
+
+test('every other command of the runbook runs as it is written', async () => {
+  const values = { OUTBOX_ID: await send(), COMPANY: 'acme', CODE: 'TEMPLATE_NOT_FOUND' }
+  const left = [...sections.values()].flat().filter(block => !block.wasRun)
+  expect(left.length).toBeGreaterThan(8)
+  for (const block of left) await run(block, values)
+})
+
+type Block = { language: 'sh' | 'sql'; text: string; wasRun?: boolean }
+
+function sectionsOf(markdown: string): Map<string, Block[]> {
+  const parts = markdown.split(/^##+ /m).map(part => {
+    const blocks = [...part.matchAll(/^```(sh|sql)\n([\s\S]*?)^```$/gm)]
+    return [part.split('\n')[0]!, blocks.map(([, language, text]) => ({ language, text: text! }) as Block)] as const
+  })
+  return new Map(parts)
+}
+
+const blocksOf = (title: string) => sections.get(title)!
+
+/** What the block prints. */
+async function run(block: Block, values: Record<string, string> = {}): Promise<string> {
+  block.wasRun = true
+  if (block.language === 'sql') return query(block.text)
+  let printed = ''
+  for (const line of block.text.trim().split('\n')) printed += await runLine(line, { REDIS_URL: redis.url, ...values })
+  return printed
+}
+
+async function query(sql: string): Promise<string> {
+  const client = new pg.Client({ connectionString: gateway.databaseUrl })
+  await client.connect()
+  try {
+    const results = [await client.query(sql)].flat()
+    return JSON.stringify(results.map(result => result.rows))
+  } finally {
+    await client.end()
+  }
+}
+
+/** The commands of the gateway are called in this process: a process for each would take most of the time. */
+async function runLine(line: string, values: Record<string, string>): Promise<string> {
+  const [program, ...words] = line
+    .replace(/ \|\| true$/, '')
+    .match(/'[^']*'|\S+/g)!
+    .map(word => word.replace(/^'|'$/g, '').replace(/^\$(\w+)$/, (_, name) => values[name]!))
+  if (program === 'redis-cli') return (await promisify(execFile)(program, words)).stdout
+  expect([program, words[0]]).toEqual(['npx', 'email-gateway'])
+  const command = await COMMANDS[words[1]!]!.load()
+  const answer = await command.run(readInput(words.slice(2), command))
+  return `${answer!.lines.join('\n')}\n`
+}
+
+async function publishTemplate(type: string): Promise<void> {
+  const folder = await makeDataDir()
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, `${type}.html`), '<p>It is on its way.</p>')
+  await runLine(
+    `npx email-gateway template push ${join(folder, `${type}.html`)} --company acme --subject Sent --publish`,
+    {},
+  )
+}
