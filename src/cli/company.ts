@@ -97,7 +97,9 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
     return companyAnswer(db, company.companyId)
   }),
   pause: writing(async ({ db }, given, values) => {
-    const { companyId } = await requireCompany(db, given)
+    const { companyId, name, pausedBy, pauseReason } = await requireCompany(db, given)
+    if (pausedBy === BY_REPUTATION)
+      throw new CommandFailed(`${name} is paused already, for its reputation (${pauseReason}).`, 'ALREADY_PAUSED')
     const reason = text(values, 'reason') ?? 'paused from the command line'
     await pauseManually(db.pool, { companyId, reason, performedBy: operator() })
     return companyAnswer(db, companyId)

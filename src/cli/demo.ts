@@ -23,7 +23,7 @@ export const demoCommand: Command = {
     data: {
       type: 'string',
       value: 'DIR',
-      help: 'keep the data here: a new or empty folder, or one of an earlier demo',
+      help: 'where the data are: a new or empty folder, or one of an earlier demo; removed at the end without --keep',
     },
     keep: { type: 'boolean', help: 'do not remove the data at the end' },
   },

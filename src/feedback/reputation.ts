@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { maskSensitive } from '../contracts/masking.ts'
 import { decideReputation, rateOf } from '../contracts/reputation.ts'
 import { auditCompany } from '../db/companies/audit.ts'
-import { pauseCompany, resumeCompany } from '../db/companies/companies.ts'
+import { isPausedBy, pauseCompany, resumeCompany } from '../db/companies/companies.ts'
 import {
   type CompanyFigures,
   endWarning,
@@ -66,14 +66,15 @@ function figuresOf({ sent, bounced, complained }: CompanyFigures) {
 /** By an administrator. The typed reason may name a person: it is stored masked. */
 export type ManualChange = { companyId: string; reason: string; performedBy: string }
 
-/** false: there is no such company. */
+/** false: there is no such company, or its reputation has paused it: another reason must not hide that one. */
 export async function pauseManually(
   pool: pg.Pool,
   { companyId, reason: typed, performedBy }: ManualChange,
 ): Promise<boolean> {
   const reason = maskSensitive(typed)
   return inTransaction(pool, async tx => {
-    if (!(await pauseCompany(tx, companyId, reason, performedBy))) return false
+    if ((await isPausedBy(tx, companyId, BY_REPUTATION)) || !(await pauseCompany(tx, companyId, reason, performedBy)))
+      return false
     await auditCompany(tx, { companyId, action: 'PAUSED', reason, performedBy })
     return true
   })

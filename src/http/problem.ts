@@ -39,6 +39,7 @@ const PROBLEMS = {
   COMPANY_EXISTS: [409, 'There is a company of this name'],
   SQL_ACCESS_UNSAFE: [409, 'The database is not safe to share with a role of a company'],
   NOT_PAUSED: [409, 'The company is not paused'],
+  PAUSED_BY_REPUTATION: [409, 'The company is paused already, for its reputation'],
   PROVIDER_NOT_PARKED: [409, 'The provider is not parked, so there is nothing to try'],
   ALREADY_STARTED: [409, 'The e-mail has been started or has ended'],
   NOT_ENDED: [409, 'Only an e-mail that has ended can be sent again'],

@@ -127,7 +127,8 @@ async function change(request: FastifyRequest, db: Database, action: 'pause' | '
   const reason = maskSensitive((request.body as z.output<typeof reasonBody>).reason)
   const performedBy = request.admin!
   const apply = action === 'pause' ? pauseManually : resumeManually
-  if (!(await apply(db.pool, { companyId, reason, performedBy }))) throw new Problem('NOT_PAUSED')
+  if (!(await apply(db.pool, { companyId, reason, performedBy })))
+    throw new Problem(action === 'pause' ? 'PAUSED_BY_REPUTATION' : 'NOT_PAUSED')
   request.log.info({ companyId, performedBy, reason }, `Company: ${action}`)
   return { companyId, paused: action === 'pause', reason, performedBy }
 }

@@ -20,6 +20,9 @@ test('a company that was paused for its reputation: doctor says so, and it is re
   )
   expect(stdout).toMatch(/warning {2}events {6}RESEND_WEBHOOK_SECRET is not set/)
   expect(stdout).toMatch(/ok {7}inbox {7}0 provider events to process\n/)
+  expect(await cli.fails(1, 'company', 'pause', 'acme', '--reason', 'Takes the whole queue')).toBe(
+    'acme is paused already, for its reputation (12 % bounced).\n',
+  )
   expect(await cli.fails(2, 'company', 'resume', 'acme')).toMatch(
     /acme was paused for its reputation \(12 % bounced\): give --reason and state what has changed/,
   )

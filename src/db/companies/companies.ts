@@ -157,6 +157,16 @@ export async function pauseCompany(
   return rows.length > 0
 }
 
+export async function isPausedBy(db: Queryable, companyId: string, by: string): Promise<boolean> {
+  const rows = await run(
+    db,
+    'is-paused-by',
+    'select 1 as one from companies where company_id = $1 and paused_at is not null and paused_by = $2 for update',
+    [companyId, by],
+  )
+  return rows.length > 0
+}
+
 /** Returns whether it was paused. */
 export async function resumeCompany(db: Queryable, companyId: string): Promise<boolean> {
   const rows = await run(
