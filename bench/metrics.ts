@@ -14,7 +14,7 @@ const APART_MS = 2_200
 
 /** A scrape of a gateway with a thousand companies, each of which waits, has sent, failed and is warned. */
 export async function benchMetrics(): Promise<void> {
-  const gateway = await startOurs({ LOG_LEVEL: 'warn' })
+  const gateway = await startOurs()
   const db = new pg.Client({ connectionString: databaseUrlOf(gateway) })
   await db.connect()
   try {

@@ -5,6 +5,9 @@ import { CannotListen } from '../http/cannot-listen.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Storage } from './storage.ts'
 
+/** How long a scrape under way may take once the process stops. */
+const SCRAPE_GRACE_MS = 1_000
+
 export type MetricsServer = { url: string; stop(): Promise<void> }
 
 /** Serves /metrics and /health on METRICS_PORT; null without it. */
@@ -19,7 +22,12 @@ export async function startMetricsServer(
   const app = await buildOperationsApp({ db, folder, metrics, metricsToken, log, trustProxy: config.TRUST_PROXY })
   try {
     const url = await app.listen({ host, port })
-    return { url, stop: () => app.close() }
+    const stop = async () => {
+      const hangUp = setTimeout(() => app.server.closeAllConnections(), SCRAPE_GRACE_MS)
+      await app.close()
+      clearTimeout(hangUp)
+    }
+    return { url, stop }
   } catch (error) {
     await app.close()
     throw new CannotListen('METRICS_PORT', error as Error)

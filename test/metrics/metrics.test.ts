@@ -82,7 +82,7 @@ describe('/metrics of a gateway with some traffic', () => {
     ['provider_parked{provider="capture"}', 0],
     ['queue_redis_up', 1],
     ['queue_redis_noeviction', 1],
-    ['queue_redis_memory_max_bytes', 0],
+    ['queue_redis_memory_max_bytes', 512 * 1024 * 1024],
     ['queue_redis_oom_errors_total', 0],
     ['workers_alive', 1],
     ['pipeline_state_transitions_total{state="QUEUED"}', 4],

@@ -125,7 +125,7 @@ function commandsIn(text: string): string[][] {
   const lines = blocks.flatMap(block => block.split('\n')).filter(line => !line.startsWith('#'))
   const spans = [...text.matchAll(/`((?:npx )?email-gateway [^`\n]+)`/g)].map(match => match[1]!)
   return [...lines, ...spans.filter(span => !/…|[A-Z]{2}/.test(span))].flatMap(line => {
-    const [, call] = /(?:^|npx |bin\/)email-gateway(?:\.js)? ([^)]*)/.exec(line) ?? []
+    const [, call] = /(?:^|npx |bin\/)email-gateway(?:\.js)? ([^)|]*)/.exec(line) ?? []
     return call && !call.startsWith('help') ? [shellWords(call)] : []
   })
 }

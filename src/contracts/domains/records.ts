@@ -30,7 +30,7 @@ export function sesRecords({ domain, region, dkimTokens, signingHostedZone, mail
     (token): DnsRecord => ({
       purpose: 'DKIM',
       type: 'CNAME',
-      name: `${token}._domainkey.${domain}`,
+      name: [token, '_domainkey', domain].join('.'),
       value: `${token}.${zone}`,
       required: true,
     }),
