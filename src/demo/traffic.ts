@@ -46,7 +46,7 @@ export function startTraffic(
     [12, sender => send(sender, { delay: MINUTE_MS * (1 + Math.floor(random() * 30)) })],
     [20, sender => send(sender, { attachments: [invoice(sent)] })],
     [40, sender => send(sender, { to: DEAD_MAILBOX, retryPolicy: 'exponential' })],
-    [200, sender => send(sender, { to: SILENT_MAILBOX, onUnknown: 'hold' })],
+    [900, sender => send(sender, { to: SILENT_MAILBOX, onUnknown: 'hold' })],
     [60, cancelOne],
     [90, expireOne],
     [120, sender => access.enqueueUnknownTemplate(sender.companyId, somebody(random).email)],

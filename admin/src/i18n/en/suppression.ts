@@ -10,7 +10,8 @@ export const suppression = {
     complaints: 'Complaints',
     hitRate: 'Hit rate, last 24 h',
     share: '{{share}} of all',
-    hits: '{{blocked}} of {{requests}} e-mails were stopped',
+    hits_one: '{{blocked}} of {{count, number}} e-mail was stopped',
+    hits_other: '{{blocked}} of {{count, number}} e-mails were stopped',
     noRequests: 'no e-mails asked for',
   },
   growth: {

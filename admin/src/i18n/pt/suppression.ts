@@ -13,7 +13,8 @@ export const suppression: SameKeys<typeof en> = {
     complaints: 'Denúncias',
     hitRate: 'Taxa de bloqueio, últimas 24 h',
     share: '{{share}} do total',
-    hits: '{{blocked}} de {{requests}} e-mails foram bloqueados',
+    hits_one: '{{blocked}} de {{count, number}} e-mail bloqueado',
+    hits_other: '{{blocked}} de {{count, number}} e-mails foram bloqueados',
     noRequests: 'nenhum e-mail solicitado',
   },
   growth: {

@@ -1,4 +1,4 @@
-import { Button, Stack, TextInput } from '@mantine/core'
+import { Button, Stack, Text, TextInput } from '@mantine/core'
 import { IconPlus, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
@@ -102,9 +102,9 @@ function useColumns(): Column<CompanyStanding>[] {
           </TextLink>
           {company.isDefault && <span className="quiet"> · {t('isDefault')}</span>}
           {company.state !== 'active' && (
-            <div>
+            <Text inherit component="div" lineClamp={4}>
               <StateReason company={company} />
-            </div>
+            </Text>
           )}
         </>
       ),

@@ -2,6 +2,7 @@ import { Box, Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
+import { BreakableText } from '../../components/BreakableText.tsx'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { IdText } from '../../components/IdText.tsx'
@@ -84,10 +85,10 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
       wide: true,
       cell: entry => (
         <>
-          <TextLink to="/dead-letters" search={{ ...search, open: entry.outboxId }} size="sm" display="block">
+          <TextLink to="/dead-letters" search={{ ...search, open: entry.outboxId }} size="sm" lineClamp={2}>
             {dataText(entry, 'subject') || t('noPayload')}
           </TextLink>
-          <Text size="sm" className="quiet" lineClamp={1}>
+          <Text size="sm" className="quiet" lineClamp={2}>
             {dataText(entry, 'to')}
           </Text>
         </>
@@ -99,7 +100,9 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
       header: t('why'),
       cell: entry => (
         <Box miw={{ base: 0, md: '12rem' }}>
-          <span className="mono">{entry.lastFailureCode ?? t('noCode')}</span>
+          <span className="mono">
+            {entry.lastFailureCode ? <BreakableText text={entry.lastFailureCode} /> : t('noCode')}
+          </span>
           <Text size="sm" className="quiet" lineClamp={2} title={entry.lastFailureReason}>
             {entry.lastFailureReason}
           </Text>

@@ -2,6 +2,7 @@ import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
+import { BreakableText } from '../../components/BreakableText.tsx'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { TextLink } from '../../components/links.tsx'
@@ -55,7 +56,7 @@ function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChang
       header: t('code'),
       cell: group => (
         <TextLink to="/dead-letters" search={searchOf(group, search)} size="sm" className="mono">
-          {group.code ?? t('noCode')}
+          {group.code === null ? t('noCode') : <BreakableText text={group.code} />}
         </TextLink>
       ),
     },

@@ -9,7 +9,7 @@ export function TotalTiles({ totals }: { totals: Counted }) {
   const rates = ratesOf(totals)
   const shares = (['delivered', 'bounced', 'complained', 'failed'] as const).map(name => {
     const of = name === 'failed' ? 'accepted' : 'sent'
-    const figures = { part: number(totals[name]), whole: number(totals[of]) }
+    const figures = { part: number(totals[name]), count: totals[of] }
     return {
       name,
       value: rates[name] === null ? '–' : percent(rates[name]),
@@ -21,7 +21,7 @@ export function TotalTiles({ totals }: { totals: Counted }) {
       <Tile
         label={t('counted.accepted')}
         value={number(totals.accepted)}
-        hint={t('sentOfThem', { sent: number(totals.sent) })}
+        hint={t('sentOfThem', { count: totals.sent })}
       />
       {shares.map(({ name, value, hint }) => (
         <Tile key={name} label={t(`counted.${name}`)} value={value} hint={hint} />

@@ -22,11 +22,7 @@ export function StatTiles({ stats: { active, last24Hours } }: { stats: Stats }) 
       <Tile
         label={t('tiles.hitRate')}
         value={requests === 0 ? '–' : percent(hitRate / 100)}
-        hint={
-          requests === 0
-            ? t('tiles.noRequests')
-            : t('tiles.hits', { blocked: number(blocked), requests: number(requests) })
-        }
+        hint={requests === 0 ? t('tiles.noRequests') : t('tiles.hits', { blocked: number(blocked), count: requests })}
       />
     </Tiles>
   )

@@ -98,7 +98,14 @@ function Used({ names, onSample }: { names: string[]; onSample: (names: string[]
         {t('used')}:
       </Text>
       {names.map(name => (
-        <Button key={name} size="compact-xs" variant="default" className="mono" onClick={() => onSample([name])}>
+        <Button
+          key={name}
+          size="compact-xs"
+          variant="default"
+          className="mono"
+          title={name}
+          onClick={() => onSample([name])}
+        >
           {name}
         </Button>
       ))}
