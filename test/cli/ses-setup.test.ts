@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { sesChecks } from '../../src/cli/doctor-ses.ts'
+import { readSesFacts } from '../../src/cli/doctor-ses-facts.ts'
 import { CommandFailed } from '../../src/cli/failures.ts'
 import { planSes, setUpSes, type WantedSes } from '../../src/cli/ses-setup.ts'
 import { readSettings } from '../../src/config.ts'
 import { SES_EVENT_TYPES, sesNames } from '../../src/contracts/ses/names.ts'
 import { type FakeAws, startFakeAws } from '../support/fake-aws.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { runCommand } from '../support/process.ts'
+import { SHARED_SECRETS } from '../support/secrets.ts'
 import { makeSigner, type Signer } from '../support/sns.ts'
 
 const TOPIC_ARN = 'arn:aws:sns:us-east-1:123456789012:email-gateway-events'
@@ -28,15 +32,15 @@ beforeAll(async () => {
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'test')
   signer = makeSigner()
   aws = await startFakeAws(signer)
-  const env = {
-    EMAIL_PROVIDER: 'ses',
-    AWS_REGION: 'us-east-1',
-    AWS_ENDPOINT_URL_SESV2: aws.url,
-    AWS_ENDPOINT_URL_SNS: aws.url,
-    SNS_CERT_DIR: signer.directory,
-  }
-  gateway = await startTestGateway({ env })
-  opened = { db: gateway.db, config: { ...readSettings(env), dataDir: '' } }
+  gateway = await startTestGateway({ env: env() })
+  opened = { db: gateway.db, config: { ...readSettings(env()), dataDir: '' } }
+})
+const env = () => ({
+  EMAIL_PROVIDER: 'ses',
+  AWS_REGION: 'us-east-1',
+  AWS_ENDPOINT_URL_SESV2: aws.url,
+  AWS_ENDPOINT_URL_SNS: aws.url,
+  SNS_CERT_DIR: signer.directory,
 })
 afterAll(async () => {
   await gateway?.stop()
@@ -99,10 +103,29 @@ describe('ses setup', () => {
     const { rows } = await gateway.db.pool.query(`select action, subject_id from audit_log where performed_by = 'test'`)
     expect(rows).toEqual([{ action: 'SNS_TOPIC_ACCEPTED', subject_id: TOPIC_ARN }])
 
+    const domains = new Map([['nobody.example', ['acme']]])
+    const asked = { entry: 'ses', configurationSet: 'email-gateway', topicArns: [TOPIC_ARN], domains }
+    const facts = await readSesFacts({ ...asked, region: 'us-east-1', sesEndpoint: aws.url, snsEndpoint: aws.url })
+    expect(sesChecks(facts).map(({ name, state }) => `${name} ${state}`)).toEqual([
+      'ses ok',
+      'ses ok',
+      'sns ok',
+      'domain failed',
+    ])
+
     aws.calls.length = 0
-    const again = await setUp()
-    expect(again).toMatchObject({ exitCode: 0, json: { changed: false, steps: [], trial: 'received' } })
-    expect(again.lines).toContain('Nothing was missing, and nothing was changed.')
+    const again = ['ses', 'setup', '--url', gateway.url, '--from', 'shop@example.com']
+    const credentials = { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
+    const { code, stdout, stderr } = await runCommand(again, {
+      env: { ...env(), ...credentials, DATABASE_URL: gateway.databaseUrl, ...SHARED_SECRETS },
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.split('\n').slice(0, 4)).toEqual([
+      'Amazon SES in us-east-1, account 123456789012',
+      'Nothing was missing, and nothing was changed.',
+      `ok: the subscription of ${gateway.url}/webhooks/ses is confirmed`,
+      expect.stringMatching(/^ok: the message to success@simulator\.amazonses\.com came back as an event after \d+ s$/),
+    ])
     expect(aws.changes()).toEqual([])
   })
 
