@@ -3589,12 +3589,14 @@ export interface components {
       updatedAt: string
       companyId: string
       companyName: string
-      /** Deliveries that are ready; counted up to 1000 */
+      /** Deliveries that are ready, or due for another attempt later; counted up to 1000 */
       waiting: number
       /** Of its latest 100 deliveries */
       recent: {
         delivered: number
         failed: number
+        /** Every attempt so far failed, and another one follows */
+        retrying: number
         lastDeliveredAt: string | null
         lastFailure: {
           at: string
