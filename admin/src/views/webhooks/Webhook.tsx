@@ -64,11 +64,7 @@ function Figures({ webhook: { recent, waiting, createdAt } }: { webhook: Webhook
   const { lastFailure } = recent
   return (
     <Tiles>
-      <Tile
-        label={t('success')}
-        value={rate === null ? '–' : format.percent(rate)}
-        hint={t('successHint')}
-      />
+      <Tile label={t('success')} value={rate === null ? '–' : format.percent(rate)} hint={t('successHint')} />
       <Tile label={t('waiting')} value={format.number(waiting)} />
       <Tile
         label={t('lastFailure')}
