@@ -190,6 +190,8 @@ export interface paths {
         query?: {
           /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
           performedBy?: string
+          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
+          actor?: 'people'
           action?: string
           subjectType?: string
           subjectId?: string
@@ -229,6 +231,8 @@ export interface paths {
         query?: {
           /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
           performedBy?: string
+          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
+          actor?: 'people'
           action?: string
           subjectType?: string
           subjectId?: string
@@ -3199,9 +3203,11 @@ export interface components {
     }
     QueueCounts: {
       ready: number
+      /** Those of the ready ones whose company is paused */
+      held: number
       scheduled: number
       unknown: number
-      /** Of the ready e-mails, since it was due; null: none is ready */
+      /** Of the ready e-mails that are not held, since it was due; null: there is none */
       oldestWaitingSeconds: number | null
       /** Those that can still be replayed */
       deadLetters: number
