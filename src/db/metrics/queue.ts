@@ -23,3 +23,34 @@ export async function readQueueFigures(db: Queryable): Promise<QueueFigures> {
   )
   return row!
 }
+
+export type WaitingQueue = { companyId: string; ready: number; oldestWaitingSeconds: number | null }
+
+/** Up to this many ready e-mails of a company are counted. */
+const MAX_COUNTED = 1_000
+
+/**
+ * What waits of each company that has something waiting. Goes from the first e-mail of one company and priority to that of the next,
+ * so companies without ready e-mails cost nothing, and a backlog is not read. Ids rise with time: the first one waits longest.
+ */
+export async function listWaitingQueues(db: Queryable): Promise<WaitingQueue[]> {
+  return run<WaitingQueue>(
+    db,
+    'list-waiting-queues',
+    `with recursive heads as (
+       (select company_id, priority, outbox_id from email_ready order by company_id, priority, outbox_id limit 1)
+       union all
+       select n.* from heads h cross join lateral (
+         select company_id, priority, outbox_id from email_ready r where (r.company_id, r.priority) > (h.company_id, h.priority)
+         order by company_id, priority, outbox_id limit 1) n
+     ), oldest as materialized (
+       select h.company_id, min(o.due_at) as due_at from heads h cross join lateral (
+         select coalesce(o.next_attempt_at, o.created_at) as due_at from email_outbox o where o.outbox_id = h.outbox_id limit 1) o
+       group by 1
+     )
+     select company_id as "companyId", extract(epoch from now() - due_at)::float8 as "oldestWaitingSeconds",
+       (select count(*) from (select from email_ready e where e.company_id = oldest.company_id limit ${MAX_COUNTED}) e)::int as ready
+     from oldest`,
+    [],
+  )
+}
