@@ -8,7 +8,7 @@ import { loadSteadily } from './support/steady-load.ts'
 
 /** Of the day that is dropped. */
 const EVENTS = Number(process.env.EVENTS ?? 10_000_000)
-const ROUNDS = Number(process.env.ROUNDS ?? 5)
+const ROUNDS = Number(process.env.ROUNDS ?? 3)
 /** Well below what the machine can accept, so that the tail shows waiting and not the load itself. */
 const PER_SECOND = Number(process.env.PER_SECOND ?? 500)
 const SECONDS = Number(process.env.SECONDS ?? 10)

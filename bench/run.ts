@@ -8,6 +8,7 @@ import { benchDrainBullmq, benchDrainDirect } from './drain.ts'
 import { benchEvents } from './events.ts'
 import { benchFairness } from './fairness.ts'
 import { benchLatency } from './latency.ts'
+import { benchLedger } from './ledger.ts'
 import { benchMetrics } from './metrics.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
@@ -32,6 +33,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   fairness: benchFairness,
   latency: benchLatency,
   metrics: benchMetrics,
+  ledger: benchLedger,
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
   retention: benchRetention,

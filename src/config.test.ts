@@ -108,6 +108,7 @@ const WRONG: Record<string, string[]> = {
   RETENTION_EMAILS_DAYS: ['1', '36501', 'year'],
   RETENTION_DEAD_LETTERS_DAYS: ['0', '366', 'week'],
   RETENTION_WEBHOOKS_DAYS: ['0', '366', 'week'],
+  RETENTION_IDEMPOTENCY_DAYS: ['0', '31', 'day'],
   RETENTION_AUDIT_DAYS: ['-1', '36501', 'ever'],
   RETENTION_PROVIDER_EVENTS_DAYS: ['0', '366', 'week'],
   RESEND_BASE_URL: ['api.resend.com'],

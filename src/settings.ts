@@ -154,6 +154,8 @@ export const settingsSchema = z.object({
   RETENTION_DEAD_LETTERS_DAYS: wholeNumber(1, 365).default(7),
   /** How long delivered and failed webhooks can be looked at and replayed. */
   RETENTION_WEBHOOKS_DAYS: wholeNumber(1, 365).default(7),
+  /** How long a repeated request is answered and not sent again. */
+  RETENTION_IDEMPOTENCY_DAYS: wholeNumber(1, 30).default(1),
   /** Five years, as long as a customer may make claims. */
   RETENTION_AUDIT_DAYS: days.default(1825),
   /** How long provider events are kept to recognise duplicates: longer than any provider retries. */

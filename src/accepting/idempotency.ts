@@ -9,11 +9,11 @@ export type IdempotencyKey = { key: string; writtenBody: unknown }
 export function storedIdempotency(
   given: IdempotencyKey | null,
   caller: Caller,
-  pepper: string,
+  { pepper, days }: { pepper: string; days: number },
 ): RequestToStore['idempotency'] {
   if (!given) return null
   const fingerprint = createHmac('sha256', pepper).update(canonicalJson(given.writtenBody)).digest('hex')
-  return { key: storedKey(given.key, caller, pepper), fingerprint }
+  return { key: storedKey(given.key, caller, pepper), fingerprint, days }
 }
 
 /**

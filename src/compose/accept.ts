@@ -45,6 +45,7 @@ export function makeAccept(
     secrets: { keys: keyRing(config.encryptionKeys), pepper: config.hashPepper },
     sender: senderSettings(config),
     defaultRetryPolicy: config.RETRY_POLICY,
+    idempotencyDays: config.RETENTION_IDEMPOTENCY_DAYS,
     clock: { now: () => db.clock.now(), newId: () => db.clock.newId() },
     onAccepted,
     countRequests: () => {},

@@ -4,10 +4,16 @@ import type { DomainDeps } from '../domains/domains.ts'
 import type { ProviderDomains } from '../providers/domains/domains.ts'
 import { dnsLookup } from '../runtime/dns-lookup.ts'
 import type { Settings } from '../settings.ts'
+import { senderSettings } from './sender-settings.ts'
 
 /** `entries`: the providers in use, which a command reads from the running gateway. */
 export function composeDomains(config: Settings, db: Database, entries = config.EMAIL_PROVIDER): DomainDeps {
-  return { db, lookup: dnsLookup(config.DNS_SERVERS), openProviders: () => openProviders(config, entries) }
+  return {
+    db,
+    lookup: dnsLookup(config.DNS_SERVERS),
+    openProviders: () => openProviders(config, entries),
+    operatorsDomain: senderSettings(config).defaultFrom.domain,
+  }
 }
 
 /** Imported when used: loading the AWS SDK takes a third of a second. */

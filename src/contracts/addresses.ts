@@ -24,7 +24,7 @@ const DOT_ATOM = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`)
 const LABEL = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?'
 const HOST_NAME = new RegExp(`^(?:${LABEL}\\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?$`)
 /** Characters that domainToASCII removes or reads as the end of the host name. */
-const NOT_IN_DOMAIN = /[\s/\\:%@?#[\]<>^|"'`,;()!*+=&$~{}_]/
+export const NOT_IN_DOMAIN = /[\s/\\:%@?#[\]<>^|"'`,;()!*+=&$~{}_]/
 const SPECIAL_IN_PHRASE = /[()<>[\]:;@\\,"]/
 const PLAIN_PHRASE = /^[^()<>[\]:;@\\,".\s]+(?: +[^()<>[\]:;@\\,".\s]+)*$/
 const QUOTED_NAME = /^"((?:[^"\\]|\\.)*)"$/

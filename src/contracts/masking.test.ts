@@ -147,6 +147,19 @@ describe('maskDeep', () => {
   })
 })
 
+test.each([
+  ['victim.person/x@secret.example', 'v***@s***.example'],
+  ['victim.person&x@secret.example', 'v***@s***.example'],
+  ['victim%40person@secret.example', 'v***@s***.example'],
+  ['user=to=victim.person@secret.example', 'u***@s***.example'],
+  ['Maria <victim.person/x@secret.example>', 'Maria <v***@s***.example>'],
+  ['call 529 982 247 25, 529-982-247-25 or 529.982.247/25', 'call ***.***.***-25, ***.***.***-25 or ***.***.***-25'],
+  ['11 222 333 0001 81', '**.***.***/****-81'],
+  ['maria＠example.com and maria&#64;example.com', 'm***@e***.com and m***@e***.com'],
+])('maskAnswer: %s → %s', (text, masked) => {
+  expect(maskAnswer(text)).toBe(masked)
+})
+
 test('maskAnswer masks every text of an answer, whole and at any depth, names of fields and dates included', () => {
   const long = 'x'.repeat(5000)
   expect(

@@ -1,3 +1,4 @@
+import { parseAddress } from './addresses.ts'
 import { isValidCpfCnpj, normaliseDocument } from './documents.ts'
 
 /** user@example.com → u***@e***.com */
@@ -40,15 +41,23 @@ export function maskDeep(value: unknown, depth = 0): unknown {
 
 /** For answers to viewers: masks every string of a value that is about to become JSON, names of fields included. */
 export function maskAnswer(value: unknown): unknown {
-  if (typeof value === 'string') return maskSensitive(value)
+  if (typeof value === 'string') return maskText(value)
   if (value === null || typeof value !== 'object') return value
   if ('toJSON' in value && typeof value.toJSON === 'function') return maskAnswer(value.toJSON())
   if (Array.isArray(value)) return value.map(maskAnswer)
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [maskSensitive(key), maskAnswer(item)]))
 }
 
-// %40: the @ in a URL query (GET /v1/suppression/check?email=…).
-const AT_SIGN = /@|%40/g
+/** A text that is an address is masked as one: in a sentence, `/`, `?`, `&` and `%40` would be taken for parts of a URL around it. */
+function maskText(text: string): string {
+  if (!text.includes('@') || !parseAddress(text).ok) return maskSensitive(text)
+  const start = text.lastIndexOf('<') + 1
+  const end = start > 0 ? text.lastIndexOf('>') : text.length
+  return maskSensitive(text.slice(0, start)) + maskEmail(text.slice(start, end).trim()) + text.slice(end)
+}
+
+// %40: the @ in a URL query (GET /v1/suppression/check?email=…). The others look like an @ to people.
+const AT_SIGN = /@|%40|＠|&#64;|&#x40;|&commat;/gi
 const LOCAL_PART = /[^\s@<>()[\]:;,"\\]/
 // The star, so that masking a masked address again changes nothing.
 const DOMAIN = /[\p{L}\p{N}\p{M}*._[\]-]*/uy
@@ -105,8 +114,8 @@ function looksLikeAddress(local: string, domain: string): boolean {
 const IDENTIFIER = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{20,}/
 const DOCUMENT_SHAPES = [
   /(?<![0-9a-z])[0-9a-z]{2}\.?[0-9a-z]{3}\.?[0-9a-z]{3}(?:\\?\/|%2F)?[0-9a-z]{4}-?\d{2}(?![0-9a-z])/,
-  /(?<!\d)\d{2}\.?\d{3}\.?\d{3}(?:\\?\/|%2F)?\d{4}-?\d{2}(?!\d)/,
-  /(?<!\d)\d{3}\.?\d{3}\.?\d{3}-?\d{2}(?!\d)/,
+  /(?<!\d)\d{2}[. -]?\d{3}[. -]?\d{3}(?:\\?\/|%2F|[ -])?\d{4}[ -]?\d{2}(?!\d)/,
+  /(?<!\d)\d{3}[. -]?\d{3}[. -]?\d{3}[-/ ]?\d{2}(?!\d)/,
 ].map(shape => new RegExp(`${IDENTIFIER.source}|${shape.source}`, 'gi'))
 
 const FULLY_PUNCTUATED = /^(?:\d{3}\.\d{3}\.\d{3}-\d{2}|[0-9a-z]{2}\.[0-9a-z]{3}\.[0-9a-z]{3}\/[0-9a-z]{4}-\d{2})$/i
@@ -118,7 +127,7 @@ function maskDocumentsIn(text: string): string {
 /** With full punctuation it is masked even if mistyped; otherwise its check digits must be correct. */
 function maskIfDocument(match: string): string {
   const document = match.replace(/\\?\/|%2F/i, '/')
-  return FULLY_PUNCTUATED.test(document) || isValidCpfCnpj(document) ? maskDocument(document) : match
+  return FULLY_PUNCTUATED.test(document) || isValidCpfCnpj(normaliseDocument(document)) ? maskDocument(document) : match
 }
 
 function firstCharacter(text: string): string {

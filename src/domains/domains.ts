@@ -22,6 +22,8 @@ export type DomainDeps = {
   /** Of EMAIL_PROVIDER, without those that know no domains. Opened when needed. */
   openProviders: () => Promise<ProviderDomains[]>
   lookup: DnsLookup
+  /** The domain of EMAIL_FROM is the operator's: no company adds it, and nobody removes it at a provider. */
+  operatorsDomain: string
 }
 
 export type CheckedRecord = DnsRecord & { state?: RecordState }
@@ -43,7 +45,8 @@ export async function addDomain(
   { companyId, domain, vouched }: { companyId: string; domain: string; vouched: boolean },
   author: Author,
 ): Promise<Added> {
-  const by = await findOtherOwner(deps.db.pool, domain, companyId)
+  const isOperators = !vouched && domain === deps.operatorsDomain
+  const by = isOperators ? 'the operator of the gateway' : await findOtherOwner(deps.db.pool, domain, companyId)
   if (by !== null) return { kind: 'taken', by }
   const ownershipToken = vouched ? null : randomBytes(20).toString('hex')
   const row = await addDomainRow(deps.db, { companyId, domain, ownershipToken }, MAX_DOMAINS, author)
@@ -71,7 +74,8 @@ export async function checkDomain(deps: DomainDeps, row: DomainRow, author: Auth
 /** What only this gateway has made is removed at the providers, too. */
 export async function removeDomain(deps: DomainDeps, row: DomainRow, author: Author): Promise<Removed> {
   const removed = await removeDomainRow(deps.db.pool, row, author)
-  if (removed.kind === 'removed' && !removed.shared && row.createdAtProviders.length > 0)
+  const stays = removed.kind !== 'removed' || removed.shared || row.domain === deps.operatorsDomain
+  if (!stays && row.createdAtProviders.length > 0)
     await withProviders(deps, async all => {
       for (const one of all) if (row.createdAtProviders.includes(one.name)) await one.remove(row.domain)
     })

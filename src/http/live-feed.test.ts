@@ -29,10 +29,10 @@ function feedOf(limits: Partial<typeof LIVE_LIMITS> = {}) {
   return new LiveFeed(source, () => {}, { ...LIVE_LIMITS, ...limits })
 }
 
-function listener(options: { keepsUp?: boolean; isAllowed?: () => Promise<boolean> } = {}) {
+function listener(options: { person?: string; keepsUp?: boolean; isAllowed?: () => Promise<boolean> } = {}) {
   const received: string[] = []
   const state = { received, ended: false }
-  const { keepsUp = true, isAllowed = async () => true } = options
+  const { person = 'ana', keepsUp = true, isAllowed = async () => true } = options
   const send = (text: string) => {
     received.push(text)
     return keepsUp
@@ -40,7 +40,7 @@ function listener(options: { keepsUp?: boolean; isAllowed?: () => Promise<boolea
   const end = () => {
     state.ended = true
   }
-  return { state, send, isAllowed, end }
+  return { person, state, send, isAllowed, end }
 }
 
 test('asks once for everybody who listens, and no longer when nobody does', async () => {
@@ -81,11 +81,20 @@ test('ends whoever does not keep up or is signed out, and everybody when the pro
   const signedOut = listener({ isAllowed: async () => false })
   const unsure = listener({ isAllowed: () => Promise.reject(new Error('the database is away')) })
   for (const one of [slow, signedOut, unsure]) feed.add(one)
-  expect(feed.isFull).toBe(true)
+  expect(feed.isFullFor('somebody')).toBe(true)
   await vi.advanceTimersByTimeAsync(LIVE_LIMITS.commentMs)
   expect([slow, signedOut, unsure].map(one => one.state.ended)).toEqual([true, true, false])
   feed.close()
   expect([unsure.state.ended, feed.size]).toEqual([true, 0])
+})
+
+test('one person has a share of the streams, and the others keep theirs', () => {
+  const feed = feedOf({ listeners: 3, perPerson: 2 })
+  feed.add(listener({ person: 'vera' }))
+  expect(feed.isFullFor('vera')).toBe(false)
+  feed.add(listener({ person: 'vera' }))
+  expect([feed.isFullFor('vera'), feed.isFullFor('sam')]).toEqual([true, false])
+  feed.close()
 })
 
 test('says so when the database does not answer, and goes on', async () => {

@@ -7,11 +7,17 @@ export type LiveSource = {
   readChanges: (since: string | null, limit: number) => Promise<Changes>
 }
 
-/** One who listens. `send` answers whether it can take more; one that cannot keep up is ended. */
-export type Listener = { send: (text: string) => boolean; end: () => void; isAllowed: () => Promise<boolean> }
+/** A stream of a person. `send` answers whether it can take more; one that cannot keep up is ended. */
+export type Listener = {
+  person: string
+  send: (text: string) => boolean
+  end: () => void
+  isAllowed: () => Promise<boolean>
+}
 
 export const LIVE_LIMITS = {
   listeners: 200,
+  perPerson: 20,
   tickMs: 2_000,
   /** A comment keeps proxies from closing a silent connection; the session is checked with it. */
   commentMs: 15_000,
@@ -40,8 +46,9 @@ export class LiveFeed {
     this.#limits = limits
   }
 
-  get isFull(): boolean {
-    return this.#listeners.size >= this.#limits.listeners
+  isFullFor(person: string): boolean {
+    const own = [...this.#listeners].filter(listener => listener.person === person).length
+    return this.#listeners.size >= this.#limits.listeners || own >= this.#limits.perPerson
   }
 
   get size(): number {

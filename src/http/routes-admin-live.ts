@@ -33,8 +33,9 @@ export function adminLiveRoutes(app: App, { db, onRequest, isStillSignedIn }: Ad
   app.addHook('preClose', async () => feed.close())
 
   // clear: false, because it names nobody.
-  app.get('/admin/live', { onRequest, config: { clear: false }, schema }, (request, reply) => {
-    if (feed.isFull) throw new Problem('TOO_MANY_LISTENERS', { headers: { 'retry-after': '30' } })
+  const options = { onRequest, config: { clear: false }, schema, exposeHeadRoute: false }
+  app.get('/admin/live', options, (request, reply) => {
+    if (feed.isFullFor(request.admin!)) throw new Problem('TOO_MANY_LISTENERS', { headers: { 'retry-after': '30' } })
     listen(feed, request, reply, () => isStillSignedIn(request))
   })
 }
@@ -51,6 +52,7 @@ function listen(feed: LiveFeed, request: FastifyRequest, reply: FastifyReply, is
   raw.writeHead(200, headers as Record<string, string>)
   raw.write('retry: 3000\n\n')
   const leave = feed.add({
+    person: request.admin!,
     send: text => {
       if (raw.destroyed || raw.writableLength > MAX_UNREAD_BYTES) return false
       raw.write(text)

@@ -48,7 +48,13 @@ const pageSchema = z
   .meta({ id: 'TemplateOverviewList' })
 const listQuery = z.object({
   companyId: z.uuid().optional().describe('Its own, and the starters that they do not replace'),
-  text: z.string().min(1).max(64).optional().describe('A part of the type'),
+  text: z
+    .string()
+    .min(1)
+    .max(64)
+    .regex(/^[^\0]*$/, 'must not contain NUL')
+    .optional()
+    .describe('A part of the type'),
   cursor: z.uuid('is not a cursor of this list').optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 })

@@ -42,6 +42,8 @@ export type AcceptDeps = DraftDeps & {
   findTemplate: FindTemplate
   /** Times and ids follow the clock of the database. */
   clock: { now: () => Date; newId: () => string }
+  /** How long an idempotency key stands for its request. */
+  idempotencyDays: number
   onAccepted: () => void
   /** E-mails that the database was asked to accept, and those of them that the suppression list stopped. */
   countRequests: (companyId: string, requests: number, suppressed: number) => void
@@ -123,7 +125,10 @@ function toStore(
   return {
     drafts,
     strict,
-    idempotency: storedIdempotency(request.idempotency, caller, deps.secrets.pepper),
+    idempotency: storedIdempotency(request.idempotency, caller, {
+      pepper: deps.secrets.pepper,
+      days: deps.idempotencyDays,
+    }),
     refusedBefore: [...refusals].map(([index, refusal]) => batchError(index, refusal)),
   }
 }

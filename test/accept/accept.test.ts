@@ -216,7 +216,7 @@ describe('X-Request-Id', () => {
         async () => logLinesOf(requestId),
         lines => lines.includes('E-mail sent') && lines.includes('Request'),
       )
-      expect(messages).toHaveLength(2)
+      expect(messages.toSorted()).toEqual(['Attempt started', 'E-mail accepted', 'E-mail sent', 'Request'])
     },
   )
 

@@ -599,7 +599,12 @@ describe('a sender, where mail leaves the machine,', () => {
       pepper: config.hashPepper,
       providers: config.EMAIL_PROVIDER,
       sendRate: null,
-      domains: { db: gateway.db, openProviders: async () => [], lookup: async () => [] },
+      domains: {
+        db: gateway.db,
+        openProviders: async () => [],
+        lookup: async () => [],
+        operatorsDomain: 'operator.example',
+      },
       region: 'us-east-1',
       suppression: DEFAULT_SUPPRESSION_POLICY,
       events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: NO_TOPICS, resendSecrets: [] },

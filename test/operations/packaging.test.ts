@@ -186,6 +186,15 @@ describe('compose.yaml', () => {
     })
   })
 
+  test('shows Grafana the dashboards where it looks for them, and the Prometheus that they ask', () => {
+    const { providers } = parse(read('ops/grafana/provisioning/dashboards/email-gateway.yml'))
+    const mounted = services.grafana!.volumes!.map(volume => volume.split(':')[1])
+    expect(mounted).toContain(providers[0].options.path)
+    const [ours] = parse(read('ops/compose/grafana-datasource.yml')).datasources
+    const [theirs] = parse(read('ops/grafana/provisioning/datasources/prometheus.yml')).datasources
+    expect(ours).toEqual({ ...theirs, url: 'http://prometheus:9090' })
+  })
+
   test('opens ports on this machine only', () => {
     const ports = Object.values(services).flatMap(service => service.ports ?? [])
     expect(ports.filter(port => !port.startsWith('127.0.0.1:'))).toEqual([])

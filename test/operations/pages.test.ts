@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
@@ -9,7 +8,7 @@ import { cleanUp, makeDataDir, ROOT, runCommand, runShell } from '../support/pro
 import { SHARED_SECRETS } from '../support/secrets.ts'
 import { shellWords } from '../support/shell-words.ts'
 
-/** What each shell block of a page prints, in order. Installing and starting are tried by scripts/try-package.mjs. */
+/** What each shell block of a page prints, in order. */
 const PRINTED: Record<string, RegExp[]> = {
   'quick-start': [
     /^$/,
@@ -28,9 +27,23 @@ const PRINTED: Record<string, RegExp[]> = {
     /"status":"QUEUED"/,
     /"status":"CANCELLED".*"events":.*CANCELLED.*"data":\[\{.*"tags":\["order"\]/s,
   ],
+  admin: [/#token=/, /"name":"demo"/, /vera.*support/, /"action":"/],
+  'admin-emails': [/maria@example\.com/],
+  content: [/acme/],
+  privacy: [/Exported to [\s\S]*"emails":/, /Receipt[\s\S]*"receiptId"/],
   migrating: [/3 lines: 3 added/],
+  sql: [/password/i, /shop/, /"[0-9a-f-]{36}"/],
+  suppression: [/"suppressed":true.*"removed":true/s, /not suppressed[\s\S]*3 lines: [\s\S]*Exported/],
+  templates: [/"status":"QUEUED"/, /order_sent[\s\S]*published/],
+  webhooks: [/"secret":"whsec_/],
 }
-const TRIED_ELSEWHERE = /^(npm install|export GATEWAY_URL)/
+/** Blocks that install, start, set a variable, or open a shell. */
+const NOT_HERE = /^(npm install|export GATEWAY_URL|psql)/
+/** Pages whose commands are tried by other tests, or need other programs; that the commands exist is checked in references.test.ts. */
+const ELSEWHERE = [
+  ...['installing', 'upgrade', 'sending', 'operating', 'provider-events', 'ses', 'metrics', 'runbook', 'scale'],
+  ...['logs', 'resend', 'smtp'],
+]
 
 /** `jq` for those who have none, and a curl that fails when the gateway refuses. */
 const TOOLS = `set -e
@@ -50,21 +63,41 @@ let env: Record<string, string>
 beforeAll(async () => {
   gateway = await startTestGateway()
   company = await gateway.company({ name: 'demo' })
+  for (const name of ['acme', 'shop']) await gateway.company({ name })
   folder = await makeDataDir()
   env = { GATEWAY_URL: gateway.url, API_KEY: company.apiKey, DATABASE_URL: gateway.databaseUrl, ...SHARED_SECRETS }
+  const { stdout } = await runCommand(['admin', 'add', 'admin', '--json'], { env })
+  env.ADMIN_PASSWORD = JSON.parse(stdout).password
+  await mkdir(join(folder, 'emails'))
+  await writeFile(join(folder, 'emails/order_sent.html'), '<p>It is on its way.</p>')
   await writeFile(
     join(folder, 'old-system.csv'),
     'email,reason\na@example.com,HARD_BOUNCE\nb@example.com,COMPLAINT\nc@example.com,MANUAL\n',
   )
+  const maria = { to: 'maria@example.com', subject: 'Hello', text: 'Hello', recipient: { cpfCnpj: '529.982.247-25' } }
+  expect(await gateway.call(company, 'POST', '/v1/email/send', maria)).toMatchObject({ status: 202 })
 })
 afterAll(async () => {
   await gateway?.stop()
   await cleanUp()
 })
 
+test('every page with commands is tried', () => {
+  const names = readdirSync(join(ROOT, 'docs')).flatMap(name => /^(.*)\.md$/.exec(name)?.[1] ?? [])
+  const untried = names.filter(name => !Object.hasOwn(PRINTED, name) && !ELSEWHERE.includes(name))
+  expect(untried.filter(name => blocksOf(name, '(?:sh|bash)').length > 0)).toEqual([])
+})
+
+/** Of a list that companies share. */
+async function suppressMaria(): Promise<void> {
+  const add = ['suppression', 'add', 'maria@example.com', '--justification', 'a test']
+  expect(await runCommand(add, { env })).toMatchObject({ code: 0 })
+}
+
 test.each(Object.keys(PRINTED))('the commands of docs/%s.md do what the page says', async page => {
-  const blocks = blocksOf(page, 'sh').filter(block => !TRIED_ELSEWHERE.test(block))
+  const blocks = blocksOf(page, 'sh').filter(block => !NOT_HERE.test(block))
   expect(blocks).toHaveLength(PRINTED[page]!.length)
+  if (page === 'suppression') await suppressMaria()
   for (const [index, block] of blocks.entries()) {
     let printed = ''
     for (const command of block.split(/^(?=npx )|(?<=^npx .*\n)/m)) {
@@ -119,15 +152,13 @@ describe('the code of docs/migrating.md', () => {
   })
 
   test('sends in a transaction of its own', async () => {
-    const client = new pg.Client({ connectionString: gateway.databaseUrl })
-    await client.connect()
-    await client.query(`create table orders (id text, email text); update companies set is_default = true`)
+    await rows(gateway, 'create table orders (id text, email text)')
+    await rows(gateway, `update companies set is_default = true where name = 'shop'`)
     await run(
       `import pg from 'pg'\nconst client = new pg.Client({ connectionString: process.env.DATABASE_URL })\nawait client.connect()\n${blocksOf('migrating', 'js after-sql')[0]}\nawait client.end()`,
     )
-    const { rowCount } = await client.query('select * from orders')
-    await client.end()
-    expect({ rowCount, emails: (await emails()).length }).toEqual({ rowCount: 1, emails: 2 })
+    expect(await rows(gateway, 'select * from orders')).toHaveLength(1)
+    expect(await emails()).toHaveLength(2)
   })
 })
 

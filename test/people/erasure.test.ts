@@ -24,7 +24,9 @@ let company: TestCompany
 let redis: RedisServer
 beforeAll(async () => {
   redis = await startRedis()
-  gateway = await startTestGateway({ env: { WEBHOOK_ALLOW_PRIVATE: 'true', REDIS_URL: redis.url } })
+  // The answers of keys that are kept for longer than a day are found as well.
+  const env = { WEBHOOK_ALLOW_PRIVATE: 'true', REDIS_URL: redis.url, RETENTION_IDEMPOTENCY_DAYS: '3' }
+  gateway = await startTestGateway({ env })
   company = await gateway.company()
   await putAdministrator(gateway.db.pool, 'ana', await hashPassword('a password of ana'))
 })
@@ -398,7 +400,7 @@ describe('erasing a person', () => {
     expect((await admin('erase', {})).body).toMatchObject({ status: 422, code: 'INVALID_PAYLOAD' })
     const wrong = await admin('erase', { cpf: '529.982.247-26' })
     expect(wrong.status).toBe(422)
-    expect(wrong.text).not.toContain('529')
+    expect(wrong.text).not.toMatch(/529\.?982/)
     expect((await admin('erase', { email: 'a@b.c', company: 'nobody' })).status).toBe(422)
     expect((await gateway.call(company, 'POST', '/admin/people/erase', { email: 'a@b.cd' })).status).toBe(401)
     expect((await admin('erasures/00000000-0000-7000-8000-000000000002')).status).toBe(404)

@@ -118,6 +118,21 @@ describe('a domain, through the SDK of Resend,', () => {
     expect((await resend.domains.get(id)).error).toMatchObject({ statusCode: 404 })
   })
 
+  test("of EMAIL_FROM is the operator's, and no company adds it", async () => {
+    const { error } = await client(await gateway.company()).domains.create({ name: 'Localhost.localdomain' })
+    expect(error).toMatchObject({ statusCode: 409 })
+    expect(aws.identities.all.has('localhost.localdomain')).toBe(false)
+  })
+
+  test('is not looked for under an id that is none', async () => {
+    const company = await gateway.company()
+    for (const id of ['%00', 'shop.example'])
+      expect(
+        (await fetch(`${gateway.url}/domains/${id}`, { headers: { authorization: `Bearer ${company.apiKey}` } }))
+          .status,
+      ).toBe(404)
+  })
+
   test('of another company cannot be taken, even where SES has verified it already', async () => {
     const [owner, thief] = [await gateway.company(), await gateway.company()]
     // The operator's account has the domain, verified, before anybody adds it here.

@@ -146,12 +146,14 @@ const idleRunners: ChildProcess[] = []
  */
 export async function runCommand(args: string[], { env, cwd = tmpdir() }: Environment = {}): Promise<Ended> {
   const runner = idleRunners.pop() ?? startRunner()
-  const died = once(runner, 'exit').then(([code]) => {
+  const done = new AbortController()
+  const died = once(runner, 'exit', { signal: done.signal }).then(([code]) => {
     throw new Error(`The process that runs commands ended with ${code} in: ${args.join(' ')}`)
   })
+  died.catch(() => {})
   const ended = once(runner, 'message') as Promise<[Ended]>
   runner.send({ args, env: environment(env), cwd })
-  const [answer] = await Promise.race([ended, died])
+  const [answer] = await Promise.race([ended, died]).finally(() => done.abort())
   idleRunners.push(runner)
   return answer
 }

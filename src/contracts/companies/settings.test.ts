@@ -9,7 +9,16 @@ import {
 
 test('a sender domain is kept in lower-case ASCII, and anything else is refused', () => {
   expect(parseFromDomain(' Café.Example ')).toEqual({ ok: true, value: 'xn--caf-dma.example' })
-  for (const wrong of ['', 'localhost', 'a b.example', 'a@b.example'])
+  for (const wrong of [
+    '',
+    'localhost',
+    'a b.example',
+    'a@b.example',
+    'a.example/b',
+    'a.example\\b',
+    'a.example?b=c',
+    'a.example#',
+  ])
     expect(parseFromDomain(wrong).ok, wrong).toBe(false)
 })
 

@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
-import { formatAddress, parseAddress } from '../addresses.ts'
+import { formatAddress, NOT_IN_DOMAIN, parseAddress } from '../addresses.ts'
 import { MAX_LINK_SCHEMES, parseLinkScheme } from '../html/link-schemes.ts'
 import { RETRY_POLICY_NAMES } from '../retry.ts'
 import { localeSchema } from '../send-body.ts'
@@ -17,7 +17,8 @@ export type Parsed<Value> = { ok: true; value: Value } | { ok: false; problem: s
 
 /** Lower-case ASCII. */
 export function parseFromDomain(given: string): Parsed<string> {
-  const value = domainToASCII(given.trim().toLowerCase())
+  const text = given.trim().toLowerCase()
+  const value = NOT_IN_DOMAIN.test(text) ? '' : domainToASCII(text)
   return /^([a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/.test(value)
     ? { ok: true, value }
     : { ok: false, problem: 'is not a domain' }

@@ -1,9 +1,10 @@
 import type pg from 'pg'
 import { inTransaction } from '../query.ts'
 import { closeDays, noteVanished } from './close.ts'
+import { countSlice } from './count-slice.ts'
 import { noticeChangedDays, noticeMissingDays } from './days.ts'
 import { nameMissingRows } from './missing-rows.ts'
-import { countSlice, takeDueSlice } from './slices.ts'
+import { takeDueSlice } from './slices.ts'
 
 export type NewFault = { kind: string; day: string; companyId: string | null; outboxId: string | null; emails: number }
 

@@ -114,7 +114,7 @@ const STORED_RECIPIENTS = `stored_recipients as (
 ),`
 
 const REPLAYED = `keys as materialized (
-  select * from json_to_recordset($4::json) as x(u int, company uuid, key text, fingerprint text, answer jsonb)
+  select * from json_to_recordset($4::json) as x(u int, company uuid, key text, fingerprint text, days int, answer jsonb)
 ), replayed as (
   select k.u from keys k cross join lateral (
     select from idempotency_keys known
@@ -125,7 +125,7 @@ const REPLAYED = `keys as materialized (
 const STORED_KEYS = `stored_keys as (
   insert into idempotency_keys (company_id, key, fingerprint, answer, expires_at)
   select k.company, k.key, decode(k.fingerprint, 'hex'),
-    k.answer || jsonb_build_object('queuedAt', (select instant from clock), 'results', v.members), now() + interval '24 hours'
+    k.answer || jsonb_build_object('queuedAt', (select instant from clock), 'results', v.members), now() + coalesce(k.days, 1) * interval '24 hours'
   from keys k
   join (
     select u, jsonb_agg(jsonb_build_object('index', n, 'status', status, 'outboxId', id, 'suppressed', coalesce(suppressed, '[]'))

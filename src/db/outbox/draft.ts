@@ -70,7 +70,8 @@ export type RequestToStore = {
   drafts: Draft[]
   /** true: all e-mails are accepted, or none. false: each on its own. */
   strict: boolean
-  idempotency: { key: string; fingerprint: string } | null
+  /** days: how long the key stands for the request; one, unless given. */
+  idempotency: { key: string; fingerprint: string; days?: number } | null
   /** Refusals of other members of the same batch. Stored with the idempotency key, so that a replay repeats the whole answer. */
   refusedBefore: BatchError[]
 }

@@ -28,6 +28,9 @@ export async function takeEmailsToErase(tx: Queryable, erasureId: string, limit:
   )
 }
 
+/** As many as RETENTION_IDEMPOTENCY_DAYS may be. */
+const MAX_IDEMPOTENCY_DAYS = 30
+
 /** How long evidence about an unknown send is still waited for. */
 const EVIDENCE = `interval '2 minutes'`
 
@@ -66,7 +69,7 @@ export async function takeOff(tx: Queryable, erasureId: string, emails: PersonEm
 
 /**
  * Everything that e-mails which have ended hold about a person. Other recipients keep their addresses; the content is shared, so it
- * goes. An idempotency key was written by the statement that accepted the e-mail, so its expiry is 24 hours after created_at.
+ * goes. An idempotency key was written by the statement that accepted the e-mail, so its expiry is whole days after created_at.
  */
 const ERASE = `
 with input as materialized (
@@ -104,7 +107,7 @@ with input as materialized (
     'refusedBefore', (select coalesce(jsonb_agg(one || '{"message": "(erased)"}'), '[]') from jsonb_array_elements(k.answer -> 'refusedBefore') as one))
   where (k.company_id, k.key) in (
     select found.company_id, found.key from emails e join idempotency_keys found on found.company_id = e.company_id
-      and found.expires_at = e.created_at + interval '24 hours'
+      and found.expires_at = any(array(select e.created_at + n * interval '24 hours' from generate_series(1, ${MAX_IDEMPOTENCY_DAYS}) as n))
       and found.answer -> 'results' @> jsonb_build_array(jsonb_build_object('outboxId', e.outbox_id))) returning 1
 ), listed as (
   delete from person_erasure_emails e where e.erasure_id = $1 and e.outbox_id = any((select ids.all from ids)::uuid[])

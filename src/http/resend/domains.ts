@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { newDomainBody, toResendDomain, toResendRecord } from '../../contracts/resend/domain-view.ts'
+import { isUuid } from '../../contracts/uuid.ts'
 import { type DomainRow, findDomain, listDomains } from '../../db/companies/domains.ts'
 import { addDomain, checkDomain, type DomainDeps, type DomainState, removeDomain } from '../../domains/domains.ts'
 import { AwsCallFailed } from '../../providers/aws/call.ts'
@@ -79,9 +80,10 @@ async function remove(request: FastifyRequest, deps: ResendRouteDeps) {
 
 async function findOwn(request: FastifyRequest, { db }: ResendRouteDeps): Promise<DomainRow> {
   const { id } = request.params as z.output<typeof idParams>
-  const row = await findDomain(db.pool, liveOwner(request).companyId, id)
+  const { companyId } = liveOwner(request)
   // By its id only, as at Resend.
-  if (row?.domainId !== id) throw notFound()
+  const row = isUuid(id) ? await findDomain(db.pool, companyId, id) : null
+  if (!row) throw notFound()
   return row
 }
 

@@ -1,0 +1,41 @@
+import { type Queryable, runUnprepared } from '../query.ts'
+import type { Counts, Fault } from './count-slice.ts'
+import { begin, type Slice } from './slices.ts'
+
+type Counted = { now: string; tookMs: number; counts: Counts[]; faults: Fault[] }
+
+/** Replaces what was known of the hour. Answers the faults that were not. */
+export async function keepSlice(db: Queryable, { day, hour }: Slice, counted: Counted): Promise<Fault[]> {
+  const { now, tookMs, counts, faults } = counted
+  const open = counts.some(one => one.waiting + one.unknown > 0)
+  const values = [day, hour, JSON.stringify(counts), JSON.stringify(faults), now, tookMs, open]
+  return runUnprepared<Fault>(db, KEEP, values)
+}
+
+/** A company that has disappeared from the hour keeps what was accepted: nothing takes that back. */
+const KEEP = `
+with found as materialized (
+  select * from json_to_recordset($3::json) as x("companyId" uuid, accepted bigint, ended bigint, waiting bigint, unknown bigint)
+), wrong as materialized (
+  select * from json_to_recordset($4::json) as x(kind text, "outboxId" uuid, "companyId" uuid)
+), emptied as (
+  update ledger_hours h set ended = 0, waiting = 0, unknown = 0
+  where h.day = $1 and h.hour = $2 and not exists (select from found where found."companyId" = h.company_id)
+), put_counts as (
+  insert into ledger_hours as h (day, hour, company_id, accepted, ended, waiting, unknown)
+  select $1, $2, "companyId", accepted, ended, waiting, unknown from found
+  on conflict (day, hour, company_id) do update set accepted = greatest(h.accepted, excluded.accepted), ended = excluded.ended,
+    waiting = excluded.waiting, unknown = excluded.unknown
+), mended as (
+  delete from ledger_faults f where f.day = $1 and f.outbox_id >= uuid_v7_floor(${begin('$1::date', '$2::int')})
+    and f.outbox_id < uuid_v7_floor(${begin('$1::date', '($2::int + 1)')})
+    and not exists (select from wrong where wrong."outboxId" = f.outbox_id and wrong.kind = f.kind)
+), counted as (
+  update ledger_slices s set taken_at = null, counted_at = $5, took_ms = $6,
+    final = not $7 and $5::timestamptz > ${begin('s.day', '(s.hour + 1)')} + interval '2 minutes'
+      and coalesce(open_sql_emails_since() > ${begin('s.day', '(s.hour + 1)')}, true)
+  where s.day = $1 and s.hour = $2
+)
+insert into ledger_faults as f (kind, day, outbox_id, company_id) select kind, $1, "outboxId", "companyId" from wrong
+on conflict (day, kind, outbox_id, company_id) do nothing
+returning f.kind, f.outbox_id as "outboxId", f.company_id as "companyId"`

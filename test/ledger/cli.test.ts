@@ -1,0 +1,55 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cliOn, type TestCli } from '../support/cli.ts'
+import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
+import { createTestDatabase } from '../support/postgres.ts'
+import { atCleanUp, cleanUp, makeDataDir, runCommand } from '../support/process.ts'
+
+let gateway: TestGateway
+let company: TestCompany
+let cli: TestCli
+let ids: string[]
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ role: 'api' })
+  company = await gateway.company({ name: 'acme' })
+  cli = await cliOn(gateway.databaseUrl)
+  const body = { to: 'maria@example.com', subject: 'Hello', text: 'It works.' }
+  const { data } = (await gateway.call(company, 'POST', '/v1/email/batch', [body, body])).body
+  ids = data.map((one: { outboxId: string }) => one.outboxId)
+})
+afterAll(async () => {
+  await gateway.stop()
+  await cleanUp()
+})
+
+test('backup writes a file that restore takes once, into a new database, and refuses when it is cut off', async () => {
+  const folder = await makeDataDir()
+  const file = join(folder, 'gateway.backup')
+  expect(await cli.lines('backup', file)).toMatch(/^\d+ rows written to \S+\n$/)
+  await writeFile(join(folder, 'cut'), (await readFile(file)).subarray(0, -20))
+
+  const database = await createTestDatabase()
+  atCleanUp(() => database.drop())
+  const target = await cliOn(database.url)
+  expect(await target.fails(1, 'restore', join(folder, 'absent'))).toContain('cannot be read')
+  expect(await target.fails(1, 'restore', join(folder, 'cut'))).toContain('damaged or not complete')
+  expect(await target.lines('restore', file)).toMatch(/^\d+ rows of \S+ \S+ restored: Postgres at /)
+  expect(await target.fails(1, 'restore', file)).toContain('not empty')
+  expect(await target.lines('ledger', '--company', 'acme')).toMatch(/: balanced\n.*\n\S+ +acme +2 +0 +2 +0 +0\n$/s)
+})
+
+test('ledger prints what was lost, and exits with 1', async () => {
+  expect(await cli.json('ledger')).toMatchObject({
+    balanced: true,
+    days: [{ companyName: 'acme', accepted: 2, waiting: 2 }],
+  })
+  await gateway.db.pool.query('delete from email_outbox where outbox_id = $1', [ids[0]])
+  await gateway.db.pool.query('select pg_stat_force_next_flush()')
+  const { code, stdout } = await runCommand(['ledger'], { env: cli.env })
+  expect(code).toBe(1)
+  expect(stdout).toContain('NOT balanced')
+  expect(stdout).toContain(`acme  ${ids[0]}: its events are there, its row in email_outbox is not`)
+  expect(await cli.fails(2, 'ledger', '--day', 'today')).toContain('--day must be a day such as 2026-11-15')
+})
