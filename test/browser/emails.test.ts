@@ -100,6 +100,7 @@ describe('a hostile e-mail', () => {
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(attack('subject'))
     for (const name of ['tag', 'template', 'diagnostic'])
       await page.getByText(attack(name), { exact: true }).first().waitFor()
+    await page.getByText(`The recipient's server returned it: ${attack('diagnostic')}`, { exact: true }).waitFor()
     const preview = page.frameLocator('iframe')
     await preview.getByText('You have won').waitFor()
     // The refresh of the message asks for 0 seconds; images and scripts come at once.
@@ -160,6 +161,7 @@ test('support: search an address, see why it got nothing, remove the suppression
   await page.getByRole('button', { name: 'Resend' }).click()
   const refused = page.getByRole('dialog').getByRole('note')
   await refused.getByText('It will be refused').waitFor()
+  await screenshot(page, 'support-refused')
   await refused.getByRole('link', { name: 'Open the entry' }).click()
   await removeSuppression(page)
   await page.goBack()
@@ -167,7 +169,7 @@ test('support: search an address, see why it got nothing, remove the suppression
   expect(await page.getByRole('link', { name: 'Open the entry' }).count()).toBe(0)
   await resend(page)
   await page.waitForURL(url => !url.pathname.endsWith(rejected))
-  await page.getByText('Sends again').waitFor()
+  await page.getByText('Sends again').first().waitFor()
   await page.getByText("Delivered to the recipient's server").waitFor({ timeout: 15_000 })
   await screenshot(page, 'support-delivered')
 

@@ -120,7 +120,7 @@ export const emails = {
       'A new e-mail with the same content goes to the same recipients. All rules are checked again, also the suppression list.',
     resendRefused: 'It will be refused: the recipient is on the suppression list. Remove the entry first.',
     resendWithout: 'These recipients get no copy: they are on the suppression list.',
-    resent: 'Accepted as a new e-mail: this one.',
+    resent: 'Accepted as a new e-mail.',
     cancel: 'Cancel',
     cancelVerb: 'Cancel this e-mail',
     cancelTitle: 'Cancel this e-mail',

@@ -123,7 +123,7 @@ export const emails: SameKeys<typeof en> = {
       'Um novo e-mail com o mesmo conteúdo vai para os mesmos destinatários. Todas as regras são verificadas de novo, inclusive a lista de supressão.',
     resendRefused: 'Será recusado: o destinatário está na lista de supressão. Remova a entrada antes.',
     resendWithout: 'Estes destinatários não recebem cópia: estão na lista de supressão.',
-    resent: 'Aceito como um novo e-mail: este.',
+    resent: 'Aceito como um novo e-mail.',
     cancel: 'Cancelar envio',
     cancelVerb: 'Cancelar este e-mail',
     cancelTitle: 'Cancelar este e-mail',

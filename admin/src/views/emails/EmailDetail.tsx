@@ -83,6 +83,11 @@ function Details({ email }: { email: Email }) {
             {t('next', { text: next })}
           </Text>
         )}
+        {email.resendOf && (
+          <Text size="sm" component="div">
+            {t('facts.resendOf')} <EmailLinks outboxIds={[email.resendOf]} />
+          </Text>
+        )}
         {email.resentAs.length > 0 && (
           <Text size="sm" component="div">
             {t('facts.resentAs')} <EmailLinks outboxIds={email.resentAs} />
