@@ -2,7 +2,6 @@ import type { Config } from '../config.ts'
 import { rateOf } from '../contracts/reputation.ts'
 import { baseRate } from '../contracts/send-rate.ts'
 import { rateAfter } from '../contracts/slowdown.ts'
-import { listQueues } from '../db/companies/queues.ts'
 import { type CompanyStandingRow, listStandings } from '../db/companies/reputation.ts'
 import { listCounters } from '../db/counters.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
@@ -10,7 +9,7 @@ import { ledgerImbalance } from '../db/ledger/read.ts'
 import { listCompanyTotals, listFailingTemplates, listRequestTotals, readFairCursor } from '../db/metrics/companies.ts'
 import { listRecentDeadLetters, readDeadLetterAges } from '../db/metrics/dead-letters.ts'
 import { listHousekeeping } from '../db/metrics/housekeeping.ts'
-import { readQueueFigures } from '../db/metrics/queue.ts'
+import { listWaitingQueues, readQueueFigures } from '../db/metrics/queue.ts'
 import type { Database } from '../db/pool.ts'
 import { listProviders, type ProviderRow } from '../db/providers.ts'
 import { countActive, readTotals } from '../db/suppression/stats.ts'
@@ -56,7 +55,7 @@ async function readSystem(
       listProviders(pool, config.EMAIL_PROVIDER),
       listCompanyTotals(pool, MOST_COMPANIES),
       readFairCursor(pool),
-      listQueues(pool),
+      listWaitingQueues(pool, MOST_COMPANIES),
       listStandings(pool),
       listFailingTemplates(pool, MOST_TEMPLATES),
     ])
@@ -81,8 +80,8 @@ async function readSystem(
     providers: providers.map(row => providerFigures(row, config, clock.now().getTime())),
     companies,
     fairness,
-    companiesWaiting: waiting.length,
-    waitingCompanies: waiting.slice(0, MOST_COMPANIES).map(one => ({ ...one, paused: paused.has(one.companyId) })),
+    companiesWaiting: waiting[0]?.companies ?? 0,
+    waitingCompanies: waiting.map(one => ({ ...one, paused: paused.has(one.companyId) })),
     standings: standingsToShow(standings),
     templates,
     sendRequests,

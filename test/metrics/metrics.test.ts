@@ -52,7 +52,9 @@ describe('/metrics of a gateway with some traffic', () => {
     await gateway.db.pool.query(
       `insert into housekeeping_runs values ('expire-waiting-emails', 60) on conflict do nothing`,
     )
-    const answer = await until(scrape, ({ text }) => text.includes('housekeeping_interval_seconds{'))
+    // Requests are counted in memory and written every two seconds.
+    const parts = ['housekeeping_interval_seconds{', 'email_send_requests_total{']
+    const answer = await until(scrape, ({ text }) => parts.every(part => text.includes(part)))
     text = answer.text
   })
 
@@ -127,6 +129,22 @@ describe('METRICS_PORT', () => {
   test('serves nothing else', async () => {
     for (const path of ['/', '/docs', '/v1/email/send', '/admin/companies']) expect((await at(path)).status).toBe(404)
   })
+})
+
+test('what waits of a company is counted, and how long', async () => {
+  const { companyId, ...paused } = await gateway.company()
+  await gateway.db.pool.query(`update companies set paused_at = now(), pause_reason = 'A test' where company_id = $1`, [
+    companyId,
+  ])
+  for (const priority of [3, 7]) await gateway.call(paused, 'POST', '/v1/email/send', { ...LETTER, priority })
+  const { text } = await until(
+    scrape,
+    ({ text }) => seriesValue(text, `tenant_emails_ready{company_id="${companyId}"}`) === 2,
+  )
+  expect(seriesValue(text, `tenant_oldest_waiting_seconds{company_id="${companyId}"}`)).toBeGreaterThan(0)
+  expect(seriesValue(text, 'oldest_waiting_email_seconds')).toBeGreaterThan(0)
+  expect(seriesValue(text, 'companies_waiting')).toBe(1)
+  expect(seriesValue(text, `company_paused{company_id="${companyId}"}`)).toBe(1)
 })
 
 test('companies beyond the two hundred first are one: other', async () => {

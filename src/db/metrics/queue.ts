@@ -23,3 +23,42 @@ export async function readQueueFigures(db: Queryable): Promise<QueueFigures> {
   )
   return row!
 }
+
+export type WaitingQueue = {
+  companyId: string
+  ready: number
+  oldestWaitingSeconds: number | null
+  /** How many companies have something waiting, also those that are not listed. */
+  companies: number
+}
+
+/** Up to this many ready e-mails of a company are counted. */
+const MAX_COUNTED = 1_000
+
+/**
+ * The companies whose mail has waited longest. Goes from the first e-mail of one company and priority to that of the next, so
+ * companies without ready e-mails cost nothing, and a backlog is not read. Ids rise with time: the lowest one waits longest.
+ */
+export async function listWaitingQueues(db: Queryable, most: number): Promise<WaitingQueue[]> {
+  return run<WaitingQueue>(
+    db,
+    'list-waiting-queues',
+    `with recursive heads as (
+       (select company_id, priority, outbox_id from email_ready order by company_id, priority, outbox_id limit 1)
+       union all
+       select n.* from heads h cross join lateral (
+         select company_id, priority, outbox_id from email_ready r where (r.company_id, r.priority) > (h.company_id, h.priority)
+         order by company_id, priority, outbox_id limit 1) n
+     ), firsts as materialized (
+       select distinct on (company_id) company_id, outbox_id from heads order by company_id, outbox_id
+     ), oldest as materialized (
+       select company_id, outbox_id, (count(*) over ())::int as companies from firsts order by outbox_id limit $1
+     )
+     select company_id as "companyId", companies,
+       (select extract(epoch from now() - coalesce(o.next_attempt_at, o.created_at))::float8
+        from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) as "oldestWaitingSeconds",
+       (select count(*) from (select from email_ready e where e.company_id = oldest.company_id limit ${MAX_COUNTED}) e)::int as ready
+     from oldest`,
+    [most],
+  )
+}
