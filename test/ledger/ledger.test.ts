@@ -205,6 +205,13 @@ describe('the ledger', () => {
     expect(await ledgerOf(day)).toMatchObject({ balanced: true, uncountedHours: 0, days: [] })
   })
 
+  test('ends when the clock was set back and every hour seems to be changed since it was counted', async () => {
+    const day = await makeDay()
+    await db.pool.query(`insert into email_days (day, changed_at) values ($1, now() + interval '1 hour')`, [day])
+    await countLedger(db.pool, { maxMs: 600_000, since: day, urgent: true })
+    await forget(day)
+  })
+
   test('is logged by the gateway once, whoever has found the fault', async () => {
     const day = await makeDay()
     const { companyId } = await gateway.company()

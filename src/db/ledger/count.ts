@@ -16,17 +16,23 @@ export async function countLedger(
   { maxMs, since = null, urgent = false }: { maxMs: number; since?: string | null; urgent?: boolean },
 ): Promise<void> {
   const until = performance.now() + maxMs
+  const counted = new Set<string>()
   const touched = new Set<string>()
   const askedAt = urgent ? await readNow(pool) : null
   for (const day of await noticeChangedDays(pool)) await nameMissingRows(pool, day)
   await noticeMissingDays(pool)
   await keepEmptyHours(pool, since)
-  do {
+  // Nothing but old hours is left when one comes again, such as after the clock was set back: the next call counts it.
+  let done = false
+  while (!done) {
     const slice = await takeDueSlice(pool, { since, askedAt })
     if (!slice) break
     await countSlice(pool, slice)
     touched.add(slice.day)
-  } while (performance.now() < until)
+    const name = `${slice.day} ${slice.hour}`
+    done = counted.has(name) || performance.now() >= until
+    counted.add(name)
+  }
   await inTransaction(pool, closeDays)
   await inTransaction(pool, tx => noteVanished(tx, [...touched]))
 }
