@@ -2035,6 +2035,8 @@ CREATE INDEX suppression_audit_log_email_hash ON public.suppression_audit_log US
 
 CREATE INDEX suppression_audit_log_ended ON public.suppression_audit_log USING btree (action, id) WHERE (action <> 'ADDED'::text);
 
+CREATE INDEX suppression_audit_log_people ON public.suppression_audit_log USING btree (performed_at, id) WHERE (performed_by <> 'system'::text);
+
 CREATE INDEX suppression_audit_log_performed_at ON public.suppression_audit_log USING btree (performed_at, id);
 
 CREATE INDEX suppression_audit_log_performed_by ON public.suppression_audit_log USING btree (performed_by, performed_at, id);

@@ -26,6 +26,7 @@ export function assessReputation({ sent, bounced, complained }: ReputationCounts
   ].map(one => ({ ...one, rate: rateOf(one.events, sent) }))
   const above = found.filter(one => sent >= one.minSent && one.events >= one.minEvents && one.rate >= one.warnAt)
   if (above.length > 0) {
+    // The admin UI recognises this form to translate it (admin/src/lib/reputation-reason.ts).
     const sentences = above.map(
       one =>
         `${percent(one.rate)} ${one.what} (${one.events} of ${sent} recipients in ${windowHours} hours, the limit is ${percent(one.warnAt)})`,

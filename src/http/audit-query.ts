@@ -16,6 +16,10 @@ const filters = {
   performedBy: text(100)
     .optional()
     .describe('Name of an administrator, `cli:` and a user, or `key` and the id of an API key'),
+  actor: z
+    .enum(['people'])
+    .optional()
+    .describe('`people`: without what the gateway did by itself, such as suppressing an address that bounced'),
   action: text(100).optional(),
   subjectType: text(100).optional(),
   subjectId: text(200).optional(),
@@ -38,8 +42,8 @@ export const auditExportQuery = z.object({ ...filters, format: z.enum(['csv', 'j
 
 export function auditFilter(query: z.output<typeof auditExportQuery> | z.output<typeof auditQuery>): AuditFilter {
   const { performedBy = null, action = null, subjectType = null, subjectId = null } = query
-  const { company: companyId = null, from = null, to = null } = query
-  return { performedBy, action, subjectType, subjectId, companyId, from, to }
+  const { company: companyId = null, from = null, to = null, actor = null } = query
+  return { performedBy, action, subjectType, subjectId, companyId, from, to, actor }
 }
 
 export function auditWindow({ olderThan, newerThan, limit }: z.output<typeof auditQuery>): AuditWindow {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Changes } from '../db/admin/changed-emails.ts'
 import { LIVE_LIMITS, LiveFeed } from './live-feed.ts'
 
-const COUNTS = { ready: 1, scheduled: 0, unknown: 0, oldestWaitingSeconds: null, deadLetters: 0 }
+const COUNTS = { ready: 1, held: 0, scheduled: 0, unknown: 0, oldestWaitingSeconds: null, deadLetters: 0 }
 const email = (outboxId: string, status: 'PENDING' | 'SENT') => ({ outboxId, companyId: 'c', status, isNew: true })
 
 let changes: Changes

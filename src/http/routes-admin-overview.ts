@@ -128,13 +128,20 @@ function providerAttention(rows: ProviderRow[]): Attention[] {
     }))
 }
 
-function queueAttention({ ready, unknown, oldestWaitingSeconds }: QueueCounts, workers: number, nowMs: number) {
+/** What a paused company holds back waits for an administrator, and the company is in the list itself. */
+function queueAttention({ ready, held, unknown, oldestWaitingSeconds }: QueueCounts, workers: number, nowMs: number) {
   const found: Attention[] = []
   const waitedSince = new Date(nowMs - (oldestWaitingSeconds ?? 0) * 1000).toISOString()
   if (workers === 0 && ready > 0)
     found.push({ kind: 'no-worker', count: ready, since: waitedSince, code: null, ...NO_COMPANY })
   else if ((oldestWaitingSeconds ?? 0) > WAITING_LONG_SECONDS)
-    found.push({ kind: 'waiting-long', count: ready, since: waitedSince, code: null, ...NO_COMPANY })
+    found.push({
+      kind: 'waiting-long',
+      count: Math.max(1, ready - held),
+      since: waitedSince,
+      code: null,
+      ...NO_COMPANY,
+    })
   if (unknown > 0) found.push({ kind: 'unknown-sends', count: unknown, since: null, code: null, ...NO_COMPANY })
   return found
 }

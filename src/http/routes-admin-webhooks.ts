@@ -33,11 +33,12 @@ const overviewSchema = webhookSchema
   .extend({
     companyId: z.uuid(),
     companyName: z.string(),
-    waiting: z.int().describe('Deliveries that are ready; counted up to 1000'),
+    waiting: z.int().describe('Deliveries that are ready, or due for another attempt later; counted up to 1000'),
     recent: z
       .object({
         delivered: z.int(),
         failed: z.int(),
+        retrying: z.int().describe('Every attempt so far failed, and another one follows'),
         lastDeliveredAt: instant.nullable(),
         lastFailure: z.object({ at: instant, status: z.int().nullable(), error: z.string().nullable() }).nullable(),
       })

@@ -138,7 +138,12 @@ describe('a webhook', () => {
     expect(JSON.parse(exchange.request.body)).toMatchObject({ type: 'webhook.test', data: { message: 'It works.' } })
     const listed = (await admin('GET', `/webhooks?companyId=${owner.companyId}`)).body
     expect(listed.data).toMatchObject([
-      { id: made.body.id, companyName: owner.name, recent: { delivered: 0, lastFailure: { status: 500 } } },
+      {
+        id: made.body.id,
+        companyName: owner.name,
+        waiting: 1,
+        recent: { delivered: 0, retrying: 1, lastFailure: { status: 500 } },
+      },
     ])
     receiver.answer('/admin', withStatus(200))
     await admin('POST', `${path}/deliveries/${sent.id}/replay`, {})

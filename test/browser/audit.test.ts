@@ -34,6 +34,14 @@ beforeAll(async () => {
       performedBy: 'ana',
       justification: 'Asked by phone for no more mail',
     },
+    {
+      companyId: null,
+      emailHash: hashEmail('gone@example.com'),
+      reason: 'HARD_BOUNCE',
+      expiresInDays: 30,
+      metadata: {},
+      performedBy: 'system',
+    },
   ])
   const before = { fromDomains: ['old.example'], defaultFrom: EVIL, weight: 1 }
   const after = { fromDomains: ['new.example', `${LONG}.example`], defaultFrom: null, weight: 1 }
@@ -79,6 +87,11 @@ test('filters and pages are in the URL, and a reload keeps the place', async () 
   await page.getByText('No entry matches these filters.').waitFor()
   await page.goto(`${gateway.url}/admin/audit?performedBy=ana`)
   await page.getByText('Asked by phone for no more mail').waitFor()
+  await page.goto(`${gateway.url}/admin/audit?subjectType=suppression`)
+  await page.getByText('Asked by phone for no more mail').waitFor()
+  expect(await page.getByRole('cell', { name: 'system' }).count()).toBe(0)
+  await page.getByText('Everything', { exact: true }).click()
+  await page.getByRole('cell', { name: 'system' }).waitFor()
   await page.getByRole('button', { name: 'Export' }).click()
   const download = page.waitForEvent('download')
   await page.getByRole('menuitem', { name: /CSV/ }).click()

@@ -157,11 +157,17 @@ test('support: search an address, see why it got nothing, remove the suppression
   await page.getByText(/Not sent\. RECIPIENT_SUPPRESSED/).waitFor()
   await screenshot(page, 'support-email')
 
+  await page.getByRole('button', { name: 'Resend' }).click()
+  const refused = page.getByRole('dialog').getByRole('note')
+  await refused.getByText('It will be refused').waitFor()
+  await refused.getByRole('link', { name: 'Open the entry' }).click()
   await removeSuppression(page)
-  await page.goto(`${gateway.url}/admin/emails/${rejected}`)
-  await resend(page)
-  await page.getByRole('link', { name: 'Open it' }).click()
+  await page.goBack()
   await page.getByRole('heading', { level: 1, name: 'Boleto 4711' }).waitFor()
+  expect(await page.getByRole('link', { name: 'Open the entry' }).count()).toBe(0)
+  await resend(page)
+  await page.waitForURL(url => !url.pathname.endsWith(rejected))
+  await page.getByText('Sends again').waitFor()
   await page.getByText("Delivered to the recipient's server").waitFor({ timeout: 15_000 })
   await screenshot(page, 'support-delivered')
 
@@ -181,7 +187,6 @@ async function resend(page: Page): Promise<void> {
 }
 
 async function removeSuppression(page: Page): Promise<void> {
-  await page.getByRole('link', { name: 'Open the entry' }).click()
   await page.getByRole('button', { name: 'Remove from the list' }).click()
   const dialog = page.getByRole('dialog', { name: 'Remove a suppression' })
   await dialog.getByRole('textbox', { name: 'Reason' }).fill('The mailbox works again')

@@ -100,6 +100,7 @@ describe('the audit log', () => {
 
   test.each<[string, () => string, number]>([
     ['who', () => '?performedBy=cli:root', 3],
+    ['people: without the administrator that the gateway made', () => '?actor=people', 12],
     ['action', () => '?action=COMPANY_UPDATED', 6],
     ['action in the suppression list', () => '?action=ADDED&performedBy=ana', 6],
     ['kind of subject', () => '?subjectType=suppression', 6],

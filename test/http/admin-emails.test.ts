@@ -235,6 +235,13 @@ describe('overview', () => {
       expect.objectContaining({ kind: 'company-paused', code: 'letter', companyName: 'other' }),
     )
     expect((await get('/admin/overview?company=nobody')).status).toBe(422)
+    const id = await send({ to: 'h@held.example' }, other)
+    await gateway.db.pool.query(`update email_outbox set created_at = now() - interval '1 hour' where outbox_id = $1`, [
+      id,
+    ])
+    const { queue, attention } = (await get('/admin/overview?range=7d')).body
+    expect(queue.held).toBe(1)
+    expect(attention.map((one: { kind: string }) => one.kind)).not.toContain('waiting-long')
   })
 })
 

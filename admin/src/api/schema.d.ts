@@ -190,6 +190,8 @@ export interface paths {
         query?: {
           /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
           performedBy?: string
+          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
+          actor?: 'people'
           action?: string
           subjectType?: string
           subjectId?: string
@@ -229,6 +231,8 @@ export interface paths {
         query?: {
           /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
           performedBy?: string
+          /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
+          actor?: 'people'
           action?: string
           subjectType?: string
           subjectId?: string
@@ -3250,9 +3254,11 @@ export interface components {
     }
     QueueCounts: {
       ready: number
+      /** Those of the ready ones whose company is paused */
+      held: number
       scheduled: number
       unknown: number
-      /** Of the ready e-mails, since it was due; null: none is ready */
+      /** Of the ready e-mails that are not held, since it was due; null: there is none */
       oldestWaitingSeconds: number | null
       /** Those that can still be replayed */
       deadLetters: number
@@ -3640,12 +3646,14 @@ export interface components {
       updatedAt: string
       companyId: string
       companyName: string
-      /** Deliveries that are ready; counted up to 1000 */
+      /** Deliveries that are ready, or due for another attempt later; counted up to 1000 */
       waiting: number
       /** Of its latest 100 deliveries */
       recent: {
         delivered: number
         failed: number
+        /** Every attempt so far failed, and another one follows */
+        retrying: number
         lastDeliveredAt: string | null
         lastFailure: {
           at: string

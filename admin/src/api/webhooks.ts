@@ -23,6 +23,12 @@ export const EVENT_TYPES = [
 ] as const satisfies WebhookOverview['eventTypes'][number][]
 export type EventType = (typeof EVENT_TYPES)[number]
 
+/** Of the deliveries that were tried; one that failed and is tried again is no success yet. null: none was tried. */
+export function successRate({ delivered, failed, retrying }: WebhookOverview['recent']): number | null {
+  const tried = delivered + failed + retrying
+  return tried === 0 ? null : delivered / tried
+}
+
 export const WEBHOOKS_KEY = ['webhooks'] as const
 
 export type WebhookFilter = { companyId?: string; state?: WebhookState; cursor?: string }

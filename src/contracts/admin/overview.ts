@@ -41,9 +41,13 @@ const counted = {
 export const queueSchema = z
   .object({
     ready: count,
+    held: count.describe('Those of the ready ones whose company is paused'),
     scheduled: count,
     unknown: count,
-    oldestWaitingSeconds: z.number().nullable().describe('Of the ready e-mails, since it was due; null: none is ready'),
+    oldestWaitingSeconds: z
+      .number()
+      .nullable()
+      .describe('Of the ready e-mails that are not held, since it was due; null: there is none'),
     deadLetters: count.describe('Those that can still be replayed'),
   })
   .describe('Each counted up to 100 000')

@@ -5,7 +5,7 @@ const upTo100000 = (rows: string) => `(select count(*) from (select ${rows} limi
 
 /**
  * Asked every two seconds while somebody looks. The oldest is searched among the first of each company and priority: ids rise with
- * time, so that is two index look-ups for each, however many wait.
+ * time, so that is two index look-ups for each, however many wait. What a paused company holds back waits for an administrator.
  */
 export async function readQueue(db: Queryable): Promise<QueueCounts> {
   const [row] = await run<QueueCounts>(
@@ -17,8 +17,11 @@ export async function readQueue(db: Queryable): Promise<QueueCounts> {
        select n.* from queues q cross join lateral (
          select company_id, priority, outbox_id from email_ready r where (r.company_id, r.priority) > (q.company_id, q.priority)
          order by company_id, priority, outbox_id limit 1) n
-     ), oldest as materialized (select outbox_id from queues order by outbox_id limit 100)
-     select ${upTo100000('from email_ready')} as ready, ${upTo100000('from email_scheduled')} as scheduled,
+     ), oldest as materialized (
+       select outbox_id from queues where company_id not in (select company_id from companies where paused_at is not null)
+       order by outbox_id limit 100)
+     select ${upTo100000('from email_ready')} as ready,
+       ${upTo100000('from companies c join email_ready r using (company_id) where c.paused_at is not null')} as held, ${upTo100000('from email_scheduled')} as scheduled,
        ${upTo100000('from unknown_sends')} as unknown, ${upTo100000('from dead_letters where original_data is not null')} as "deadLetters",
        (select greatest(0, extract(epoch from now() - min(greatest(o.created_at, o.scheduled_at))))::float8
         from oldest cross join lateral (select o.created_at, o.scheduled_at from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) o

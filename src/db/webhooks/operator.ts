@@ -1,12 +1,12 @@
 import { type Queryable, run } from '../query.ts'
 import type { WebhookDelivery } from './deliveries.ts'
 import { ENDPOINT_COLUMNS, NOT_DELETED, type WebhookEndpoint } from './endpoints.ts'
+import { WAITING, WITH_RETRIES } from './waiting.ts'
 
 export type ListedEndpoint = WebhookEndpoint & { companyId: string; companyName: string; waiting: number }
 
-/** `waiting` counts up to 1 000. */
-const LISTED = `select ${ENDPOINT_COLUMNS}, w.company_id as "companyId", c.name as "companyName",
-    (select count(*) from (select from webhook_ready r where r.endpoint_id = w.endpoint_id limit 1000) r)::int as waiting
+const LISTED = `${WITH_RETRIES}
+  select ${ENDPOINT_COLUMNS}, w.company_id as "companyId", c.name as "companyName", ${WAITING} as waiting
   from webhook_endpoints w join companies c on c.company_id = w.company_id where ${NOT_DELETED}`
 
 /** Live and test endpoints. companyId null: of all companies. */

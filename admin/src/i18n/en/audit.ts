@@ -8,6 +8,8 @@ export const audit = {
   subjectId: 'Id of the subject',
   company: 'Company',
   reason: 'Reason',
+  actor: 'Whose changes',
+  actors: { people: 'People', any: 'Everything' },
   whoFilter: 'Who, e.g. cli:root',
   from: 'From',
   to: 'To',

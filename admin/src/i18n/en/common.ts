@@ -109,5 +109,10 @@ export const common = {
     CANCELLED: 'Cancelled',
     SUPPRESSED: 'Suppressed',
   },
+  reputation: {
+    bounced: '{{rate}} bounced for good ({{events}} of {{sent}} recipients in {{hours}} hours, the limit is {{limit}})',
+    complained: '{{rate}} complained ({{events}} of {{sent}} recipients in {{hours}} hours, the limit is {{limit}})',
+    goodAgain: 'Bounces and complaints are below half of the limits again',
+  },
   beingBuilt: 'This view is being built.',
 }

@@ -93,7 +93,7 @@ export const companies = {
   },
   fairness: {
     question: 'Who is served how often, and who waits how long?',
-    unit: 'Share of the {{attempts}} attempts of the last {{minutes}} minutes; the mark is the share by weight',
+    unit: 'Share of the {{attempts}} attempts of the last {{minutes}} minutes; the mark is the share by weight. Weights count only while several companies wait: with free capacity each is served as it sends',
     idle: 'Nothing was sent or is waiting at the moment',
     idleHint: 'As soon as e-mails of several companies wait, you see here how the turns are shared.',
     share: 'Share',

@@ -29,6 +29,8 @@ export const overview = {
   queue: {
     title: 'What waits?',
     ready: 'Ready',
+    held_one: '({{count, number}} of a paused company)',
+    held_other: '({{count, number}} of paused companies)',
     scheduled: 'Scheduled',
     unknown: 'Unknown',
     oldest: 'Oldest waiting',

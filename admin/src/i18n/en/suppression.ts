@@ -45,6 +45,15 @@ export const suppression = {
   neverListed: 'This address is on no list, and never was.',
   notListed: 'This address is on no list any more: it gets mail.',
   history: 'What happened',
+  facts: {
+    bounceType: 'Bounce',
+    bounceSubType: 'Kind of bounce',
+    diagnosticCode: 'Answer of the server',
+    feedbackType: 'Kind of complaint',
+    userAgent: 'Reported with',
+    feedbackId: 'Id of the report',
+    provider: 'Provider',
+  },
   actions: { ADDED: 'Added', REMOVED: 'Removed', EXPIRED: 'Expired' },
   add: {
     button: 'Add an address',

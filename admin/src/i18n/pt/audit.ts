@@ -11,6 +11,8 @@ export const audit: SameKeys<typeof en> = {
   subjectId: 'Id do objeto',
   company: 'Empresa',
   reason: 'Motivo',
+  actor: 'Alterações de quem',
+  actors: { people: 'Pessoas', any: 'Tudo' },
   whoFilter: 'Quem, ex.: cli:root',
   from: 'De',
   to: 'Até',

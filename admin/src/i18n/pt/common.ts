@@ -112,5 +112,11 @@ export const common: SameKeys<typeof en> = {
     CANCELLED: 'Cancelado',
     SUPPRESSED: 'Suprimido',
   },
+  reputation: {
+    bounced:
+      '{{rate}} devolvidos em definitivo ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
+    complained: '{{rate}} reclamaram ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
+    goodAgain: 'Devoluções e reclamações estão de novo abaixo da metade dos limites',
+  },
   beingBuilt: 'Esta tela está sendo construída.',
 }

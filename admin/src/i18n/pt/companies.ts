@@ -96,7 +96,7 @@ export const companies: SameKeys<typeof en> = {
   },
   fairness: {
     question: 'Quem é atendido com que frequência, e quem espera quanto tempo?',
-    unit: 'Parte das {{attempts}} tentativas dos últimos {{minutes}} minutos; a marca é a parte conforme o peso',
+    unit: 'Parte das {{attempts}} tentativas dos últimos {{minutes}} minutos; a marca é a parte conforme o peso. O peso só conta enquanto várias empresas esperam: com capacidade livre, cada uma é atendida conforme envia',
     idle: 'Nada foi enviado nem está esperando no momento',
     idleHint: 'Assim que houver e-mails de várias empresas na fila, você verá aqui como a vez é dividida.',
     share: 'Parte',

@@ -32,6 +32,8 @@ export const overview: SameKeys<typeof en> = {
   queue: {
     title: 'O que está na fila?',
     ready: 'Prontos',
+    held_one: '({{count, number}} de empresa pausada)',
+    held_other: '({{count, number}} de empresas pausadas)',
     scheduled: 'Agendados',
     unknown: 'Desconhecidos',
     oldest: 'Espera mais longa',

@@ -48,6 +48,15 @@ export const suppression: SameKeys<typeof en> = {
   neverListed: 'Este endereço não está em nenhuma lista e nunca esteve.',
   notListed: 'Este endereço não está mais em nenhuma lista: ele recebe e-mails.',
   history: 'O que aconteceu',
+  facts: {
+    bounceType: 'Devolução',
+    bounceSubType: 'Tipo de devolução',
+    diagnosticCode: 'Resposta do servidor',
+    feedbackType: 'Tipo de reclamação',
+    userAgent: 'Relatado com',
+    feedbackId: 'Id do relato',
+    provider: 'Provedor',
+  },
   actions: { ADDED: 'Adicionado', REMOVED: 'Removido', EXPIRED: 'Expirado' },
   add: {
     button: 'Adicionar endereço',

@@ -1,6 +1,7 @@
 import { Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
+import { useReasonText } from '../../components/reason-text.ts'
 import { TimeText } from '../../components/TimeText.tsx'
 import classes from './AuditLog.module.css'
 import type { AuditEntry } from './data.ts'
@@ -21,6 +22,7 @@ export function AuditDetails({ entry, onClose }: { entry: AuditEntry | undefined
 
 function Facts({ entry }: { entry: AuditEntry }) {
   const { t } = useTranslation('audit')
+  const reasonText = useReasonText()
   const lines = differenceOf(entry.before, entry.after)
   return (
     <Stack gap="md">
@@ -40,7 +42,7 @@ function Facts({ entry }: { entry: AuditEntry }) {
         <dt className="quiet">{t('company')}</dt>
         <dd>{entry.companyName ?? entry.companyId ?? '–'}</dd>
         <dt className="quiet">{t('reason')}</dt>
-        <dd>{entry.reason ?? '–'}</dd>
+        <dd>{entry.reason ? reasonText(entry.reason) : '–'}</dd>
       </dl>
       {lines.length > 0 ? <Difference entry={entry} lines={lines} /> : <Text size="sm">{t('nothingMore')}</Text>}
     </Stack>

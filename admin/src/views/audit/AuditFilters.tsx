@@ -1,9 +1,9 @@
-import { TextInput } from '@mantine/core'
+import { SegmentedControl, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { useTranslation } from 'react-i18next'
 import { CompanyFilter } from '../../components/CompanyFilter.tsx'
 import { FilterSelect, Filters } from '../../components/Filters.tsx'
-import { filterOf } from './data.ts'
+import { filterOf, peopleOnly } from './data.ts'
 import type { AuditSearch } from './routes.ts'
 import { useAuditWords } from './words.ts'
 
@@ -17,6 +17,13 @@ export function AuditFilters({ search, onChange, onClear }: AuditFiltersProps) {
   const isFiltered = Object.keys(filterOf(search)).length > 0
   return (
     <Filters onClear={isFiltered ? onClear : undefined}>
+      <SegmentedControl
+        size="sm"
+        aria-label={t('actor')}
+        value={peopleOnly(search) ? 'people' : 'any'}
+        data={(['people', 'any'] as const).map(value => ({ value, label: t(`actors.${value}`) }))}
+        onChange={value => onChange(value === 'any' ? { actor: 'any' } : { actor: undefined, performedBy: undefined })}
+      />
       <TypedFilter
         label={t('whoFilter')}
         value={search.performedBy}

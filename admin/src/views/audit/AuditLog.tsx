@@ -10,6 +10,7 @@ import { EmptyState } from '../../components/EmptyState.tsx'
 import { ErrorState } from '../../components/ErrorState.tsx'
 import { Page } from '../../components/Page.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
+import { useReasonText } from '../../components/reason-text.ts'
 import { TimeText } from '../../components/TimeText.tsx'
 import { AuditDetails } from './AuditDetails.tsx'
 import { AuditFilters } from './AuditFilters.tsx'
@@ -66,6 +67,7 @@ function AuditLog() {
 function useColumns(): Column<AuditEntry>[] {
   const { t } = useTranslation('audit')
   const words = useAuditWords()
+  const reasonText = useReasonText()
   return [
     {
       key: 'at',
@@ -92,7 +94,7 @@ function useColumns(): Column<AuditEntry>[] {
       key: 'reason',
       header: t('reason'),
       wide: true,
-      cell: entry => entry.reason && <span className={classes.reason}>{entry.reason}</span>,
+      cell: entry => entry.reason && <span className={classes.reason}>{reasonText(entry.reason)}</span>,
     },
   ]
 }

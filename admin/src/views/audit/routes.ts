@@ -3,6 +3,7 @@ import { signedIn } from '../../frame/layout-route.ts'
 
 const FIELDS = [
   'performedBy',
+  'actor',
   'action',
   'subjectType',
   'subjectId',
@@ -13,7 +14,7 @@ const FIELDS = [
 ] as const
 const DAYS = ['from', 'to'] as const
 
-/** `from` and `to` are days, as they are typed; `open` is the entry whose details are shown. */
+/** `from` and `to` are days, as they are typed; `actor` is `any` where the gateway's own changes are shown, too; `open` is the entry whose details are shown. */
 export type AuditSearch = { [name in (typeof FIELDS)[number] | (typeof DAYS)[number]]?: string | undefined }
 
 export const auditLogRoute = createRoute({

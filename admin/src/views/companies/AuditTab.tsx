@@ -7,6 +7,7 @@ import { type Company, companyAuditQuery } from '../../api/company.ts'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
+import { useReasonText } from '../../components/reason-text.ts'
 import { TimeText } from '../../components/TimeText.tsx'
 import { useAuditWords } from '../audit/words.ts'
 import classes from './AuditTab.module.css'
@@ -50,6 +51,7 @@ export function AuditTab({ company: { companyId } }: { company: Company }) {
 function useColumns(): Column<Entry>[] {
   const { t } = useTranslation('companies')
   const words = useAuditWords()
+  const reasonText = useReasonText()
   return [
     { key: 'when', header: t('audit.when'), cell: ({ performedAt }) => <TimeText at={performedAt} /> },
     { key: 'who', header: t('audit.who'), name: true, cell: ({ performedBy }) => performedBy },
@@ -57,7 +59,9 @@ function useColumns(): Column<Entry>[] {
     {
       key: 'reason',
       header: t('audit.reason'),
-      cell: ({ reason }) => <div className={classes.text}>{reason ?? <span className="quiet">–</span>}</div>,
+      cell: ({ reason }) => (
+        <div className={classes.text}>{reason ? reasonText(reason) : <span className="quiet">–</span>}</div>
+      ),
     },
     { key: 'change', header: t('audit.change'), wide: true, cell: entry => <Change entry={entry} /> },
   ]

@@ -1,6 +1,7 @@
 import { IconAlertTriangle, IconCircleCheck, IconPlayerPause } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import type { CompanyStanding } from '../../api/companies.ts'
+import { useReasonText } from '../../components/reason-text.ts'
 import { Tone } from '../../components/Tone.tsx'
 import { useFormat } from '../../lib/format.ts'
 
@@ -27,12 +28,13 @@ export function State({ state }: Pick<CompanyStanding, 'state'>) {
 export function StateReason({ company }: { company: CompanyStanding }) {
   const { t } = useTranslation('companies')
   const format = useFormat()
+  const reasonText = useReasonText()
   const { state, pausedAt, pauseReason, pausedBy, warnedAt, warnReason } = company
   if (state === 'active') return null
   const [at, why] = state === 'paused' ? [pausedAt, pauseReason] : [warnedAt, warnReason]
   return (
     <span className="quiet">
-      {t('stateSince', { time: format.dateTime(at!), reason: why ?? '' })}
+      {t('stateSince', { time: format.dateTime(at!), reason: reasonText(why ?? '') })}
       {state === 'paused' && pausedBy && (
         <> ({pausedBy === BY_RATES ? t('pausedByRates') : t('pausedBy', { who: pausedBy })})</>
       )}

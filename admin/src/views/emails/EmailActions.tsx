@@ -1,17 +1,18 @@
-import { Button, Textarea, TextInput } from '@mantine/core'
+import { Alert, Button, List, Textarea, TextInput } from '@mantine/core'
 import { IconBan, IconCalendarTime, IconRefresh, IconTerminal2 } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, take } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
-import { TextLink } from '../../components/links.tsx'
 import { notify } from '../../components/notify.ts'
 import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
 import { curlOf } from './curl.ts'
 import { contentQuery, type Email, emailQuery } from './queries.ts'
+import { SuppressionText } from './SuppressionNotice.tsx'
 import { fromInput, toInput } from './time-input.ts'
 
 type Dialog = 'resend' | 'cancel' | 'reschedule' | null
@@ -63,20 +64,20 @@ function useRefresh({ outboxId }: Email) {
 function ResendDialog({ email, ...dialog }: DialogProps) {
   const { t } = useTranslation('emails')
   const refresh = useRefresh(email)
+  const navigate = useNavigate()
   const [reason, setReason] = useState('')
   const resend = async () => {
     const body = reason.trim() ? { reason: reason.trim() } : {}
     const params = { path: { outboxId: email.outboxId } }
-    const { outboxId } = await take(api.POST('/admin/emails/{outboxId}/resend', { params, body }))
-    notify.done(
-      <>
-        {t('actions.resent')}{' '}
-        <TextLink size="sm" to="/emails/$outboxId" params={{ outboxId }}>
-          {t('actions.openNew')}
-        </TextLink>
-      </>,
-    )
-    await refresh()
+    try {
+      const { outboxId } = await take(api.POST('/admin/emails/{outboxId}/resend', { params, body }))
+      notify.done(t('actions.resent'))
+      setReason('')
+      void navigate({ to: '/emails/$outboxId', params: { outboxId } })
+    } finally {
+      // Also after a refusal: somebody may have been suppressed since the page was read.
+      await refresh()
+    }
   }
   return (
     <ConfirmDialog
@@ -86,8 +87,34 @@ function ResendDialog({ email, ...dialog }: DialogProps) {
       consequence={t('actions.resendConsequence')}
       onConfirm={resend}
     >
+      <SuppressedNow email={email} />
       <OptionalReason value={reason} onChange={setReason} />
     </ConfirmDialog>
+  )
+}
+
+/** Said before the gateway says it: who gets no copy, or that all of it is refused, and the way to the entries. */
+function SuppressedNow({ email: { recipients } }: { email: Email }) {
+  const { t } = useTranslation('emails')
+  const suppressed = recipients.flatMap(({ address, suppression }) => (suppression ? [{ address, suppression }] : []))
+  if (suppressed.length === 0) return null
+  const isRefused = recipients.every(({ kind, suppression }) => kind !== 'to' || suppression)
+  return (
+    <Alert
+      variant="light"
+      color="red"
+      icon={<IconBan size={18} />}
+      title={t(isRefused ? 'actions.resendRefused' : 'actions.resendWithout')}
+      role="note"
+    >
+      <List size="sm">
+        {suppressed.map(({ address, suppression }) => (
+          <List.Item key={address}>
+            {address}: <SuppressionText entry={suppression} />
+          </List.Item>
+        ))}
+      </List>
+    </Alert>
   )
 }
 

@@ -10,7 +10,7 @@ import { StatusBadge } from '../../components/StatusBadge.tsx'
 import { useFormat } from '../../lib/format.ts'
 import { useLive } from '../../lib/live.ts'
 import { EmailActions } from './EmailActions.tsx'
-import { EmailFacts } from './EmailFacts.tsx'
+import { EmailFacts, EmailLinks } from './EmailFacts.tsx'
 import { AttemptList, RecipientList, WebhookList } from './EmailLists.tsx'
 import { EmailMessage } from './EmailMessage.tsx'
 import { subjectOf } from './email-columns.tsx'
@@ -81,6 +81,11 @@ function Details({ email }: { email: Email }) {
         {next && (
           <Text size="sm" className="quiet">
             {t('next', { text: next })}
+          </Text>
+        )}
+        {email.resentAs.length > 0 && (
+          <Text size="sm" component="div">
+            {t('facts.resentAs')} <EmailLinks outboxIds={email.resentAs} />
           </Text>
         )}
       </Alert>

@@ -27,11 +27,8 @@ export function EmailFacts({ email }: { email: Email }) {
     [t('facts.scheduled'), email.scheduledAt && <TimeText at={email.scheduledAt} exact />],
     [t('facts.expires'), email.may.cancel && <TimeText at={email.expiresAt} exact />],
     [t('facts.attempts'), t('facts.attemptsOf', { used: email.attempts, max: email.maxAttempts })],
-    [t('facts.resendOf'), email.resendOf && <EmailLink outboxId={email.resendOf} />],
-    [
-      t('facts.resentAs'),
-      email.resentAs.length > 0 && email.resentAs.map(outboxId => <EmailLink key={outboxId} outboxId={outboxId} />),
-    ],
+    [t('facts.resendOf'), email.resendOf && <EmailLinks outboxIds={[email.resendOf]} />],
+    [t('facts.resentAs'), email.resentAs.length > 0 && <EmailLinks outboxIds={email.resentAs} />],
   ]
   return (
     <dl className={classes.facts}>
@@ -54,10 +51,11 @@ const Id = ({ id }: { id: string }) => (
   </>
 )
 
-const EmailLink = ({ outboxId }: { outboxId: string }) => (
-  <div>
-    <TextLink to="/emails/$outboxId" params={{ outboxId }} size="sm" className="mono">
-      {outboxId}
-    </TextLink>
-  </div>
-)
+export const EmailLinks = ({ outboxIds }: { outboxIds: string[] }) =>
+  outboxIds.map(outboxId => (
+    <div key={outboxId}>
+      <TextLink to="/emails/$outboxId" params={{ outboxId }} size="sm" className="mono" underline="always">
+        {outboxId}
+      </TextLink>
+    </div>
+  ))

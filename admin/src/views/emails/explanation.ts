@@ -12,8 +12,10 @@ export function useExplanation(email: Email): { summary: string; next: string | 
   const { language } = usePreferences()
   const { explanation, status, lastError, attempts, maxAttempts } = email
   const readable = (text: string) => text.replace(INSTANT, at => format.exact(at))
+  const diagnosis = status === 'BOUNCED' ? diagnosisOf(email.events) : null
+  const bounced = diagnosis === null ? null : t('explain.bouncedBecause', { diagnosis })
   if (language === 'en')
-    return { summary: readable(explanation.summary), next: explanation.next && readable(explanation.next) }
+    return { summary: bounced ?? readable(explanation.summary), next: explanation.next && readable(explanation.next) }
   const values = {
     attempts,
     count: attempts,
@@ -28,5 +30,12 @@ export function useExplanation(email: Email): { summary: string; next: string | 
     return { summary: t('explain.suppressed'), next }
   if (status === 'PENDING' && email.nextAttemptAt)
     return { summary: t('explain.scheduled', { time: format.exact(email.nextAttemptAt) }), next }
-  return { summary: t(`explain.${status}`, values), next }
+  return { summary: bounced ?? t(`explain.${status}`, values), next }
+}
+
+/** What the recipient's server said, without the name of the protocol: "550 5.1.1 user unknown". */
+function diagnosisOf(events: Email['events']): string | null {
+  const said = events.findLast(({ type, metadata }) => type === 'BOUNCE' && metadata.diagnosticCode)
+  const text = said?.metadata.diagnosticCode
+  return typeof text === 'string' ? text.replace(/^smtp;\s*/i, '') : null
 }

@@ -4,6 +4,7 @@ import type { LinkProps } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { TextLink } from '../../components/links.tsx'
+import { useReasonText } from '../../components/reason-text.ts'
 import { useFormat } from '../../lib/format.ts'
 import type { Attention, AttentionKind } from './data.ts'
 import classes from './Overview.module.css'
@@ -52,11 +53,12 @@ export function AttentionList({ attention }: { attention: Attention[] }) {
 function Entry(attention: Attention) {
   const { t } = useTranslation('overview')
   const { dateTime } = useFormat()
+  const reasonText = useReasonText()
   const { kind, count, since, code, companyName } = attention
   const details = [
     kind === 'dead-letters' && companyName,
     since && t('attention.since', { time: dateTime(since) }),
-    kind !== 'provider-parked' && code,
+    kind !== 'provider-parked' && code && reasonText(code),
   ].filter(Boolean)
   return (
     <li className={classes.entry}>

@@ -14,7 +14,10 @@ export function QueueLine({ queue }: { queue: QueueCounts }) {
     <Panel title={t('queue.title')}>
       <dl className={classes.facts}>
         <dt>{t('queue.ready')}</dt>
-        <dd>{number(queue.ready)}</dd>
+        <dd>
+          {number(queue.ready)}
+          {queue.held > 0 && <span className="quiet"> {t('queue.held', { count: queue.held })}</span>}
+        </dd>
         <dt>{t('queue.oldest')}</dt>
         <dd>{oldest === null ? <span className="quiet">{t('queue.none')}</span> : duration(oldest)}</dd>
         <dt>{t('queue.scheduled')}</dt>

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { companiesQuery } from '../../api/companies.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { notify } from '../../components/notify.ts'
-import { addEntry } from './data.ts'
+import { addEntry, forgetAnswers } from './data.ts'
 
 type AddDialogProps = { opened: boolean; onClose: () => void }
 
@@ -26,7 +26,7 @@ export function AddDialog({ opened, onClose }: AddDialogProps) {
     setEmail('')
     setDays('')
     setCompany(null)
-    await client.invalidateQueries({ queryKey: ['suppression'] })
+    await forgetAnswers(client)
   }
   return (
     <ConfirmDialog

@@ -53,11 +53,15 @@ function Details({ emailHash }: { emailHash: string }) {
 function ListedEntryBox({ entry, onRemove }: { entry: ListedEntry; onRemove: () => void }) {
   const { t } = useTranslation('suppression')
   const mayChange = useMay('support')
+  const known = t('facts', { returnObjects: true }) as Record<string, string>
   const facts: [string, ReactNode][] = [
     [t('list'), <ListName key="list" companyId={entry.companyId} />],
     [t('added'), <TimeText key="added" at={entry.addedAt} exact />],
     [t('expires'), entry.expiresAt ? <TimeText key="expires" at={entry.expiresAt} exact /> : t('never')],
-    ...Object.entries(entry.metadata).map(([name, value]): [string, ReactNode] => [name, metadataText(value)]),
+    ...Object.entries(entry.metadata).map(([name, value]): [string, ReactNode] => [
+      known[name] ?? name,
+      metadataText(value),
+    ]),
   ]
   return (
     <Paper withBorder p="md">

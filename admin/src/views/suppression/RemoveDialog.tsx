@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { notify } from '../../components/notify.ts'
-import { type History, removeEntry } from './data.ts'
+import { forgetAnswers, type History, removeEntry } from './data.ts'
 
 type RemoveDialogProps = { entry: History['entries'][number]; onClose: () => void }
 
@@ -12,7 +12,7 @@ export function RemoveDialog({ entry, onClose }: RemoveDialogProps) {
   const remove = async (justification: string) => {
     await removeEntry(entry, justification)
     notify.done(t('remove.done'))
-    await client.invalidateQueries({ queryKey: ['suppression'] })
+    await forgetAnswers(client)
   }
   return (
     <ConfirmDialog

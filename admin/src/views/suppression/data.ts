@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 import { api, type Schemas, take } from '../../api/client.ts'
 import { sinceOf } from '../../lib/cursor-pages.ts'
 import type { SuppressionSearch } from './routes.ts'
@@ -55,6 +55,12 @@ export const historyQuery = (emailHash: string) =>
     queryFn: ({ signal }) =>
       take(api.GET('/admin/suppression/{emailHash}/history', { params: { path: { emailHash } }, signal })),
   })
+
+/** After a change. E-mails say who is suppressed, too: their old answer would be on the screen for a moment after going back. */
+export function forgetAnswers(client: QueryClient) {
+  for (const name of ['emails', 'email']) client.removeQueries({ queryKey: [name], type: 'inactive' })
+  return client.invalidateQueries({ queryKey: ['suppression'] })
+}
 
 /** By an address, which goes in the body. */
 export const lookUp = (email: string) => take(api.POST('/admin/suppression/look-up', { body: { email } }))

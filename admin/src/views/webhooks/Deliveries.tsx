@@ -78,11 +78,12 @@ export function DeliveryState({ status }: Pick<WebhookDelivery, 'status'>) {
   )
 }
 
-/** "200 in 35 ms", or the error. */
+/** "200 in 35 ms", or the error. One with a time and without an attempt waits for an earlier event of its e-mail. */
 export function useAnswerText(): (delivery: WebhookDelivery) => string {
   const { t } = useTranslation('webhooks')
   const format = useFormat()
-  return ({ lastStatus, lastError, lastDurationMs }) => {
+  return ({ lastStatus, lastError, lastDurationMs, attempts, nextAttemptAt }) => {
+    if (attempts === 0 && nextAttemptAt !== null) return t('behindEarlier')
     const answer = lastStatus ?? lastError
     if (answer === null) return t('noAnswer')
     if (lastDurationMs === null) return String(answer)

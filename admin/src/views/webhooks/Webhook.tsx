@@ -2,7 +2,7 @@ import { Skeleton, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
-import { type WebhookOverview, webhookQuery } from '../../api/webhooks.ts'
+import { successRate, type WebhookOverview, webhookQuery } from '../../api/webhooks.ts'
 import { TextLink } from '../../components/links.tsx'
 import { Page } from '../../components/Page.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
@@ -60,15 +60,11 @@ function Subtitle({ webhook }: { webhook: WebhookOverview }) {
 function Figures({ webhook: { recent, waiting, createdAt } }: { webhook: WebhookOverview }) {
   const { t } = useTranslation('webhooks')
   const format = useFormat()
-  const ended = recent.delivered + recent.failed
+  const rate = successRate(recent)
   const { lastFailure } = recent
   return (
     <Tiles>
-      <Tile
-        label={t('success')}
-        value={ended === 0 ? '–' : format.percent(recent.delivered / ended)}
-        hint={t('successHint')}
-      />
+      <Tile label={t('success')} value={rate === null ? '–' : format.percent(rate)} hint={t('successHint')} />
       <Tile label={t('waiting')} value={format.number(waiting)} />
       <Tile
         label={t('lastFailure')}

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
-import type { WebhookOverview } from '../../api/webhooks.ts'
+import { successRate, type WebhookOverview } from '../../api/webhooks.ts'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
 import { TextLink } from '../../components/links.tsx'
@@ -68,8 +68,10 @@ function useColumns(): Column<WebhookOverview>[] {
       key: 'success',
       header: t('success'),
       align: 'right',
-      cell: ({ recent: { delivered, failed } }) =>
-        delivered + failed === 0 ? <span className="quiet">–</span> : format.percent(delivered / (delivered + failed)),
+      cell: ({ recent }) => {
+        const rate = successRate(recent)
+        return rate === null ? <span className="quiet">–</span> : format.percent(rate)
+      },
     },
     {
       key: 'failure',
