@@ -61,6 +61,13 @@ create table ledger_faults (
   company_id uuid,
   emails     bigint not null default 1 check (emails > 0),
   found_at   timestamptz not null default now(),
+  -- When the gateway wrote it to its log, whoever found it.
+  logged_at  timestamptz,
+  -- Somebody knows of it and has said why it stays: it is listed, and not counted in ledger_imbalance.
+  acknowledged_at     timestamptz,
+  acknowledged_by     text,
+  acknowledged_reason text,
+  check (num_nulls(acknowledged_at, acknowledged_by, acknowledged_reason) in (0, 3)),
   unique nulls not distinct (day, kind, outbox_id, company_id)
 );
 

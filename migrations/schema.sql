@@ -1328,6 +1328,11 @@ CREATE TABLE public.ledger_faults (
     company_id uuid,
     emails bigint DEFAULT 1 NOT NULL,
     found_at timestamp with time zone DEFAULT now() NOT NULL,
+    logged_at timestamp with time zone,
+    acknowledged_at timestamp with time zone,
+    acknowledged_by text,
+    acknowledged_reason text,
+    CONSTRAINT ledger_faults_check CHECK ((num_nulls(acknowledged_at, acknowledged_by, acknowledged_reason) = ANY (ARRAY[0, 3]))),
     CONSTRAINT ledger_faults_emails_check CHECK ((emails > 0)),
     CONSTRAINT ledger_faults_kind_check CHECK ((kind = ANY (ARRAY['ROW_MISSING'::text, 'EVENT_MISSING'::text, 'END_MISSING'::text, 'VANISHED'::text, 'DAY_MISSING'::text])))
 );

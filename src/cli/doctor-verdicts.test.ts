@@ -12,7 +12,7 @@ import { senderDomains } from './doctor-probe.ts'
 import { memoryOf } from './doctor-redis.ts'
 import { relayTlsOf, resendDomainChecks } from './doctor-relay.ts'
 import { type SesFacts, sesChecks } from './doctor-ses.ts'
-import { backlogOf, deadLettersOf, inboxOf, providerOf, standingsOf, workersOf } from './doctor-work.ts'
+import { backlogOf, deadLettersOf, inboxOf, ledgerOf, providerOf, standingsOf, workersOf } from './doctor-work.ts'
 import type { InUse } from './in-use.ts'
 
 const HEALTH: Health = {
@@ -104,6 +104,8 @@ describe('the work', () => {
     expect(inboxOf({ waiting: 1, oldestSeconds: 900 }).state).toBe('warning')
     expect(deadLettersOf({ deadLetters: 9_999 }).state).toBe('ok')
     expect(deadLettersOf({ deadLetters: 10_000 }).state).toBe('warning')
+    expect(ledgerOf(0).state).toBe('ok')
+    expect(verdict(ledgerOf(1))).toMatch(/^failed: 1 e-mail lost .* email-gateway ledger$/)
   })
 
   test('of a parked provider fails, and so does no company without a reason', () => {

@@ -92,3 +92,11 @@ export function deadLettersOf({ deadLetters: count }: Pick<Health, 'deadLetters'
     detail: `${counted(count, 'dead letter')}${state === 'ok' ? '' : ': email-gateway dlq list'}`,
   }
 }
+
+/** `emails`: those that do not agree and are not acknowledged, as counted last. */
+export function ledgerOf(emails: number): Check {
+  const name = 'ledger'
+  if (emails === 0) return { name, state: 'ok', detail: 'accepted = ended + waiting + unknown' }
+  const detail = `${counted(emails, 'e-mail')} lost a row or events; see which, and what to do, with: email-gateway ledger`
+  return { name, state: 'failed', detail }
+}

@@ -4,6 +4,7 @@ import { listStandings } from '../db/companies/reputation.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
 import { findLongestLockWait, readHealth } from '../db/health.ts'
+import { ledgerImbalance } from '../db/ledger/read.ts'
 import { listProviders } from '../db/providers.ts'
 import { readServerFacts } from '../db/server-facts.ts'
 import { type Command, type Reading, withStorageToRead } from './command.ts'
@@ -23,7 +24,7 @@ import { locksOf } from './doctor-locks.ts'
 import { probeChecks } from './doctor-probe.ts'
 import { redisChecks } from './doctor-redis.ts'
 import { laneOf, processChecks, settingsChecks } from './doctor-settings.ts'
-import { backlogOf, deadLettersOf, inboxOf, providerOf, standingsOf, workersOf } from './doctor-work.ts'
+import { backlogOf, deadLettersOf, inboxOf, ledgerOf, providerOf, standingsOf, workersOf } from './doctor-work.ts'
 import { readInUse } from './in-use.ts'
 
 export const doctorCommand: Command = {
@@ -73,6 +74,7 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
     inboxOf(await readInbox(db.pool)),
     ...standingsOf(await listStandings(db.pool)),
     deadLettersOf(health),
+    ledgerOf(await ledgerImbalance(db.pool)),
   ]
 }
 

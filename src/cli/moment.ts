@@ -19,3 +19,11 @@ export function instantOf(moment: Moment | null, nowMs: number): string | null {
   if (moment === null) return null
   return 'at' in moment ? moment.at : new Date(Math.max(0, nowMs - moment.agoMs)).toISOString()
 }
+
+/** An option that is a day (UTC). */
+export function dayOf(given: string | undefined, option: string): string | undefined {
+  if (given === undefined) return undefined
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(given) && rangeEndSchema.safeParse(`${given}T00:00:00Z`).success
+  if (!isDay) throw new UsageError(`${option} must be a day such as 2026-11-15`)
+  return given
+}

@@ -30,7 +30,19 @@ const faultRow = z.object({
   companyName: z.string().nullable(),
   emails: z.int(),
   foundAt: z.iso.datetime(),
+  acknowledged: z
+    .object({ at: z.iso.datetime(), by: z.string(), reason: z.string() })
+    .nullable()
+    .describe('Who has said that it is known, and why it stays; null: nobody'),
 })
+
+/** What one call has acknowledged. */
+export const acknowledgedSchema = z
+  .object({
+    acknowledged: z.array(faultRow.pick({ kind: true, day: true, outboxId: true, companyId: true, emails: true })),
+  })
+  .meta({ id: 'LedgerAcknowledged' })
+export type AcknowledgedFault = z.infer<typeof acknowledgedSchema>['acknowledged'][number]
 
 export const ledgerSchema = z
   .object({
@@ -41,9 +53,12 @@ export const ledgerSchema = z
       .nullable()
       .describe('The oldest count among the hours that are not final; null: all are'),
     uncountedHours: z.int().describe('Hours that were never counted, or are to be counted again'),
-    balanced: z.boolean(),
+    balanced: z.boolean().describe('Nothing differs but what is acknowledged'),
+    acknowledgedEmails: z.int().describe('E-mails of the faults that are acknowledged'),
     days: z.array(dayRow).describe('The newest day first; at most 5 000'),
-    faults: z.array(faultRow).describe('The newest 1 000 of the range'),
+    faults: z
+      .array(faultRow)
+      .describe('At most 1 000 of the range: first those that nobody has acknowledged, the newest day first'),
   })
   .meta({ id: 'Ledger' })
 export type Ledger = z.infer<typeof ledgerSchema>

@@ -1,10 +1,14 @@
 import { z } from 'zod'
-import { ledgerSchema } from '../contracts/ledger.ts'
+import { acknowledgedSchema, ledgerSchema } from '../contracts/ledger.ts'
+import { maskSensitive } from '../contracts/masking.ts'
+import { justificationSchema } from '../contracts/suppression/view.ts'
 import { findCompany } from '../db/companies/companies.ts'
+import { acknowledgeFaults } from '../db/ledger/faults.ts'
 import { readLedger } from '../db/ledger/read.ts'
+import { ADMINISTRATORS, adminBodyRefusals, adminDescription, adminRefusals } from './admin-company.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { invalidField } from './problem.ts'
+import { invalidField, Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
 const day = z.iso
@@ -33,6 +37,23 @@ const schema = {
   response: { 200: ledgerSchema, ...problemAnswers(401, 422, 429, 503) },
 }
 
+const acknowledgeBody = z
+  .strictObject({
+    outboxId: z.uuid().optional().describe('Of this e-mail only'),
+    day: day.optional().describe('Of this day (UTC) only'),
+    reason: justificationSchema,
+  })
+  .refine(({ outboxId, day }) => outboxId === undefined || day === undefined, 'must have outboxId or day, not both')
+  .meta({ id: 'AcknowledgeLedger', example: { day: '2026-11-15', reason: 'Deleted by hand when testing' } })
+
+const acknowledgeSchema = {
+  summary: 'Say why a loss that is known stays: it remains in the list, and is not counted in ledger_imbalance',
+  description: 'Without outboxId and day: all that is found now.',
+  ...adminDescription,
+  body: acknowledgeBody,
+  response: { 200: acknowledgedSchema, ...adminRefusals, ...adminBodyRefusals },
+}
+
 export function adminLedgerRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   app.get('/admin/ledger', { onRequest, schema }, async request => {
     const { since, until, company } = request.query as z.output<typeof ledgerQuery>
@@ -40,4 +61,15 @@ export function adminLedgerRoutes(app: App, { db, onRequest }: AdminRouteDeps): 
     if (company !== undefined && !found) throw invalidField('company', 'there is no such company', 'INVALID_VALUE')
     return readLedger(db.pool, { since: since ?? null, until: until ?? null, companyId: found?.companyId ?? null })
   })
+  app.post(
+    '/admin/ledger/acknowledge',
+    { onRequest, config: ADMINISTRATORS, schema: acknowledgeSchema },
+    async request => {
+      const { outboxId = null, day = null, reason } = request.body as z.output<typeof acknowledgeBody>
+      const given = { outboxId, day, by: request.admin!, reason: maskSensitive(reason) }
+      const acknowledged = await acknowledgeFaults(db.pool, given)
+      if (acknowledged.length === 0) throw new Problem('NOT_FOUND', { detail: 'There is nothing to acknowledge.' })
+      return { acknowledged }
+    },
+  )
 }

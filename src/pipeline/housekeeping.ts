@@ -22,7 +22,7 @@ import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries
 import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
-import { logExpired, logGivenUp, logLost } from '../sending/housekeeping-log.ts'
+import { logExpired, logFaults, logGivenUp, logLost } from '../sending/housekeeping-log.ts'
 import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
 
@@ -142,7 +142,7 @@ async function expireEmails(db: Queryable, { emailLog }: HousekeepingOptions): P
   await logExpired(db, await expireWaitingEmails(db), emailLog)
 }
 
-/** The most orphans, or faults of the ledger, that one log line names; `email explain` and `ledger` say more. */
+/** The most orphans that one log line names; `email explain` says more. */
 const MAX_LOGGED = 20
 
 async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptions, log: Logger): Promise<void> {
@@ -156,13 +156,8 @@ async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptio
 }
 
 async function countAndReport(_db: Queryable, { pool }: HousekeepingOptions, log: Logger): Promise<void> {
-  const faults = await countLedger(pool, { maxMs: LEDGER_MS })
-  if (faults.length === 0) return
-  const count = faults.reduce((sum, fault) => sum + fault.emails, 0)
-  log.error(
-    { count, faults: faults.slice(0, MAX_LOGGED) },
-    `The ledger does not balance (e-mails without their row or their events: ${count}); run email-gateway ledger`,
-  )
+  await countLedger(pool, { maxMs: LEDGER_MS })
+  await logFaults(pool, log)
 }
 
 function olderThan(

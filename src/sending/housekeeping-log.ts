@@ -1,7 +1,10 @@
+import type pg from 'pg'
+import type { Logger } from 'pino'
+import { takeUnlogged } from '../db/ledger/faults.ts'
 import type { Expired } from '../db/outbox/expiry.ts'
 import type { Returned } from '../db/outbox/leases.ts'
 import { logEmails } from '../db/outbox/logged-emails.ts'
-import type { Queryable } from '../db/query.ts'
+import { inTransaction, type Queryable } from '../db/query.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
 import { NOBODY_KNOWS } from './resolve-unknown.ts'
 
@@ -20,4 +23,20 @@ export function logGivenUp(db: Queryable, outboxIds: string[], log: EmailLog): P
 
 export function logExpired(db: Queryable, { expired }: Expired, log: EmailLog): Promise<void> {
   return logEmails(db, log, 'expired', expired, { state: 'EXPIRED', errorCode: 'EXPIRED' })
+}
+
+/** The most faults of the ledger that one line names; `email-gateway ledger` names all. */
+const MAX_LOGGED = 20
+
+/** Whoever has found them, such as a command. If this process dies here, another one logs them. */
+export async function logFaults(pool: pg.Pool, log: Logger): Promise<void> {
+  await inTransaction(pool, async tx => {
+    const faults = await takeUnlogged(tx)
+    if (faults.length === 0) return
+    const count = faults.reduce((sum, fault) => sum + fault.emails, 0)
+    log.error(
+      { count, faults: faults.slice(0, MAX_LOGGED) },
+      `The ledger does not balance (e-mails without their row or their events: ${count}); run email-gateway ledger`,
+    )
+  })
 }

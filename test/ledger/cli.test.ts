@@ -40,7 +40,7 @@ test('backup writes a file that restore takes once, into a new database, and ref
   expect(await target.lines('ledger', '--company', 'acme')).toMatch(/: balanced\n.*\n\S+ +acme +2 +0 +2 +0 +0\n$/s)
 })
 
-test('ledger prints what was lost, and exits with 1', async () => {
+test('ledger prints what was lost, and exits with 1 until somebody has said why it stays', async () => {
   expect(await cli.json('ledger')).toMatchObject({
     balanced: true,
     days: [{ companyName: 'acme', accepted: 2, waiting: 2 }],
@@ -52,4 +52,17 @@ test('ledger prints what was lost, and exits with 1', async () => {
   expect(stdout).toContain('NOT balanced')
   expect(stdout).toContain(`acme  ${ids[0]}: its events are there, its row in email_outbox is not`)
   expect(await cli.fails(2, 'ledger', '--day', 'today')).toContain('--day must be a day such as 2026-11-15')
+
+  expect(await cli.fails(2, 'ledger', 'acknowledge', ids[0]!)).toContain('--reason TEXT is missing')
+  const reason = 'Deleted by hand when testing'
+  expect(await cli.lines('ledger', 'acknowledge', ids[0]!, '--reason', reason, '--by', 'ana')).toContain(ids[0])
+  const balanced = await cli.lines('ledger')
+  expect(balanced).toMatch(/: balanced, 1 acknowledged\ncounted at \S+Z: /)
+  expect(balanced).toMatch(
+    /row in email_outbox is not \(acknowledged by ana at \S+Z: Deleted by hand when testing\)\n$/,
+  )
+  const { rows } = await gateway.db.pool.query(
+    `select performed_by, subject_id, reason from audit_log where action = 'LEDGER_ACKNOWLEDGED'`,
+  )
+  expect(rows).toEqual([{ performed_by: 'ana', subject_id: ids[0], reason }])
 })

@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
+import type { Logger } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hashPassword } from '../../src/contracts/password.ts'
 import type { EmailStatus } from '../../src/contracts/states.ts'
 import { uuidv7Floor } from '../../src/contracts/uuid.ts'
+import { putAdministrator } from '../../src/db/companies/administrators.ts'
 import { countLedger } from '../../src/db/ledger/count.ts'
+import { takeUnlogged } from '../../src/db/ledger/faults.ts'
 import { ledgerImbalance, readLedger } from '../../src/db/ledger/read.ts'
 import type { Database } from '../../src/db/pool.ts'
+import { logFaults } from '../../src/sending/housekeeping-log.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 let gateway: TestGateway
@@ -68,8 +73,11 @@ async function putEmails(day: string, companyId: string, lives: Life[]): Promise
 /** Postgres has counted what this connection did. */
 const flushStatistics = () => db.pool.query('select pg_stat_force_next_flush()')
 
-/** As housekeeping does it, but until nothing is due. */
-const count = () => countLedger(db.pool, { maxMs: 60_000, urgent: true })
+/** As housekeeping does it, but until nothing is due. Answers what is newly found. */
+async function count() {
+  await countLedger(db.pool, { maxMs: 60_000, urgent: true })
+  return takeUnlogged(db.pool)
+}
 const ledgerOf = (day: string) => readLedger(db.pool, { since: day, until: day, companyId: null })
 
 const life = fc.record<Life>({
@@ -178,10 +186,103 @@ describe('the ledger', () => {
       subject: 'Hello',
       text: 'It works.',
     })
-    await db.pool.query(`update email_days set changed_at = now() where day = $1`, [day])
     await count()
-    const { days } = await readLedger(db.pool, { since: day, until: null, companyId: company.companyId })
-    expect(days).toMatchObject([{ accepted: 1, waiting: 1, ended: 0, imbalance: 0, closed: false }])
+    await gateway.call(company, 'POST', '/v1/email/send', {
+      to: 'maria@example.com',
+      subject: 'Hello',
+      text: 'A moment later.',
+    })
+    const askedAt = new Date().toISOString()
+    await count()
+    const { days, countedAt } = await readLedger(db.pool, { since: day, until: null, companyId: company.companyId })
+    expect(days).toMatchObject([{ accepted: 2, waiting: 2, ended: 0, imbalance: 0, closed: false }])
+    expect(countedAt! >= askedAt).toBe(true)
+  })
+
+  test('counts the hours without e-mails at once, however little time there is', async () => {
+    const day = await makeDay()
+    await countLedger(db.pool, { maxMs: 0 })
+    expect(await ledgerOf(day)).toMatchObject({ balanced: true, uncountedHours: 0, days: [] })
+  })
+
+  test('ends when the clock was set back and every hour seems to be changed since it was counted', async () => {
+    const day = await makeDay()
+    await db.pool.query(`insert into email_days (day, changed_at) values ($1, now() + interval '1 hour')`, [day])
+    await countLedger(db.pool, { maxMs: 600_000, since: day, urgent: true })
+    await forget(day)
+  })
+
+  test('is logged by the gateway once, whoever has found the fault', async () => {
+    const day = await makeDay()
+    const { companyId } = await gateway.company()
+    const [lost] = await putEmails(day, companyId, [{ status: 'SENT', minute: 5, test: false }])
+    await deleteByPsql('email_outbox', lost!)
+    await countLedger(db.pool, { maxMs: 60_000, urgent: true })
+    const lines: unknown[] = []
+    const log = { error: (...line: unknown[]) => lines.push(line) } as unknown as Logger
+    await logFaults(db.pool, log)
+    await logFaults(db.pool, log)
+    expect(lines).toEqual([
+      [
+        { count: 1, faults: [{ kind: 'ROW_MISSING', day, companyId, outboxId: lost, emails: 1 }] },
+        expect.stringContaining('The ledger does not balance'),
+      ],
+    ])
+    await forget(day)
+  })
+
+  test('balances when what was lost is acknowledged with a reason, until more is lost', async () => {
+    const day = await makeDay()
+    const { companyId } = await gateway.company()
+    const ids = await putEmails(
+      day,
+      companyId,
+      [5, 6, 7, 8].map(minute => ({ status: 'SENT', minute, test: false })),
+    )
+    await count()
+    const vanish = async (id: string) => {
+      for (const table of ['email_recipients', 'email_events', 'email_outbox']) await deleteByPsql(table, id)
+      await count()
+    }
+    await deleteByPsql('email_outbox', ids[0]!)
+    await vanish(ids[1]!)
+    expect(await ledgerImbalance(db.pool)).toBe(2)
+
+    await putAdministrator(db.pool, 'ana', await hashPassword('correct horse battery'), { role: 'administrator' })
+    const headers = { authorization: `Basic ${btoa('ana:correct horse battery')}` }
+    const acknowledge = (body: object) => gateway.call(null, 'POST', '/admin/ledger/acknowledge', body, headers)
+    expect((await acknowledge({ day })).status).toBe(422)
+    expect((await acknowledge({ day, outboxId: ids[0], reason: 'Both' })).status).toBe(422)
+    const first = await acknowledge({ outboxId: ids[0], reason: 'Deleted for ana@example.com' })
+    expect(first.body).toMatchObject({ acknowledged: [{ kind: 'ROW_MISSING', day, companyId, outboxId: ids[0] }] })
+    expect((await acknowledge({ outboxId: ids[0], reason: 'Again' })).status).toBe(404)
+    expect(await ledgerOf(day)).toMatchObject({ balanced: false, acknowledgedEmails: 1 })
+    expect(await ledgerImbalance(db.pool)).toBe(1)
+
+    expect((await acknowledge({ day, reason: 'The same' })).status).toBe(200)
+    await db.pool.query('update email_days set changed_at = now() where day = $1', [day])
+    await count()
+    const { faults, ...known } = await ledgerOf(day)
+    expect(known).toMatchObject({ balanced: true, acknowledgedEmails: 2, days: [{ imbalance: 2, closed: true }] })
+    const reason = 'Deleted for a***@e***.com'
+    const by = { at: expect.any(String), by: 'ana' }
+    expect(faults.map(one => [one.kind, one.acknowledged])).toEqual([
+      ['ROW_MISSING', { ...by, reason }],
+      ['VANISHED', { ...by, reason: 'The same' }],
+    ])
+    expect(await ledgerImbalance(db.pool)).toBe(0)
+    const { rows } = await db.pool.query(
+      `select subject_type, subject_id, reason from audit_log where action = 'LEDGER_ACKNOWLEDGED' order by performed_at`,
+    )
+    expect(rows).toEqual([
+      { subject_type: 'email', subject_id: ids[0], reason },
+      { subject_type: 'ledger', subject_id: day, reason: 'The same' },
+    ])
+
+    await vanish(ids[2]!)
+    expect(await ledgerOf(day)).toMatchObject({ balanced: false, acknowledgedEmails: 1 })
+    expect(await ledgerImbalance(db.pool)).toBe(2)
+    await forget(day)
   })
 })
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuidv7Floor } from '../../src/contracts/uuid.ts'
 import { countLedger } from '../../src/db/ledger/count.ts'
+import { takeUnlogged } from '../../src/db/ledger/faults.ts'
 import { ledgerImbalance, readLedger } from '../../src/db/ledger/read.ts'
 import type { Database } from '../../src/db/pool.ts'
 import { purgeAudit } from '../../src/db/retention/audit.ts'
@@ -44,7 +45,11 @@ async function tablesOf(day: string): Promise<string[]> {
   return rows.map(row => row.relname.replace(/^email_|_\d+$/g, ''))
 }
 
-const count = () => countLedger(db.pool, { maxMs: 60_000, urgent: true })
+/** Answers what is newly found. */
+async function count() {
+  await countLedger(db.pool, { maxMs: 60_000, urgent: true })
+  return takeUnlogged(db.pool)
+}
 
 test('content, events and e-mails are dropped each in its time, which the ledger does not take for a loss', async () => {
   const days = { content: dayBefore(31), events: dayBefore(91), emails: dayBefore(366), kept: dayBefore(30) }

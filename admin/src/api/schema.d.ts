@@ -2265,6 +2265,31 @@ export interface paths {
       }
     }
   }
+  '/admin/ledger/acknowledge': {
+    /** Say why a loss that is known stays: it remains in the list, and is not counted in ledger_imbalance */
+    post: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody: { content: { 'application/json': components['schemas']['AcknowledgeLedgerInput'] } }
+      responses: {
+        200: Answer<{ 'application/json': components['schemas']['LedgerAcknowledged'] }>
+        400: Refusal
+        401: Refusal
+        403: Refusal
+        404: Refusal
+        409: Refusal
+        413: Refusal
+        415: Refusal
+        422: Refusal
+        429: Refusal
+        503: Refusal
+      }
+    }
+  }
   '/admin/queue/process': {
     /** Bring scheduled retries forward */
     post: {
@@ -2307,6 +2332,13 @@ export interface components {
       queuedAt: string
       /** Hashes of the cc and bcc addresses that were left out */
       suppressed?: (string)[]
+    }
+    AcknowledgeLedgerInput: {
+      /** Of this e-mail only */
+      outboxId?: string
+      /** Of this day (UTC) only */
+      day?: string
+      reason: string
     }
     AddSuppressionInput: {
       email?: string
@@ -2949,7 +2981,10 @@ export interface components {
       countedAt: string | null
       /** Hours that were never counted, or are to be counted again */
       uncountedHours: number
+      /** Nothing differs but what is acknowledged */
       balanced: boolean
+      /** E-mails of the faults that are acknowledged */
+      acknowledgedEmails: number
       /** The newest day first; at most 5 000 */
       days: ({
         day: string
@@ -2966,7 +3001,7 @@ export interface components {
         /** Every e-mail of the day has ended, and the sums are kept */
         closed: boolean
       })[]
-      /** The newest 1 000 of the range */
+      /** At most 1 000 of the range: first those that nobody has acknowledged, the newest day first */
       faults: ({
         kind: 'ROW_MISSING' | 'EVENT_MISSING' | 'END_MISSING' | 'VANISHED' | 'DAY_MISSING'
         day: string
@@ -2976,6 +3011,22 @@ export interface components {
         companyName: string | null
         emails: number
         foundAt: string
+        /** Who has said that it is known, and why it stays; null: nobody */
+        acknowledged: {
+          at: string
+          by: string
+          reason: string
+        } | null
+      })[]
+    }
+    LedgerAcknowledged: {
+      acknowledged: ({
+        kind: 'ROW_MISSING' | 'EVENT_MISSING' | 'END_MISSING' | 'VANISHED' | 'DAY_MISSING'
+        day: string
+        /** null: not known */
+        outboxId: string | null
+        companyId: string | null
+        emails: number
       })[]
     }
     LookUpSuppressionInput: {

@@ -51,12 +51,11 @@ with logged as (
     count(*) filter (where status = 'UNKNOWN')::int as unknown
   from both_sides group by company_id
 ), faults as (
-  select kind, outbox_id as "outboxId", company_id as "companyId" from both_sides where kind is not null limit ${MAX_FAULTS}
+  select kind, outbox_id as "outboxId", company_id as "companyId" from both_sides where kind is not null order by outbox_id limit ${MAX_FAULTS}
 )
 select coalesce((select json_agg(c) from counts c), '[]') as counts, coalesce((select json_agg(f) from faults f), '[]') as faults`
 
-/** Answers what is wrong and was not known before. */
-export async function countSlice(db: Queryable, slice: Slice): Promise<Fault[]> {
+export async function countSlice(db: Queryable, slice: Slice): Promise<void> {
   const startedAt = performance.now()
   const { now, empty } = await lookInto(db, slice)
   const counts = new Map<string, Counts>()
@@ -67,7 +66,7 @@ export async function countSlice(db: Queryable, slice: Slice): Promise<Fault[]> 
     faults.push(...counted.faults)
   }
   const tookMs = Math.ceil(performance.now() - startedAt)
-  return keepSlice(db, slice, { now, tookMs, counts: [...counts.values()], faults })
+  await keepSlice(db, slice, { now, tookMs, counts: [...counts.values()], faults })
 }
 
 /** The time by which it is counted, and whether there is anything to count. */

@@ -3,37 +3,36 @@ import { inTransaction } from '../query.ts'
 import { closeDays, noteVanished } from './close.ts'
 import { countSlice } from './count-slice.ts'
 import { noticeChangedDays, noticeMissingDays } from './days.ts'
+import { keepEmptyHours } from './empty-hours.ts'
 import { nameMissingRows } from './missing-rows.ts'
-import { takeDueSlice } from './slices.ts'
-
-export type NewFault = { kind: string; day: string; companyId: string | null; outboxId: string | null; emails: number }
+import { readNow, takeDueSlice } from './slices.ts'
 
 /**
  * Brings the ledger up to date, hour by hour, for about `maxMs`. Any process may call it. `since`: only days from this one on.
- * `urgent`: somebody waits for it, whatever it costs.
- * Answers what does not agree and was not known before.
+ * `urgent`: somebody waits for it, whatever it costs, and wants to see what was accepted a moment ago.
  */
 export async function countLedger(
   pool: pg.Pool,
   { maxMs, since = null, urgent = false }: { maxMs: number; since?: string | null; urgent?: boolean },
-): Promise<NewFault[]> {
+): Promise<void> {
   const until = performance.now() + maxMs
-  const found: NewFault[] = []
+  const counted = new Set<string>()
   const touched = new Set<string>()
-  for (const day of await noticeChangedDays(pool)) {
-    const named = await nameMissingRows(pool, day)
-    found.push(...named.map(fault => ({ ...fault, day, emails: 1 })))
-  }
-  found.push(...(await noticeMissingDays(pool)))
-  do {
-    const slice = await takeDueSlice(pool, { since, urgent })
+  const askedAt = urgent ? await readNow(pool) : null
+  for (const day of await noticeChangedDays(pool)) await nameMissingRows(pool, day)
+  await noticeMissingDays(pool)
+  await keepEmptyHours(pool, since)
+  // Nothing but old hours is left when one comes again, such as after the clock was set back: the next call counts it.
+  let done = false
+  while (!done) {
+    const slice = await takeDueSlice(pool, { since, askedAt })
     if (!slice) break
-    const named = await countSlice(pool, slice)
-    found.push(...named.map(fault => ({ ...fault, day: slice.day, emails: 1 })))
+    await countSlice(pool, slice)
     touched.add(slice.day)
-  } while (performance.now() < until)
+    const name = `${slice.day} ${slice.hour}`
+    done = counted.has(name) || performance.now() >= until
+    counted.add(name)
+  }
   await inTransaction(pool, closeDays)
-  const vanished = await inTransaction(pool, tx => noteVanished(tx, [...touched]))
-  found.push(...vanished.map(one => ({ kind: 'VANISHED', outboxId: null, ...one })))
-  return found
+  await inTransaction(pool, tx => noteVanished(tx, [...touched]))
 }

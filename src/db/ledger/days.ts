@@ -1,5 +1,4 @@
 import { type Queryable, runUnprepared } from '../query.ts'
-import type { NewFault } from './count.ts'
 
 /** A closed day that was written to again (a replay, a late event) is counted again this long after it was closed. */
 const RECOUNT_AFTER = `interval '6 hours'`
@@ -48,8 +47,8 @@ export async function noticeChangedDays(db: Queryable): Promise<string[]> {
 }
 
 /** Days whose e-mails are gone although retention has not dropped them. */
-export async function noticeMissingDays(db: Queryable): Promise<NewFault[]> {
-  return runUnprepared<NewFault>(
+export async function noticeMissingDays(db: Queryable): Promise<void> {
+  await runUnprepared(
     db,
     `with gone as (
        select k.day from email_days k where k.emails_dropped_at is null
@@ -59,8 +58,7 @@ export async function noticeMissingDays(db: Queryable): Promise<NewFault[]> {
      )
      insert into ledger_faults (kind, day, emails)
      select 'DAY_MISSING', g.day, greatest(1, (select sum(accepted) from ledger_sums s where s.day = g.day)) from gone g
-     on conflict do nothing
-     returning kind, day::text, null as "companyId", null as "outboxId", emails::int`,
+     on conflict do nothing`,
     [],
   )
 }

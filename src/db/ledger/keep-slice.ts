@@ -1,15 +1,15 @@
 import { type Queryable, runUnprepared } from '../query.ts'
 import type { Counts, Fault } from './count-slice.ts'
-import { begin, type Slice } from './slices.ts'
+import { begin, isOver, type Slice } from './slices.ts'
 
 type Counted = { now: string; tookMs: number; counts: Counts[]; faults: Fault[] }
 
-/** Replaces what was known of the hour. Answers the faults that were not. */
-export async function keepSlice(db: Queryable, { day, hour }: Slice, counted: Counted): Promise<Fault[]> {
+/** Replaces what was known of the hour. */
+export async function keepSlice(db: Queryable, { day, hour }: Slice, counted: Counted): Promise<void> {
   const { now, tookMs, counts, faults } = counted
   const open = counts.some(one => one.waiting + one.unknown > 0)
   const values = [day, hour, JSON.stringify(counts), JSON.stringify(faults), now, tookMs, open]
-  return runUnprepared<Fault>(db, KEEP, values)
+  await runUnprepared(db, KEEP, values)
 }
 
 /** A company that has disappeared from the hour keeps what was accepted: nothing takes that back. */
@@ -32,10 +32,8 @@ with found as materialized (
     and not exists (select from wrong where wrong."outboxId" = f.outbox_id and wrong.kind = f.kind)
 ), counted as (
   update ledger_slices s set taken_at = null, counted_at = $5, took_ms = $6,
-    final = not $7 and $5::timestamptz > ${begin('s.day', '(s.hour + 1)')} + interval '2 minutes'
-      and coalesce(open_sql_emails_since() > ${begin('s.day', '(s.hour + 1)')}, true)
+    final = not $7 and ${isOver('s.day', 's.hour', '$5::timestamptz')}
   where s.day = $1 and s.hour = $2
 )
-insert into ledger_faults as f (kind, day, outbox_id, company_id) select kind, $1, "outboxId", "companyId" from wrong
-on conflict (day, kind, outbox_id, company_id) do nothing
-returning f.kind, f.outbox_id as "outboxId", f.company_id as "companyId"`
+insert into ledger_faults (kind, day, outbox_id, company_id) select kind, $1, "outboxId", "companyId" from wrong
+on conflict (day, kind, outbox_id, company_id) do nothing`

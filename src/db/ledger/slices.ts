@@ -6,12 +6,21 @@ export type Slice = { day: string; hour: number }
 /** When that hour begins. */
 export const begin = (day: string, hour: string) => `((${day} + ${hour} * interval '1 hour') at time zone 'UTC')`
 
+/** Nothing can be added to that hour any more. */
+export const isOver = (day: string, hour: string, now: string) =>
+  `(${now} > ${begin(day, `(${hour} + 1)`)} + interval '2 minutes'
+    and coalesce(open_sql_emails_since() > ${begin(day, `(${hour} + 1)`)}, true))`
+
+/** Somebody waits, and this hour was counted before he asked while e-mails still come into it. */
+const IS_WAITED_FOR = `(s.counted_at < $2::timestamptz and ${begin('d.day', '(h.hour + 1)')} > $2::timestamptz - interval '2 minutes')`
+
 /**
- * Counting takes at most a fiftieth of the time for an hour that is not final, or whose day has a fault: it may be mended. A time that has not come yet was written before the
- * clock was set back.
+ * Counting takes at most a fiftieth of the time for an hour that is not final, or whose day has a fault: it may be mended. A time that
+ * has not come yet was written before the clock was set back.
  */
-const IS_DUE = `(s.counted_at is null or s.counted_at > now() or s.counted_at < d.changed_at
-  or ((not s.final or exists (select from ledger_faults f where f.day = s.day)) and s.counted_at < now() - greatest(interval '20 seconds', s.took_ms * interval '50 milliseconds')))`
+const IS_DUE = `(s.counted_at is null or s.counted_at > now() or s.counted_at < d.changed_at or ${IS_WAITED_FOR}
+  or ((not s.final or exists (select from ledger_faults f where f.day = s.day and f.acknowledged_at is null))
+    and s.counted_at < now() - greatest(interval '20 seconds', s.took_ms * interval '50 milliseconds')))`
 /** Whoever took it longer ago has died. */
 const IS_FREE = `(s.taken_at is null or s.taken_at > now() or s.taken_at < now() - interval '2 minutes')`
 
@@ -19,14 +28,17 @@ const IS_FREE = `(s.taken_at is null or s.taken_at > now() or s.taken_at < now()
 const IS_COUNTED = 'd.closed_at is null and d.events_dropped_at is null'
 
 /** What was changed is counted at once; for the rest, all processes together use a twentieth of the time. */
-const IS_AFFORDABLE = `($2::boolean or s.counted_at < d.changed_at
+const IS_AFFORDABLE = `($2::timestamptz is not null or s.counted_at < d.changed_at
   or (select coalesce(sum(took_ms), 0) from ledger_slices where counted_at > now() - interval '5 minutes') < 15000)`
 
-/** The next hour to count: first what was changed, then what was never counted, newest first. Nobody else takes it meanwhile. */
-export async function takeDueSlice(
-  db: Queryable,
-  { since, urgent }: { since: string | null; urgent: boolean },
-): Promise<Slice | null> {
+/** `askedAt`: when somebody asked who waits for it. */
+export type Due = { since: string | null; askedAt: string | null }
+
+/**
+ * The next hour to count: first what somebody waits for, then what was changed, then what was never counted, newest first. Nobody
+ * else takes it meanwhile.
+ */
+export async function takeDueSlice(db: Queryable, { since, askedAt }: Due): Promise<Slice | null> {
   const [slice] = await runUnprepared<Slice>(
     db,
     `with due as (
@@ -34,12 +46,18 @@ export async function takeDueSlice(
        left join ledger_slices s on s.day = d.day and s.hour = h.hour
        where ${IS_COUNTED} and to_regclass('email_outbox_' || to_char(d.day, 'YYYYMMDD')) is not null
          and ${begin('d.day', 'h.hour')} <= now() and ($1::date is null or d.day >= $1) and (s.day is null or (${IS_DUE} and ${IS_FREE})) and ${IS_AFFORDABLE}
-       order by (s.counted_at < d.changed_at) desc nulls last, s.counted_at nulls first, d.day desc, h.hour desc limit 1
+       order by ${IS_WAITED_FOR} desc nulls last, (s.counted_at < d.changed_at) desc nulls last, s.counted_at nulls first, d.day desc, h.hour desc limit 1
      )
      insert into ledger_slices as s (day, hour, taken_at) select day, hour, now() from due
      on conflict (day, hour) do update set taken_at = now() where ${IS_FREE}
      returning day::text, hour`,
-    [since, urgent],
+    [since, askedAt],
   )
   return slice ?? null
+}
+
+/** By the clock of the database, in full precision. */
+export async function readNow(db: Queryable): Promise<string> {
+  const [row] = await runUnprepared<{ now: string }>(db, 'select now()::text as now', [])
+  return row!.now
 }

@@ -96,6 +96,7 @@ async function forgetEmails(tx: Queryable, day: string): Promise<void> {
   const bounds = [`${day}T00:00:00Z`, new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString()]
   for (const table of ['dead_letters', 'person_erasure_emails'])
     await runUnprepared(tx, `delete from ${table} where ${ofHour('outbox_id')}`, bounds)
-  for (const table of ['orphan_checks', 'ledger_faults'])
-    await runUnprepared(tx, `delete from ${table} where day = $1`, [day])
+  await runUnprepared(tx, 'delete from orphan_checks where day = $1', [day])
+  // An acknowledged one explains the sums of the day, which are kept.
+  await runUnprepared(tx, 'delete from ledger_faults where day = $1 and acknowledged_at is null', [day])
 }
