@@ -113,6 +113,21 @@ async function sendUntilOneWaits(): Promise<string> {
   return sent
 }
 
+test('an e-mail that somebody has deleted: the ledger names it, and balances when it is acknowledged', async () => {
+  const lost = await send()
+  await isNow(lost, 'SENT')
+  await query(`delete from email_outbox where outbox_id = '${lost}'`)
+  const [ledger, acknowledge] = blocksOf('LedgerImbalance')
+  expect(
+    await until(
+      () => run(ledger!),
+      printed => printed.includes(lost),
+    ),
+  ).toContain('NOT balanced')
+  await run(acknowledge!, { OUTBOX_ID: lost })
+  expect(await run(ledger!)).toContain(': balanced, 1 acknowledged')
+})
+
 test('every other command of the runbook runs as it is written', async () => {
   const values = { OUTBOX_ID: await send(), COMPANY: 'acme', CODE: 'TEMPLATE_NOT_FOUND' }
   const left = [...sections.values()].flat().filter(block => !block.wasRun)
