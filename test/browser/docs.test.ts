@@ -70,7 +70,7 @@ describe('/docs', () => {
   test('shows the operations also over plain HTTP under another name, as on an office network', async () => {
     const { page } = await open()
     await page.goto(`${gateway.url.replace('127.0.0.1', 'gateway.test')}/docs`)
-    await page.getByText('Accept one e-mail').waitFor({ timeout: 10_000 })
+    await page.getByText('Accept one e-mail').waitFor()
   })
 })
 

@@ -53,7 +53,7 @@ describe('/metrics of a gateway with some traffic', () => {
       `insert into housekeeping_runs values ('expire-waiting-emails', 60) on conflict do nothing`,
     )
     // Requests are counted in memory and written every two seconds.
-    const parts = ['housekeeping_interval_seconds{', 'email_send_requests_total{']
+    const parts = ['housekeeping_interval_seconds{', `email_send_requests_total{company_id="${company.companyId}"`]
     const answer = await until(scrape, ({ text }) => parts.every(part => text.includes(part)))
     text = answer.text
   })
