@@ -8,13 +8,10 @@ const maxWorkers = availableParallelism() + 1
 
 const wholeOnStock = process.env.STOCK === 'full'
 
-const databaseTests = {
-  include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
-  // The schema is read with pg_dump, which only the distribution's server has.
-  exclude: ['test/faults/**', 'test/operations/schema.test.ts'],
-}
-
-/** What depends most on the server's settings: accept, claim, lanes, leases, feedback, webhooks. */
+/**
+ * What depends most on the server's settings: accept, claim, lanes, leases, feedback, webhooks. It runs on the distribution's Postgres,
+ * everything else on the embedded one: each once.
+ */
 const STOCK_FILES = [
   'accept/accept',
   'accept/accept-statement',
@@ -31,6 +28,11 @@ const STOCK_FILES = [
   'webhooks/delivery',
   'webhooks/endpoints',
 ].map(name => `test/${name}.test.ts`)
+
+const databaseTests = {
+  include: ['src/**/*.db.test.ts', 'test/**/*.test.ts'],
+  exclude: ['test/faults/**', 'src/db/pool.db.test.ts', ...STOCK_FILES],
+}
 
 export default defineConfig({
   test: {
@@ -86,7 +88,7 @@ export default defineConfig({
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           globalSetup: ['./test/support/postgres.ts'],
-          maxWorkers: fullFaults ? 1 : 3,
+          maxWorkers: fullFaults ? 1 : 4,
           maxConcurrency: fullFaults ? 1 : 3,
           isolate: fullFaults,
           hookTimeout: 120_000,

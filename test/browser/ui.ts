@@ -170,9 +170,9 @@ type Axe = {
 export async function axeViolations(page: Page, rules: string[] | null = null): Promise<string[]> {
   await page.evaluate(TRANSITIONS_ENDED)
   // Evaluated through the debugger, which the policy of the page does not concern.
-  await page.evaluate(AXE)
+  if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(AXE)
   return page.evaluate(async only => {
-    const options = only ? { runOnly: { type: 'rule', values: only } } : {}
+    const options = { resultTypes: ['violations'], ...(only && { runOnly: { type: 'rule', values: only } }) }
     const { violations } = await (globalThis as unknown as { axe: Axe }).axe.run(options)
     return violations.map(
       ({ id, nodes }) =>
