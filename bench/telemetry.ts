@@ -73,7 +73,11 @@ async function drain(name: Telemetry, parts: Parts): Promise<number> {
 
 async function accept(name: Telemetry, parts: Parts): Promise<number> {
   const server = await startServer('telemetry-ours.js', { ...(await environment(name, parts)), ROLE: 'api' })
-  const scrape = () => fetch(`${server.url}/metrics`).then(answer => answer.text())
+  const scrape = () =>
+    fetch(`${server.url}/metrics`).then(
+      answer => answer.text(),
+      () => 'it stops',
+    )
   const scraping = isLogged(name) ? setInterval(() => void scrape(), SCRAPE_MS) : undefined
   const apiKey = /sk_live_\w+/.exec(server.output)![0]
   try {

@@ -40,7 +40,11 @@ async function serveUntilStopped(): Promise<void> {
 
 async function drain(): Promise<void> {
   const companies = await makeCompanies(db, COMPANIES)
-  const scrape = () => fetch(`${gateway.url}/metrics`).then(answer => answer.text())
+  const scrape = () =>
+    fetch(`${gateway.url}/metrics`).then(
+      answer => answer.text(),
+      () => 'it stops',
+    )
   const scraping = Number(SCRAPE_MS) > 0 ? setInterval(() => void scrape(), Number(SCRAPE_MS)) : undefined
   await measure(companies, WARM_UP_JOBS)
   const ms = await measure(companies, JOBS)
