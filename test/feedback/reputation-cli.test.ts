@@ -17,7 +17,9 @@ test('a company that was paused for its reputation: doctor says so, and it is re
   expect(stdout).toMatch(
     /warning {2}reputation {2}acme is paused by reputation: 12 % bounced; email-gateway company resume acme/,
   )
-  expect(stdout).toMatch(/warning {2}events {6}SNS_TOPIC_ARNS is not set/)
+  expect(stdout).toMatch(
+    /warning {2}events {6}SNS_TOPIC_ARNS is not set: bounces and complaints of Amazon SES are not received; run: email-gateway ses setup/,
+  )
   expect(stdout).toMatch(/warning {2}events {6}RESEND_WEBHOOK_SECRET is not set/)
   expect(stdout).toMatch(/ok {7}inbox {7}0 provider events to process\n/)
   expect(await cli.fails(1, 'company', 'pause', 'acme', '--reason', 'Takes the whole queue')).toBe(

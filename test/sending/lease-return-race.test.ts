@@ -44,7 +44,12 @@ test('an e-mail that its worker parks at the very moment its lease is returned i
   const returning = returnExpiredLeases(db, { all: false, idempotentProviders: [], graceSeconds: 120 })
   await sleep(100)
   await late.query('commit')
-  expect(await returning).toMatchObject({ unstarted: 0, unknown: 0, undelivered: 0 })
+  expect(await returning).toEqual({
+    unstarted: 0,
+    unknown: 0,
+    undelivered: 0,
+    lost: { unstarted: [], unknown: [] },
+  })
   const told = await storyOf(db, outboxId!)
   expect(told.email).toMatchObject({ status: 'PENDING', attempts: 0 })
   expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'RETRY_SCHEDULED'])

@@ -67,7 +67,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
   test('gives its e-mail back when its lease runs out, and the next one makes a fresh attempt', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
-    expect(await takeBack()).toMatchObject({ unstarted: 1, unknown: 0, undelivered: 0, lost: { unknown: [] } })
+    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [outboxId], unknown: [] } })
     const told = await storyOf(db, outboxId)
     expect(told.email).toMatchObject({ status: 'RETRY_SCHEDULED', lease_id: null, started_at: null, attempts: 1 })
     expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
@@ -103,7 +103,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     const [done, open] = await accept(db, [draft(companyId), draft(companyId)])
     const received = await receive(db, await claim(db, 2))
     await worker(db)(received.find(one => one.outboxId === done)!)
-    expect(await takeBack()).toMatchObject({ unstarted: 1, unknown: 0, undelivered: 0, lost: { unknown: [] } })
+    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [open], unknown: [] } })
     expect([await statusOf(done!), await statusOf(open!)]).toEqual(['SENT', 'RETRY_SCHEDULED'])
   })
 
@@ -140,7 +140,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     const outboxId = await acceptOne()
     const [received] = await receive(db, await claim(db, 1))
     await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
-    expect(await takeBack()).toMatchObject({ unstarted: 0, unknown: 1, undelivered: 0, lost: { unstarted: [] } })
+    expect(await takeBack()).toEqual({ ...NOTHING, unknown: 1, lost: { unstarted: [], unknown: [outboxId] } })
     return outboxId
   }
 
@@ -210,7 +210,9 @@ test.each(['first', 'second'])(
       [second.leaseId, first.leaseId],
     )
     expect((await start(db, which === 'first' ? first : second)).toSorted()).toEqual(ids)
-    expect(await takeBack()).toMatchObject({ unstarted: 0, unknown: 9, undelivered: 0 })
+    const { lost, ...counts } = await takeBack()
+    expect(counts).toEqual({ unstarted: 0, unknown: 9, undelivered: 0 })
+    expect([lost.unstarted, lost.unknown.toSorted()]).toEqual([[], ids])
     for (const id of ids) expect(await statusOf(id)).toBe('UNKNOWN')
   },
 )
@@ -220,7 +222,7 @@ describe('an e-mail that ends its worker every time', () => {
     const outboxId = await acceptOne()
     for (let kills = 0; kills < 5; kills++) {
       await receive(db, await claim(db, 1))
-      expect(await takeBack()).toMatchObject({ unstarted: 1, unknown: 0, undelivered: 0, lost: { unknown: [] } })
+      expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [outboxId], unknown: [] } })
     }
     await workOff(db)
     const { email, dead, inbox, events } = await storyOf(db, outboxId)
