@@ -6,7 +6,7 @@ import type { Author } from '../db/audited-change.ts'
 import { type Company, findCompany } from '../db/companies/companies.ts'
 import type { Database } from '../db/pool.ts'
 import { problemAnswers } from './openapi.ts'
-import { Problem } from './problem.ts'
+import { invalidField, Problem } from './problem.ts'
 
 export const adminDescription = { tags: ['Admin'], security: [{ administrator: [] }] }
 export const adminRefusals = problemAnswers(401, 403, 404, 422, 429, 503)
@@ -16,6 +16,15 @@ export const adminBodyRefusals = problemAnswers(400, 409, 413, 415)
 export const ADMINISTRATORS = { role: 'administrator' } as const
 /** `config` of routes that ask by POST and change nothing. */
 export const EVERYBODY = { role: 'viewer' } as const
+
+/** `company` in the query of a route that answers for one company or for all. */
+export const companyQuery = z
+  .string()
+  .min(1)
+  .max(100)
+  .refine(text => !text.includes('\0'), 'must not contain NUL')
+  .optional()
+  .describe('Id or name; every company when absent')
 
 export const companyParams = z.object({ companyId: z.string().max(100) })
 
@@ -27,6 +36,14 @@ export const onlyReason = z.strictObject({ reason: reasonSchema }).meta({ id: 'C
 export function adminAuthor({ admin, body }: FastifyRequest): Author {
   const { reason } = (body ?? {}) as { reason?: string }
   return { performedBy: admin!, reason: reason === undefined ? null : maskSensitive(reason) }
+}
+
+/** The id of the company that `companyQuery` names; null: of every company. */
+export async function queriedCompany(db: Database, company: string | undefined): Promise<string | null> {
+  if (company === undefined) return null
+  const found = await findCompany(db.pool, company)
+  if (!found) throw invalidField('company', 'there is no such company', 'INVALID_VALUE')
+  return found.companyId
 }
 
 export async function knownCompany(request: FastifyRequest, db: Database): Promise<Company> {

@@ -2,13 +2,19 @@ import { z } from 'zod'
 import { acknowledgedSchema, ledgerSchema } from '../contracts/ledger.ts'
 import { maskSensitive } from '../contracts/masking.ts'
 import { justificationSchema } from '../contracts/suppression/view.ts'
-import { findCompany } from '../db/companies/companies.ts'
 import { acknowledgeFaults } from '../db/ledger/faults.ts'
 import { readLedger } from '../db/ledger/read.ts'
-import { ADMINISTRATORS, adminBodyRefusals, adminDescription, adminRefusals } from './admin-company.ts'
+import {
+  ADMINISTRATORS,
+  adminBodyRefusals,
+  adminDescription,
+  adminRefusals,
+  companyQuery,
+  queriedCompany,
+} from './admin-company.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { invalidField, Problem } from './problem.ts'
+import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
 const day = z.iso
@@ -18,13 +24,7 @@ const day = z.iso
 const ledgerQuery = z.object({
   since: day.optional().describe('The first day (UTC); a week ago when absent'),
   until: day.optional().describe('The last day (UTC); today when absent'),
-  company: z
-    .string()
-    .min(1)
-    .max(100)
-    .refine(text => !text.includes('\0'), 'must not contain NUL')
-    .optional()
-    .describe('Id or name; every company when absent'),
+  company: companyQuery,
 })
 
 const schema = {
@@ -57,9 +57,8 @@ const acknowledgeSchema = {
 export function adminLedgerRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
   app.get('/admin/ledger', { onRequest, schema }, async request => {
     const { since, until, company } = request.query as z.output<typeof ledgerQuery>
-    const found = company === undefined ? null : await findCompany(db.pool, company)
-    if (company !== undefined && !found) throw invalidField('company', 'there is no such company', 'INVALID_VALUE')
-    return readLedger(db.pool, { since: since ?? null, until: until ?? null, companyId: found?.companyId ?? null })
+    const companyId = await queriedCompany(db, company)
+    return readLedger(db.pool, { since: since ?? null, until: until ?? null, companyId })
   })
   app.post(
     '/admin/ledger/acknowledge',

@@ -14,14 +14,13 @@ import { rateAfter } from '../contracts/slowdown.ts'
 import { listAttention } from '../db/admin/attention.ts'
 import { readSeries } from '../db/admin/overview.ts'
 import { readQueue, readSendRates } from '../db/admin/queue.ts'
-import { findCompany } from '../db/companies/companies.ts'
 import type { Database } from '../db/pool.ts'
 import { listProviders, type ProviderRow } from '../db/providers.ts'
 import { countWorkers } from '../db/workers.ts'
 import { cachedQuery } from '../runtime/cached-query.ts'
+import { companyQuery, queriedCompany } from './admin-company.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
-import { invalidField } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
 /** Many administrators may look at the same figures: they are read once a second at most. */
@@ -32,13 +31,7 @@ const WAITING_LONG_SECONDS = 300
 
 const overviewQuery = z.object({
   range: z.enum(OVERVIEW_RANGE_NAMES).default('24h'),
-  company: z
-    .string()
-    .min(1)
-    .max(100)
-    .refine(text => !text.includes('\0'), 'must not contain NUL')
-    .optional()
-    .describe('Id or name; every company when absent'),
+  company: companyQuery,
 })
 
 const schema = {
@@ -56,9 +49,7 @@ export function adminOverviewRoutes(app: App, { db, onRequest, providers }: Over
 
   app.get('/admin/overview', { onRequest, schema }, async request => {
     const { range, company } = request.query as z.output<typeof overviewQuery>
-    const found = company === undefined ? null : await findCompany(db.pool, company)
-    if (company !== undefined && !found) throw invalidField('company', 'there is no such company', 'INVALID_VALUE')
-    const companyId = found?.companyId ?? null
+    const companyId = await queriedCompany(db, company)
     const key = `${range} ${companyId}`
     const read = cached.get(key) ?? cachedQuery(CACHE_MS, () => readOverview(db, providers, range, companyId))
     cached.set(key, read)
