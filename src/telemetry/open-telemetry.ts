@@ -2,6 +2,7 @@ import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, TraceF
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import {
+  AlwaysOnSampler,
   BatchSpanProcessor,
   NodeTracerProvider,
   ParentBasedSampler,
@@ -31,15 +32,15 @@ export function openTelemetry(settings: OpenTelemetrySettings, log: Logger): Tra
       'service.name': settings.OTEL_SERVICE_NAME,
       'service.version': settings.version,
     }),
-    sampler: new ParentBasedSampler({ root: ratio }),
+    // Whether a trace of our own begins is decided in `begin`.
+    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
     spanProcessors: [new BatchSpanProcessor(loggingFailures(exporterOf(settings), log))],
   })
   const tracer = provider.getTracer('email-gateway', settings.version)
 
   /** With traceidratio, the caller's trace is kept, but not its decision to sample it. */
-  function callersContext(traceparent: string): Context {
-    const parent = readTraceparent(traceparent)
-    if (parent && settings.OTEL_TRACES_SAMPLER === 'traceidratio') {
+  function callersContext(parent: NonNullable<ReturnType<typeof readTraceparent>>): Context {
+    if (settings.OTEL_TRACES_SAMPLER === 'traceidratio') {
       const { decision } = ratio.shouldSample(ROOT_CONTEXT, parent.traceId)
       parent.traceFlags = decision === SamplingDecision.RECORD_AND_SAMPLED ? TraceFlags.SAMPLED : TraceFlags.NONE
     }
@@ -58,8 +59,10 @@ export function openTelemetry(settings: OpenTelemetrySettings, log: Logger): Tra
   return {
     isOn: true,
     begin(name, callersTraceparent) {
-      const parent = callersTraceparent === undefined ? ROOT_CONTEXT : callersContext(callersTraceparent)
-      const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent)
+      const caller = callersTraceparent === undefined ? null : readTraceparent(callersTraceparent)
+      // Before anything is made: most requests are not sampled.
+      if (!caller && Math.random() >= settings.OTEL_TRACES_SAMPLER_ARG) return null
+      const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, caller ? callersContext(caller) : ROOT_CONTEXT)
       if (!span.isRecording()) return null
       return { traceparent: traceparentOf(span), end: (attributes, failed) => end(span, attributes, failed) }
     },
