@@ -149,13 +149,19 @@ export async function expectSound({ page, complaints }: View, name: string): Pro
   expect.soft(await scrollsSideways(page), name).toBe(false)
   const { width } = page.viewportSize()!
   await page.setViewportSize(sizeOf(390))
-  await page.emulateMedia({ colorScheme: 'dark' })
+  await changeTheme(page, 'dark')
   await screenshot(page, `${name}-phone`)
   expect.soft(await axeViolations(page, ['color-contrast']), `${name}, dark`).toEqual([])
   expect.soft(await scrollsSideways(page), `${name}, 390 px`).toBe(false)
   await page.setViewportSize(sizeOf(width))
-  await page.emulateMedia({ colorScheme: 'light' })
+  await changeTheme(page, 'light')
   expect(complaints, name).toEqual([])
+}
+
+/** The page hears of the system's new theme a moment later, and its colours begin to fade only then. */
+async function changeTheme(page: Page, theme: Theme): Promise<void> {
+  await page.emulateMedia({ colorScheme: theme })
+  await page.locator(`html[data-mantine-color-scheme=${theme}]`).waitFor()
 }
 
 /** Colours fade from one theme to the other; what turns for ever is not waited for. */
