@@ -12,6 +12,7 @@ import { useErrorText } from '../error-text.ts'
 import { notify } from '../notify.ts'
 import { TimeText } from '../TimeText.tsx'
 import { Tone } from '../Tone.tsx'
+import { lineProblemOf } from './line-problem.ts'
 
 const STATES = {
   waiting: ['grey', IconClock],
@@ -142,6 +143,10 @@ function Problems({ action: { problems, counts } }: { action: BulkAction }) {
   const { number } = useFormat()
   const [opened, setOpened] = useState(false)
   if (problems.length === 0) return null
+  const textOf = (problem: string) => {
+    const kind = lineProblemOf(problem)
+    return kind ? t(`problems.${kind}`) : problem
+  }
   return (
     <div>
       <Button size="compact-sm" variant="subtle" aria-expanded={opened} onClick={() => setOpened(!opened)}>
@@ -150,7 +155,7 @@ function Problems({ action: { problems, counts } }: { action: BulkAction }) {
       {opened && (
         <List size="sm" mt={4}>
           {problems.map(({ line, problem }) => (
-            <List.Item key={line}>{t('line', { line: number(line), problem })}</List.Item>
+            <List.Item key={line}>{t('line', { line: number(line), problem: textOf(problem) })}</List.Item>
           ))}
         </List>
       )}

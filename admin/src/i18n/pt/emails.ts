@@ -154,7 +154,7 @@ export const emails: SameKeys<typeof en> = {
     DLQ_MOVED: 'Movido para não entregues',
     EXPIRED: 'Expirado',
     CANCELLED: 'Cancelado',
-    REPLAYED: 'Repetido',
+    REPLAYED: 'Reprocessado',
     UNKNOWN: 'Resultado desconhecido',
     RESOLVED: 'Resultado conhecido',
   },

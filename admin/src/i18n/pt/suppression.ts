@@ -52,7 +52,7 @@ export const suppression: SameKeys<typeof en> = {
     bounceType: 'Devolução',
     bounceSubType: 'Tipo de devolução',
     diagnosticCode: 'Resposta do servidor',
-    feedbackType: 'Tipo de reclamação',
+    feedbackType: 'Tipo de denúncia',
     userAgent: 'Relatado com',
     feedbackId: 'Id do relato',
     provider: 'Provedor',

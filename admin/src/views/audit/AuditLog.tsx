@@ -94,7 +94,12 @@ function useColumns(): Column<AuditEntry>[] {
       key: 'reason',
       header: t('reason'),
       wide: true,
-      cell: entry => entry.reason && <span className={classes.reason}>{reasonText(entry.reason)}</span>,
+      cell: entry =>
+        entry.reason && (
+          <span className={classes.reason} title={reasonText(entry.reason)}>
+            {reasonText(entry.reason)}
+          </span>
+        ),
     },
   ]
 }

@@ -85,10 +85,16 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
       wide: true,
       cell: entry => (
         <>
-          <TextLink to="/dead-letters" search={{ ...search, open: entry.outboxId }} size="sm" lineClamp={2}>
+          <TextLink
+            to="/dead-letters"
+            search={{ ...search, open: entry.outboxId }}
+            size="sm"
+            lineClamp={2}
+            title={dataText(entry, 'subject')}
+          >
             {dataText(entry, 'subject') || t('noPayload')}
           </TextLink>
-          <Text size="sm" className="quiet" lineClamp={2}>
+          <Text size="sm" className="quiet" lineClamp={2} title={dataText(entry, 'to')}>
             {dataText(entry, 'to')}
           </Text>
         </>
