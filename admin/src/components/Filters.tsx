@@ -48,12 +48,14 @@ export function FilterSelect<T extends string>({
       maw="100%"
       aria-label={label}
       placeholder={placeholder}
+      title={options.find(option => option.value === value)?.label}
       data={options}
       value={value ?? null}
       onChange={chosen => onChange((chosen as T | null) ?? undefined)}
       clearable
       searchable={rest.searchable ?? options.length > 8}
-      comboboxProps={{ withinPortal: true }}
+      // Inside of the page's landmarks.
+      comboboxProps={{ withinPortal: false }}
     />
   )
 }

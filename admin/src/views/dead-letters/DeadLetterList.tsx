@@ -92,7 +92,7 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
             lineClamp={2}
             title={dataText(entry, 'subject')}
           >
-            {dataText(entry, 'subject') || t('noPayload')}
+            {dataText(entry, 'subject') || dataText(entry, 'templateType') || t('noPayload')}
           </TextLink>
           <Text size="sm" className="quiet" lineClamp={2} title={dataText(entry, 'to')}>
             {dataText(entry, 'to')}
