@@ -1,4 +1,4 @@
-import { Button, Text } from '@mantine/core'
+import { Box, Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
@@ -55,9 +55,11 @@ function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChang
       key: 'code',
       header: t('code'),
       cell: group => (
-        <TextLink to="/dead-letters" search={searchOf(group, search)} size="sm" className="mono">
-          {group.code === null ? t('noCode') : <BreakableText text={group.code} />}
-        </TextLink>
+        <Box miw={{ base: 0, md: '12rem' }}>
+          <TextLink to="/dead-letters" search={searchOf(group, search)} size="sm" className="mono">
+            {group.code === null ? t('noCode') : <BreakableText text={group.code} />}
+          </TextLink>
+        </Box>
       ),
     },
     { key: 'company', header: t('company'), name: true, cell: group => group.companyName },
