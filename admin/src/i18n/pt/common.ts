@@ -99,7 +99,7 @@ export const common: SameKeys<typeof en> = {
   status: {
     PENDING: 'Pendente',
     PROCESSING: 'Em envio',
-    RETRY_SCHEDULED: 'Nova tentativa agendada',
+    RETRY_SCHEDULED: 'Nova tentativa',
     UNKNOWN: 'Desconhecido',
     SENT: 'Enviado',
     DELIVERED: 'Entregue',
