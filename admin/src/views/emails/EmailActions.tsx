@@ -132,6 +132,7 @@ function CancelDialog({ email, ...dialog }: DialogProps) {
       {...dialog}
       title={t('actions.cancelTitle')}
       verb={t('actions.cancelVerb')}
+      dismiss={t('actions.keep')}
       consequence={t('actions.cancelConsequence')}
       danger
       askReason
