@@ -41,7 +41,7 @@ export const theme = createTheme({
     // The list itself scrolls: it belongs to the field, which the keyboard moves it from.
     Select: {
       defaultProps: { withScrollArea: false },
-      styles: { options: { maxHeight: 240, overflowY: 'auto' } },
+      styles: { options: { maxHeight: 240, overflowY: 'auto' }, option: { overflowWrap: 'anywhere' } },
     },
     // Inside of the page's landmarks, and without an element that is no entry.
     Menu: { defaultProps: { withinPortal: false, withInitialFocusPlaceholder: false } },

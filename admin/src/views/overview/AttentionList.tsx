@@ -51,14 +51,16 @@ export function AttentionList({ attention }: { attention: Attention[] }) {
 }
 
 function Entry(attention: Attention) {
-  const { t } = useTranslation('overview')
+  const { t } = useTranslation(['overview', 'webhooks'])
+  const disabledReasons = t('webhooks:disabledReasons', { returnObjects: true }) as Record<string, string>
   const { dateTime } = useFormat()
   const reasonText = useReasonText()
   const { kind, count, since, code, companyName } = attention
   const details = [
     kind === 'dead-letters' && companyName,
     since && t('attention.since', { time: dateTime(since) }),
-    kind !== 'provider-parked' && code && reasonText(code),
+    kind === 'webhooks-disabled' && code && (disabledReasons[code] ?? code),
+    !['provider-parked', 'webhooks-disabled'].includes(kind) && code && reasonText(code),
   ].filter(Boolean)
   return (
     <li className={classes.entry}>
