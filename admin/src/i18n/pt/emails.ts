@@ -121,7 +121,7 @@ export const emails: SameKeys<typeof en> = {
     resendTitle: 'Reenviar este e-mail',
     resendConsequence:
       'Um novo e-mail com o mesmo conteúdo vai para os mesmos destinatários. Todas as regras são verificadas de novo, inclusive a lista de supressão.',
-    resendRefused: 'Será recusado: o destinatário está na lista de supressão. Remova a entrada antes.',
+    resendRefused: 'Será recusado: o destinatário está na lista de supressão. Remova o registro antes.',
     resendWithout: 'Estes destinatários não recebem cópia: estão na lista de supressão.',
     resent: 'Aceito como um novo e-mail.',
     cancel: 'Cancelar envio',

@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, take } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
+import { BreakableText } from '../../components/BreakableText.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { notify } from '../../components/notify.ts'
 import { useFormat } from '../../lib/format.ts'
@@ -110,7 +111,7 @@ function SuppressedNow({ email: { recipients } }: { email: Email }) {
       <List size="sm">
         {suppressed.map(({ address, suppression }) => (
           <List.Item key={address}>
-            {address}: <SuppressionText entry={suppression} />
+            {address && <BreakableText text={address} />}: <SuppressionText entry={suppression} />
           </List.Item>
         ))}
       </List>
