@@ -79,6 +79,8 @@ export const deadLetters: SameKeys<typeof en> = {
   replayStarted: 'O reprocessamento começou e continua mesmo que você feche esta página.',
   purgeStarted: 'A exclusão começou e continua mesmo que você feche esta página.',
   empty: {
+    noneMatch: 'Nenhum e-mail não entregue corresponde a estes filtros',
+    noneMatchHint: 'Escolha outros ou limpe os filtros.',
     title: 'Nenhum e-mail não entregue',
     hint: 'Um e-mail aparece aqui quando um provedor o recusa de vez ou quando todas as tentativas falham.',
   },

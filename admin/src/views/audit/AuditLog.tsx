@@ -83,11 +83,7 @@ function useColumns(): Column<AuditEntry>[] {
     {
       key: 'subject',
       header: t('subject'),
-      cell: entry => (
-        <Short>
-          <Subject entry={entry} />
-        </Short>
-      ),
+      cell: entry => <Subject entry={entry} />,
     },
     { key: 'company', header: t('company'), cell: entry => entry.companyName && <Cut text={entry.companyName} /> },
     {

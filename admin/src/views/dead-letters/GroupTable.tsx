@@ -4,13 +4,13 @@ import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { BreakableText } from '../../components/BreakableText.tsx'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { useFormat } from '../../lib/format.ts'
 import type { ChangeRequest } from './ChangeDialog.tsx'
 import { type DeadLetterGroup, filterOf, groupsQuery } from './data.ts'
+import { NoDeadLetters } from './NoDeadLetters.tsx'
 import type { DeadLetterSearch } from './routes.ts'
 
 type GroupTableProps = {
@@ -30,7 +30,7 @@ export function GroupTable({ search, show, onChange }: GroupTableProps) {
       rows={rows}
       rowKey={({ code, companyId }) => `${code} ${companyId}`}
       onOpen={group => show(searchOf(group, search))}
-      empty={<EmptyState title={t('empty.title')} hint={t('empty.hint')} />}
+      empty={<NoDeadLetters search={search} />}
     />
   )
   return (

@@ -61,7 +61,7 @@ export function GrowthChart({ stats: { growth } }: { stats: Stats }) {
   )
 }
 
-const COLOURS: Record<Reason, string> = { HARD_BOUNCE: 'red', COMPLAINT: 'violet', MANUAL: 'gray' }
+const COLOURS: Record<Reason, string> = { HARD_BOUNCE: 'red', COMPLAINT: 'violet', MANUAL: 'gray.6' }
 
 export function ReasonShares({ stats: { active } }: { stats: Stats }) {
   const { t } = useTranslation('suppression')
