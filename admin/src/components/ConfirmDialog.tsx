@@ -75,6 +75,7 @@ function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConf
           withAsterisk={false}
           autosize
           minRows={2}
+          maxRows={8}
           maxLength={500}
           data-autofocus
         />

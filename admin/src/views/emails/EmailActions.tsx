@@ -191,6 +191,7 @@ function OptionalReason({ value, onChange }: { value: string; onChange: (value: 
       onChange={event => onChange(event.currentTarget.value)}
       autosize
       minRows={2}
+      maxRows={8}
       maxLength={500}
     />
   )
