@@ -79,7 +79,7 @@ function useColumns(): Column<AuditEntry>[] {
       ),
     },
     { key: 'who', header: t('who'), cell: entry => <Cut text={entry.performedBy} /> },
-    { key: 'action', header: t('action'), cell: entry => <Short>{words.action(entry.action)}</Short> },
+    { key: 'action', header: t('action'), cell: entry => words.action(entry.action) },
     {
       key: 'subject',
       header: t('subject'),
