@@ -90,8 +90,6 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
             search={{ ...search, open: entry.outboxId }}
             size="sm"
             lineClamp={2}
-            // The dots are lost where the text is aligned to the right.
-            ta="start"
             title={dataText(entry, 'subject')}
           >
             {dataText(entry, 'subject') || dataText(entry, 'templateType') || t('noPayload')}
