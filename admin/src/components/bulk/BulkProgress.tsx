@@ -30,13 +30,13 @@ const TITLES = {
 
 export function BulkProgress({ action }: { action: BulkAction }) {
   const { t } = useTranslation('bulk')
-  const { number } = useFormat()
+  const { number, exact } = useFormat()
   const [tone, icon] = STATES[action.state]
   const worked = action.done + action.failed
   const percent = action.total === 0 ? 100 : Math.min(100, (worked / action.total) * 100)
   const title = t(TITLES[action.kind])
   return (
-    <Stack gap={6} component="section" aria-label={title}>
+    <Stack gap={6} component="section" aria-label={`${title}, ${exact(action.createdAt)}`}>
       <Group justify="space-between" gap="xs">
         <Group gap="sm">
           <Text fw={600} size="sm">

@@ -81,6 +81,7 @@ export function ReasonShares({ stats: { active } }: { stats: Stats }) {
               </Group>
               <Progress
                 value={share * 100}
+                aria-valuetext={percent(share)}
                 color={COLOURS[reason]}
                 size="sm"
                 mt={4}
