@@ -80,8 +80,7 @@ export function ReasonShares({ stats: { active } }: { stats: Stats }) {
                 </Text>
               </Group>
               <Progress
-                value={share * 100}
-                aria-valuetext={percent(share)}
+                value={Math.round(share * 1000) / 10}
                 color={COLOURS[reason]}
                 size="sm"
                 mt={4}
