@@ -53,6 +53,7 @@ export function FilterSelect<T extends string>({
       value={value ?? null}
       onChange={chosen => onChange((chosen as T | null) ?? undefined)}
       clearable
+      nothingFoundMessage={t('filters.nothing')}
       // The dots of a long name end before the two signs.
       rightSectionWidth={value === undefined ? 34 : 56}
       searchable={rest.searchable ?? options.length > 8}

@@ -79,7 +79,12 @@ export const common: SameKeys<typeof en> = {
     newRows_other: '{{count, number}} novos',
     sortBy: 'Ordenar por {{column}}',
   },
-  filters: { clear: 'Limpar filtros', any: 'Qualquer', allCompanies: 'Todas as empresas' },
+  filters: {
+    clear: 'Limpar filtros',
+    any: 'Qualquer',
+    allCompanies: 'Todas as empresas',
+    nothing: 'Nada encontrado',
+  },
   dialog: {
     cancel: 'Cancelar',
     close: 'Fechar',
@@ -115,8 +120,7 @@ export const common: SameKeys<typeof en> = {
   reputation: {
     bounced:
       '{{rate}} devolvidos em definitivo ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
-    complained:
-      '{{rate}} denunciaram como spam ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
+    complained: '{{rate}} denunciaram ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
     goodAgain: 'Devoluções e denúncias estão de novo abaixo da metade dos limites',
   },
   beingBuilt: 'Esta tela está sendo construída.',

@@ -51,16 +51,14 @@ export function AttentionList({ attention }: { attention: Attention[] }) {
 }
 
 function Entry(attention: Attention) {
-  const { t } = useTranslation(['overview', 'webhooks'])
-  const disabledReasons = t('webhooks:disabledReasons', { returnObjects: true }) as Record<string, string>
+  const { t } = useTranslation('overview')
   const { dateTime } = useFormat()
-  const reasonText = useReasonText()
+  const reasonText = useCodeText()
   const { kind, count, since, code, companyName } = attention
   const details = [
     kind === 'dead-letters' && companyName,
     since && t('attention.since', { time: dateTime(since) }),
-    kind === 'webhooks-disabled' && code && (disabledReasons[code] ?? code),
-    !['provider-parked', 'webhooks-disabled'].includes(kind) && code && reasonText(code),
+    kind !== 'provider-parked' && code && reasonText(code),
   ].filter(Boolean)
   return (
     <li className={classes.entry}>
@@ -93,4 +91,12 @@ function linkOf({ kind, code, companyId }: Attention): LinkProps {
     case 'webhooks-disabled':
       return { to: '/companies/$companyId/$tab', params: { companyId: companyId!, tab: 'webhooks' } }
   }
+}
+
+/** Why an endpoint was disabled, in words; other reasons as everywhere. */
+function useCodeText(): (code: string) => string {
+  const { t } = useTranslation('webhooks')
+  const reasonText = useReasonText()
+  const disabled = t('disabledReasons', { returnObjects: true }) as Record<string, string>
+  return code => disabled[code] ?? reasonText(code)
 }
