@@ -6,7 +6,7 @@ import { type Answer, CommandFailed, type Opened } from './command.ts'
 import { operator } from './operator.ts'
 
 /** What somebody has seen at the provider about an e-mail of unknown outcome. */
-export type Finding = 'sent' | 'not-sent'
+export type Finding = { messageId: string } | 'not-sent'
 
 export async function resolveOne({ db }: Opened, outboxId: string, finding: Finding): Promise<Answer> {
   const send = await findUnknownSend(db.pool, outboxId)
@@ -27,7 +27,7 @@ export async function resolveOne({ db }: Opened, outboxId: string, finding: Find
     return written
   })
   if (!isResolved) throw new CommandFailed('Its outcome has just become known: see email-gateway email explain.')
-  const what = finding === 'sent' ? `${outboxId} is SENT` : `${outboxId} is sent again`
+  const what = finding === 'not-sent' ? `${outboxId} is sent again` : `${outboxId} is SENT`
   return { json: { outboxId, status: settlement.status }, lines: [what] }
 }
 
@@ -38,10 +38,13 @@ function settlementOf({ outboxId, attemptId, provider, attempts }: OpenUnknownSe
     guard: { unknownAttemptId: attemptId },
     count: ['unknown_resolved', 'operator'],
   }
-  if (finding === 'sent') {
-    const sent = { type: 'SENT' as const, metadata: { by: 'operator', provider, attemptId, attempt: attempts } }
-    return { ...base, status: 'SENT', attempts, events: [resolved, sent] }
-  }
   // An attempt that did not arrive counts as not made, or the last one would leave none for this.
-  return { ...base, status: 'PENDING', attempts: Math.max(0, attempts - 1), events: [resolved] }
+  if (finding === 'not-sent')
+    return { ...base, status: 'PENDING', attempts: Math.max(0, attempts - 1), events: [resolved] }
+  const { messageId } = finding
+  const sent = {
+    type: 'SENT' as const,
+    metadata: { by: 'operator', messageId, provider, attemptId, attempt: attempts },
+  }
+  return { ...base, status: 'SENT', attempts, messageId, events: [resolved, sent] }
 }

@@ -16,6 +16,7 @@ import {
   type Opened,
   reading,
   required,
+  text,
   UsageError,
   writing,
 } from './command.ts'
@@ -39,7 +40,7 @@ export const emailCommand: Command = {
   words: 2,
   options: {
     ...LIST_OPTIONS,
-    sent: { type: 'boolean', help: 'resolve: the provider has it; it becomes SENT' },
+    sent: { type: 'string', value: 'MESSAGE_ID', help: 'resolve: the provider has it, under this id; it becomes SENT' },
     'not-sent': { type: 'boolean', help: 'resolve: the provider does not have it; it is sent again' },
   },
   run({ words: [action, given], values }) {
@@ -57,7 +58,7 @@ export const emailCommand: Command = {
   },
 }
 
-const FINDINGS: readonly string[] = ['sent', 'not-sent'] satisfies Finding[]
+const FINDINGS = ['sent', 'not-sent']
 
 type ListAction = typeof listAction
 type IdAction = (outboxId: string, values: Input['values']) => Promise<Answer>
@@ -115,8 +116,10 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAc
 }
 
 function findingOf(values: Input['values']): Finding {
-  if ((values.sent === true) === (values['not-sent'] === true)) throw new UsageError('give --sent or --not-sent')
-  return values.sent === true ? 'sent' : 'not-sent'
+  const messageId = text(values, 'sent')
+  if ((messageId === undefined) === (values['not-sent'] !== true))
+    throw new UsageError('give --sent MESSAGE_ID or --not-sent')
+  return messageId === undefined ? 'not-sent' : { messageId: required(messageId.trim(), '--sent MESSAGE_ID') }
 }
 
 async function requireEmail(db: Opened['db']['pool'], outboxId: string) {

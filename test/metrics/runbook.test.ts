@@ -195,7 +195,7 @@ test('a recipient got an e-mail twice: it is seen why, and what the page says pr
 
   const [open, arrived, notArrived] = blocksOf('UnknownSends')
   expect(await run(open!)).toContain(held)
-  await run(arrived!, { OUTBOX_ID: held })
+  await run(arrived!, { OUTBOX_ID: held, MESSAGE_ID: ses.accepted.find(one => one.outboxId === held)!.messageId })
   await run(notArrived!, { OUTBOX_ID: heldToo })
   await isNow(heldToo, 'SENT')
   expect([await statusOf(held), takenBySes(held), takenBySes(heldToo)]).toEqual(['SENT', 1, 2])
@@ -219,8 +219,9 @@ test('an e-mail that somebody has deleted: the ledger names it, and balances whe
 
 test('every other command of the runbook runs as it is written', async () => {
   const values = { OUTBOX_ID: await send(), COMPANY: 'acme', CODE: 'TEMPLATE_NOT_FOUND' }
-  const left = [...sections.values()].flat().filter(block => !block.wasRun)
-  expect(left.length).toBeGreaterThan(8)
+  const all = [...sections.values()].flat()
+  const left = all.filter(block => !block.wasRun)
+  expect([all.length > 30, left.length > 5]).toEqual([true, true])
   for (const block of left) await run(block, values)
 })
 
