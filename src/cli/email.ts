@@ -33,7 +33,7 @@ export const emailCommand: Command = {
     ['email cancel ID', 'cancel an e-mail that has not started'],
     ['email resend ID', 'send an e-mail that has ended once more, as a new one; all checks are made again'],
     [
-      'email resolve ID --sent | --not-sent',
+      'email resolve ID --sent MESSAGE_ID | --not-sent',
       'say what became of an e-mail of unknown outcome, as the provider shows it',
     ],
   ],

@@ -101,11 +101,13 @@ test('Redis is near its memory limit: it is seen, and a higher limit ends it', a
 test('one company takes the whole queue: it is found, limited, stopped and let go again', async () => {
   await gateway.db.pool.query(`update companies set paused_at = now(), pause_reason = 'A test' where name = 'acme'`)
   const waiting = await send()
-  const [who, served, hanging, limit] = blocksOf('One company takes the whole queue')
+  const [who, served, hanging, limit, letGo] = blocksOf('One company takes the whole queue')
   expect(await run(who!)).toContain('acme')
   expect(await run(served!)).toContain('acme')
   await run(hanging!)
-  expect(await run(limit!, { COMPANY: 'acme' })).toMatch(/acme[\s\S]*acme[\s\S]*acme/)
+  expect(await run(limit!, { COMPANY: 'acme' })).toMatch(/rate 10\/s[\s\S]*PAUSED/)
+  expect(await statusOf(waiting)).toBe('PENDING')
+  expect(await run(letGo!, { COMPANY: 'acme' })).toMatch(/rate unlimited(?![\s\S]*PAUSED)/)
   await isNow(waiting, 'SENT')
 })
 
@@ -185,7 +187,7 @@ test('a recipient got an e-mail twice: it is seen why, and what the page says pr
   const takenBySes = (outboxId: string) => ses.accepted.filter(one => one.outboxId === outboxId).length
   expect(takenBySes(resent)).toBe(2)
   const found = await run(unknown!)
-  expect(found).toContain(resent)
+  expect(found).toContain(`{"outbox_id":"${resent}","attempts":"2",`)
   expect(found).not.toContain(held)
   await until(
     () => query(`select from unknown_sends where resolve_at > now() + interval '5 seconds'`),
