@@ -47,11 +47,10 @@ export const emailCommand: Command = {
     const act = actionOf<ListAction | IdAction>({ list: listAction, ...ACTIONS }, action, 'email')
     if (act === listAction) {
       if (given !== undefined) throw new UsageError(`unexpected argument "${given}"`)
+      refuse(values, name => FINDINGS.includes(name))
       return listAction(values)()
     }
-    const isResolve = action === 'resolve'
-    const unused = Object.keys(values).find(name => name !== 'json' && !(isResolve && FINDINGS.includes(name)))
-    if (unused) throw new UsageError(`--${unused} cannot be used here`)
+    refuse(values, name => name !== 'json' && !(action === 'resolve' && FINDINGS.includes(name)))
     const outboxId = required(given, 'ID')
     if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of an e-mail, a UUID')
     return (act as IdAction)(outboxId, values)
@@ -59,6 +58,12 @@ export const emailCommand: Command = {
 }
 
 const FINDINGS = ['sent', 'not-sent']
+const MESSAGE_ID_MAX = 500
+
+function refuse(values: Input['values'], isUnused: (name: string) => boolean): void {
+  const unused = Object.keys(values).find(isUnused)
+  if (unused) throw new UsageError(`--${unused} cannot be used here`)
+}
 
 type ListAction = typeof listAction
 type IdAction = (outboxId: string, values: Input['values']) => Promise<Answer>
@@ -119,7 +124,9 @@ function findingOf(values: Input['values']): Finding {
   const messageId = text(values, 'sent')
   if ((messageId === undefined) === (values['not-sent'] !== true))
     throw new UsageError('give --sent MESSAGE_ID or --not-sent')
-  return messageId === undefined ? 'not-sent' : { messageId: required(messageId.trim(), '--sent MESSAGE_ID') }
+  if (messageId === undefined) return 'not-sent'
+  if (messageId.length > MESSAGE_ID_MAX) throw new UsageError(`MESSAGE_ID has more than ${MESSAGE_ID_MAX} characters`)
+  return { messageId: required(messageId.trim(), 'MESSAGE_ID') }
 }
 
 async function requireEmail(db: Opened['db']['pool'], outboxId: string) {
