@@ -12,13 +12,16 @@ import {
   actionOf,
   type Command,
   CommandFailed,
+  type Input,
   type Opened,
   reading,
   required,
+  text,
   UsageError,
   writing,
 } from './command.ts'
 import { LIST_OPTIONS, listAction } from './email-list.ts'
+import { type Finding, resolveOne } from './email-resolve.ts'
 import { readInUse } from './in-use.ts'
 import { operator } from './operator.ts'
 
@@ -29,27 +32,43 @@ export const emailCommand: Command = {
     ['email explain ID', 'where it is, why, and what happens next'],
     ['email cancel ID', 'cancel an e-mail that has not started'],
     ['email resend ID', 'send an e-mail that has ended once more, as a new one; all checks are made again'],
+    [
+      'email resolve ID --sent MESSAGE_ID | --not-sent',
+      'say what became of an e-mail of unknown outcome, as the provider shows it',
+    ],
   ],
   words: 2,
-  options: LIST_OPTIONS,
+  options: {
+    ...LIST_OPTIONS,
+    sent: { type: 'string', value: 'MESSAGE_ID', help: 'resolve: the provider has it, under this id; it becomes SENT' },
+    'not-sent': { type: 'boolean', help: 'resolve: the provider does not have it; it is sent again' },
+  },
   run({ words: [action, given], values }) {
     const act = actionOf<ListAction | IdAction>({ list: listAction, ...ACTIONS }, action, 'email')
     if (act === listAction) {
       if (given !== undefined) throw new UsageError(`unexpected argument "${given}"`)
+      refuse(values, name => FINDINGS.includes(name))
       return listAction(values)()
     }
-    const unused = Object.keys(values).find(name => name !== 'json')
-    if (unused) throw new UsageError(`--${unused} cannot be used here`)
+    refuse(values, name => name !== 'json' && !(action === 'resolve' && FINDINGS.includes(name)))
     const outboxId = required(given, 'ID')
     if (!isUuid(outboxId)) throw new UsageError('ID must be the outboxId of an e-mail, a UUID')
-    return (act as IdAction)(outboxId)
+    return (act as IdAction)(outboxId, values)
   },
 }
 
-type ListAction = typeof listAction
-type IdAction = (outboxId: string) => Promise<Answer>
+const FINDINGS = ['sent', 'not-sent']
+const MESSAGE_ID_MAX = 500
 
-const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend', IdAction> = {
+function refuse(values: Input['values'], isUnused: (name: string) => boolean): void {
+  const unused = Object.keys(values).find(isUnused)
+  if (unused) throw new UsageError(`--${unused} cannot be used here`)
+}
+
+type ListAction = typeof listAction
+type IdAction = (outboxId: string, values: Input['values']) => Promise<Answer>
+
+const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAction> = {
   show: reading(async ({ db }, outboxId) => {
     const email = await requireEmail(db.pool, outboxId)
     const events = await listEvents(db.pool, outboxId)
@@ -98,6 +117,16 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend', IdAction> = {
     const { resendOne } = await import('./email-resend.ts')
     return resendOne(opened, outboxId)
   }),
+  resolve: async (outboxId, values) => writing(resolveOne)(outboxId, findingOf(values)),
+}
+
+function findingOf(values: Input['values']): Finding {
+  const messageId = text(values, 'sent')
+  if ((messageId === undefined) === (values['not-sent'] !== true))
+    throw new UsageError('give --sent MESSAGE_ID or --not-sent')
+  if (messageId === undefined) return 'not-sent'
+  if (messageId.length > MESSAGE_ID_MAX) throw new UsageError(`MESSAGE_ID has more than ${MESSAGE_ID_MAX} characters`)
+  return { messageId: required(messageId.trim(), 'MESSAGE_ID') }
 }
 
 async function requireEmail(db: Opened['db']['pool'], outboxId: string) {

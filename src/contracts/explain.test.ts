@@ -31,6 +31,11 @@ test('a sentence of the provider that ends in a full stop does not get a second 
     expect(explainEmail(email(status, { lastError }), nowhere).summary).toMatch(/Something broke\.$/)
 })
 
+test.each(['PENDING', 'RETRY_SCHEDULED'] as const)('says of a waiting e-mail that no worker is running: %s', status => {
+  const queuePosition = ready({ workersAlive: false })
+  expect(explainEmail(email(status), where({ queuePosition })).next).toMatch(/^No worker is running/)
+})
+
 describe('the summary', () => {
   test.each<[string, EmailStatus, Partial<EmailSummary>, QueuePosition | null, RegExp]>([
     ['in line', 'PENDING', {}, ready({ ahead: 4, companies: 3 }), /4 of this company before it, 3 companies sharing/],

@@ -2,7 +2,13 @@ import type { EmailSummary, Explanation } from './email-view.ts'
 import { maxAttempts } from './retry.ts'
 
 /** How many e-mails of its company go before it, and how many companies share the capacity. */
-export type QueuePosition = { ahead: number; companies: number; paused: boolean; pauseReason: string | null }
+export type QueuePosition = {
+  ahead: number
+  companies: number
+  paused: boolean
+  pauseReason: string | null
+  workersAlive: boolean
+}
 
 export type ParkedProvider = { provider: string; since: string; code: string; reason: string; probeAt: string }
 
@@ -110,7 +116,7 @@ function describeWaiting(email: EmailSummary, location: EmailLocation): StatusTe
     describeHold(location) ??
     describeInFlight(inFlight) ??
     (queuePosition
-      ? statusText(`Waiting for its turn: ${describePosition(queuePosition)}.`, 'It is sent when its turn comes.')
+      ? statusText(`Waiting for its turn: ${describePosition(queuePosition)}.`, nextTurn(queuePosition))
       : statusText('Waiting to become ready.', 'It is picked up within seconds.'))
   )
 }
@@ -151,6 +157,9 @@ function describePosition({ ahead, companies }: QueuePosition): string {
   return `${before} of this company before it, ${companies} ${companies === 1 ? 'company' : 'companies'} sharing`
 }
 
+const nextTurn = ({ workersAlive }: QueuePosition) =>
+  workersAlive ? 'It is sent when its turn comes.' : 'No worker is running: it is sent when one is started.'
+
 function describeRetry(email: EmailSummary, location: EmailLocation): StatusText {
   const { queuePosition, inFlight } = location
   const free = reasonWithoutAttempt(email)
@@ -164,7 +173,7 @@ function describeRetry(email: EmailSummary, location: EmailLocation): StatusText
   const stopped = describeHold(location) ?? describeInFlight(inFlight)
   if (stopped) return { ...stopped, summary: `${stopped.summary} ${which} is due${because}.` }
   if (!queuePosition) return statusText(`${which}${because}.`, 'It follows within seconds.')
-  return statusText(`${which} is due${because}: ${describePosition(queuePosition)}.`, 'It is sent when its turn comes.')
+  return statusText(`${which} is due${because}: ${describePosition(queuePosition)}.`, nextTurn(queuePosition))
 }
 
 /** Why it waits, if the last attempt did not count. */

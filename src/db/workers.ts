@@ -3,7 +3,7 @@ import { type Queryable, run } from './query.ts'
 export type Worker = { workerId: string; host: string; pid: number; lane: 'direct' | 'bullmq'; concurrency: number }
 
 /** A worker without a heartbeat for this long is not counted. */
-const HEARTBEAT_TIMEOUT = `interval '15 seconds'`
+export const HEARTBEAT_TIMEOUT = `interval '15 seconds'`
 
 /** Also deletes workers without a heartbeat for an hour. */
 export async function recordHeartbeat(db: Queryable, worker: Worker): Promise<void> {

@@ -66,6 +66,7 @@ export const ready = (more: Partial<QueuePosition> = {}): QueuePosition => ({
   companies: 1,
   paused: false,
   pauseReason: null,
+  workersAlive: true,
   ...more,
 })
 export const where = (more: Partial<EmailLocation> = {}): EmailLocation => ({

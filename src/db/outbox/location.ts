@@ -1,5 +1,6 @@
 import type { EmailLocation } from '../../contracts/explain.ts'
 import { iso, type Queryable, run } from '../query.ts'
+import { HEARTBEAT_TIMEOUT } from '../workers.ts'
 
 /**
  * What the e-mail's own row does not tell: how many are ready before it, which lease it is under, what it waits for. Counting stops at a
@@ -18,6 +19,7 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
      select (
        select json_build_object('paused', c.paused_at is not null, 'pauseReason', c.pause_reason,
          'companies', (select count(company_id) from ready),
+         'workersAlive', exists (select from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT}),
          'ahead', (select count(*) from (select from email_ready a where a.company_id = r.company_id
            and (a.priority, a.outbox_id) < (r.priority, r.outbox_id) limit 1001) t))
        from email_ready r join companies c using (company_id)

@@ -24,6 +24,21 @@ export async function listDueUnknownSends(db: Queryable, limit = 500): Promise<U
   )
 }
 
+export type OpenUnknownSend = Pick<UnknownSend, 'outboxId' | 'attemptId' | 'provider' | 'attempts'> & {
+  companyId: string
+}
+
+export async function findUnknownSend(db: Queryable, outboxId: string): Promise<OpenUnknownSend | null> {
+  const [found] = await run<OpenUnknownSend>(
+    db,
+    'find-unknown-send',
+    `select u.outbox_id as "outboxId", u.attempt_id as "attemptId", u.provider, o.attempts, o.company_id as "companyId"
+     from unknown_sends u join email_outbox o using (outbox_id) where u.outbox_id = $1 and o.status = 'UNKNOWN'`,
+    [outboxId],
+  )
+  return found ?? null
+}
+
 /** `hold`: nothing but evidence moves it, until its time is over. */
 export async function holdUnknownSends(db: Queryable, outboxIds: string[]): Promise<void> {
   if (outboxIds.length === 0) return

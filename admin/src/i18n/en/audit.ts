@@ -74,6 +74,7 @@ export const audit = {
     WEBHOOK_SECRET_ROTATED: 'Webhook secret rotated',
     WEBHOOK_TESTED: 'Webhook tested',
     WEBHOOK_REPLAYED: 'Webhook sent again',
+    RESOLVED: 'Outcome resolved',
     RESENT: 'Sent again',
     CANCELLED: 'Cancelled',
     RESCHEDULED: 'Rescheduled',

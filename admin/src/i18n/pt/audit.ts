@@ -78,6 +78,7 @@ export const audit: SameKeys<typeof en> = {
     WEBHOOK_SECRET_ROTATED: 'Segredo do webhook trocado',
     WEBHOOK_TESTED: 'Webhook testado',
     WEBHOOK_REPLAYED: 'Webhook reenviado',
+    RESOLVED: 'Resultado esclarecido',
     RESENT: 'Reenviado',
     CANCELLED: 'Cancelado',
     RESCHEDULED: 'Reagendado',
