@@ -21,7 +21,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   people: BASE,
   bulk: BASE,
   domains: BASE,
-  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk'],
+  pipeline: [...BASE, 'accepting', 'sending', 'feedback', 'webhooks', 'people', 'bulk', 'domains'],
   http: STEPS,
   smtp: STEPS,
   'secrets.ts': [],
