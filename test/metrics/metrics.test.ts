@@ -131,6 +131,21 @@ describe('METRICS_PORT', () => {
   })
 })
 
+test('what came by SQL, and what a provider reports, are transitions as well', async () => {
+  const series = (state: string) => `pipeline_state_transitions_total{state="${state}"}`
+  const before = (await scrape()).text
+  const sql = `select put_sql_email($1, false, gen_random_uuid(), 'welcome_user', 'complaint@simulator.test', $2) as id`
+  const { id } = (await gateway.db.pool.query(sql, [company.companyId, { user_data: { full_name: 'Ana' } }])).rows[0]
+  await until(
+    () => gateway.db.pool.query(`select from email_events where outbox_id = $1 and type = 'COMPLAINT'`, [id]),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await countEvents()
+  const { text } = await until(scrape, ({ text }) => seriesValue(text, series('COMPLAINT')) > 0)
+  for (const state of ['QUEUED', 'SENT_ATTEMPT', 'SENT', 'COMPLAINT'])
+    expect(seriesValue(text, series(state)) - seriesValue(before, series(state)), state).toBe(1)
+})
+
 test('what waits of a company is counted, and how long', async () => {
   const { companyId, ...paused } = await gateway.company()
   await gateway.db.pool.query(`update companies set paused_at = now(), pause_reason = 'A test' where company_id = $1`, [
