@@ -13,7 +13,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   runtime: [],
   telemetry: ['contracts', 'runtime'],
   db: ['contracts', 'runtime', 'telemetry'],
-  providers: ['contracts', 'runtime', 'telemetry', 'db'],
+  providers: ['contracts', 'runtime', 'telemetry', 'db', 'version.ts'],
   accepting: BASE,
   sending: BASE,
   feedback: BASE,
