@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { normaliseDocument } from '../../src/contracts/documents.ts'
 import { type FakeSmtp, startFakeSmtp } from '../support/fake-smtp.ts'
 import { type Answer, call, startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
@@ -40,10 +41,10 @@ beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api', env: SECRET_SETTINGS })
   company = await gateway.company({ fromDomains: ['secret-shop.example'], defaultFrom: SENDER })
   templateId = await makeTemplate('bill')
-  const sql = 'update template_versions set html = $2 where template_id = $1'
+  const sql = 'update template_versions set subject = $2, html = $3 where template_id = $1'
   // It was fine when it was published.
-  const broken = `<p>{% ${company.apiKey} ${CPF} ${MARIA} %}</p>`
-  await gateway.db.pool.query(sql, [await makeTemplate('ruined'), broken])
+  const [subject, html] = [`{% ${normaliseDocument(CPF)} %}`, `<p>{% ${company.apiKey} ${MARIA} %}</p>`]
+  await gateway.db.pool.query(sql, [await makeTemplate('ruined'), subject, html])
   receiver = await startReceiver()
   receiver.answer('/hook?token=canary-token', (response, _request, nth) =>
     nth === 1 ? response.writeHead(500).end(`no ${MARIA} ${CPF}`) : response.writeHead(204).end(),
