@@ -33,9 +33,9 @@ beforeAll(async () => {
   await until(
     () =>
       gateway.db.pool.query(
-        `select from email_events where type in ('SENT', 'REJECTED', 'RETRY_SCHEDULED', 'COMPLAINT')`,
+        `select distinct outbox_id, type from email_events where type in ('SENT', 'REJECTED', 'RETRY_SCHEDULED', 'COMPLAINT')`,
       ),
-    ({ rowCount }) => rowCount! >= 6,
+    ({ rowCount }) => rowCount === 6,
   )
   await countEvents()
 })
