@@ -792,6 +792,9 @@ begin
     from recent group by 1, 2, 3, 4
   ), put_totals as (
     insert into counters as c (name, label, value)
+    select 'pipeline_state_transitions', type, count(*) from email_events
+    where created_at >= from_time and created_at < until_time group by type
+    union all
     select t.name, left(t.label, 100), sum(k.times) from kinds k cross join lateral (values
       ('pipeline_final_state', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'CANCELLED') then k.type end),
       ('pipeline_retry_count', case k.type when 'RETRY_SCHEDULED' then k.cause end),
@@ -1179,6 +1182,12 @@ CREATE VIEW public.dlq WITH (security_barrier='true') AS
      LEFT JOIN public.email_outbox o ON ((o.outbox_id = d.outbox_id)))
   WHERE ((d.company_id = ANY (( SELECT public.sql_companies() AS sql_companies)::uuid[])) AND (o.test IS NOT TRUE));
 
+CREATE TABLE public.domain_calls (
+    company_id uuid NOT NULL,
+    calls integer DEFAULT 1 NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE public.domains (
     domain_id uuid NOT NULL,
     company_id uuid NOT NULL,
@@ -1187,6 +1196,7 @@ CREATE TABLE public.domains (
     created_at_providers text[] DEFAULT '{}'::text[] NOT NULL,
     verified_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    checked_at timestamp with time zone,
     CONSTRAINT domains_domain_check CHECK (((domain = lower(domain)) AND (length(domain) <= 253)))
 );
 
@@ -1783,6 +1793,9 @@ ALTER TABLE ONLY public.dead_letter_notices
 ALTER TABLE ONLY public.dead_letters
     ADD CONSTRAINT dead_letters_pkey PRIMARY KEY (outbox_id);
 
+ALTER TABLE ONLY public.domain_calls
+    ADD CONSTRAINT domain_calls_pkey PRIMARY KEY (company_id);
+
 ALTER TABLE ONLY public.domains
     ADD CONSTRAINT domains_company_id_domain_key UNIQUE (company_id, domain);
 
@@ -2089,6 +2102,9 @@ ALTER TABLE ONLY public.company_reputation
 
 ALTER TABLE ONLY public.company_roles
     ADD CONSTRAINT company_roles_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.domain_calls
+    ADD CONSTRAINT domain_calls_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.domains
     ADD CONSTRAINT domains_company_id_fkey FOREIGN KEY (company_id) REFERENCES public.companies(company_id) ON DELETE CASCADE;

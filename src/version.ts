@@ -7,3 +7,6 @@ const PACKAGE = new URL('../package.json', import.meta.url)
 export function programVersion(): string {
   return (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version
 }
+
+/** The `User-Agent` of the gateway's own requests. */
+export const userAgent = () => `email-gateway/${programVersion()}`

@@ -95,6 +95,9 @@ begin
     from recent group by 1, 2, 3, 4
   ), put_totals as (
     insert into counters as c (name, label, value)
+    select 'pipeline_state_transitions', type, count(*) from email_events
+    where created_at >= from_time and created_at < until_time group by type
+    union all
     select t.name, left(t.label, 100), sum(k.times) from kinds k cross join lateral (values
       ('pipeline_final_state', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'CANCELLED') then k.type end),
       ('pipeline_retry_count', case k.type when 'RETRY_SCHEDULED' then k.cause end),

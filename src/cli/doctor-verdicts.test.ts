@@ -20,6 +20,7 @@ const HEALTH: Health = {
   nowMs: Date.parse('2026-05-01T12:00:00Z'),
   partitionsUntil: '20260508',
   waiting: 0,
+  held: 0,
   oldestWaitingSeconds: null,
   unknown: 0,
   deadLetters: 0,
@@ -100,6 +101,10 @@ describe('the work', () => {
   test('that waits for long, in the outbox, the inbox or the dead letters, is a warning', () => {
     expect(backlogOf(HEALTH).state).toBe('ok')
     expect(backlogOf({ ...HEALTH, waiting: 1, oldestWaitingSeconds: 900 }).state).toBe('warning')
+    expect(backlogOf({ ...HEALTH, waiting: 3, held: 2 })).toMatchObject({
+      state: 'ok',
+      detail: '3 ready, 2 of them of paused companies; 0 of unknown outcome',
+    })
     expect(inboxOf({ waiting: 0, oldestSeconds: null }).state).toBe('ok')
     expect(inboxOf({ waiting: 1, oldestSeconds: 900 }).state).toBe('warning')
     expect(deadLettersOf({ deadLetters: 9_999 }).state).toBe('ok')

@@ -55,11 +55,12 @@ function slowedTo({ slowFrom, slowTo, slowedAgoMs }: ProviderRow): string {
 
 const rateOf = (rate: number | null) => (rate === null ? '' : `, ${rate} recipients per second`)
 
-export function backlogOf({ waiting, oldestWaitingSeconds, unknown }: Health): Check {
+export function backlogOf({ waiting, held, oldestWaitingSeconds, unknown }: Health): Check {
+  const ofPaused = held === 0 ? '' : `, ${held} of them of paused companies`
   const oldest = oldestWaitingSeconds === null ? '' : `, the oldest for ${Math.round(oldestWaitingSeconds)} s`
   const isOld = (oldestWaitingSeconds ?? 0) > OLD_SECONDS
   const mend = isOld ? '; see why with: email-gateway email list --status PENDING, then email explain ID' : ''
-  const detail = `${waiting} ready${oldest}; ${unknown} of unknown outcome${mend}`
+  const detail = `${waiting} ready${ofPaused}${oldest}; ${unknown} of unknown outcome${mend}`
   return { name: 'backlog', state: isOld ? 'warning' : 'ok', detail }
 }
 

@@ -56,10 +56,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
   const counts = new RequestCounts(batch => addSendRequests(db.pool, batch), log)
   const emailLog = makeEmailLog(log, config.LOG_SAMPLE)
   const accept = makeAccept(config, db, html, onAccepted, {
-    countRequests(companyId, requests, suppressed) {
-      counts.count(companyId, requests, suppressed)
-      figures.accepted(requests - suppressed)
-    },
+    countRequests: (...counted) => counts.count(...counted),
     onFlush: requests => figures.batch('accept', requests),
     log: emailLog,
     tracing,

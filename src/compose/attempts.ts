@@ -81,11 +81,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   const attemptStarts = new Batcher({
     ...START_BATCH,
     onFlush: items => figures.batch('start', items),
-    async flush(batch: AttemptStart[]) {
-      const answers = await commitStarts(db.sending.starts, batch, patienceMs(stopping))
-      figures.started(answers.filter(isOurs => isOurs === true).length)
-      return answers
-    },
+    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, patienceMs(stopping)),
   })
   return {
     providers: {

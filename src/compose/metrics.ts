@@ -72,16 +72,15 @@ async function readSystem(
     ],
   )
   const waiting = queues.toSorted((a, b) => (b.oldestWaitingSeconds ?? 0) - (a.oldestWaitingSeconds ?? 0))
-  const paused = new Set(standings.filter(one => one.pausedAt).map(one => one.companyId))
   return {
     counters,
-    queue: { ...queue, oldestWaitingSeconds: waiting[0]?.oldestWaitingSeconds ?? null },
+    queue: { ...queue, oldestWaitingSeconds: waiting.find(one => !one.paused)?.oldestWaitingSeconds ?? null },
     deadLetters,
     providers: providers.map(row => providerFigures(row, config, clock.now().getTime())),
     companies,
     fairness,
     companiesWaiting: waiting[0]?.companies ?? 0,
-    waitingCompanies: waiting.map(one => ({ ...one, paused: paused.has(one.companyId) })),
+    waitingCompanies: waiting,
     standings: standingsToShow(standings),
     templates,
     sendRequests,

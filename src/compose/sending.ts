@@ -4,6 +4,7 @@ import { uuidv7 } from '../contracts/uuid.ts'
 import { endLeases, renewLeases } from '../db/outbox/leases.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { readyDueEmails } from '../db/outbox/schedule.ts'
+import { keepTrace } from '../db/outbox/trace.ts'
 import type { Database } from '../db/pool.ts'
 import { ReadyVacuum } from '../db/vacuum.ts'
 import { recordHeartbeat, unregisterWorker } from '../db/workers.ts'
@@ -16,6 +17,7 @@ import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import { DirectLane } from '../sending/direct-lane.ts'
 import { HeldLeases } from '../sending/held-leases.ts'
 import type { Lane } from '../sending/lane.ts'
+import { tracedFromSql } from '../sending/trace-sql-email.ts'
 import { type AttemptParts, composeAttempt, composeSettle } from './attempts.ts'
 import type { Providers } from './providers.ts'
 
@@ -45,7 +47,7 @@ export type Sending = {
 
 /** What sends e-mails in this process: a lane that brings claimed e-mails, and the attempt and settle steps. */
 export async function composeSending(parts: LaneParts): Promise<Sending> {
-  const { config, db, emailsReady, figures, log } = parts
+  const { config, db, emailsReady, tracing, figures, log } = parts
   const startSlots = new Semaphore(config.WORKER_CONCURRENCY, STARTED_AHEAD_MS)
   const stopping = new AbortController()
   // Every e-mail that waits for the rate limit listens to it.
@@ -55,10 +57,12 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     settle: composeSettle(parts, stopping.signal),
   }
   const lanes = { lane: config.REDIS_URL ? 'bullmq' : 'direct' }
-  const send: SendClaimed = claimed => {
-    parts.tracing.record('claim', claimed.content?.traceparent, claimed.claimedAtMs, lanes)
-    return sendClaimed(claimed, steps)
+  const sendTraced: SendClaimed = async claimed => {
+    const traced = await tracedFromSql(claimed, tracing, (...kept) => keepTrace(db.pool, ...kept))
+    tracing.record('claim', traced.content?.traceparent, claimed.claimedAtMs, lanes)
+    return sendClaimed(traced, steps)
   }
+  const send: SendClaimed = tracing.isOn ? sendTraced : claimed => sendClaimed(claimed, steps)
   const vacuum = new ReadyVacuum(db.pool)
   const claim: ClaimOptions = {
     perTurn: config.MAX_JOBS_PER_TENANT_BATCH,

@@ -7,6 +7,7 @@ import type { ClaimedDelivery, EventFacts } from '../db/webhooks/claim.ts'
 import { type NotifyDeps, notifyCompany, secretReader } from '../pipeline/notify.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
+import { userAgent } from '../version.ts'
 import { publicResolver, systemResolver } from '../webhooks/address-check.ts'
 import { WebhookDispatcher } from '../webhooks/dispatcher.ts'
 import { makePoster } from '../webhooks/request.ts'
@@ -27,6 +28,7 @@ export function composeWebhooks(
   const deps: NotifyDeps = {
     readSecret: secretReader(keyRing(config.encryptionKeys)),
     post: poster.post,
+    userAgent: userAgent(),
     random: Math.random,
     now: () => db.clock.now(),
   }

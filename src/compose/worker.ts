@@ -8,6 +8,7 @@ import type { HtmlChecker } from '../sending/html-check.ts'
 import { makeEmailLog } from '../telemetry/email-log.ts'
 import type { ProcessFigures } from '../telemetry/process/figures.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
+import { composeDomains } from './domains.ts'
 import { composeFeedback } from './feedback.ts'
 import type { makeProviders } from './providers.ts'
 import { composeSending } from './sending.ts'
@@ -84,7 +85,16 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
       await sending.prepare()
     },
     start() {
-      const options = { idempotentProviders, graceSeconds, retentionDays, emailsReady, pool: db.pool, emailLog }
+      const domains = composeDomains(config, db)
+      const options = {
+        idempotentProviders,
+        graceSeconds,
+        retentionDays,
+        emailsReady,
+        pool: db.pool,
+        emailLog,
+        domains,
+      }
       stops.push(startHousekeeping(db.hot, options, log))
       stops.push(
         listenForNotifications(url, senderId, wake, error =>

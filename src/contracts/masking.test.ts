@@ -36,6 +36,7 @@ test.each([
 
 describe('maskSensitive masks', () => {
   test.each([
+    [`tag "sk_live_0123456789abcdef_${'Ab1'.repeat(13)}" not found`, 'tag "sk_live_0123456789abcdef_***" not found'],
     ['550 5.1.1 <user@example.com>: user unknown', '550 5.1.1 <u***@e***.com>: user unknown'],
     ['{"to":"user@example.com","cc":["b@x.org"]}', '{"to":"u***@e***.com","cc":["b***@x***.org"]}'],
     ['sent to user@example.com. Next', 'sent to u***@e***.com. Next'],

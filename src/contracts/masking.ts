@@ -20,12 +20,15 @@ export function maskDocument(document: string): string {
 }
 
 /**
- * For log lines and error messages: masks every address, CPF and CNPJ in the text, and rather too much than too little. Takes time
- * linear in the length of any text.
+ * For log lines and error messages: masks every address, CPF, CNPJ and API key in the text, and rather too much than too little.
+ * Takes time linear in the length of any text.
  */
 export function maskSensitive(text: string): string {
-  return maskDocumentsIn(maskAddressesIn(text))
+  return maskDocumentsIn(maskAddressesIn(text.replaceAll(API_KEY, '$1_***')))
 }
+
+/** The id of a key may be read; the error message that quotes the key may have cut it. */
+const API_KEY = /(sk_(?:live|test)_[0-9a-z]{16})_[0-9A-Za-z]{8,}/g
 
 const MAX_DEPTH = 6
 const MAX_TEXT = 1000

@@ -6,8 +6,10 @@ export type Health = {
   nowMs: number
   /** The last day that has partitions. */
   partitionsUntil: string | null
+  /** Ready e-mails, and those of them that paused companies hold back. */
   waiting: number
-  /** Since it became due. */
+  held: number
+  /** Since it became due. Not of a paused company, whose mail waits for an administrator. */
   oldestWaitingSeconds: number | null
   unknown: number
   deadLetters: number
@@ -23,7 +25,9 @@ export async function readHealth(db: Queryable): Promise<Health> {
     `select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
        (select max(right(relname, 8)) from pg_class where relname ~ '^email_outbox_\\d{8}$') as "partitionsUntil",
        (select count(*) from (select from email_ready limit 100000) r)::int as waiting,
-       (select extract(epoch from now() - min(coalesce(o.next_attempt_at, o.created_at)))::float8 from (select outbox_id from email_ready limit 100000) r
+       (select count(*) from (select from companies c join email_ready r using (company_id) where c.paused_at is not null limit 100000) r)::int as held,
+       (select extract(epoch from now() - min(coalesce(o.next_attempt_at, o.created_at)))::float8 from (
+          select outbox_id from email_ready where company_id not in (select company_id from companies where paused_at is not null) limit 100000) r
         join email_outbox o using (outbox_id)) as "oldestWaitingSeconds",
        (select count(*) from unknown_sends)::int as unknown, (select count(*) from dead_letters)::int as "deadLetters",
        coalesce((select json_agg(json_build_object('host', host, 'pid', pid, 'lane', lane, 'concurrency', concurrency) order by started_at)

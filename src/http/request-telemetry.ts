@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isSampled } from '../telemetry/email-log.ts'
-import { type RequestSpan, type Tracing, traceIdOf } from '../telemetry/tracing.ts'
+import { type RequestSpan, type RootAttributes, type Tracing, traceIdOf } from '../telemetry/tracing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,7 +25,7 @@ export function beginSpan(request: FastifyRequest, tracing: Tracing): RequestSpa
 }
 
 export function endSpan(request: FastifyRequest, reply: FastifyReply): void {
-  const attributes = {
+  const attributes: RootAttributes<'HTTP request'> = {
     'http.request.method': request.method,
     'http.route': routeOf(request),
     'http.response.status_code': reply.statusCode,

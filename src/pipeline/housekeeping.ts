@@ -19,6 +19,8 @@ import { purgeAudit } from '../db/retention/audit.ts'
 import { type DayRetention, dropOldDays } from '../db/retention/drop-days.ts'
 import { expireSuppressions } from '../db/suppression/ends.ts'
 import { failUndeliverable, purgeOldDeliveries } from '../db/webhooks/deliveries.ts'
+import { CHECK_DOMAINS_EVERY_MS, checkPendingDomains } from '../domains/check-pending.ts'
+import type { DomainDeps } from '../domains/domains.ts'
 import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
@@ -35,6 +37,7 @@ export type HousekeepingOptions = {
   /** For work of several statements. */
   pool: pg.Pool
   emailLog: EmailLog
+  domains: DomainDeps
 }
 
 type Task = {
@@ -71,6 +74,11 @@ const TASKS: Task[] = [
   { name: 'fail-undeliverable-webhooks', everyMs: 2_000, run: db => failUndeliverable(db) },
   { name: 'purge-old-webhooks', everyMs: 60_000, run: olderThan('webhooks', purgeOldDeliveries) },
   { name: 'tell-of-dead-letters', everyMs: 60_000, run: (_db, { pool }, log) => tellOfDeadLetters(pool, log) },
+  {
+    name: 'check-pending-domains',
+    everyMs: CHECK_DOMAINS_EVERY_MS,
+    run: (_db, { domains }, log) => checkPendingDomains(domains, log),
+  },
   { name: 'trim-captured', everyMs: 60_000, run: trimCaptured },
   { name: 'continue-erasures', everyMs: 2_000, run: (_db, { pool }) => continueErasures(pool) },
   {

@@ -8,25 +8,31 @@ import { memoize } from '../runtime/memoize.ts'
 import type { Notified } from '../webhooks/notified.ts'
 import type { Post, Posted } from '../webhooks/request.ts'
 
-export type NotifyDeps = { post: Post; readSecret: ReadSecret; random: () => number; now: () => Date }
+export type NotifyDeps = {
+  post: Post
+  readSecret: ReadSecret
+  userAgent: string
+  random: () => number
+  now: () => Date
+}
 
 /** Decrypts a stored signing secret. Throws when the key that it was encrypted with is no longer in ENCRYPTION_KEY. */
 export type ReadSecret = (cipher: Buffer, companyId: string) => string
 
 const CACHED_SECRETS = 5_000
 const UUID_CHARS = 36
-const USER_AGENT = 'Email-Gateway-Webhooks/1'
 
 /** Step 6: one attempt to deliver a signed webhook to a company. */
 export async function notifyCompany(
   delivery: ClaimedDelivery,
   facts: EventFacts | null,
-  { post, readSecret, random, now }: NotifyDeps,
+  deps: NotifyDeps,
 ): Promise<Notified> {
+  const { post, readSecret, random } = deps
   if (delivery.eventId !== null && delivery.body === null && facts === null) return nothingToSend(delivery)
   const body = delivery.body ?? makeBody(delivery, facts)
   const secrets = readSecrets(delivery, readSecret)
-  const posted = secrets ? await post(delivery.url, headersOf(delivery, body, secrets, now(), facts), body) : UNSIGNED
+  const posted = secrets ? await post(delivery.url, headersOf(delivery, body, secrets, facts, deps), body) : UNSIGNED
   return { delivery, posted, decision: decideAfterWebhook(posted, delivery.attempts + 1, random), body }
 }
 
@@ -55,14 +61,14 @@ function headersOf(
   { deliveryId, format }: ClaimedDelivery,
   body: string,
   secrets: string[],
-  at: Date,
   facts: EventFacts | null,
+  { userAgent, now }: NotifyDeps,
 ): Record<string, string> {
-  const signed = signWebhook(`msg_${deliveryId}`, body, secrets, at)
+  const signed = signWebhook(`msg_${deliveryId}`, body, secrets, now())
   return {
     ...(format === 'resend' ? withSvixNames(signed) : signed),
     'content-type': 'application/json',
-    'user-agent': USER_AGENT,
+    'user-agent': userAgent,
     ...(facts?.traceparent && { traceparent: facts.traceparent }),
   }
 }

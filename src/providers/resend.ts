@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { classifyProviderError, type ProviderFailure } from '../contracts/provider-errors/classify.ts'
 import { ANSWER_TOO_LARGE } from '../contracts/provider-errors/network.ts'
 import { readRateHeaders } from '../contracts/provider-errors/rate-headers.ts'
+import { userAgent } from '../version.ts'
 import { answerTooLarge, MAX_ANSWER_BYTES } from './answer.ts'
 import type { OutgoingMessage, Provider, SendResult } from './provider.ts'
 import { providerTags } from './tags.ts'
@@ -59,7 +60,7 @@ function markConnectError(message: unknown): void {
 /** Checked here, because the error message of fetch would contain the key. */
 export function resendHeaders(apiKey: string): Record<string, string> {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new Error('RESEND_API_KEY must be plain ASCII without spaces')
-  return { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json', 'User-Agent': 'email-gateway' }
+  return { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json', 'User-Agent': userAgent() }
 }
 
 /** Must be identical for every call of one attempt: Resend compares the bodies under one idempotency key. */

@@ -7,7 +7,7 @@ import type { KnownKey } from '../db/companies/api-keys.ts'
 import type { TokenRequest } from '../db/companies/rate-buckets.ts'
 import type { AcceptDeps } from '../pipeline/accept.ts'
 import { isSampled } from '../telemetry/email-log.ts'
-import type { Tracing } from '../telemetry/tracing.ts'
+import type { RootAttributes, Tracing } from '../telemetry/tracing.ts'
 import { acceptMessage } from './accept-message.ts'
 import type { SmtpLimits } from './limits.ts'
 import { keyOf, type VerifyKey } from './login.ts'
@@ -73,7 +73,7 @@ export async function receiveMessage(
     const fields = { requestId, companyId, outboxId, bytes: stream.byteLength, durationMs: durationMs() }
     if (isSampled(requestId, deps.logSample ?? 1)) deps.log.info(fields, 'SMTP message accepted')
     deps.onMessage('accepted')
-    span?.end({ requestId, companyId, reply: 250 }, false)
+    span?.end({ requestId, companyId, reply: 250 } satisfies RootAttributes<'SMTP message'>, false)
     const leftOut = suppressed.length > 0 ? `; ${suppressed.length} suppressed left out` : ''
     return `2.0.0 queued as ${outboxId}${leftOut}`
   } catch (error) {
@@ -82,7 +82,8 @@ export async function receiveMessage(
     const fields = { requestId, companyId, reply: refused.responseCode, enhancedCode, durationMs: durationMs() }
     deps.log.info(fields, 'SMTP message refused')
     deps.onMessage('refused')
-    span?.end({ requestId, companyId, reply: refused.responseCode }, refused.responseCode < 500)
+    const attributes: RootAttributes<'SMTP message'> = { requestId, companyId, reply: refused.responseCode }
+    span?.end(attributes, refused.responseCode < 500)
     throw refused
   }
 }

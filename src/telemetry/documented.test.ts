@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { knownMetrics, queryNames } from '../../test/support/metric-names.ts'
+import { ROOT_ATTRIBUTES, STEP_ATTRIBUTES } from './tracing.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -66,6 +67,14 @@ describe('docs/metrics.md', () => {
     for (const { name, about } of await knownMetrics())
       expect(about === 'system' ? system : process).toContain(`\n| \`${name}\` |`)
   })
+})
+
+test('docs/logs.md names every span with its attributes, and no other', () => {
+  const [, table = ''] = read('docs/logs.md').split('| span | parent | is | attributes |\n')
+  const documented = [...table.split('\n\n')[0]!.matchAll(/^\| `([^`]+)` \|.*\| ([^|]+) \|$/gm)].map(
+    ([, name, list]) => [name, [...list!.matchAll(/`([^`]+)`/g)].map(match => match[1])],
+  )
+  expect(documented).toEqual(Object.entries({ ...ROOT_ATTRIBUTES, ...STEP_ATTRIBUTES }))
 })
 
 describe('the alerts', () => {

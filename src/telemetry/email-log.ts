@@ -97,6 +97,8 @@ function fieldsOf(email: LoggedEmail, facts: EmailFacts): object {
     ...(to && { to: maskEmail(to) }),
     ...(recipientRecord && { recipient: maskedRecipient(recipientRecord) }),
     ...facts,
+    // It may quote a template, or what a provider says.
+    ...(facts.errorReason !== undefined && { errorReason: maskSensitive(facts.errorReason) }),
     ...(traceparent && { trace_id: traceIdOf(traceparent) }),
   }
 }

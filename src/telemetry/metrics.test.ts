@@ -39,8 +39,8 @@ function made(snapshot: Partial<SystemSnapshot> = {}) {
 test('a storm of scrapes asks for the figures of the system once, and each gets the figures of this process as they are', async () => {
   const { figures, metrics, asked } = made()
   await Promise.all(Array.from({ length: 100 }, () => metrics.text()))
-  figures.accepted(3)
-  expect(await metrics.text()).toContain('pipeline_state_transitions_total{state="QUEUED"} 3')
+  for (const items of [1, 2, 3]) figures.batch('accept', items)
+  expect(await metrics.text()).toContain('batch_items_count{step="accept"} 3')
   expect(asked()).toBe(1)
 })
 

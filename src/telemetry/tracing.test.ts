@@ -35,10 +35,10 @@ test('without an endpoint nothing is traced', async () => {
   expect(tracing).toBe(NO_TRACING)
   expect(tracing.begin('a request', `00-${TRACE_ID}-${SPAN_ID}-01`)).toBeNull()
   const result = await tracing.traced(
-    'attempt',
+    'claim',
     `00-${TRACE_ID}-${SPAN_ID}-01`,
     async own => ({ own }),
-    () => ({}),
+    () => ({ lane: 'direct' }),
   )
   expect(result).toEqual({ own: null })
 })
@@ -71,7 +71,8 @@ test('work that throws ends its span, and its error goes on', async context => {
   const failing = async () => {
     throw new TypeError('maria@example.com')
   }
-  await expect(tracing.traced('settle', `00-${TRACE_ID}-${SPAN_ID}-01`, failing, () => ({}))).rejects.toThrow(TypeError)
+  const describe = () => ({ outboxId: 'o', outcome: 'sent' })
+  await expect(tracing.traced('settle', `00-${TRACE_ID}-${SPAN_ID}-01`, failing, describe)).rejects.toThrow(TypeError)
   await tracing.stop()
   expect(collector.spans).toMatchObject([
     { name: 'settle', parentSpanId: SPAN_ID, attributes: { errorName: 'TypeError' } },

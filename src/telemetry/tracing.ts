@@ -1,10 +1,39 @@
 import type { Logger } from 'pino'
 
-/** The steps of an e-mail that have a span. docs/logs.md describes them. */
-export type Step = 'accept' | 'claim' | 'attempt' | 'provider call' | 'settle' | 'feedback' | 'webhook'
+/** The steps of an e-mail that have a span, and the attributes of each. docs/logs.md describes them; a test compares. */
+export const STEP_ATTRIBUTES = {
+  accept: ['companyId', 'emails', 'outcome'],
+  claim: ['lane'],
+  attempt: ['outboxId', 'companyId', 'attempt', 'provider', 'outcome', 'errorCode'],
+  'provider call': ['provider', 'attemptId', 'outcome'],
+  settle: ['outboxId', 'outcome'],
+  feedback: ['outboxId', 'companyId', 'event'],
+  webhook: ['companyId', 'outboxId', 'webhookId', 'deliveryId', 'type', 'attempt', 'status', 'errorCode', 'outcome'],
+} as const satisfies Record<string, readonly string[]>
+export type Step = keyof typeof STEP_ATTRIBUTES
 
+/** The spans that begin a trace, or go on with that of the caller. That of a request is named by its method and route. */
+export const ROOT_ATTRIBUTES = {
+  'HTTP request': [
+    'http.request.method',
+    'http.route',
+    'http.response.status_code',
+    'requestId',
+    'companyId',
+    'errorCode',
+  ],
+  'SMTP message': ['requestId', 'companyId', 'reply'],
+  'SQL e-mail': ['requestId', 'companyId', 'outboxId'],
+} as const satisfies Record<string, readonly string[]>
+
+type Value = string | number | boolean | null | undefined
 /** Ids, names, numbers and codes; nothing personal. */
-export type SpanAttributes = Record<string, string | number | boolean | null | undefined>
+export type SpanAttributes = Record<string, Value>
+export type RootAttributes<Name extends keyof typeof ROOT_ATTRIBUTES> = Record<
+  (typeof ROOT_ATTRIBUTES)[Name][number],
+  Value
+>
+type StepAttributes<Name extends Step> = Record<(typeof STEP_ATTRIBUTES)[Name][number], Value>
 
 /** The span of a request, until its answer is sent. `traceparent` names it for the spans below. */
 export type RequestSpan = { traceparent: string; end(attributes: SpanAttributes, failed: boolean): void }
@@ -15,14 +44,19 @@ export type Tracing = {
   /** Begins the span of a request, below the caller's if it names one. null: this request is not sampled. */
   begin(name: string, callersTraceparent?: string): RequestSpan | null
   /** Does the work within a span. It gets the traceparent of that span, or null. */
-  traced<T>(
-    step: Step,
+  traced<T, Name extends Step>(
+    step: Name,
     parent: string | null | undefined,
     work: (own: string | null) => Promise<T>,
-    describe: (result: T) => SpanAttributes,
+    describe: (result: T) => StepAttributes<Name>,
   ): Promise<T>
   /** A span of work that ends now. */
-  record(step: Step, parent: string | null | undefined, startedMs: number, attributes: SpanAttributes): void
+  record<Name extends Step>(
+    step: Name,
+    parent: string | null | undefined,
+    startedMs: number,
+    attributes: StepAttributes<Name>,
+  ): void
   /** Exports what is left, within a limit. */
   stop(): Promise<void>
 }

@@ -140,6 +140,18 @@ describe('the document', () => {
     for (const status of statuses) expect(Object.keys(responses[status]!.content ?? {}), status).toHaveLength(1)
   })
 
+  test('shows every answer of the sender domains, and how they are refused', () => {
+    const paths = Object.entries(document.paths).filter(([path]) => path.startsWith('/domains'))
+    const operations = paths.flatMap(([, methods]) => Object.values(methods))
+    expect(operations).toHaveLength(5)
+    for (const { summary, responses } of operations) {
+      expect(Object.keys(responses), summary).toEqual(expect.arrayContaining(['401', '403']))
+      expect(Object.keys(responses).filter(status => status < '300')).toHaveLength(1)
+      for (const [status, { content }] of Object.entries(responses))
+        expect(content?.['application/json']?.schema, `${status} of ${summary}`).toHaveProperty('$ref')
+    }
+  })
+
   test('asks for no key where none is needed, and for the administrator where one is', () => {
     expect(operation('GET', '/health/live')!.security).toEqual([])
     expect(operation('GET', '/admin/inbox')!.security).toEqual([{ administrator: [] }])

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rollUpStatistics } from '../../src/db/companies/statistics.ts'
+import { readHealth } from '../../src/db/health.ts'
 import { tellOfDeadLetters } from '../../src/feedback/tell-dead-letters.ts'
 import { makeLog } from '../../src/telemetry/log.ts'
 import { call, startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
@@ -26,9 +27,15 @@ beforeAll(async () => {
   // One for every way to end: sent, refused, and to be tried again.
   for (const to of ['maria@example.com', 'ana@example.com', 'reject@simulator.test', 'unavailable@simulator.test'])
     await gateway.call(company, 'POST', '/v1/email/send', { ...LETTER, to })
+  // One that no process of the gateway accepts, and that its recipient complains about.
+  const sql = `select put_sql_email($1, false, gen_random_uuid(), 'welcome_user', 'complaint@simulator.test', $2)`
+  await gateway.db.pool.query(sql, [company.companyId, { user_data: { full_name: 'Ana' } }])
   await until(
-    () => gateway.db.pool.query(`select from email_events where type in ('SENT', 'REJECTED', 'RETRY_SCHEDULED')`),
-    ({ rowCount }) => rowCount! >= 4,
+    () =>
+      gateway.db.pool.query(
+        `select distinct outbox_id, type from email_events where type in ('SENT', 'REJECTED', 'RETRY_SCHEDULED', 'COMPLAINT')`,
+      ),
+    ({ rowCount }) => rowCount === 6,
   )
   await countEvents()
 })
@@ -68,13 +75,13 @@ describe('/metrics of a gateway with some traffic', () => {
   })
 
   test.each([
-    ['pipeline_final_state_total{state="SENT"}', 2],
+    ['pipeline_final_state_total{state="SENT"}', 3],
     ['pipeline_final_state_total{state="REJECTED"}', 1],
     ['pipeline_final_state_total{state="EXPIRED"}', 0],
     ['pipeline_validation_failures_total{validation="TEMPLATE"}', 0],
-    ['retry_attempts_total{attempt="1"}', 4],
-    ['retry_successes_total{attempt="1"}', 2],
-    ['retry_success_rate{attempt="1"}', 0.5],
+    ['retry_attempts_total{attempt="1"}', 5],
+    ['retry_successes_total{attempt="1"}', 3],
+    ['retry_success_rate{attempt="1"}', 0.6],
     ['pipeline_retry_count_total{category="TRANSIENT_ERROR"}', 1],
     ['dlq_entries_total', 1],
     ['dlq_size', 1],
@@ -87,10 +94,12 @@ describe('/metrics of a gateway with some traffic', () => {
     ['queue_redis_memory_max_bytes', 512 * 1024 * 1024],
     ['queue_redis_oom_errors_total', 0],
     ['workers_alive', 1],
-    ['pipeline_state_transitions_total{state="QUEUED"}', 4],
+    ['pipeline_state_transitions_total{state="QUEUED"}', 5],
+    ['pipeline_state_transitions_total{state="SENT"}', 3],
+    ['pipeline_state_transitions_total{state="COMPLAINT"}', 1],
     ['pipeline_state_transitions_total{state="DLQ_MOVED"}', 1],
-    ['pipeline_processing_duration_seconds_count{state="SENT"}', 2],
-    ['provider_call_duration_seconds_count{outcome="sent",provider="capture"}', 2],
+    ['pipeline_processing_duration_seconds_count{state="SENT"}', 3],
+    ['provider_call_duration_seconds_count{outcome="sent",provider="capture"}', 3],
   ])('counts %s as %d', (series, value) => {
     expect(seriesValue(text, series)).toBeCloseTo(value)
   })
@@ -142,7 +151,9 @@ test('what waits of a company is counted, and how long', async () => {
     ({ text }) => seriesValue(text, `tenant_emails_ready{company_id="${companyId}"}`) === 2,
   )
   expect(seriesValue(text, `tenant_oldest_waiting_seconds{company_id="${companyId}"}`)).toBeGreaterThan(0)
-  expect(seriesValue(text, 'oldest_waiting_email_seconds')).toBeGreaterThan(0)
+  // Their mail waits for an administrator: neither this figure, nor `doctor`, nor the alert counts its age.
+  expect(seriesValue(text, 'oldest_waiting_email_seconds')).toBe(0)
+  expect(await readHealth(gateway.db.pool)).toMatchObject({ waiting: 2, held: 2, oldestWaitingSeconds: null })
   expect(seriesValue(text, 'companies_waiting')).toBe(1)
   expect(seriesValue(text, `company_paused{company_id="${companyId}"}`)).toBe(1)
 })

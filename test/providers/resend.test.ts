@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/providers/provider.ts'
 import { resendProvider } from '../../src/providers/resend.ts'
+import { programVersion } from '../../src/version.ts'
 import { type FakeResend, startFakeResend } from '../support/fake-resend.ts'
 import { failureOf, file, message, messageIdOf, patient } from './message.ts'
 
@@ -36,7 +37,7 @@ describe('a message', () => {
     expect(request!.headers).toMatchObject({
       authorization: 'Bearer re_test',
       'idempotency-key': sent.attemptId,
-      'user-agent': 'email-gateway',
+      'user-agent': `email-gateway/${programVersion()}`,
       'content-type': 'application/json',
     })
     expect(request!.body).toEqual({

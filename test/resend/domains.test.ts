@@ -1,10 +1,15 @@
+import { pino } from 'pino'
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { composeDomains } from '../../src/compose/domains.ts'
+import { loadConfig } from '../../src/config.ts'
 import { listCompanyAudit } from '../../src/db/companies/audit.ts'
 import { findCompany } from '../../src/db/companies/companies.ts'
+import { checkPendingDomains } from '../../src/domains/check-pending.ts'
 import { type FakeAws, startFakeAws } from '../support/fake-aws.ts'
 import { type FakeDns, type FakeDnsRecord, startFakeDns } from '../support/fake-dns.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
+import { SHARED_SECRETS } from '../support/secrets.ts'
 import { makeSigner, type Signer } from '../support/sns.ts'
 
 let signer: Signer
@@ -12,6 +17,12 @@ let aws: FakeAws
 let dns: FakeDns
 let gateway: TestGateway
 
+const env = () => ({
+  EMAIL_PROVIDER: 'ses',
+  AWS_REGION: 'us-east-1',
+  AWS_ENDPOINT_URL_SESV2: aws.url,
+  DNS_SERVERS: dns.address,
+})
 const client = ({ apiKey }: { apiKey: string }) => new Resend(apiKey, { baseUrl: gateway.url })
 const fromDomains = async ({ companyId }: TestCompany) => (await findCompany(gateway.db.pool, companyId))!.fromDomains
 
@@ -21,15 +32,7 @@ beforeAll(async () => {
   signer = makeSigner()
   aws = await startFakeAws(signer)
   dns = await startFakeDns()
-  gateway = await startTestGateway({
-    role: 'api',
-    env: {
-      EMAIL_PROVIDER: 'ses',
-      AWS_REGION: 'us-east-1',
-      AWS_ENDPOINT_URL_SESV2: aws.url,
-      DNS_SERVERS: dns.address,
-    },
-  })
+  gateway = await startTestGateway({ role: 'api', env: env() })
 })
 afterAll(async () => {
   await gateway?.stop()
@@ -40,6 +43,8 @@ afterAll(async () => {
 })
 
 type Shown = { record: string; name: string; type: string; value: string; priority?: number; status: string }
+const domains = () =>
+  composeDomains(loadConfig({ ...env(), DATABASE_URL: gateway.databaseUrl, ...SHARED_SECRETS }), gateway.db)
 /** What the owner of the domain does. */
 const publish = (records: Shown[]) =>
   dns.records.push(
@@ -116,6 +121,60 @@ describe('a domain, through the SDK of Resend,', () => {
     expect(await fromDomains(company)).toEqual([])
     expect(aws.identities.all.has('shop.example')).toBe(false)
     expect((await resend.domains.get(id)).error).toMatchObject({ statusCode: 404 })
+  })
+
+  test('that was published becomes allowed without anybody asking, is looked at ever less often, and not after 72 hours', async () => {
+    const { pool } = gateway.db
+    const [shop, late] = [await gateway.company(), await gateway.company()]
+    const { id, records } = (await client(shop).domains.create({ name: 'soon.example' })).data!
+    const old = (await client(late).domains.create({ name: 'late.example' })).data!
+    for (const shown of [records, old.records]) publish(shown as Shown[])
+    for (const name of ['soon.example', 'late.example']) aws.identities.verify(name)
+    const pass = async (ageMinutes: number, lookedMinutesAgo: number | null) => {
+      await pool.query(
+        `update domains set created_at = now() - make_interval(mins => case when domain_id = $3 then $1 else 73 * 60 end),
+           checked_at = now() - make_interval(mins => $2)`,
+        [ageMinutes, lookedMinutesAgo, id],
+      )
+      return checkPendingDomains(domains(), pino({ level: 'silent' }))
+    }
+    expect(await pass(4, null)).toBe(0)
+    // A pass has just been made, by another process perhaps.
+    expect(await pass(90, 1)).toBe(0)
+    expect(await pass(90, 14)).toBe(0)
+    aws.denied.add('ses:GetEmailIdentity')
+    expect(await pass(90, 19)).toBe(1)
+    aws.denied.clear()
+    expect(await fromDomains(shop)).toEqual([])
+    const both = await Promise.all([pass(6, null), checkPendingDomains(domains(), pino({ level: 'silent' }))])
+    expect(both.toSorted()).toEqual([0, 1])
+    expect([await fromDomains(shop), await fromDomains(late)]).toEqual([['soon.example'], []])
+    expect(await listCompanyAudit(pool, shop.companyId)).toMatchObject([
+      { action: 'DOMAIN_VERIFIED', subjectId: id, performedBy: 'system' },
+      { action: 'DOMAIN_ADDED' },
+    ])
+    // Verified, and given up: nothing is left to do.
+    expect(await pass(6, null)).toBe(0)
+    expect((await client(late).domains.get(old.id)).data).toMatchObject({ status: 'verified' })
+  })
+
+  test('is added and checked ten times a minute at most, and the other calls reach no provider', async () => {
+    const [busy, other] = [await gateway.company(), await gateway.company()]
+    const { id } = (await client(busy).domains.create({ name: 'busy.example' })).data!
+    for (let call = 2; call <= 10; call++) expect((await client(busy).domains.get(id)).error).toBeNull()
+    const asked = aws.calls.length
+    const refused = await gateway.call(busy, 'POST', `/domains/${id}/verify`)
+    expect(refused).toMatchObject({ status: 429, body: { name: 'rate_limit_exceeded' } })
+    const seconds = Number(refused.headers.get('retry-after'))
+    expect(seconds > 0 && seconds <= 60).toBe(true)
+    expect((await client(busy).domains.get(id)).error).toMatchObject({ statusCode: 429 })
+    expect((await client(busy).domains.create({ name: 'more.example' })).error).toMatchObject({ statusCode: 429 })
+    expect(aws.calls).toHaveLength(asked)
+    // Neither another company nor what asks nobody is concerned, and the next minute is a new one.
+    expect((await client(other).domains.create({ name: 'other.example' })).error).toBeNull()
+    expect((await client(busy).domains.list()).data!.data).toHaveLength(1)
+    await gateway.db.pool.query(`update domain_calls set since = since - interval '1 minute'`)
+    expect((await client(busy).domains.get(id)).error).toBeNull()
   })
 
   test("of EMAIL_FROM is the operator's, and no company adds it", async () => {

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { normaliseDocument } from '../../src/contracts/documents.ts'
 import { type FakeSmtp, startFakeSmtp } from '../support/fake-smtp.ts'
 import { type Answer, call, startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
@@ -31,12 +32,19 @@ let gateway: TestGateway
 let company: TestCompany
 let receiver: Receiver
 let relay: FakeSmtp
+/** The id of a template of the company. */
+let templateId: string
 /** Secrets that are made while the test runs. */
 const made: string[] = []
 
 beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api', env: SECRET_SETTINGS })
   company = await gateway.company({ fromDomains: ['secret-shop.example'], defaultFrom: SENDER })
+  templateId = await makeTemplate('bill')
+  const sql = 'update template_versions set subject = $2, html = $3 where template_id = $1'
+  // It was fine when it was published.
+  const [subject, html] = [`{% ${normaliseDocument(CPF)} %}`, `<p>{% ${company.apiKey} ${MARIA} %}</p>`]
+  await gateway.db.pool.query(sql, [await makeTemplate('ruined'), subject, html])
   receiver = await startReceiver()
   receiver.answer('/hook?token=canary-token', (response, _request, nth) =>
     nth === 1 ? response.writeHead(500).end(`no ${MARIA} ${CPF}`) : response.writeHead(204).end(),
@@ -62,6 +70,26 @@ const body = (change: Record<string, unknown> = {}) => ({
   ...change,
 })
 
+async function makeTemplate(type: string): Promise<string> {
+  const answer = await gateway.call(company, 'POST', '/v1/templates', {
+    type,
+    subject: `canary-subject ${CNPJ} {{ person.document }} {{ person.key }}`,
+    html: `<p>canary-html ${OTHERS[0]} {{ person.name }}</p><p><a href="{{ person.link }}">canary-template</a></p>`,
+    publish: true,
+  })
+  expect(answer.status).toBe(201)
+  return answer.body.id
+}
+
+const variables = (link = 'https://shop.example/canary-token') => ({
+  person: { document: CPF, key: company.apiKey, name: `canary-variable ${MARIA}`, link },
+})
+/** What must not be in the error about them. */
+const badVariables = () => [variables(`javascript:${company.apiKey}-${CPF}-${MARIA}`), { person: { document: CPF } }]
+
+const byTemplate = (given: object, template = 'bill') =>
+  body({ template, variables: given, html: undefined, subject: undefined })
+
 /** Requests that are accepted and requests that are refused in many places, all full of what must not be logged. */
 async function requests(url: string): Promise<string[]> {
   const ask = (method: string, path: string, content?: unknown, headers: Record<string, string> = {}) =>
@@ -75,6 +103,7 @@ async function requests(url: string): Promise<string[]> {
     await ask('POST', '/v1/email/send', body(), { 'idempotency-key': IDEMPOTENCY_KEY, 'x-request-id': CPF }),
     await ask('POST', '/v1/email/batch', [body({ recipient: { cpfCnpj: CPF } }), body({ to: REFUSED })]),
     await ask('POST', '/v1/email/send', body({ delay: 3_600_000 })),
+    await ask('POST', '/v1/email/send', byTemplate(variables())),
   ]
   const refused: Promise<Answer>[] = [
     as(WRONG_KEY),
@@ -95,11 +124,16 @@ async function requests(url: string): Promise<string[]> {
     call(url, null, 'GET', `/admin/emails?recipient=${encodeURIComponent(MARIA)}`, undefined, admin),
     call(url, null, 'GET', '/metrics', undefined, { authorization: `Bearer ${SECRET_SETTINGS.METRICS_TOKEN}` }),
     ask('POST', `/v1/email/${accepted[2]!.body.outboxId}/cancel`),
+    ...badVariables().map(given => ask('POST', '/v1/email/send', byTemplate(given))),
+    ask('POST', '/v1/email/send', byTemplate(variables(), 'ruined')),
+    ask('POST', '/v1/templates', { type: 'new', subject: `canary-subject ${CPF} {{`, html: `{% ${MARIA} %}` }),
+    ask('POST', `/v1/templates/${templateId}/preview`, { variables: badVariables()[0] }),
+    ask('PATCH', `/v1/templates/${templateId}`, { html: `<script>canary-html ${company.apiKey} ${MARIA}</script>` }),
   ]
   await Promise.all(refused)
-  expect(accepted.map(one => one.status)).toEqual([202, 202, 202])
+  expect(accepted.map(one => one.status)).toEqual([202, 202, 202, 202])
   const batch = accepted[1]!.body.data.map((one: { outboxId: string }) => one.outboxId)
-  return [accepted[0]!.body.outboxId, ...batch]
+  return [accepted[0]!.body.outboxId, accepted[3]!.body.outboxId, ...batch]
 }
 
 async function bySmtp(port: number): Promise<void> {
@@ -118,7 +152,7 @@ async function bySmtp(port: number): Promise<void> {
   client.socket.destroy()
 }
 
-async function bySql(): Promise<string> {
+async function bySql(): Promise<string[]> {
   const app = new pg.Client({ connectionString: gateway.databaseUrl })
   await app.connect()
   try {
@@ -126,7 +160,13 @@ async function bySql(): Promise<string> {
     const sql = 'select enqueue_email($1, $2, $3, $4) as id'
     const { rows: found } = await app.query(sql, [crypto.randomUUID(), 'welcome_user', MARIA, payload])
     await app.query(sql, [crypto.randomUUID(), `canary-template ${CPF}`, MARIA, payload])
-    return found[0].id
+    const ids = [found[0].id]
+    for (const [template, given] of [
+      ...[variables(), ...badVariables()].map(one => ['bill', one]),
+      ['ruined', variables()],
+    ])
+      ids.push((await app.query(sql, [crypto.randomUUID(), template, MARIA, given])).rows[0].id)
+    return ids
   } finally {
     await app.end()
   }
@@ -202,7 +242,7 @@ test('a gateway process at level trace writes none to its output while it accept
 
   const ids = await requests(url)
   await bySmtp(smtpPort)
-  ids.push(await bySql())
+  ids.push(...(await bySql()))
   const settled = `select count(*)::int as open from email_outbox where outbox_id = any($1) and status in ('PENDING', 'PROCESSING')`
   await until(
     () => rows(gateway, settled, [ids]),
@@ -218,5 +258,6 @@ test('a gateway process at level trace writes none to its output while it accept
   const lines = ['E-mail accepted', 'Attempt started', 'E-mail sent', 'E-mail moved to the dead letter queue']
   for (const line of [...lines, 'E-mail bounced', 'E-mail cancelled', 'SMTP message refused', 'Webhook'])
     expect(output).toContain(line)
+  for (const code of ['TEMPLATE_VARIABLE_MISSING', 'INVALID_TEMPLATE']) expect(output).toContain(code)
   for (const masked of ['c***@s***.example', '***.***.***-25']) expect(output).toContain(masked)
 })

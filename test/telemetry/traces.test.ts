@@ -1,7 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { ROOT_ATTRIBUTES, STEP_ATTRIBUTES } from '../../src/telemetry/tracing.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows, sendOk, untilStatus } from '../support/mail.ts'
 import { type CollectedSpan, type Collector, startCollector } from '../support/otlp-collector.ts'
+import { atCleanUp, cleanUp, launchGateway } from '../support/process.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { SHARED_SECRETS } from '../support/secrets.ts'
 import { smtpClient } from '../support/smtp-client.ts'
 import { comeDue, type Receiver, register, startReceiver } from '../support/webhook-receiver.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
@@ -21,11 +25,11 @@ let receiver: Receiver
 let api: TestGateway
 let worker: TestWorker
 let company: TestCompany
-/** Once. */
-let stopApi: () => Promise<void>
 
 /** One process accepts, another one sends. Only what the caller samples is traced. */
 beforeAll(async () => {
+  // Of the SDK: milliseconds until a batch of spans is exported.
+  vi.stubEnv('OTEL_BSP_SCHEDULE_DELAY', '50')
   collector = await startCollector()
   receiver = await startReceiver()
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`, OTEL_TRACES_SAMPLER_ARG: '0' }
@@ -35,14 +39,14 @@ beforeAll(async () => {
   })
   worker = await startWorker(api, { ...env, OTEL_SERVICE_NAME: 'gateway-worker', WEBHOOK_ALLOW_PRIVATE: 'true' })
   company = await api.company()
-  let stopped: Promise<void> | undefined
-  stopApi = () => (stopped ??= api.stop())
 })
 afterAll(async () => {
   await worker?.stop()
-  await stopApi?.()
+  await cleanUp()
+  await api?.stop()
   await collector?.close()
   await receiver?.close()
+  vi.unstubAllEnvs()
 })
 
 /** The first answer, then always the other. */
@@ -84,10 +88,9 @@ test('an e-mail is one trace, from the request of the caller to the webhook, acr
   await worker.stop()
   await until(
     async () => collector.spans,
-    spans => spans.some(({ name }) => name === 'webhook'),
+    spans => ['webhook', 'accept', 'POST /v1/email/send'].every(name => spans.some(span => span.name === name)),
   )
-  await stopApi()
-  const { spans } = collector
+  const spans = collector.spans.splice(0)
   expect([...new Set(spans.map(({ traceId }) => traceId))]).toEqual([TRACE_ID])
   const named = (name: string) => spans.filter(span => span.name === name)
   const only = (name: string): CollectedSpan => {
@@ -128,6 +131,48 @@ test('an e-mail is one trace, from the request of the caller to the webhook, acr
   )
   expect(api.logs()).toMatch(new RegExp(`"requestId":"traced-request".*"trace_id":"${TRACE_ID}"`))
   expect(collector.text()).not.toMatch(/maria|simulator|@|Hello/i)
+})
+
+test('on the BullMQ lane, in a process of its own, an e-mail of a request and one of SQL are a trace each', async () => {
+  const redis = await startRedis()
+  atCleanUp(() => redis.close())
+  const process = launchGateway({
+    role: 'worker',
+    env: {
+      ...SHARED_SECRETS,
+      ...{ DATABASE_URL: api.databaseUrl, REDIS_URL: redis.url, WEBHOOK_ALLOW_PRIVATE: 'true' },
+      ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'gateway-process' },
+    },
+  })
+  const requested = await sendOk(api, company, { to: TO }, { traceparent: SAMPLED })
+  const sql = `select enqueue_email(gen_random_uuid(), 'welcome_user', 'delivered+ana@simulator.test', $1) as id`
+  const [{ id }] = await rows(api, sql, [{ user_data: { full_name: 'Ana' } }])
+  for (const outboxId of [requested, id]) await untilStatus(api, company, outboxId, 'DELIVERED')
+  await receiver.got('/hook', 9)
+  process.signal('SIGTERM')
+  await process.exited
+  await until(
+    async () => collector.spans,
+    spans => spans.some(({ name }) => name === 'accept'),
+  )
+
+  const [accept, root] = ['accept', 'SQL e-mail'].map(name => collector.spans.find(span => span.name === name)!)
+  expect(accept!.traceId).toBe(TRACE_ID)
+  expect(root).toMatchObject({ service: 'gateway-process', parentSpanId: '', attributes: { outboxId: id } })
+  expect(await traceparentOf(id)).toBe(`00-${root!.traceId}-${root!.spanId}-01`)
+  for (const { traceId, spanId } of [accept!, root!]) {
+    const below = collector.spans.filter(span => span.traceId === traceId && span.service === 'gateway-process')
+    const steps = below.filter(span => span.parentSpanId === spanId).map(span => span.name)
+    expect(steps.toSorted()).toEqual(['attempt', 'claim', 'feedback', 'settle', 'webhook', 'webhook'])
+    expect(below.find(span => span.name === 'claim')!.attributes).toEqual({ lane: 'bullmq' })
+  }
+  // What docs/logs.md names is all there is.
+  const known: Record<string, readonly string[]> = { ...ROOT_ATTRIBUTES, ...STEP_ATTRIBUTES }
+  for (const { name, attributes } of collector.spans)
+    expect(known[name] ?? ROOT_ATTRIBUTES['HTTP request'], name).toEqual(
+      expect.arrayContaining(Object.keys(attributes)),
+    )
+  expect(collector.text()).not.toMatch(/\bana\b|simulator|@/i)
 })
 
 test('a collector that is away disturbs nothing, and is mentioned once', async context => {

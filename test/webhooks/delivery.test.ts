@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashPassword } from '../../src/contracts/password.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
+import { programVersion } from '../../src/version.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import {
@@ -50,6 +51,7 @@ describe('a delivery', () => {
     const [got] = await receiver.got('/signed', 1)
     expect(got!.headers['webhook-id']).toBe(`msg_${queued.body.id}`)
     expect(got!.headers['content-type']).toBe('application/json')
+    expect(got!.headers['user-agent']).toBe(`email-gateway/${programVersion()}`)
     const data = { companyId: company.companyId, webhookId: id, message: 'It works.', sequence: expect.any(Number) }
     expect(verified(got!, secret)).toEqual({ type: 'webhook.test', timestamp: expect.any(String), data })
     const headers = {

@@ -34,6 +34,40 @@ export const newDomainBody = z
   })
   .meta({ example: { name: 'example.com' } })
 
+const domainFields = {
+  id: z.uuid(),
+  name: z.string(),
+  status: z.enum(['verified', 'pending']),
+  created_at: z.iso.datetime(),
+  region: z.string(),
+  capabilities: z.object({ sending: z.literal('enabled'), receiving: z.literal('disabled') }),
+  open_tracking: z.literal(false),
+  click_tracking: z.literal(false),
+}
+const recordSchema = z
+  .object({
+    record: z.enum(['DKIM', 'SPF', 'Ownership', 'DMARC']),
+    name: z.string().describe('In full'),
+    type: z.enum(['CNAME', 'MX', 'TXT']),
+    ttl: z.literal('Auto'),
+    status: z.enum(['not_started', 'verified', 'failed', 'pending', 'temporary_failure']),
+    value: z.string(),
+    priority: z.int().optional(),
+  })
+  .meta({ id: 'ResendDomainRecord' })
+
+const object = z.literal('domain')
+/** The answers of the routes. */
+export const domainAnswers = {
+  created: z.object({ ...domainFields, records: z.array(recordSchema) }).meta({ id: 'ResendNewDomain' }),
+  list: z
+    .object({ object: z.literal('list'), has_more: z.boolean(), data: z.array(z.object(domainFields)) })
+    .meta({ id: 'ResendDomainList' }),
+  one: z.object({ object, ...domainFields, records: z.array(recordSchema) }).meta({ id: 'ResendDomain' }),
+  checked: z.object({ object, id: z.uuid() }).meta({ id: 'ResendCheckedDomain' }),
+  removed: z.object({ object, id: z.uuid(), deleted: z.literal(true) }).meta({ id: 'ResendRemovedDomain' }),
+}
+
 export type ResendDomainFacts = { id: string; name: string; allowed: boolean; createdAt: Date; region: string }
 
 export function toResendDomain({ id, name, allowed, createdAt, region }: ResendDomainFacts) {
@@ -44,8 +78,8 @@ export function toResendDomain({ id, name, allowed, createdAt, region }: ResendD
     created_at: createdAt.toISOString(),
     region,
     capabilities: { sending: 'enabled' as const, receiving: 'disabled' as const },
-    open_tracking: false,
-    click_tracking: false,
+    open_tracking: false as const,
+    click_tracking: false as const,
   }
 }
 
@@ -58,7 +92,7 @@ export function toResendRecord({ purpose, type, name, value, priority, state }: 
     record: RECORD_NAMES[purpose],
     name,
     type,
-    ttl: 'Auto',
+    ttl: 'Auto' as const,
     status: state === undefined ? ('not_started' as const) : STATUS[state],
     value,
     ...(priority !== undefined && { priority }),

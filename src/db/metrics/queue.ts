@@ -28,6 +28,8 @@ export type WaitingQueue = {
   companyId: string
   ready: number
   oldestWaitingSeconds: number | null
+  /** Its mail waits for an administrator. */
+  paused: boolean
   /** How many companies have something waiting, also those that are not listed. */
   companies: number
 }
@@ -36,7 +38,7 @@ export type WaitingQueue = {
 const MAX_COUNTED = 1_000
 
 /**
- * The companies whose mail has waited longest. Goes from the first e-mail of one company and priority to that of the next, so
+ * The companies whose mail has waited longest, those that are paused last. Goes from the first e-mail of one company and priority to that of the next, so
  * companies without ready e-mails cost nothing, and a backlog is not read. Ids rise with time: the lowest one waits longest.
  */
 export async function listWaitingQueues(db: Queryable, most: number): Promise<WaitingQueue[]> {
@@ -52,9 +54,10 @@ export async function listWaitingQueues(db: Queryable, most: number): Promise<Wa
      ), firsts as materialized (
        select distinct on (company_id) company_id, outbox_id from heads order by company_id, outbox_id
      ), oldest as materialized (
-       select company_id, outbox_id, (count(*) over ())::int as companies from firsts order by outbox_id limit $1
+       select company_id, outbox_id, paused_at is not null as paused, (count(*) over ())::int as companies
+       from firsts join companies using (company_id) order by paused, outbox_id limit $1
      )
-     select company_id as "companyId", companies,
+     select company_id as "companyId", companies, paused,
        (select extract(epoch from now() - coalesce(o.next_attempt_at, o.created_at))::float8
         from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) as "oldestWaitingSeconds",
        (select count(*) from (select from email_ready e where e.company_id = oldest.company_id limit ${MAX_COUNTED}) e)::int as ready

@@ -1,23 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import type { App } from '../app.ts'
 import { type Problem, type ProblemCode, problemBody, toProblem } from '../problem.ts'
 
 /** The names of the SDK that the gateway uses. */
-type ErrorName =
-  | 'application_error'
-  | 'concurrent_idempotent_requests'
-  | 'internal_server_error'
-  | 'invalid_api_key'
-  | 'invalid_attachment'
-  | 'invalid_from_address'
-  | 'invalid_idempotency_key'
-  | 'invalid_idempotent_request'
-  | 'missing_api_key'
-  | 'missing_required_field'
-  | 'not_found'
-  | 'rate_limit_exceeded'
-  | 'restricted_api_key'
-  | 'validation_error'
+const ERROR_NAMES = [
+  'application_error',
+  'concurrent_idempotent_requests',
+  'internal_server_error',
+  'invalid_api_key',
+  'invalid_attachment',
+  'invalid_from_address',
+  'invalid_idempotency_key',
+  'invalid_idempotent_request',
+  'missing_api_key',
+  'missing_required_field',
+  'not_found',
+  'rate_limit_exceeded',
+  'restricted_api_key',
+  'validation_error',
+] as const
+type ErrorName = (typeof ERROR_NAMES)[number]
 
 /** Status and name by code, as Resend documents them (https://resend.com/docs/api-reference/errors). */
 const ERRORS: Partial<Record<ProblemCode, readonly [number, ErrorName]>> = {
@@ -32,7 +35,14 @@ const ERRORS: Partial<Record<ProblemCode, readonly [number, ErrorName]>> = {
   RATE_LIMITED: [429, 'rate_limit_exceeded'],
 }
 
-export type ResendError = { statusCode: number; name: ErrorName; message: string }
+const errorSchema = z
+  .object({ statusCode: z.int(), name: z.enum(ERROR_NAMES), message: z.string() })
+  .meta({ id: 'ResendError' })
+export type ResendError = z.output<typeof errorSchema>
+
+/** For the OpenAPI document: the statuses with which a route refuses, beside those of a missing or wrong key. */
+export const resendRefusals = (...statuses: number[]): Record<number, typeof errorSchema> =>
+  Object.fromEntries([401, 403, ...statuses].map(status => [status, errorSchema]))
 
 /** Every error of this scope is answered in Resend's form. The SDK passes it on unchanged. */
 export function answerInResendForm(app: App): void {

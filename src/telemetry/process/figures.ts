@@ -1,4 +1,4 @@
-import { Counter, Histogram, Registry } from 'prom-client'
+import { Histogram, Registry } from 'prom-client'
 import { FairRounds } from './fair-rounds.ts'
 import { type PoolCounts, registerPools } from './pools.ts'
 import { type About, registerRuntime } from './runtime.ts'
@@ -10,7 +10,6 @@ export type CallOutcome = 'sent' | 'failed' | 'throttled' | 'unconnected' | 'unk
 /** What is counted of a settlement. */
 export type SettledFigures = {
   status: string
-  events: readonly { type: string }[]
   durationMs: number
   retryDelayMs?: number | undefined
 }
@@ -28,7 +27,6 @@ const BATCH_ITEMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 export class ProcessFigures {
   readonly registry = new Registry()
   readonly rounds: FairRounds
-  readonly #transitions: Counter<'state'>
   readonly #durations: Histogram<'state'>
   readonly #delays: Histogram
   readonly #calls: Histogram<'provider' | 'outcome'>
@@ -37,12 +35,6 @@ export class ProcessFigures {
 
   constructor(about: About, pools: Record<string, PoolCounts>) {
     const registers = [this.registry]
-    this.#transitions = new Counter({
-      name: 'pipeline_state_transitions_total',
-      help: 'Events of e-mails that this process wrote, by type',
-      labelNames: ['state'],
-      registers,
-    })
     this.#durations = new Histogram({
       name: 'pipeline_processing_duration_seconds',
       help: 'From the beginning of an attempt to its outcome, by the status that it led to',
@@ -75,18 +67,7 @@ export class ProcessFigures {
     this.#stopRuntime = registerRuntime(this.registry, about)
   }
 
-  accepted(emails: number): void {
-    if (emails > 0) this.#transitions.inc({ state: 'QUEUED' }, emails)
-  }
-
-  /** RECEIVED, VALIDATED and SENT_ATTEMPT are written together. */
-  started(emails: number): void {
-    if (emails === 0) return
-    for (const state of ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']) this.#transitions.inc({ state }, emails)
-  }
-
-  settled({ status, events, durationMs, retryDelayMs }: SettledFigures): void {
-    for (const { type } of events) this.#transitions.inc({ state: type })
+  settled({ status, durationMs, retryDelayMs }: SettledFigures): void {
     this.#durations.observe({ state: status }, durationMs / 1000)
     if (retryDelayMs !== undefined) this.#delays.observe(retryDelayMs / 1000)
   }

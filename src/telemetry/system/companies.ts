@@ -20,14 +20,14 @@ export const COMPANY_METRICS: SystemMetric[] = [
     'gauge',
     'tenant_emails_ready',
     ['company_id'],
-    'E-mails of the company that could be sent now, counted up to 1 000',
+    'E-mails of the company that are ready, also while it is paused, counted up to 1 000',
     ({ waitingCompanies }) => waitingCompanies.map(({ companyId, ready }) => [{ company_id: companyId }, ready]),
   ),
   labelled(
     'gauge',
     'tenant_oldest_waiting_seconds',
     ['company_id'],
-    'How long the oldest e-mail of the company that could be sent has been due',
+    'How long the oldest ready e-mail of the company has been due, also while it is paused',
     ({ waitingCompanies }) =>
       waitingCompanies.map(one => [{ company_id: one.companyId }, one.oldestWaitingSeconds ?? 0]),
   ),
@@ -71,7 +71,7 @@ export const COMPANY_METRICS: SystemMetric[] = [
   ),
   gauge(
     'companies_waiting',
-    'Companies that have e-mails that could be sent now',
+    'Companies that have ready e-mails, also those that are paused',
     ({ companiesWaiting }) => companiesWaiting,
   ),
 ]

@@ -1,3 +1,4 @@
+import { EMAIL_EVENT_TYPES } from '../../contracts/states.ts'
 import type { SystemMetric } from './metric.ts'
 import type { SystemSnapshot } from './snapshot.ts'
 
@@ -8,6 +9,12 @@ type Counted = { name: string; labels: readonly string[]; help: string; zeros?: 
  * they are counted, because increase() misses what a series has when it first appears.
  */
 const COUNTERS: readonly Counted[] = [
+  {
+    name: 'pipeline_state_transitions',
+    labels: ['state'],
+    help: 'Events of e-mails, by type, also of test keys, up to a minute ago',
+    zeros: EMAIL_EVENT_TYPES,
+  },
   {
     name: 'pipeline_final_state',
     labels: ['state'],

@@ -2,11 +2,15 @@ import { gauge, labelled, type SystemMetric } from './metric.ts'
 
 /** What waits, how long, and who works on it. */
 export const QUEUE_METRICS: SystemMetric[] = [
-  gauge('emails_ready', 'E-mails that could be sent now, counted up to 100 000', ({ queue }) => queue.ready),
+  gauge(
+    'emails_ready',
+    'E-mails that are ready, also those of paused companies, counted up to 100 000',
+    ({ queue }) => queue.ready,
+  ),
   gauge('emails_scheduled', 'E-mails that are due later, counted up to 100 000', ({ queue }) => queue.scheduled),
   gauge(
     'oldest_waiting_email_seconds',
-    'How long the oldest e-mail that could be sent has been due',
+    'How long the oldest ready e-mail of a company that is not paused has been due',
     ({ queue }) => queue.oldestWaitingSeconds ?? 0,
   ),
   gauge('workers_alive', 'Workers with a heartbeat within the last 15 seconds', ({ queue }) => queue.workers),
