@@ -148,6 +148,19 @@ describe('the summary', () => {
     expect(explainEmail(email('SENT'), where()).nextAt).toBeNull()
   })
 
+  test('the next step is given as a code, too', () => {
+    const stepOf = (status: EmailStatus, location: Partial<EmailLocation> = {}, change: Partial<EmailSummary> = {}) =>
+      explainEmail(email(status, change), where(location)).nextStep
+    expect(stepOf('PENDING', { queuePosition: ready() })).toBe('turn')
+    expect(stepOf('PENDING', { queuePosition: ready({ workersAlive: false }) })).toBe('no-worker')
+    expect(stepOf('PENDING', { queuePosition: paused })).toBe('resume')
+    expect(stepOf('PENDING', {}, { nextAttemptAt: LATER })).toBe('due')
+    expect(stepOf('EXPIRED')).toBe('replay-expired')
+    expect(stepOf('DLQ', { contentGone: true })).toBe('purged')
+    expect(stepOf('DELIVERED')).toBeNull()
+    expect(explainEmail(email('PENDING'), where({ queuePosition: paused })).pauseReason).toBe('bounce rate above 5 %')
+  })
+
   test('the queue position is given as fields too', () => {
     const queuePosition = ready({ ahead: 7, companies: 2 })
     expect(explainEmail(email('PENDING'), where({ queuePosition }))).toMatchObject({

@@ -1,4 +1,4 @@
-import type { EmailSummary, Explanation } from './email-view.ts'
+import type { EmailSummary, Explanation, NextStep } from './email-view.ts'
 import { maxAttempts } from './retry.ts'
 
 /** How many e-mails of its company go before it, and how many companies share the capacity. */
@@ -23,12 +23,9 @@ export type EmailLocation = {
   contentGone: boolean
 }
 
-type StatusText = Pick<Explanation, 'summary' | 'next' | 'nextAt'>
+type StatusText = Pick<Explanation, 'summary' | 'next' | 'nextStep' | 'nextAt'>
 
-/**
- * The state of an e-mail in sentences: why it is there, what happens next and when. The admin UI recognises how `next` begins, to
- * translate it (admin/src/views/emails/next-step.ts).
- */
+/** The state of an e-mail in sentences: why it is there, what happens next and when. */
 export function explainEmail(email: EmailSummary, location: EmailLocation): Explanation {
   const { outboxId, status, attempts, maxAttempts, lastError } = email
   const { queuePosition, parked } = location
@@ -38,6 +35,7 @@ export function explainEmail(email: EmailSummary, location: EmailLocation): Expl
     ...describeStatus(email, location),
     aheadInCompany: queuePosition?.ahead ?? null,
     companiesSharing: queuePosition?.companies ?? null,
+    pauseReason: queuePosition?.pauseReason ?? null,
     parkedProviders: parked?.map(one => one.provider) ?? null,
     attempts,
     maxAttempts,
@@ -52,7 +50,7 @@ function describeStatus(email: EmailSummary, location: EmailLocation): StatusTex
     case 'PROCESSING':
       return statusText(
         `Being sent${email.provider ? ` by ${email.provider}` : ''}: attempt ${email.attempts} of ${email.maxAttempts} is under way.`,
-        'The provider answers, or the attempt times out after 30 seconds.',
+        { step: 'answer', text: 'The provider answers, or the attempt times out after 30 seconds.' },
       )
     case 'RETRY_SCHEDULED':
       return describeRetry(email, location)
@@ -61,14 +59,14 @@ function describeStatus(email: EmailSummary, location: EmailLocation): StatusTex
     case 'SENT':
       return statusText(
         `Accepted by ${email.provider ?? 'the provider'}${at(email.sentAt)}${email.messageId ? ` as ${email.messageId}` : ''}.`,
-        'Delivery, bounce or complaint is recorded when the provider reports it.',
+        { step: 'report', text: 'Delivery, bounce or complaint is recorded when the provider reports it.' },
       )
     case 'DELIVERED':
       return statusText(`Delivered to the recipient's server${at(email.deliveredAt)}.`, null)
     case 'BOUNCED':
       return statusText(
         "The recipient's server returned it; the BOUNCE event has the diagnosis.",
-        resendText(location, 'once the address works and is not suppressed'),
+        resend(location, 'resend', 'once the address works and is not suppressed'),
       )
     case 'COMPLAINED':
       return statusText('The recipient reported it as spam.', null)
@@ -77,7 +75,7 @@ function describeStatus(email: EmailSummary, location: EmailLocation): StatusTex
     case 'EXPIRED':
       return statusText(
         'Not sent within 24 hours of its due time, so it was given up.',
-        replayText(location, 'It can be replayed.'),
+        replay(location, { step: 'replay-expired', text: 'It can be replayed.' }),
       )
     case 'REJECTED':
     case 'FAILED':
@@ -88,44 +86,57 @@ function describeStatus(email: EmailSummary, location: EmailLocation): StatusTex
 
 const at = (time: string | null) => (time ? ` at ${time}` : '')
 
-const statusText = (summary: string, next: string | null, nextAt: string | null = null): StatusText => ({
+type Next = { step: NextStep; text: string; at?: string }
+
+const statusText = (summary: string, next: Next | null): StatusText => ({
   summary,
-  next,
-  nextAt,
+  next: next?.text ?? null,
+  nextStep: next?.step ?? null,
+  nextAt: next?.at ?? null,
 })
 
 /** A paused company or parked providers. */
 function describeHold({ queuePosition, parked }: EmailLocation): StatusText | null {
   if (queuePosition?.paused) {
     const because = queuePosition.pauseReason ? ` (${queuePosition.pauseReason})` : ''
-    return statusText(`Held: the company is paused${because}.`, 'It is sent when an administrator resumes the company.')
+    return statusText(`Held: the company is paused${because}.`, {
+      step: 'resume',
+      text: 'It is sent when an administrator resumes the company.',
+    })
   }
   if (!parked?.[0]) return null
   const all = parked.map(
     one => `provider ${one.provider} parked since ${one.since} because of ${one.code}: ${withoutFullStop(one.reason)}`,
   )
   const probeAt = parked.map(one => one.probeAt).sort()[0]!
-  return statusText(`Held: ${all.join('; ')}. No attempt is spent.`, `One e-mail tries again at ${probeAt}.`, probeAt)
+  return statusText(`Held: ${all.join('; ')}. No attempt is spent.`, {
+    step: 'probe',
+    text: `One e-mail tries again at ${probeAt}.`,
+    at: probeAt,
+  })
 }
 
 function describeWaiting(email: EmailSummary, location: EmailLocation): StatusText {
   const { queuePosition, inFlight } = location
   if (!queuePosition && !inFlight && email.nextAttemptAt)
-    return statusText(`Scheduled for ${email.nextAttemptAt}.`, 'It becomes ready then.', email.nextAttemptAt)
+    return statusText(`Scheduled for ${email.nextAttemptAt}.`, becomesReady(email.nextAttemptAt))
   return (
     describeHold(location) ??
     describeInFlight(inFlight) ??
     (queuePosition
       ? statusText(`Waiting for its turn: ${describePosition(queuePosition)}.`, nextTurn(queuePosition))
-      : statusText('Waiting to become ready.', 'It is picked up within seconds.'))
+      : statusText('Waiting to become ready.', { step: 'soon', text: 'It is picked up within seconds.' }))
   )
 }
 
 function describeInFlight(inFlight: EmailLocation['inFlight']): StatusText | null {
   if (!inFlight) return null
   if (inFlight.kind === 'dispatch')
-    return statusText('On the queue: its turn has come.', 'The next free worker sends it.')
-  return statusText(`Claimed by worker ${inFlight.holder}, about to be sent.`, 'It is sent within moments.')
+    return statusText('On the queue: its turn has come.', { step: 'soon', text: 'The next free worker sends it.' })
+  return statusText(`Claimed by worker ${inFlight.holder}, about to be sent.`, {
+    step: 'soon',
+    text: 'It is sent within moments.',
+  })
 }
 
 const UNKNOWN_REASONS: Record<string, string> = {
@@ -138,17 +149,24 @@ const UNKNOWN_REASONS: Record<string, string> = {
 
 function describeUnknown(unknownSend: EmailLocation['unknown']): StatusText {
   if (!unknownSend)
-    return statusText(
-      'The connection ended after the message had left: whether the provider took it is not known.',
-      'A provider event, the idempotency key or the onUnknown policy decides.',
-    )
+    return statusText('The connection ended after the message had left: whether the provider took it is not known.', {
+      step: 'decide',
+      text: 'A provider event, the idempotency key or the onUnknown policy decides.',
+    })
   const { provider, reason, since, resolveAt, onUnknown } = unknownSend
   return statusText(
     `Not known whether it was sent: ${provider} ${UNKNOWN_REASONS[reason] ?? 'did not answer'} (${since}).`,
     onUnknown === 'hold'
-      ? `Only a provider event moves it; at ${resolveAt} it is looked at again, and never sent twice.`
-      : `A provider event settles it; without one, it is tried again at ${resolveAt}.`,
-    resolveAt,
+      ? {
+          step: 'hold',
+          text: `Only a provider event moves it; at ${resolveAt} it is looked at again, and never sent twice.`,
+          at: resolveAt,
+        }
+      : {
+          step: 'unless-reported',
+          text: `A provider event settles it; without one, it is tried again at ${resolveAt}.`,
+          at: resolveAt,
+        },
   )
 }
 
@@ -157,8 +175,12 @@ function describePosition({ ahead, companies }: QueuePosition): string {
   return `${before} of this company before it, ${companies} ${companies === 1 ? 'company' : 'companies'} sharing`
 }
 
-const nextTurn = ({ workersAlive }: QueuePosition) =>
-  workersAlive ? 'It is sent when its turn comes.' : 'No worker is running: it is sent when one is started.'
+const nextTurn = ({ workersAlive }: QueuePosition): Next =>
+  workersAlive
+    ? { step: 'turn', text: 'It is sent when its turn comes.' }
+    : { step: 'no-worker', text: 'No worker is running: it is sent when one is started.' }
+
+const becomesReady = (at: string): Next => ({ step: 'due', text: 'It becomes ready then.', at })
 
 function describeRetry(email: EmailSummary, location: EmailLocation): StatusText {
   const { queuePosition, inFlight } = location
@@ -169,10 +191,10 @@ function describeRetry(email: EmailSummary, location: EmailLocation): StatusText
   const which = `${free ? 'Attempt' : 'Retry'} ${email.attempts + 1}${until}`
   const because = free ?? (email.lastError ? ` because ${describeLastError(email)}` : '')
   if (!queuePosition && !inFlight && email.nextAttemptAt)
-    return statusText(`${which}${at(email.nextAttemptAt)}${because}.`, 'It becomes ready then.', email.nextAttemptAt)
+    return statusText(`${which}${at(email.nextAttemptAt)}${because}.`, becomesReady(email.nextAttemptAt))
   const stopped = describeHold(location) ?? describeInFlight(inFlight)
   if (stopped) return { ...stopped, summary: `${stopped.summary} ${which} is due${because}.` }
-  if (!queuePosition) return statusText(`${which}${because}.`, 'It follows within seconds.')
+  if (!queuePosition) return statusText(`${which}${because}.`, { step: 'soon', text: 'It follows within seconds.' })
   return statusText(`${which} is due${because}: ${describePosition(queuePosition)}.`, nextTurn(queuePosition))
 }
 
@@ -199,18 +221,21 @@ const withoutFullStop = (message: string) => message.replace(/[.\s]+$/, '')
 function describeDead(email: EmailSummary, location: EmailLocation): StatusText {
   const because = email.lastError ? ` ${email.lastError.code}: ${withoutFullStop(email.lastError.message)}.` : ''
   if (email.lastError?.code === 'RECIPIENT_SUPPRESSED')
-    return statusText(`Not sent.${because}`, resendText(location, 'once the address is no longer suppressed'))
+    return statusText(
+      `Not sent.${because}`,
+      resend(location, 'resend-unsuppressed', 'once the address is no longer suppressed'),
+    )
   const how = {
     REJECTED: 'Refused by the provider.',
     FAILED: 'Given up: it can never be sent as it is.',
     DLQ: `Given up after ${email.attempts} ${email.attempts === 1 ? 'attempt' : 'attempts'}.`,
   }[email.status as 'REJECTED' | 'FAILED' | 'DLQ']
-  const next = 'It is in the dead letter queue and can be replayed once the cause is fixed.'
-  return statusText(`${how}${because}`, replayText(location, next))
+  const text = 'It is in the dead letter queue and can be replayed once the cause is fixed.'
+  return statusText(`${how}${because}`, replay(location, { step: 'replay', text }))
 }
 
-const resendText = ({ contentGone }: EmailLocation, when: string) =>
-  contentGone ? null : `It can be sent again (resend) ${when}.`
+const resend = ({ contentGone }: EmailLocation, step: NextStep, when: string): Next | null =>
+  contentGone ? null : { step, text: `It can be sent again (resend) ${when}.` }
 
-const replayText = ({ contentGone }: EmailLocation, next: string) =>
-  contentGone ? 'Its content was purged, so it can no longer be replayed.' : next
+const replay = ({ contentGone }: EmailLocation, next: Next): Next =>
+  contentGone ? { step: 'purged', text: 'Its content was purged, so it can no longer be replayed.' } : next

@@ -2929,13 +2929,17 @@ export interface components {
       status: 'PENDING' | 'PROCESSING' | 'RETRY_SCHEDULED' | 'UNKNOWN' | 'SENT' | 'DELIVERED' | 'BOUNCED' | 'COMPLAINED' | 'REJECTED' | 'FAILED' | 'DLQ' | 'EXPIRED' | 'CANCELLED'
       /** The current state and its reason, in one sentence */
       summary: string
-      /** What happens next */
+      /** What happens next, in one sentence */
       next: string | null
+      /** The same for programs */
+      nextStep: 'resume' | 'probe' | 'due' | 'turn' | 'no-worker' | 'soon' | 'answer' | 'report' | 'decide' | 'hold' | 'unless-reported' | 'resend' | 'resend-unsuppressed' | 'replay' | 'replay-expired' | 'purged' | null
       nextAt: string | null
       /** E-mails of this company that go first */
       aheadInCompany: number | null
       /** Companies that have mail ready */
       companiesSharing: number | null
+      /** Why its company is paused */
+      pauseReason: string | null
       /** Set while every provider in use is parked */
       parkedProviders: (string)[] | null
       attempts: number

@@ -2,7 +2,6 @@ import { useTranslation } from 'react-i18next'
 import { useReasonText } from '../../components/reason-text.ts'
 import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
-import { nextStepOf, pauseReasonOf } from './next-step.ts'
 import type { Email } from './queries.ts'
 
 const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
@@ -26,15 +25,15 @@ export function useExplanation(email: Email): { summary: string; next: string | 
     provider: email.provider ?? '–',
     error: lastError ? `${lastError.code}: ${lastError.message.replace(/[.\s]+$/, '')}` : '–',
   }
-  const step = nextStepOf(explanation.next)
+  const step = explanation.nextStep
   const time = explanation.nextAt === null ? '–' : format.exact(explanation.nextAt)
   const next =
     [
       ...(step ? [t(`explain.next.${step}`, { time })] : []),
       ...(explanation.aheadInCompany === null ? [] : [t('explain.ahead', { count: explanation.aheadInCompany })]),
     ].join(' ') || null
-  if (step === 'paused') {
-    const reason = pauseReasonOf(explanation.summary)
+  if (step === 'resume') {
+    const reason = explanation.pauseReason
     return { summary: reason ? t('explain.pausedBecause', { reason: reasonText(reason) }) : t('explain.paused'), next }
   }
   if (explanation.parkedProviders && (status === 'PENDING' || status === 'RETRY_SCHEDULED'))
