@@ -57,5 +57,6 @@ export const inbox = {
   type: 'Type',
   size: 'Size',
   header: 'Header',
+  messageId: 'Message id',
   value: 'Value',
 }

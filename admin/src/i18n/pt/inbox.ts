@@ -62,5 +62,6 @@ export const inbox: SameKeys<typeof en> = {
   type: 'Tipo',
   size: 'Tamanho',
   header: 'Cabeçalho',
+  messageId: 'Id da mensagem',
   value: 'Valor',
 }

@@ -64,7 +64,7 @@ export function Headers({ captured: { message, messageId } }: { captured: Captur
     ['Cc', message.cc.join(', ')],
     ['Reply-To', message.replyTo.join(', ')],
     ['Subject', message.subject],
-    ['Message id', messageId],
+    [t('messageId'), messageId],
     ...Object.entries(message.headers),
   ]
   return (
