@@ -26,7 +26,7 @@ export async function putDemoHistory(db: Queryable, history: DemoHistory): Promi
     `insert into company_statistics (company_id, hour, requests, suppressed, accepted, sent, delivered, bounced, complained, rejected, failed,
        expired, finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
      select $1, hour, n + n / 150, n / 150, n, sent, sent - bounced - unreported, bounced, complained, rejected, failed,
-       0, sent - bounced, bounced + rejected + failed, n / 100, failed, (sent - bounced) * (0.8 + random())
+       0, sent - bounced, bounced + rejected + failed, n / 100, failed / 2, (sent - bounced) * (0.8 + random())
      from (
        select hour, n, rejected, failed, n - rejected - failed as sent, floor((n - rejected - failed) * 0.01 + random())::int as unreported,
          floor((n - rejected - failed) * $4::float8 * (0.8 + random() * 0.4) + random())::int as bounced,
@@ -83,6 +83,25 @@ const COUNTED = ['accepted', 'sent', 'delivered', 'bounced', 'complained', 'reje
 
 /** The part number `part` of so many: together they are the whole. */
 const partOf = (name: string, of: number | string) => `${name} * (part + 1) / ${of} - ${name} * part / ${of}`
+
+/** What was just set up is older than the history of the companies. */
+export async function ageDemoSetup(db: Queryable): Promise<void> {
+  for (const [table, columns] of [
+    ['companies', ['created_at']],
+    ['api_keys', ['created_at']],
+    ['templates', ['created_at', 'updated_at']],
+    ['template_versions', ['created_at', 'published_at']],
+    ['webhook_endpoints', ['created_at', 'updated_at']],
+    ['audit_log', ['performed_at']],
+  ] as const)
+    await run(
+      db,
+      `age-demo-${table}`,
+      `update ${table} set ${columns.map(name => `${name} = ${name} - $1 * interval '1 day'`).join(', ')}
+       where ${columns[0]} > now() - interval '1 hour'`,
+      [DAYS + 10],
+    )
+}
 
 /** The entries that were just added become the growth of the last 30 days. */
 export async function spreadDemoSuppressions(db: Queryable): Promise<void> {

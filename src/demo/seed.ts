@@ -2,7 +2,7 @@ import { hashEmail } from '../contracts/hashing.ts'
 import { WEBHOOK_EVENT_TYPES } from '../contracts/webhooks/events.ts'
 import { listCompanies } from '../db/companies/companies.ts'
 import { createKey, registerCompany } from '../db/companies/registration.ts'
-import { putDemoHistory, spreadDemoSuppressions } from '../db/demo.ts'
+import { ageDemoSetup, putDemoHistory, spreadDemoSuppressions } from '../db/demo.ts'
 import type { Database } from '../db/pool.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
 import { pauseManually } from '../feedback/reputation.ts'
@@ -64,12 +64,13 @@ export async function seedByApi(
   client: DemoClient,
   endpointUrl: string,
 ): Promise<void> {
-  for (const { company, companyId, apiKey } of senders) {
+  for (const { company, apiKey } of senders) {
     for (const { templateType: type, subject, html } of company.mail)
       await client(apiKey, 'POST', '/v1/templates', { type, subject, html, publish: true })
     const path = company.name === 'Clínica Vida' ? '/badly' : '/well'
     await client(apiKey, 'POST', '/v1/webhooks', { url: endpointUrl + path, eventTypes: [...WEBHOOK_EVENT_TYPES] })
-    if (company.name === PAUSED_COMPANY)
-      await pauseManually(db.pool, { companyId, reason: 'The invoice of October is open', performedBy: 'admin' })
   }
+  await ageDemoSetup(db.pool)
+  const { companyId } = senders.find(({ company }) => company.name === PAUSED_COMPANY)!
+  await pauseManually(db.pool, { companyId, reason: 'The invoice of October is open', performedBy: 'admin' })
 }

@@ -115,8 +115,8 @@ export const common: SameKeys<typeof en> = {
   reputation: {
     bounced:
       '{{rate}} devolvidos em definitivo ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
-    complained: '{{rate}} reclamaram ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
-    goodAgain: 'Devoluções e reclamações estão de novo abaixo da metade dos limites',
+    complained: '{{rate}} denunciaram ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
+    goodAgain: 'Devoluções e denúncias estão de novo abaixo da metade dos limites',
   },
   beingBuilt: 'Esta tela está sendo construída.',
 }
