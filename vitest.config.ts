@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 
 const fullFaults = process.env.FAULTS === 'full'
 
-/** Tests of processes and databases wait for most of their time: one file more than there are cores. */
-const maxWorkers = availableParallelism() + 1
+/** Tests of processes and databases wait for much of their time: two files more than there are cores. */
+const maxWorkers = availableParallelism() + 2
 
 const wholeOnStock = process.env.STOCK === 'full'
 

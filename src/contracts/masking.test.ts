@@ -68,6 +68,8 @@ describe('maskSensitive masks', () => {
     ['cnpj11222333000181', 'cnpj**.***.***/****-81'],
     ['12ABC34501DE35 and 12.abc.345/01de-35', '**.***.***/****-35 and **.***.***/****-35'],
     ['52998224725@example.com', '5***@e***.com'],
+    ['to %40@example.com', 'to %***@e***.com'],
+    ['a%40%40@example.com', 'a***@e***.com'],
   ])('the document in %s', (text, masked) => {
     expect(maskSensitive(text)).toBe(masked)
   })

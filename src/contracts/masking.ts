@@ -70,15 +70,20 @@ const BEFORE_ADDRESS =
 function maskAddressesIn(text: string): string {
   let masked = ''
   let done = 0
+  let escaped = { start: 0, end: 0 }
   let afterLastSign = 0
   for (const sign of text.matchAll(AT_SIGN)) {
-    const start = startOfLocalPart(text, Math.max(done, afterLastSign), sign.index)
+    let start = startOfLocalPart(text, Math.max(done, afterLastSign), sign.index)
+    // Only the sign itself ends a local part: that of `%40@example.com` is %40.
+    if (start === escaped.end) start = escaped.start
     afterLastSign = sign.index + sign[0].length
+    if (sign[0] !== '@') escaped = { start, end: afterLastSign }
     const local = text.slice(start, sign.index)
     const domain = domainAt(text, afterLastSign)
     if (!looksLikeAddress(local, domain)) continue
     masked += text.slice(done, start) + maskEmail(`${local}@${domain}`)
     done = afterLastSign + domain.length
+    escaped = { start: done, end: done }
   }
   return masked + text.slice(done)
 }
