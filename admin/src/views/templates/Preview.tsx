@@ -103,10 +103,13 @@ function Used({ names, onSample }: { names: string[]; onSample: (names: string[]
           size="compact-xs"
           variant="default"
           className="mono"
+          maw="100%"
           title={name}
           onClick={() => onSample([name])}
         >
-          {name}
+          <Text span inherit truncate>
+            {name}
+          </Text>
         </Button>
       ))}
     </Group>
