@@ -54,7 +54,6 @@ export const inbox = {
   downloadSource: 'Download as .eml',
   sourceHint: 'As a mail server would get it, without Bcc.',
   file: 'File',
-  type: 'Type',
   size: 'Size',
   header: 'Header',
   messageId: 'Message id',

@@ -85,6 +85,7 @@ function Fault({ fault }: { fault: LedgerFault }) {
     <li>
       <div className={classes.what}>
         {t(`ledger.kinds.${kind}`)}
+        <div className="quiet">{outboxId === null ? t('ledger.noId') : <IdText id={outboxId} whole />}</div>
         <div className="quiet">
           {companyName && `${companyName} · `}
           {t('ledger.emails', { count: emails })} · {t('ledger.found')} <TimeText at={foundAt} />
@@ -95,7 +96,6 @@ function Fault({ fault }: { fault: LedgerFault }) {
           </div>
         )}
       </div>
-      {outboxId === null ? <span className="quiet">{t('ledger.noId')}</span> : <IdText id={outboxId} />}
     </li>
   )
 }
