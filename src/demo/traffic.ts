@@ -71,7 +71,11 @@ export function startTraffic(
 function ordinary({ company }: DemoSender, number: number, random: () => number): Record<string, unknown> {
   const mail = one(company.mail, random)
   const person = somebody(random, company.domain)
-  const order = { number: String(10_000 + number), amount: (20 + random() * 900).toFixed(2) }
+  const amount = (20 + random() * 900).toFixed(2)
+  const order = {
+    number: String(10_000 + number),
+    amount: company.settings.locale === 'en' ? amount : amount.replace('.', ','),
+  }
   return {
     to: `${person.name} <${person.email}>`,
     template: mail.templateType,
