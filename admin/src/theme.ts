@@ -38,6 +38,11 @@ export const theme = createTheme({
     Alert: {
       styles: { label: { color: 'var(--mantine-color-text)' }, message: { color: 'var(--mantine-color-text)' } },
     },
+    // The list itself scrolls: it belongs to the field, which the keyboard moves it from.
+    Select: {
+      defaultProps: { withScrollArea: false },
+      styles: { options: { maxHeight: 240, overflowY: 'auto' }, option: { overflowWrap: 'anywhere' } },
+    },
     // Inside of the page's landmarks, and without an element that is no entry.
     Menu: { defaultProps: { withinPortal: false, withInitialFocusPlaceholder: false } },
     Drawer: { defaultProps: { attributes: PLAIN_HEADER } },

@@ -19,7 +19,10 @@ export type EmailLocation = {
 
 type StatusText = Pick<Explanation, 'summary' | 'next' | 'nextAt'>
 
-/** The state of an e-mail in sentences: why it is there, what happens next and when. */
+/**
+ * The state of an e-mail in sentences: why it is there, what happens next and when. The admin UI recognises how `next` begins, to
+ * translate it (admin/src/views/emails/next-step.ts).
+ */
 export function explainEmail(email: EmailSummary, location: EmailLocation): Explanation {
   const { outboxId, status, attempts, maxAttempts, lastError } = email
   const { queuePosition, parked } = location

@@ -4,7 +4,7 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { addSuppressions } from '../../src/db/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { hostileHtml } from './hostile-message.ts'
-import { expectSound, ready, screenshot, startOutside, startUi, type Ui } from './ui.ts'
+import { axeViolations, expectSound, ready, screenshot, startOutside, startUi, type Ui } from './ui.ts'
 
 let gateway: TestGateway
 let ui: Ui
@@ -53,6 +53,11 @@ test('the list and an e-mail look as they should; the keyboard opens it', async 
   const view = await ui.openView('/emails', { language: 'pt' })
   const { page, requests } = view
   await expectSound(view, 'emails')
+  await page.getByPlaceholder('Situação: Qualquer').click()
+  await page.getByRole('option', { name: 'Nova tentativa' }).waitFor()
+  expect.soft(await axeViolations(page, ['region', 'scrollable-region-focusable'])).toEqual([])
+  await page.keyboard.press('Escape')
+  await page.locator('h1').click()
   await page.keyboard.press('j')
   await page.keyboard.press('Enter')
   await page.waitForURL(`**/admin/emails/${id}`)

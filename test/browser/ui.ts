@@ -187,9 +187,11 @@ export async function axeViolations(page: Page, rules: string[] | null = null): 
   }, rules)
 }
 
-/** Nothing is wider than the window. */
+/** Nothing is wider than the window, and no table than its frame. */
 export const scrollsSideways = (page: Page) =>
-  page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth')
+  page.evaluate<boolean>(`document.documentElement.scrollWidth > document.documentElement.clientWidth ||
+    [...document.querySelectorAll('table')].some(table => table.offsetWidth > table.parentElement.clientWidth + 1 &&
+      getComputedStyle(table.parentElement).overflowX === 'visible')`)
 
 /** Into the folder SHOTS, if it is set. */
 export async function screenshot(page: Page, name: string, fullPage = true): Promise<void> {

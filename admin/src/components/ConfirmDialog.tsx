@@ -11,6 +11,8 @@ type ConfirmDialogProps = {
   verb: string
   /** What happens then. */
   consequence: ReactNode
+  /** In place of "Cancel", where that is the verb. */
+  dismiss?: string
   danger?: boolean
   /** Asks for a reason, which goes to the audit log. */
   askReason?: boolean | { minLength: number }
@@ -73,6 +75,7 @@ function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConf
           withAsterisk={false}
           autosize
           minRows={2}
+          maxRows={8}
           maxLength={500}
           data-autofocus
         />
@@ -92,7 +95,7 @@ function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConf
       )}
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={onClose}>
-          {t('dialog.cancel')}
+          {props.dismiss ?? t('dialog.cancel')}
         </Button>
         <Button type="submit" color={danger ? 'red' : 'blue'} disabled={!complete} loading={busy} maw="100%">
           <Text span inherit truncate>

@@ -48,12 +48,17 @@ export function FilterSelect<T extends string>({
       maw="100%"
       aria-label={label}
       placeholder={placeholder}
+      title={options.find(option => option.value === value)?.label}
       data={options}
       value={value ?? null}
       onChange={chosen => onChange((chosen as T | null) ?? undefined)}
       clearable
+      nothingFoundMessage={t('filters.nothing')}
+      // The dots of a long name end before the two signs.
+      rightSectionWidth={value === undefined ? 34 : 56}
       searchable={rest.searchable ?? options.length > 8}
-      comboboxProps={{ withinPortal: true }}
+      // Inside of the page's landmarks.
+      comboboxProps={{ withinPortal: false }}
     />
   )
 }

@@ -17,6 +17,6 @@ export function IdText({ id, whole = false }: { id: string; whole?: boolean }) {
 
 /** Eight characters; of a hash those after the name of its function. */
 function shorten(id: string): string {
-  const length = id.startsWith('sha256:') ? 13 : 8
-  return id.length <= length + 2 ? id : `${id.slice(0, length)}…`
+  const digits = id.replace(/^sha256:/, '')
+  return digits.length <= 10 ? digits : `${digits.slice(0, 8)}…`
 }

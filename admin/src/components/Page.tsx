@@ -15,7 +15,7 @@ type PageProps = {
   children: ReactNode
 }
 
-/** A view: title, actions, content. The title is also that of the browser's tab. */
+/** A view: title, actions, content. The title is also that of the browser's tab; a very long one ends with dots. */
 export function Page({ title, subtitle, actions, back, children }: PageProps) {
   useTitle(title)
   return (
@@ -28,7 +28,7 @@ export function Page({ title, subtitle, actions, back, children }: PageProps) {
               {back.label}
             </TextLink>
           )}
-          <Title order={1} size="h3">
+          <Title order={1} size="h3" lineClamp={3} title={title}>
             {title}
           </Title>
           {subtitle && (

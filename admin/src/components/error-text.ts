@@ -1,14 +1,19 @@
 import { useTranslation } from 'react-i18next'
 import { isProblem } from '../api/problem.ts'
 
-/** What went wrong, in one sentence: the gateway's own words where it said something. */
+/** What went wrong, in one sentence in the reader's language; the gateway's own words where the code is not known here. */
 export function useErrorText(): (error: unknown) => string {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
+  const { language } = i18n
+  const known: Record<string, string> = i18n.getResourceBundle(language, 'problems') ?? {}
   return error => {
     if (!isProblem(error)) return t('errors.unknown')
     if (error.status === 0) return t('errors.offline')
     if (error.status === 403 && !error.message) return t('errors.forbidden')
+    const sentence = known[error.code] ?? (error.message || t('errors.unknown'))
+    // What is wrong with a field is said in English only.
     const fields = error.errors.map(({ path, message }) => `${path}: ${message}`).join('; ')
-    return fields || error.message || t('errors.unknown')
+    if (language === 'en') return fields || sentence
+    return fields ? `${sentence} (${fields})` : sentence
   }
 }

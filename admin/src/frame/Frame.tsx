@@ -22,7 +22,7 @@ export function Frame() {
   return (
     <AppShell
       header={{ height: 52 }}
-      navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      navbar={{ width: 228, breakpoint: 'sm', collapsed: { mobile: !opened } }}
       padding="md"
       classNames={{ header: classes.header, navbar: classes.navbar }}
     >

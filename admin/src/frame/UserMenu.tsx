@@ -25,7 +25,7 @@ export function UserMenu() {
       <Menu.Target>
         <UnstyledButton className={classes.button}>
           <span className={classes.names}>
-            <Text size="sm" fw={600} truncate>
+            <Text size="sm" fw={600} truncate title={name}>
               {name}
             </Text>
             <Text size="xs" className="quiet">

@@ -38,8 +38,8 @@ export function formatFor(language: Language, zone: Zone) {
     number: (value: number) => whole.format(value),
     decimal: (value: number) => fine.format(value),
     compact: (value: number) => short.format(value),
-    /** 0.987 → "98.7%" */
-    percent: (share: number) => percents.format(share),
+    /** 0.987 → "98.7%"; a little is not nothing: "<0.01%" */
+    percent: (share: number) => (share > 0 && share < 0.00005 ? `<${percents.format(0.0001)}` : percents.format(share)),
     /** "10:31" */
     time: (at: Date | string | number) => times.format(new Date(at)),
     /** "17 Nov" */

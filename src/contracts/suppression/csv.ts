@@ -41,7 +41,10 @@ export function readHeader(line: string): CsvShape {
   return { separator, columnIndex, width: names.length }
 }
 
-/** Problem messages do not contain the line, because it holds an address. */
+/**
+ * Problem messages do not contain the line, because it holds an address. The admin UI recognises their beginnings
+ * (components/bulk/line-problem.ts).
+ */
 export function readLine(line: string, { separator, columnIndex, width }: CsvShape): ImportedEntry {
   if (line.length > MAX_LINE) throw new CsvProblem(`is longer than ${MAX_LINE} characters`)
   const fields = splitLine(line, separator)

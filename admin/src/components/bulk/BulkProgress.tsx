@@ -12,6 +12,7 @@ import { useErrorText } from '../error-text.ts'
 import { notify } from '../notify.ts'
 import { TimeText } from '../TimeText.tsx'
 import { Tone } from '../Tone.tsx'
+import { lineProblemOf } from './line-problem.ts'
 
 const STATES = {
   waiting: ['grey', IconClock],
@@ -29,13 +30,13 @@ const TITLES = {
 
 export function BulkProgress({ action }: { action: BulkAction }) {
   const { t } = useTranslation('bulk')
-  const { number } = useFormat()
+  const { number, exact } = useFormat()
   const [tone, icon] = STATES[action.state]
   const worked = action.done + action.failed
   const percent = action.total === 0 ? 100 : Math.min(100, (worked / action.total) * 100)
   const title = t(TITLES[action.kind])
   return (
-    <Stack gap={6} component="section" aria-label={title}>
+    <Stack gap={6} component="section" aria-label={`${title}, ${exact(action.createdAt)}`}>
       <Group justify="space-between" gap="xs">
         <Group gap="sm">
           <Text fw={600} size="sm">
@@ -142,6 +143,10 @@ function Problems({ action: { problems, counts } }: { action: BulkAction }) {
   const { number } = useFormat()
   const [opened, setOpened] = useState(false)
   if (problems.length === 0) return null
+  const textOf = (problem: string) => {
+    const kind = lineProblemOf(problem)
+    return kind ? t(`problems.${kind}`) : problem
+  }
   return (
     <div>
       <Button size="compact-sm" variant="subtle" aria-expanded={opened} onClick={() => setOpened(!opened)}>
@@ -150,7 +155,7 @@ function Problems({ action: { problems, counts } }: { action: BulkAction }) {
       {opened && (
         <List size="sm" mt={4}>
           {problems.map(({ line, problem }) => (
-            <List.Item key={line}>{t('line', { line: number(line), problem })}</List.Item>
+            <List.Item key={line}>{t('line', { line: number(line), problem: textOf(problem) })}</List.Item>
           ))}
         </List>
       )}

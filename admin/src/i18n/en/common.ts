@@ -76,7 +76,7 @@ export const common = {
     newRows_other: '{{count, number}} new',
     sortBy: 'Sort by {{column}}',
   },
-  filters: { clear: 'Clear filters', any: 'Any', allCompanies: 'All companies' },
+  filters: { clear: 'Clear filters', any: 'Any', allCompanies: 'All companies', nothing: 'Nothing found' },
   dialog: {
     cancel: 'Cancel',
     close: 'Close',

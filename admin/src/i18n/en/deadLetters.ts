@@ -76,6 +76,8 @@ export const deadLetters = {
   replayStarted: 'The replay has started. It goes on when you close this page.',
   purgeStarted: 'The purge has started. It goes on when you close this page.',
   empty: {
+    noneMatch: 'No dead letter matches these filters',
+    noneMatchHint: 'Choose others or clear the filters.',
     title: 'No dead letters',
     hint: 'An e-mail comes here when a provider refuses it for good, or when all its attempts have failed.',
   },

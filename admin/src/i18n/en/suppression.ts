@@ -87,6 +87,8 @@ export const suppression = {
     started: 'The import has started.',
   },
   empty: {
+    noneMatch: 'No address matches these filters',
+    noneMatchHint: 'Choose others or clear the filters.',
     title: 'No suppressed address',
     hint: 'Addresses come here by hard bounces and complaints that providers report, by hand, or by an import.',
     removed: 'Nobody was removed from the list.',

@@ -79,7 +79,12 @@ export const common: SameKeys<typeof en> = {
     newRows_other: '{{count, number}} novos',
     sortBy: 'Ordenar por {{column}}',
   },
-  filters: { clear: 'Limpar filtros', any: 'Qualquer', allCompanies: 'Todas as empresas' },
+  filters: {
+    clear: 'Limpar filtros',
+    any: 'Qualquer',
+    allCompanies: 'Todas as empresas',
+    nothing: 'Nada encontrado',
+  },
   dialog: {
     cancel: 'Cancelar',
     close: 'Fechar',
@@ -99,7 +104,7 @@ export const common: SameKeys<typeof en> = {
   status: {
     PENDING: 'Pendente',
     PROCESSING: 'Em envio',
-    RETRY_SCHEDULED: 'Nova tentativa agendada',
+    RETRY_SCHEDULED: 'Nova tentativa',
     UNKNOWN: 'Desconhecido',
     SENT: 'Enviado',
     DELIVERED: 'Entregue',

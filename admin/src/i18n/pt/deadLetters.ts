@@ -55,7 +55,7 @@ export const deadLetters: SameKeys<typeof en> = {
   },
   notReplayable: {
     purged: 'Não pode ser reprocessado: o conteúdo foi apagado após sete dias.',
-    changed: 'Não pode ser reprocessado: o e-mail já tem outro status ou o conteúdo não existe mais.',
+    changed: 'Não pode ser reprocessado: o e-mail já está em outra situação ou o conteúdo não existe mais.',
   },
   replayTitle: 'Reprocessar e-mails não entregues',
   purgeTitle: 'Excluir e-mails não entregues',
@@ -64,9 +64,9 @@ export const deadLetters: SameKeys<typeof en> = {
   replayChosen_one: '{{count, number}} e-mail volta para a fila e é enviado de novo, com todas as tentativas.',
   replayChosen_other: '{{count, number}} e-mails voltam para a fila e são enviados de novo, com todas as tentativas.',
   purgeChosen_one:
-    '{{count, number}} registro é excluído definitivamente e não pode mais ser reprocessado. O e-mail mantém seu status.',
+    '{{count, number}} registro é excluído definitivamente e não pode mais ser reprocessado. O e-mail mantém sua situação.',
   purgeChosen_other:
-    '{{count, number}} registros são excluídos definitivamente e não podem mais ser reprocessados. Os e-mails mantêm seu status.',
+    '{{count, number}} registros são excluídos definitivamente e não podem mais ser reprocessados. Os e-mails mantêm sua situação.',
   leftOut: {
     purged_one: '{{count, number}} não pode ser reprocessado: o conteúdo não existe mais.',
     purged_other: '{{count, number}} não podem ser reprocessados: o conteúdo não existe mais.',
@@ -79,6 +79,8 @@ export const deadLetters: SameKeys<typeof en> = {
   replayStarted: 'O reprocessamento começou e continua mesmo que você feche esta página.',
   purgeStarted: 'A exclusão começou e continua mesmo que você feche esta página.',
   empty: {
+    noneMatch: 'Nenhum e-mail não entregue corresponde a estes filtros',
+    noneMatchHint: 'Escolha outros ou limpe os filtros.',
     title: 'Nenhum e-mail não entregue',
     hint: 'Um e-mail aparece aqui quando um provedor o recusa de vez ou quando todas as tentativas falham.',
   },

@@ -6,6 +6,7 @@ import { deadLetters } from './deadLetters.ts'
 import { emails } from './emails.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
+import { problems } from './problems.ts'
 import { providers } from './providers.ts'
 import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
@@ -23,6 +24,7 @@ export const pt = {
   emails,
   inbox,
   overview,
+  problems,
   providers,
   sessions,
   signIn,

@@ -52,7 +52,7 @@ export const suppression: SameKeys<typeof en> = {
     bounceType: 'Devolução',
     bounceSubType: 'Tipo de devolução',
     diagnosticCode: 'Resposta do servidor',
-    feedbackType: 'Tipo de reclamação',
+    feedbackType: 'Tipo de denúncia',
     userAgent: 'Relatado com',
     feedbackId: 'Id do relato',
     provider: 'Provedor',
@@ -93,6 +93,8 @@ export const suppression: SameKeys<typeof en> = {
     started: 'A importação começou.',
   },
   empty: {
+    noneMatch: 'Nenhum endereço corresponde a estes filtros',
+    noneMatchHint: 'Escolha outros ou limpe os filtros.',
     title: 'Nenhum endereço suprimido',
     hint: 'Endereços chegam aqui por devoluções permanentes e denúncias informadas pelos provedores, manualmente ou por importação.',
     removed: 'Ninguém foi removido da lista.',

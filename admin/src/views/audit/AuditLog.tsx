@@ -79,22 +79,31 @@ function useColumns(): Column<AuditEntry>[] {
       ),
     },
     { key: 'who', header: t('who'), cell: entry => <Cut text={entry.performedBy} /> },
-    { key: 'action', header: t('action'), cell: entry => <Short>{words.action(entry.action)}</Short> },
+    { key: 'action', header: t('action'), name: true, cell: entry => words.action(entry.action) },
     {
       key: 'subject',
       header: t('subject'),
       cell: entry => (
-        <Short>
+        <div className={classes.subject}>
           <Subject entry={entry} />
-        </Short>
+        </div>
       ),
     },
-    { key: 'company', header: t('company'), cell: entry => entry.companyName && <Cut text={entry.companyName} /> },
+    {
+      key: 'company',
+      header: t('company'),
+      cell: entry => entry.companyName && <Cut text={entry.companyName} narrow />,
+    },
     {
       key: 'reason',
       header: t('reason'),
       wide: true,
-      cell: entry => entry.reason && <span className={classes.reason}>{reasonText(entry.reason)}</span>,
+      cell: entry =>
+        entry.reason && (
+          <span className={classes.reason} title={reasonText(entry.reason)}>
+            {reasonText(entry.reason)}
+          </span>
+        ),
     },
   ]
 }
@@ -104,9 +113,9 @@ function Short({ children }: { children: ReactNode }) {
 }
 
 /** The whole text is in the details, too. */
-function Cut({ text }: { text: string }) {
+function Cut({ text, narrow }: { text: string; narrow?: boolean }) {
   return (
-    <span className={classes.cut} title={text}>
+    <span className={classes.cut} data-narrow={narrow} title={text}>
       {text}
     </span>
   )

@@ -4,7 +4,6 @@ import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { BreakableText } from '../../components/BreakableText.tsx'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
 import { IdText } from '../../components/IdText.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
@@ -14,6 +13,7 @@ import { cursorPages } from '../../lib/cursor-pages.ts'
 import { useFormat } from '../../lib/format.ts'
 import type { ChangeRequest } from './ChangeDialog.tsx'
 import { type DeadLetter, dataText, filterOf, groupsQuery, listQuery } from './data.ts'
+import { NoDeadLetters } from './NoDeadLetters.tsx'
 import type { DeadLetterSearch } from './routes.ts'
 
 type DeadLetterListProps = {
@@ -38,7 +38,7 @@ export function DeadLetterList({ search, show, onChange }: DeadLetterListProps) 
       rows={page?.data}
       rowKey={entry => entry.outboxId}
       onOpen={({ outboxId }) => show({ ...search, open: outboxId })}
-      empty={<EmptyState title={t('empty.title')} hint={t('empty.hint')} />}
+      empty={<NoDeadLetters search={search} />}
       {...(mayChange && {
         selection,
         selectionActions: (
@@ -85,10 +85,16 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
       wide: true,
       cell: entry => (
         <>
-          <TextLink to="/dead-letters" search={{ ...search, open: entry.outboxId }} size="sm" lineClamp={2}>
-            {dataText(entry, 'subject') || t('noPayload')}
+          <TextLink
+            to="/dead-letters"
+            search={{ ...search, open: entry.outboxId }}
+            size="sm"
+            lineClamp={2}
+            title={dataText(entry, 'subject')}
+          >
+            {dataText(entry, 'subject') || dataText(entry, 'templateType') || t('noPayload')}
           </TextLink>
-          <Text size="sm" className="quiet" lineClamp={2}>
+          <Text size="sm" className="quiet" lineClamp={2} title={dataText(entry, 'to')}>
             {dataText(entry, 'to')}
           </Text>
         </>

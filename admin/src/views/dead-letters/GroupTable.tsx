@@ -1,16 +1,16 @@
-import { Button, Text } from '@mantine/core'
+import { Box, Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { BreakableText } from '../../components/BreakableText.tsx'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
-import { EmptyState } from '../../components/EmptyState.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { useFormat } from '../../lib/format.ts'
 import type { ChangeRequest } from './ChangeDialog.tsx'
 import { type DeadLetterGroup, filterOf, groupsQuery } from './data.ts'
+import { NoDeadLetters } from './NoDeadLetters.tsx'
 import type { DeadLetterSearch } from './routes.ts'
 
 type GroupTableProps = {
@@ -30,7 +30,7 @@ export function GroupTable({ search, show, onChange }: GroupTableProps) {
       rows={rows}
       rowKey={({ code, companyId }) => `${code} ${companyId}`}
       onOpen={group => show(searchOf(group, search))}
-      empty={<EmptyState title={t('empty.title')} hint={t('empty.hint')} />}
+      empty={<NoDeadLetters search={search} />}
     />
   )
   return (
@@ -55,9 +55,11 @@ function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChang
       key: 'code',
       header: t('code'),
       cell: group => (
-        <TextLink to="/dead-letters" search={searchOf(group, search)} size="sm" className="mono">
-          {group.code === null ? t('noCode') : <BreakableText text={group.code} />}
-        </TextLink>
+        <Box miw={{ base: 0, md: '12rem' }}>
+          <TextLink to="/dead-letters" search={searchOf(group, search)} size="sm" className="mono">
+            {group.code === null ? t('noCode') : <BreakableText text={group.code} />}
+          </TextLink>
+        </Box>
       ),
     },
     { key: 'company', header: t('company'), name: true, cell: group => group.companyName },

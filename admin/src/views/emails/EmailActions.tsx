@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api, take } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
+import { BreakableText } from '../../components/BreakableText.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { notify } from '../../components/notify.ts'
 import { useFormat } from '../../lib/format.ts'
@@ -110,7 +111,7 @@ function SuppressedNow({ email: { recipients } }: { email: Email }) {
       <List size="sm">
         {suppressed.map(({ address, suppression }) => (
           <List.Item key={address}>
-            {address}: <SuppressionText entry={suppression} />
+            {address && <BreakableText text={address} />}: <SuppressionText entry={suppression} />
           </List.Item>
         ))}
       </List>
@@ -132,6 +133,7 @@ function CancelDialog({ email, ...dialog }: DialogProps) {
       {...dialog}
       title={t('actions.cancelTitle')}
       verb={t('actions.cancelVerb')}
+      dismiss={t('actions.keep')}
       consequence={t('actions.cancelConsequence')}
       danger
       askReason
@@ -189,6 +191,7 @@ function OptionalReason({ value, onChange }: { value: string; onChange: (value: 
       onChange={event => onChange(event.currentTarget.value)}
       autosize
       minRows={2}
+      maxRows={8}
       maxLength={500}
     />
   )

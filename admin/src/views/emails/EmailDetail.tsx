@@ -77,7 +77,10 @@ function Details({ email }: { email: Email }) {
         icon={<IconInfoCircle size={18} />}
         styles={{ message: { color: 'inherit' } }}
       >
-        <Text size="sm">{summary}</Text>
+        {/* What a provider said is whole in the timeline. */}
+        <Text size="sm" lineClamp={6} title={summary}>
+          {summary}
+        </Text>
         {next && (
           <Text size="sm" className="quiet">
             {t('next', { text: next })}

@@ -20,6 +20,7 @@ export function EmailFacts({ email }: { email: Email }) {
         {email.companyName}
       </TextLink>,
     ],
+    [t('columns.subject'), email.subject],
     [t('facts.from'), email.from],
     [t('facts.template'), email.templateType],
     [t('facts.tags'), email.tags.join(', ')],

@@ -80,6 +80,7 @@ function TextFilter(props: {
       w={130}
       aria-label={label}
       placeholder={label}
+      title={text}
       value={text}
       maxLength={100}
       onChange={event => setText(event.currentTarget.value)}

@@ -13,6 +13,7 @@ import { useFormat } from '../../lib/format.ts'
 import { useLive } from '../../lib/live.ts'
 import { EmailFilters } from './EmailFilters.tsx'
 import { useColumns } from './email-columns.tsx'
+import classes from './emails.module.css'
 import { type EmailPage, type EmailRow, emailsQuery, type LiveEmails } from './queries.ts'
 import { SearchBox } from './SearchBox.tsx'
 import { SuppressionNotice } from './SuppressionNotice.tsx'
@@ -106,7 +107,7 @@ function isWanted({ isNew, companyId, status }: LiveEmails['emails'][number], se
 function NewRows({ count, onShow }: { count: number; onShow: () => void }) {
   const { t } = useTranslation()
   return (
-    <div aria-live="polite">
+    <div aria-live="polite" className={classes.newRows}>
       {count > 0 && (
         <Button size="compact-sm" variant="light" onClick={onShow} rightSection={<IconArrowUp size={14} aria-hidden />}>
           {t('table.newRows', { count })}

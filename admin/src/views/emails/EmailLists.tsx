@@ -81,7 +81,9 @@ export function RecipientList({ email }: { email: Email }) {
             <span className={classes.kind}>{t(`kinds.${one.kind}`)}</span>
             <span className={classes.grow}>
               {one.name && `${one.name} `}
-              {one.address === null ? t('erased') : <BreakableText text={one.address} />}
+              <span className={classes.address}>
+                {one.address === null ? t('erased') : <BreakableText text={one.address} />}
+              </span>
             </span>
             <StatusBadge status={one.suppressed ? 'SUPPRESSED' : (one.status as Status)} />
           </Group>

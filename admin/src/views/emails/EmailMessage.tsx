@@ -148,6 +148,8 @@ function Attachments({ outboxId, files }: { outboxId: string; files: Content['at
             aria-label={t('message.download', { name: file.filename })}
             leftSection={<IconDownload size={14} />}
             maw="100%"
+            title={file.filename}
+            classNames={{ label: classes.filename }}
           >
             {file.filename}
           </Button>{' '}

@@ -59,7 +59,7 @@ export function SearchBox({ search, onSearch }: { search: EmailSearch; onSearch:
         </Alert>
       )}
       {by && (
-        <Group gap={6} mt="xs">
+        <Group gap={6} mt="xs" fz="sm">
           <span className="quiet">{t(`lookups.${by}`)}</span>
           <span className="mono">{short(search[by]!)}</span>
           <Button

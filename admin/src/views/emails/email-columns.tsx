@@ -18,7 +18,13 @@ export function useColumns(): Column<EmailRow>[] {
       wide: true,
       cell: row => (
         <>
-          <TextLink to="/emails/$outboxId" params={{ outboxId: row.outboxId }} size="sm" className={classes.clamped}>
+          <TextLink
+            to="/emails/$outboxId"
+            params={{ outboxId: row.outboxId }}
+            size="sm"
+            className={classes.clamped}
+            title={subjectOf(row) ?? undefined}
+          >
             {subjectOf(row) ?? t('noSubject')}
           </TextLink>
           {row.test && (

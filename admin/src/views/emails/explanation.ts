@@ -1,6 +1,8 @@
 import { useTranslation } from 'react-i18next'
+import { useReasonText } from '../../components/reason-text.ts'
 import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
+import { nextStepOf, pauseReasonOf } from './next-step.ts'
 import type { Email } from './queries.ts'
 
 const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
@@ -9,6 +11,7 @@ const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
 export function useExplanation(email: Email): { summary: string; next: string | null } {
   const { t } = useTranslation('emails')
   const format = useFormat()
+  const reasonText = useReasonText()
   const { language } = usePreferences()
   const { explanation, status, lastError, attempts, maxAttempts } = email
   const readable = (text: string) => text.replace(INSTANT, at => format.exact(at))
@@ -23,7 +26,17 @@ export function useExplanation(email: Email): { summary: string; next: string | 
     provider: email.provider ?? '–',
     error: lastError ? `${lastError.code}: ${lastError.message.replace(/[.\s]+$/, '')}` : '–',
   }
-  const next = explanation.aheadInCompany === null ? null : t('explain.ahead', { count: explanation.aheadInCompany })
+  const step = nextStepOf(explanation.next)
+  const time = explanation.nextAt === null ? '–' : format.exact(explanation.nextAt)
+  const next =
+    [
+      ...(step ? [t(`explain.next.${step}`, { time })] : []),
+      ...(explanation.aheadInCompany === null ? [] : [t('explain.ahead', { count: explanation.aheadInCompany })]),
+    ].join(' ') || null
+  if (step === 'paused') {
+    const reason = pauseReasonOf(explanation.summary)
+    return { summary: reason ? t('explain.pausedBecause', { reason: reasonText(reason) }) : t('explain.paused'), next }
+  }
   if (explanation.parkedProviders && (status === 'PENDING' || status === 'RETRY_SCHEDULED'))
     return { summary: t('explain.parked', { providers: explanation.parkedProviders.join(', ') }), next }
   if (lastError?.code === 'RECIPIENT_SUPPRESSED' && status === 'REJECTED')

@@ -54,7 +54,7 @@ export function AttentionList({ attention }: { attention: Attention[] }) {
 function Entry(attention: Attention) {
   const { t } = useTranslation('overview')
   const { dateTime } = useFormat()
-  const reasonText = useReasonText()
+  const reasonText = useCodeText()
   const { kind, count, since, code, companyName } = attention
   const details = [
     kind === 'dead-letters' && companyName,
@@ -97,4 +97,12 @@ function linkOf({ kind, code, companyId, since }: Attention): LinkProps {
     case 'webhooks-disabled':
       return { to: '/companies/$companyId/$tab', params: { companyId: companyId!, tab: 'webhooks' } }
   }
+}
+
+/** Why an endpoint was disabled, in words; other reasons as everywhere. */
+function useCodeText(): (code: string) => string {
+  const { t } = useTranslation('webhooks')
+  const reasonText = useReasonText()
+  const disabled = t('disabledReasons', { returnObjects: true }) as Record<string, string>
+  return code => disabled[code] ?? reasonText(code)
 }

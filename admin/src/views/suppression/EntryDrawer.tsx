@@ -84,7 +84,7 @@ function RemoveButton({ entry, onRemove }: { entry: ListedEntry; onRemove: () =>
       </Button>
     )
   return (
-    <Stack gap={2} align="flex-end">
+    <Stack gap={2} align="flex-end" ml="auto">
       <Tooltip label={t('remove.complaint')} events={{ hover: true, focus: true, touch: true }}>
         <Button
           size="compact-md"

@@ -68,7 +68,8 @@ function SearchBox({ search, show }: EntryFiltersProps) {
     <form onSubmit={submit}>
       <TextInput
         size="sm"
-        w={300}
+        w={340}
+        maw="100%"
         aria-label={t('search')}
         placeholder={t('search')}
         value={text}

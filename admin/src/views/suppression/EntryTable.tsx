@@ -27,7 +27,7 @@ export function EntryTable({ search, show }: EntryTableProps) {
       rows={page?.data}
       rowKey={entry => entry.id}
       onOpen={({ emailHash }) => show({ ...search, open: emailHash })}
-      empty={<EmptyState title={t('empty.title')} hint={t('empty.hint')} />}
+      empty={<NoEntries search={search} />}
       sort={{
         value: { by: search.sort ?? 'addedAt', order: search.order ?? 'desc' },
         onChange: ({ by, order }) => show({ ...place, sort: by as 'addedAt' | 'expiresAt', order }),
@@ -42,6 +42,16 @@ export function EntryTable({ search, show }: EntryTableProps) {
     <QueryState query={query} skeleton={table(undefined)}>
       {table}
     </QueryState>
+  )
+}
+
+function NoEntries({ search: { reason, company, range, search } }: { search: SuppressionSearch }) {
+  const { t } = useTranslation('suppression')
+  const isFiltered = Boolean(reason || company || range || search)
+  return isFiltered ? (
+    <EmptyState title={t('empty.noneMatch')} hint={t('empty.noneMatchHint')} />
+  ) : (
+    <EmptyState title={t('empty.title')} hint={t('empty.hint')} />
   )
 }
 

@@ -61,7 +61,7 @@ export function GrowthChart({ stats: { growth } }: { stats: Stats }) {
   )
 }
 
-const COLOURS: Record<Reason, string> = { HARD_BOUNCE: 'red', COMPLAINT: 'violet', MANUAL: 'gray' }
+const COLOURS: Record<Reason, string> = { HARD_BOUNCE: 'red', COMPLAINT: 'violet', MANUAL: 'gray.6' }
 
 export function ReasonShares({ stats: { active } }: { stats: Stats }) {
   const { t } = useTranslation('suppression')
@@ -80,7 +80,7 @@ export function ReasonShares({ stats: { active } }: { stats: Stats }) {
                 </Text>
               </Group>
               <Progress
-                value={share * 100}
+                value={Math.round(share * 1000) / 10}
                 color={COLOURS[reason]}
                 size="sm"
                 mt={4}

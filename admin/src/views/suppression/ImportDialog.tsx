@@ -43,6 +43,7 @@ export function ImportDialog({ opened, onClose }: { opened: boolean; onClose: ()
         description={t('import.limit', { size: bytes(MAX_BYTES), lines: number(MAX_LINES) })}
         placeholder={t('import.choose')}
         accept=".csv,text/csv,text/plain"
+        title={file?.name}
         value={file}
         onChange={setFile}
         required
