@@ -4,36 +4,71 @@ import { type Queryable, run } from './query.ts'
 
 const DAYS = 30
 
+/** `share`: the company's part of the traffic, in percent. The rates are of what was sent. */
+export type DemoHistory = {
+  companyId: string
+  share: number
+  types: string[]
+  bounceRate: number
+  complaintRate: number
+}
+
 /**
- * Hours of the last 30 days with a day and a night, so that charts have something to show before the first hour is over. `share`: the
- * company's part of the traffic, in percent.
+ * Hours of the last 30 days with a day and a night, about as busy as the traffic of the demo, so that charts have something to show
+ * before the first hour is over. What other views count of the same time is derived from these hours.
  */
-export async function putDemoHistory(db: Queryable, companyId: string, share: number, types: string[]): Promise<void> {
+export async function putDemoHistory(db: Queryable, history: DemoHistory): Promise<void> {
+  const { companyId, share, types, bounceRate, complaintRate } = history
   await run(
     db,
     'put-demo-statistics',
+    // floor(… + random()): small companies have a complaint now and then, too.
     `insert into company_statistics (company_id, hour, requests, suppressed, accepted, sent, delivered, bounced, complained, rejected, failed,
        expired, finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
-     select $1, hour, n + n / 60, n / 60, n, n - n / 150, (n * 0.97)::int, (n * (0.008 + random() * 0.012))::int, (n * random() * 0.0006)::int,
-       (n * random() * 0.004)::int, (n * random() * 0.003)::int, 0, (n * 0.975)::int, (n * 0.012)::int, (n * 0.01)::int, (n * 0.002)::int,
-       n * (0.8 + random())
+     select $1, hour, n + n / 150, n / 150, n, sent, sent - bounced - unreported, bounced, complained, rejected, failed,
+       0, sent - bounced, bounced + rejected + failed, n / 100, failed / 2, (sent - bounced) * (0.8 + random())
      from (
-       select hour, ($2 * (4 + 9 * greatest(0, sin((extract(hour from hour) - 7) / 24 * 2 * pi())) + random() * 2)
-         * case when extract(isodow from hour) > 5 then 0.45 else 1 end)::int as n
-       from generate_series(date_trunc('hour', now()) - $3 * interval '1 day', date_trunc('hour', now()) - interval '1 hour', interval '1 hour') hour
+       select hour, n, rejected, failed, n - rejected - failed as sent, floor((n - rejected - failed) * 0.01 + random())::int as unreported,
+         floor((n - rejected - failed) * $4::float8 * (0.8 + random() * 0.4) + random())::int as bounced,
+         floor((n - rejected - failed) * $5::float8 * (0.8 + random() * 0.4) + random())::int as complained
+       from (
+         select hour, n, floor(n * 0.004 * random() + random())::int as rejected, floor(n * 0.003 * random() + random())::int as failed
+         from (
+           select hour, ($2 * (45 + 80 * greatest(0, sin((extract(hour from hour) - 7) / 24 * 2 * pi())) + random() * 15)
+             * case when extract(isodow from hour) > 5 then 0.45 else 1 end)::int as n
+           from generate_series(date_trunc('hour', now()) - $3 * interval '1 day', date_trunc('hour', now()) - interval '1 hour', interval '1 hour') hour
+         ) volumes
+       ) ends
      ) hours
      on conflict do nothing`,
-    [companyId, share, DAYS],
+    [companyId, share, DAYS, bounceRate, complaintRate],
+  )
+  await run(
+    db,
+    'put-demo-minutes',
+    `insert into minute_statistics (company_id, minute, ${COUNTED.join(', ')})
+     select company_id, hour + part * interval '1 minute', ${COUNTED.map(name => partOf(name, 60)).join(', ')}
+     from company_statistics cross join generate_series(0, 59) as part
+     where company_id = $1 and hour = date_trunc('hour', now()) - interval '1 hour' on conflict do nothing`,
+    [companyId],
   )
   await run(
     db,
     'put-demo-template-statistics',
     `insert into template_statistics (company_id, type, hour, accepted, sent, failed, retries)
-     select company_id, type, hour, accepted / cardinality($2::text[]), sent / cardinality($2::text[]), failed / cardinality($2::text[]),
-       recovered / cardinality($2::text[])
-     from company_statistics cross join unnest($2::text[]) as type where company_id = $1
-     on conflict do nothing`,
+     select company_id, types[part + 1], hour, ${['accepted', 'sent', 'failed', 'recovered'].map(name => partOf(name, 'of')).join(', ')}
+     from company_statistics cross join (select $2::text[] as types, cardinality($2::text[]) as of) given cross join generate_series(0, of - 1) as part
+     where company_id = $1 on conflict do nothing`,
     [companyId, types],
+  )
+  await run(
+    db,
+    'put-demo-reputation',
+    // A third of the bounces is permanent; only those count here.
+    `insert into company_reputation (company_id, hour, sent, bounced, complained)
+     select company_id, hour, sent, bounced / 3, complained from company_statistics
+     where company_id = $1 and hour > now() - interval '24 hours' on conflict do nothing`,
+    [companyId],
   )
   await run(
     db,
@@ -42,6 +77,30 @@ export async function putDemoHistory(db: Queryable, companyId: string, share: nu
      select company_id, sum(requests), sum(suppressed) from company_statistics where company_id = $1 group by 1 on conflict do nothing`,
     [companyId],
   )
+}
+
+const COUNTED = ['accepted', 'sent', 'delivered', 'bounced', 'complained', 'rejected', 'failed', 'expired']
+
+/** The part number `part` of so many: together they are the whole. */
+const partOf = (name: string, of: number | string) => `${name} * (part + 1) / ${of} - ${name} * part / ${of}`
+
+/** What was just set up is older than the history of the companies. */
+export async function ageDemoSetup(db: Queryable): Promise<void> {
+  for (const [table, columns] of [
+    ['companies', ['created_at']],
+    ['api_keys', ['created_at']],
+    ['templates', ['created_at', 'updated_at']],
+    ['template_versions', ['created_at', 'published_at']],
+    ['webhook_endpoints', ['created_at', 'updated_at']],
+    ['audit_log', ['performed_at']],
+  ] as const)
+    await run(
+      db,
+      `age-demo-${table}`,
+      `update ${table} set ${columns.map(name => `${name} = ${name} - $1 * interval '1 day'`).join(', ')}
+       where ${columns[0]} > now() - interval '1 hour'`,
+      [DAYS + 10],
+    )
 }
 
 /** The entries that were just added become the growth of the last 30 days. */

@@ -5,77 +5,112 @@ import { OLD_LIST_DOMAIN } from './people.ts'
 export type DemoCompany = { name: string; share: number; domain?: string; settings: CompanyChange; mail: DemoMail[] }
 export type DemoMail = { templateType: string; subject: string; html: string; tag: string }
 
-const WHY_EN = 'you get this e-mail because you have an account with us.'
-const WHY_PT = 'você recebeu este e-mail porque tem cadastro conosco.'
+const WHY = {
+  en: 'you get this e-mail because you have an account with us.',
+  'pt-BR': 'você recebeu este e-mail porque tem cadastro conosco.',
+}
 
-const page = (title: string, body: string, button: string, why: string) =>
-  `<div style="font-family:Helvetica,Arial,sans-serif;max-width:560px;margin:auto;padding:24px;color:#1b2733"><h1 style="font-size:22px">${title}</h1><p style="line-height:1.6">${body}</p><p><a href="https://app.example/{{ order.number }}" style="background:#1c64b4;color:#fff;padding:10px 18px;border-radius:6px;text-decoration:none">${button}</a></p><p style="color:#5b6b7b;font-size:13px">{{ user.name }}, ${why}</p></div>`
+const page = (locale: keyof typeof WHY, title: string, body: string, button: string) =>
+  `<div style="font-family:Helvetica,Arial,sans-serif;max-width:560px;margin:auto;padding:24px;color:#1b2733"><h1 style="font-size:22px">${title}</h1><p style="line-height:1.6">${body}</p><p><a href="https://app.example/{{ order.number }}" style="background:#1c64b4;color:#fff;padding:10px 18px;border-radius:6px;text-decoration:none">${button}</a></p><p style="color:#5b6b7b;font-size:13px">{{ user.name }}, ${WHY[locale]}</p></div>`
 
 const MAIL = {
   orderSent: {
     templateType: 'order_sent',
     subject: 'Order {{ order.number }} is on its way',
     html: page(
+      'en',
       'Your parcel has left',
       'Hello {{ user.name }}, order <b>{{ order.number }}</b> left our warehouse today.',
       'Follow the parcel',
-      WHY_EN,
     ),
     tag: 'order',
+  },
+  newPassword: {
+    templateType: 'new_password',
+    subject: 'Your new password',
+    html: page(
+      'en',
+      'Choose a new password',
+      'Hello {{ user.name }}, the link below works for one hour.',
+      'Choose a password',
+    ),
+    tag: 'account',
+  },
+  pedidoEnviado: {
+    templateType: 'pedido_enviado',
+    subject: 'O pedido {{ order.number }} está a caminho',
+    html: page(
+      'pt-BR',
+      'Seu pedido saiu',
+      'Olá, {{ user.name }}! O pedido <b>{{ order.number }}</b> saiu hoje do nosso depósito.',
+      'Acompanhar a entrega',
+    ),
+    tag: 'pedido',
   },
   boleto: {
     templateType: 'boleto',
     subject: 'Boleto {{ order.number }} vence em três dias',
     html: page(
+      'pt-BR',
       'Seu boleto chegou',
       'Olá, {{ user.name }}! O boleto <b>{{ order.number }}</b>, de R$ {{ order.amount }}, vence em três dias.',
       'Ver o boleto',
-      WHY_PT,
     ),
     tag: 'boleto',
   },
-  password: {
-    templateType: 'password_reset_demo',
-    subject: 'Your new password',
+  novaSenha: {
+    templateType: 'nova_senha',
+    subject: 'Sua nova senha',
     html: page(
-      'Choose a new password',
-      'Hello {{ user.name }}, the link below works for one hour.',
-      'Choose a password',
-      WHY_EN,
+      'pt-BR',
+      'Escolha uma nova senha',
+      'Olá, {{ user.name }}! O link abaixo vale por uma hora.',
+      'Escolher a senha',
     ),
-    tag: 'account',
+    tag: 'conta',
   },
-  receipt: {
-    templateType: 'receipt',
+  recibo: {
+    templateType: 'recibo',
     subject: 'Recibo do pedido {{ order.number }}',
     html: page(
+      'pt-BR',
       'Obrigado pela compra',
       '{{ user.name }}, recebemos R$ {{ order.amount }} pelo pedido <b>{{ order.number }}</b>.',
       'Ver o recibo',
-      WHY_PT,
     ),
-    tag: 'receipt',
+    tag: 'recibo',
   },
 } as const satisfies Record<string, DemoMail>
 
-/** Of different weight and volume, so that fairness has something to do. */
+/** Of different weight and volume, so that fairness has something to do. Each writes in its own language. */
 export const DEMO_COMPANIES: DemoCompany[] = [
   {
     name: 'Loja Aurora',
     share: 46,
     settings: { weight: 5, locale: 'pt-BR' },
-    mail: [MAIL.orderSent, MAIL.receipt, MAIL.boleto],
+    mail: [MAIL.pedidoEnviado, MAIL.recibo, MAIL.boleto],
   },
   {
     name: 'Banco Horizonte',
     share: 26,
-    settings: { weight: 10, retryPolicy: 'exponential' },
-    mail: [MAIL.boleto, MAIL.password],
+    settings: { weight: 10, locale: 'pt-BR', retryPolicy: 'exponential' },
+    mail: [MAIL.boleto, MAIL.novaSenha],
   },
-  { name: 'Clínica Vida', share: 12, settings: { weight: 2 }, mail: [MAIL.receipt, MAIL.password] },
-  { name: 'Clube Ofertas', share: 9, domain: OLD_LIST_DOMAIN, settings: { ratePerSecond: 2 }, mail: [MAIL.orderSent] },
-  { name: 'Padaria do Zé', share: 4, settings: {}, mail: [MAIL.receipt] },
-  { name: 'acme', share: 3, settings: { locale: 'en' }, mail: [MAIL.orderSent, MAIL.password] },
+  {
+    name: 'Clínica Vida',
+    share: 12,
+    settings: { weight: 2, locale: 'pt-BR' },
+    mail: [MAIL.recibo, MAIL.novaSenha],
+  },
+  {
+    name: 'Clube Ofertas',
+    share: 9,
+    domain: OLD_LIST_DOMAIN,
+    settings: { ratePerSecond: 2, locale: 'pt-BR' },
+    mail: [MAIL.pedidoEnviado],
+  },
+  { name: 'Padaria do Zé', share: 4, settings: { locale: 'pt-BR' }, mail: [MAIL.recibo] },
+  { name: 'acme', share: 3, settings: { locale: 'en' }, mail: [MAIL.orderSent, MAIL.newPassword] },
 ]
 
 /** Somebody has paused it. */

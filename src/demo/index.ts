@@ -10,9 +10,9 @@ import { enqueueDemoFailure, expireDemoEmail } from '../db/demo.ts'
 import { storeProviderEvents } from '../db/feedback/provider-events.ts'
 import type { Database } from '../db/pool.ts'
 import { startGateway } from '../main.ts'
-import { toIncomingEvents } from '../sending/synchronous-events.ts'
 import { demoClient } from './client.ts'
 import { seedByApi, seedDatabase } from './seed.ts'
+import { sesEvent } from './ses-event.ts'
 import { simulatedProvider } from './simulated-provider.ts'
 import { startTraffic } from './traffic.ts'
 import { startDemoEndpoint } from './webhook-endpoint.ts'
@@ -89,8 +89,8 @@ function simulatedProviders(random: () => number): typeof makeProviders {
         capture,
         random,
         isOut: () => isOut(name),
-        report: ({ outboxId, attemptId }, messageId, events) => {
-          const reported = toIncomingEvents({ provider: 'capture', outboxId, attemptId, messageId, events })
+        report: (message, messageId, events) => {
+          const reported = events.map(event => sesEvent(message, messageId, event))
           storeProviderEvents(db.pool, reported).catch(error => log.debug({ err: error }, 'Reported too late'))
         },
       })

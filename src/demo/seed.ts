@@ -2,17 +2,21 @@ import { hashEmail } from '../contracts/hashing.ts'
 import { WEBHOOK_EVENT_TYPES } from '../contracts/webhooks/events.ts'
 import { listCompanies } from '../db/companies/companies.ts'
 import { createKey, registerCompany } from '../db/companies/registration.ts'
-import { putDemoHistory, spreadDemoSuppressions } from '../db/demo.ts'
+import { ageDemoSetup, putDemoHistory, spreadDemoSuppressions } from '../db/demo.ts'
 import type { Database } from '../db/pool.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
 import { pauseManually } from '../feedback/reputation.ts'
 import type { DemoClient } from './client.ts'
 import { DEMO_COMPANIES, PAUSED_COMPANY } from './companies.ts'
-import { somebody } from './people.ts'
+import { OLD_LIST_DOMAIN, somebody } from './people.ts'
 import type { DemoSender } from './traffic.ts'
 
-const SUPPRESSIONS = 160
+/** About as many as the history has bounces and complaints. */
+const SUPPRESSIONS = 6_000
 const BY = 'demo'
+/** Of what was sent. Those of the old list are above the limit of complaints, so that the company is warned. */
+const RATES = { bounceRate: 0.006, complaintRate: 0.0002 }
+const RATES_OF_OLD_LIST = { bounceRate: 0.02, complaintRate: 0.003 }
 
 /** Companies with their history, and suppressions, unless they are there from an earlier run; and a key for each company. */
 export async function seedDatabase(db: Database, pepper: string, random: () => number): Promise<DemoSender[]> {
@@ -23,8 +27,12 @@ export async function seedDatabase(db: Database, pepper: string, random: () => n
     if (companyId) senders.push({ company, companyId, ...(await createKey(db.pool, pepper, { companyId, name: BY })) })
     else {
       const made = await registerCompany(db, pepper, { name: company.name, ...company.settings })
-      const types = company.mail.map(mail => mail.templateType)
-      await putDemoHistory(db.pool, made.company.companyId, company.share, types)
+      await putDemoHistory(db.pool, {
+        companyId: made.company.companyId,
+        share: company.share,
+        types: company.mail.map(mail => mail.templateType),
+        ...(company.domain === OLD_LIST_DOMAIN ? RATES_OF_OLD_LIST : RATES),
+      })
       senders.push({ company, companyId: made.company.companyId, apiKey: made.apiKey })
     }
   }
@@ -56,12 +64,13 @@ export async function seedByApi(
   client: DemoClient,
   endpointUrl: string,
 ): Promise<void> {
-  for (const { company, companyId, apiKey } of senders) {
+  for (const { company, apiKey } of senders) {
     for (const { templateType: type, subject, html } of company.mail)
       await client(apiKey, 'POST', '/v1/templates', { type, subject, html, publish: true })
     const path = company.name === 'Clínica Vida' ? '/badly' : '/well'
     await client(apiKey, 'POST', '/v1/webhooks', { url: endpointUrl + path, eventTypes: [...WEBHOOK_EVENT_TYPES] })
-    if (company.name === PAUSED_COMPANY)
-      await pauseManually(db.pool, { companyId, reason: 'The invoice of October is open', performedBy: 'admin' })
   }
+  await ageDemoSetup(db.pool)
+  const { companyId } = senders.find(({ company }) => company.name === PAUSED_COMPANY)!
+  await pauseManually(db.pool, { companyId, reason: 'The invoice of October is open', performedBy: 'admin' })
 }

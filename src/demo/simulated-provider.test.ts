@@ -1,10 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { readReport } from '../contracts/provider-events/read.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
 import type { OutgoingMessage, Provider, ProviderEvent } from '../providers/provider.ts'
 import { DEAD_MAILBOX, OLD_LIST_DOMAIN, SILENT_MAILBOX } from './people.ts'
+import { sesEvent, sesMessageId } from './ses-event.ts'
 import { simulatedProvider } from './simulated-provider.ts'
 
-const message = (to: string) => ({ to: [to], cc: [], bcc: [] }) as unknown as OutgoingMessage
-const capture = { send: async () => ({ kind: 'sent', messageId: 'm-1', events: [] }) } as unknown as Provider
+const IDS = { outboxId: uuidv7(), attemptId: uuidv7() }
+const message = (to: string) => ({ ...IDS, to: [to], cc: [], bcc: [] }) as unknown as OutgoingMessage
+const capture = {
+  send: async () => ({ kind: 'sent', messageId: 'm-1', events: [] }),
+} as unknown as Provider
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -42,8 +48,17 @@ describe('a simulated provider', () => {
     [0.07, `maria@${OLD_LIST_DOMAIN}`, ['DELIVERED', 'COMPLAINED']],
   ])('reports later what became of the recipient: draw %d of %s', async (draw, to, kinds) => {
     const { result, reported } = await send(to, [0, 0.9, draw])
-    expect(result).toMatchObject({ kind: 'sent', messageId: 'm-1', events: [] })
+    expect(result).toMatchObject({ kind: 'sent', messageId: sesMessageId('m-1'), events: [] })
     expect(reported).toEqual(kinds)
+  })
+
+  test.each(['DELIVERED', 'BOUNCED', 'COMPLAINED'] as const)('reports %s as Amazon SES does', kind => {
+    const to = 'maria@example.com'
+    const { provider, payload } = sesEvent(message(to), 'm-1', { kind, recipient: to, metadata: {} })
+    expect(readReport(provider, payload, Date.now())).toMatchObject({
+      kind: 'report',
+      report: { messageId: 'm-1', ...IDS, items: [{ kind, recipient: to }] },
+    })
   })
 
   test('takes nothing during an outage, and nothing for a mailbox that is off or silent', async () => {

@@ -3,6 +3,7 @@ import { classifyProviderError, type ProviderError } from '../contracts/provider
 import { bareAddress } from '../providers/mime.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
 import { DEAD_MAILBOX, OLD_LIST_DOMAIN, SILENT_MAILBOX } from './people.ts'
+import { sesMessageId } from './ses-event.ts'
 
 type Failure = Omit<ProviderError, 'provider'>
 type Report = Omit<ProviderEvent, 'recipient'>
@@ -32,8 +33,8 @@ const COMPLAINT: Report = { kind: 'COMPLAINED', metadata: { feedbackType: 'abuse
 
 /** What is reported about a recipient, out of 1 000. The rest is delivered; nothing is reported about some, as in real life. */
 const REPORTS: [share: number, reports: Report[]][] = [
-  [12, [HARD_BOUNCE]],
-  [8, [SOFT_BOUNCE]],
+  [3, [HARD_BOUNCE]],
+  [6, [SOFT_BOUNCE]],
   [60, []],
 ]
 const REPORTS_OF_OLD_LIST: [share: number, reports: Report[]][] = [
@@ -75,13 +76,14 @@ export function simulatedProvider({ name, capture, isOut, report, random }: Simu
       if (recipients.includes(SILENT_MAILBOX)) return failed(RESET)
       const failure = pick(FAILURES, random)
       if (failure) return failed(failure)
-      const sent = await capture.send(message, signal)
-      if (sent.kind !== 'sent') return sent
+      const captured = await capture.send(message, signal)
+      if (captured.kind !== 'sent') return captured
+      const messageId = sesMessageId(captured.messageId)
       const events = recipients.flatMap(recipient =>
         reportsOn(recipient, random).map(event => ({ ...event, recipient })),
       )
-      setTimeout(() => report(message, sent.messageId, events), between(REPORT_MS)).unref()
-      return { ...sent, events: [] }
+      setTimeout(() => report(message, messageId, events), between(REPORT_MS)).unref()
+      return { kind: 'sent', messageId, events: [] }
     },
   }
 }

@@ -11,7 +11,7 @@ export type DemoAccess = {
 }
 
 const TICK_MS = 400
-const MOST_PER_TICK = 4
+const MOST_PER_TICK = 2
 const MINUTE_MS = 60_000
 
 /** Sends every few hundred milliseconds until it is stopped: mostly ordinary e-mails, now and then something rarer. */
@@ -44,7 +44,7 @@ export function startTraffic(
   /** Every so many ticks, beginning with the first. */
   const rare: [everyTicks: number, act: (sender: DemoSender) => Promise<unknown>][] = [
     [12, sender => send(sender, { delay: MINUTE_MS * (1 + Math.floor(random() * 30)) })],
-    [20, sender => send(sender, { attachments: [invoice(sent)] })],
+    [20, sender => send(sender, { attachments: [invoice(sender, sent)] })],
     [40, sender => send(sender, { to: DEAD_MAILBOX, retryPolicy: 'exponential' })],
     [900, sender => send(sender, { to: SILENT_MAILBOX, onUnknown: 'hold' })],
     [60, cancelOne],
@@ -71,7 +71,11 @@ export function startTraffic(
 function ordinary({ company }: DemoSender, number: number, random: () => number): Record<string, unknown> {
   const mail = one(company.mail, random)
   const person = somebody(random, company.domain)
-  const order = { number: String(10_000 + number), amount: (20 + random() * 900).toFixed(2) }
+  const amount = (20 + random() * 900).toFixed(2)
+  const order = {
+    number: String(10_000 + number),
+    amount: company.settings.locale === 'en' ? amount : amount.replace('.', ','),
+  }
   return {
     to: `${person.name} <${person.email}>`,
     template: mail.templateType,
@@ -90,8 +94,11 @@ function chosen(senders: DemoSender[], random: () => number): DemoSender {
   return senders[0]!
 }
 
-const invoice = (number: number) => ({
-  filename: `invoice-${number}.txt`,
-  contentType: 'text/plain',
-  content: Buffer.from(`Invoice ${number}\nThank you.\n`).toString('base64'),
-})
+function invoice({ company }: DemoSender, number: number) {
+  const [name, thanks] = company.settings.locale === 'en' ? ['invoice', 'Thank you.'] : ['fatura', 'Obrigado.']
+  return {
+    filename: `${name}-${number}.txt`,
+    contentType: 'text/plain',
+    content: Buffer.from(`${name} ${number}\n${thanks}\n`).toString('base64'),
+  }
+}

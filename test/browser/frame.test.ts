@@ -31,7 +31,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Figures of this hour; and it is paused. */
+/** Figures of this hour; it is paused, and the ledger has found a loss. */
 async function fillStatistics(companyId: string): Promise<void> {
   const { pool } = gateway.db
   await pool.query(
@@ -41,6 +41,10 @@ async function fillStatistics(companyId: string): Promise<void> {
   )
   await pool.query(
     `update companies set paused_at = now(), pause_reason = 'Bounces: 6.0 % of 500', paused_by = 'ana' where company_id = $1`,
+    [companyId],
+  )
+  await pool.query(
+    `insert into ledger_faults (kind, day, company_id, emails) values ('VANISHED', '2026-01-05', $1, 3)`,
     [companyId],
   )
 }
@@ -155,7 +159,20 @@ test('the overview shows figures, a chart and what needs attention', async () =>
   await page.getByRole('button', { name: 'Mostrar como tabela' }).click()
   await page.getByRole('cell', { name: '1.200' }).first().waitFor()
   await expectSound(view, 'overview-table')
-  await page.getByRole('link', { name: 'Ver', exact: true }).first().click()
+  const review = page.getByRole('link', { name: 'Ver', exact: true })
+  await page.getByText('3 e-mails perderam o registro ou os eventos').waitFor()
+  await review.first().click()
+  await page.getByText('Os registros e os eventos de e-mails aceitos sumiram').waitFor()
+  await expectSound(view, 'ledger')
+  await page.getByRole('button', { name: 'Reconhecer' }).click()
+  await page.getByLabel('Motivo').fill('Apagados em um teste')
+  await page
+    .getByRole('dialog', { name: /2026-01-05/ })
+    .getByRole('button', { name: 'Reconhecer' })
+    .click()
+  await page.getByText('Apagados em um teste').waitFor()
+  await page.keyboard.press('Escape')
+  await review.last().click()
   await page.waitForURL(`**/admin/companies/${paused.companyId}**`)
 })
 

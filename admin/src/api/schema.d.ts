@@ -3163,7 +3163,7 @@ export interface components {
         maxPerSecond: number | null
       })[]
       attention: ({
-        kind: 'dead-letters' | 'provider-parked' | 'no-worker' | 'waiting-long' | 'unknown-sends' | 'company-paused' | 'company-warned' | 'webhooks-disabled'
+        kind: 'ledger-imbalance' | 'dead-letters' | 'provider-parked' | 'no-worker' | 'waiting-long' | 'unknown-sends' | 'company-paused' | 'company-warned' | 'webhooks-disabled'
         count: number
         since: string | null
         /** An error code, the name of a provider, or why */

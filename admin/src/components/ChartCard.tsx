@@ -21,7 +21,7 @@ export function ChartCard({ question, unit, chart, table, actions }: ChartCardPr
   return (
     <Paper withBorder p="md" className={classes.panel}>
       <Group justify="space-between" align="flex-start" mb="sm">
-        <div>
+        <div className={classes.question}>
           <Title order={2} size="h5">
             {question}
           </Title>
@@ -45,7 +45,26 @@ function Figures({ head, rows, label }: ChartCardProps['table'] & { label: strin
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
     <section className={classes.figures} aria-label={label} tabIndex={0}>
-      <Table className="numbers nowrap" data={{ head, body: rows }} stickyHeader />
+      <Table className="numbers" stickyHeader>
+        <Table.Thead>
+          <Table.Tr>
+            {head.map(name => (
+              <Table.Th key={name}>{name}</Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map(row => (
+            <Table.Tr key={row.join(' ')}>
+              {head.map((name, column) => (
+                <Table.Td key={name} data-label={name}>
+                  {row[column]}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
     </section>
   )
 }

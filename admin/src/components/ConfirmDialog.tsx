@@ -97,8 +97,10 @@ function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConf
         <Button variant="default" onClick={onClose}>
           {props.dismiss ?? t('dialog.cancel')}
         </Button>
-        <Button type="submit" color={danger ? 'red' : 'blue'} disabled={!complete} loading={busy}>
-          {verb}
+        <Button type="submit" color={danger ? 'red' : 'blue'} disabled={!complete} loading={busy} maw="100%">
+          <Text span inherit truncate>
+            {verb}
+          </Text>
         </Button>
       </Group>
     </Stack>

@@ -16,6 +16,7 @@ export type Counted = Record<(typeof COUNTED)[number], number>
 export type CountedBucket = Counted & { atMs: number }
 
 export const ATTENTION_KINDS = [
+  'ledger-imbalance',
   'dead-letters',
   'provider-parked',
   'no-worker',

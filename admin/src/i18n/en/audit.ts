@@ -32,6 +32,7 @@ export const audit = {
     company: 'Company',
     dead_letters: 'Dead letters',
     email: 'E-mail',
+    ledger: 'Ledger',
     person: 'Person',
     provider: 'Provider',
     queue: 'Queue',
@@ -90,6 +91,7 @@ export const audit = {
     EXPORTED: 'Exported',
     PROVIDER_PROBE_REQUESTED: 'Probe requested',
     CAPTURED_MESSAGE_DELETED: 'Captured message deleted',
+    LEDGER_ACKNOWLEDGED: 'Loss acknowledged',
     INBOX_EMPTIED: 'Inbox emptied',
   },
 }

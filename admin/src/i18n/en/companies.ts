@@ -4,7 +4,7 @@ export const companies = {
   state: 'State',
   accepted: 'E-mails, 24 h',
   sent: 'Sent, 24 h',
-  bounces: 'Bounces',
+  bounces: 'Hard bounces',
   complaints: 'Complaints',
   waiting: 'Waiting',
   waitingMore: '{{count, number}}+',

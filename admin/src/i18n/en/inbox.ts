@@ -54,8 +54,8 @@ export const inbox = {
   downloadSource: 'Download as .eml',
   sourceHint: 'As a mail server would get it, without Bcc.',
   file: 'File',
-  type: 'Type',
   size: 'Size',
   header: 'Header',
+  messageId: 'Message id',
   value: 'Value',
 }

@@ -36,6 +36,7 @@ export const audit: SameKeys<typeof en> = {
     company: 'Empresa',
     dead_letters: 'Não entregues',
     email: 'E-mail',
+    ledger: 'Balanço de e-mails',
     person: 'Pessoa',
     provider: 'Provedor',
     queue: 'Fila',
@@ -94,6 +95,7 @@ export const audit: SameKeys<typeof en> = {
     EXPORTED: 'Exportada',
     PROVIDER_PROBE_REQUESTED: 'Teste do provedor solicitado',
     CAPTURED_MESSAGE_DELETED: 'Mensagem capturada excluída',
+    LEDGER_ACKNOWLEDGED: 'Perda reconhecida',
     INBOX_EMPTIED: 'Caixa de entrada esvaziada',
   },
 }

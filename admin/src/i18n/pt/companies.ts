@@ -7,7 +7,7 @@ export const companies: SameKeys<typeof en> = {
   state: 'Situação',
   accepted: 'E-mails, 24 h',
   sent: 'Enviados, 24 h',
-  bounces: 'Devoluções',
+  bounces: 'Devol. permanentes',
   complaints: 'Denúncias',
   waiting: 'Na fila',
   waitingMore: 'mais de {{count, number}}',

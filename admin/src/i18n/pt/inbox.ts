@@ -59,8 +59,8 @@ export const inbox: SameKeys<typeof en> = {
   downloadSource: 'Baixar como .eml',
   sourceHint: 'Como um servidor de e-mail a receberia, sem Cco.',
   file: 'Arquivo',
-  type: 'Tipo',
   size: 'Tamanho',
   header: 'Cabeçalho',
+  messageId: 'Id da mensagem',
   value: 'Valor',
 }

@@ -55,7 +55,9 @@ export function ActivityTab({ company: { companyId } }: { company: Company }) {
 function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; range: ActivityRange }) {
   const { t } = useTranslation('companies')
   const format = useFormat()
-  const { data, step, countedUntil } = activity
+  const { step, countedUntil } = activity
+  // As the overview counts them.
+  const data = activity.data.map(row => ({ ...row, failed: row.failed + row.rejected + row.expired }))
   const sum = (name: Counted | 'suppressed') => data.reduce((total, row) => total + row[name], 0)
   const suppressed = sum('suppressed')
   const unit = t(step === 'hour' ? 'activity.unitHour' : 'activity.unitDay')

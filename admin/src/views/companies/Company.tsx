@@ -1,4 +1,4 @@
-import { Button, Skeleton, Tabs } from '@mantine/core'
+import { Button, Skeleton, Tabs, Text } from '@mantine/core'
 import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
@@ -114,19 +114,24 @@ function PauseButton({ company: { companyId, name, pausedAt } }: { company: Comp
   }
   if (!useMay('administrator')) return null
   const verb = t(`${action}.verb`, { name: shortened(name) })
+  const wholeVerb = t(`${action}.verb`, { name })
   return (
     <>
       <Button
         variant="default"
         leftSection={action === 'pause' ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
         onClick={() => setAsking(true)}
+        maw="100%"
+        title={wholeVerb}
       >
-        {verb}
+        <Text span inherit truncate>
+          {verb}
+        </Text>
       </Button>
       <ConfirmDialog
         opened={asking}
         onClose={() => setAsking(false)}
-        title={verb}
+        title={wholeVerb}
         verb={verb}
         consequence={t(`${action}.consequence`)}
         danger={action === 'pause'}

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, SegmentedControl, Stack, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
 import { IconBan, IconCircleCheck, IconFlask, IconPlus } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -164,7 +164,9 @@ function NewKey({ opened, onClose, companyId, onMade }: NewKeyProps) {
             onChange={setMode}
             data={(['live', 'test'] as const).map(value => ({ value, label: t(`keys.modes.${value}`) }))}
           />
-          <span className="quiet">{t('keys.modeHint')}</span>
+          <Text size="xs" className="quiet">
+            {t('keys.modeHint')}
+          </Text>
         </div>
         <Checkbox.Group
           label={t('keys.scopes')}

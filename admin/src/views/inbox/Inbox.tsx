@@ -95,7 +95,7 @@ function Nothing({ search }: { search: string | undefined }) {
     <EmptyState
       title={t('empty')}
       hint={t('emptyHint')}
-      command={`npx email-gateway send maria@example.com --subject Hello --text "It works."`}
+      command={`npx email-gateway send --to maria@example.com --subject Hello --text "It works."`}
     />
   )
 }

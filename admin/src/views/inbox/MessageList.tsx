@@ -83,7 +83,7 @@ function Entry({ message, isActive, isMarked }: { message: ListedMessage; isActi
       {...(isActive && { 'aria-current': 'true' as const })}
     >
       <div className={classes.line}>
-        <span>{to.map(nameOf).join(', ')}</span>
+        <span title={to.join(', ')}>{to.map(nameOf).join(', ')}</span>
         <span className="quiet">
           {attachments.length > 0 && (
             <IconPaperclip size={14} aria-label={t('attachments', { count: attachments.length })} />
@@ -91,7 +91,9 @@ function Entry({ message, isActive, isMarked }: { message: ListedMessage; isActi
           <TimeText at={capturedAt} />
         </span>
       </div>
-      <div className={classes.subject}>{subject || t('noSubject')}</div>
+      <div className={classes.subject} title={subject}>
+        {subject || t('noSubject')}
+      </div>
       <div className={`${classes.snippet} quiet`}>{snippet}</div>
     </Link>
   )

@@ -64,7 +64,7 @@ export function Headers({ captured: { message, messageId } }: { captured: Captur
     ['Cc', message.cc.join(', ')],
     ['Reply-To', message.replyTo.join(', ')],
     ['Subject', message.subject],
-    ['Message id', messageId],
+    [t('messageId'), messageId],
     ...Object.entries(message.headers),
   ]
   return (
@@ -85,13 +85,15 @@ export function Attachments({ captured: { message, messageId } }: { captured: Ca
   const { t } = useTranslation('inbox')
   const format = useFormat()
   return (
-    <PartTable head={[t('file'), t('type'), t('size'), '']}>
+    <PartTable head={[t('file'), t('size'), '']}>
       {message.attachments.map((file, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: two files may have the same name, and their order is fixed
         <Table.Tr key={index}>
-          <Table.Td>{file.filename}</Table.Td>
-          <Table.Td className="mono">{file.contentType}</Table.Td>
-          <Table.Td>{format.bytes(file.bytes)}</Table.Td>
+          <Table.Td>
+            {file.filename}
+            <div className="mono quiet">{file.contentType}</div>
+          </Table.Td>
+          <Table.Td className="nowrap">{format.bytes(file.bytes)}</Table.Td>
           <Table.Td>
             <Anchor size="sm" href={fileUrl(messageId, `attachments/${index}`)} download={file.filename}>
               {t('download')}

@@ -10,6 +10,7 @@ import type { Attention, AttentionKind } from './data.ts'
 import classes from './Overview.module.css'
 
 const TEXTS = {
+  'ledger-imbalance': 'ledgerImbalance',
   'dead-letters': 'deadLetters',
   'provider-parked': 'providerParked',
   'no-worker': 'noWorker',
@@ -57,7 +58,7 @@ function Entry(attention: Attention) {
   const { kind, count, since, code, companyName } = attention
   const details = [
     kind === 'dead-letters' && companyName,
-    since && t('attention.since', { time: dateTime(since) }),
+    since && t('attention.since', { time: kind === 'ledger-imbalance' ? dayOf(since) : dateTime(since) }),
     kind !== 'provider-parked' && code && reasonText(code),
   ].filter(Boolean)
   return (
@@ -74,8 +75,13 @@ function Entry(attention: Attention) {
   )
 }
 
-function linkOf({ kind, code, companyId }: Attention): LinkProps {
+/** Days of the ledger are those of UTC. */
+const dayOf = (at: string | null) => (at ?? new Date().toISOString()).slice(0, 10)
+
+function linkOf({ kind, code, companyId, since }: Attention): LinkProps {
   switch (kind) {
+    case 'ledger-imbalance':
+      return { to: '/', search: { ledger: dayOf(since) } }
     case 'dead-letters':
       return { to: '/dead-letters', search: { ...(code && { code }), ...(companyId && { company: companyId }) } }
     case 'provider-parked':

@@ -1,6 +1,7 @@
 import { Grid, SegmentedControl, Skeleton, Stack } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CompanyFilter } from '../../components/CompanyFilter.tsx'
 import { Filters } from '../../components/Filters.tsx'
@@ -15,11 +16,16 @@ import type { OverviewSearch } from './routes.ts'
 import { SeriesChart } from './SeriesChart.tsx'
 import { TotalTiles } from './TotalTiles.tsx'
 
+/** Seldom needed. */
+const LedgerDrawer = lazy(() => import('./LedgerDrawer.tsx'))
+
 export const Route = createLazyRoute('/signed-in/')({ component: Overview })
 
 function Overview() {
   const { t } = useTranslation('overview')
-  const { range = '24h', company } = Route.useSearch()
+  const { ledger, ...place } = Route.useSearch()
+  const { range = '24h', company } = place
+  const navigate = useNavigate()
   const query = useOverview(range, company)
   return (
     <Page title={t('title')} actions={<Choices range={range} company={company} />}>
@@ -40,6 +46,11 @@ function Overview() {
           </Stack>
         )}
       </QueryState>
+      {ledger && (
+        <Suspense>
+          <LedgerDrawer since={ledger} onClose={() => void navigate({ to: '/', search: place })} />
+        </Suspense>
+      )}
     </Page>
   )
 }

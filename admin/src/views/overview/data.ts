@@ -16,9 +16,11 @@ export type AttentionKind = Attention['kind']
 /** The last hour moves every few seconds; the others are counted by the hour. */
 const REFRESH_MS: Record<Range, number> = { '1h': 10_000, '24h': 30_000, '7d': 60_000, '30d': 60_000 }
 
+export const OVERVIEW_KEY = 'overview'
+
 export const overviewQuery = (range: Range, company: string | undefined) =>
   queryOptions({
-    queryKey: ['overview', range, company],
+    queryKey: [OVERVIEW_KEY, range, company],
     queryFn: ({ signal }) =>
       take(api.GET('/admin/overview', { params: { query: { range, ...(company && { company }) } }, signal })),
     refetchInterval: REFRESH_MS[range],
@@ -38,3 +40,12 @@ export function ratesOf({ accepted, sent, delivered, bounced, complained, failed
 
 /** Feedback about e-mails sent before the range counts in it, so the quotient could exceed one. */
 const share = (part: number, whole: number) => (whole === 0 ? null : Math.min(1, part / whole))
+
+export type LedgerFault = Schemas['Ledger']['faults'][number]
+
+/** What does not agree since this day. */
+export const ledgerQuery = (since: string) =>
+  queryOptions({
+    queryKey: [OVERVIEW_KEY, 'ledger', since],
+    queryFn: ({ signal }) => take(api.GET('/admin/ledger', { params: { query: { since } }, signal })),
+  })

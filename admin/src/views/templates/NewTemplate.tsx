@@ -10,7 +10,7 @@ import { notify } from '../../components/notify.ts'
 
 type NewTemplateProps = { opened: boolean; onClose: () => void; companyId: string; companyName: string }
 
-const FIRST_HTML = '<p>Hello {{ name }},</p>\n<p>…</p>\n'
+const FIRST_HTML = '<p>{{ name }},</p>\n<p>…</p>\n'
 
 /** A new draft, which opens in the editor. */
 export function NewTemplate({ opened, onClose, companyId, companyName }: NewTemplateProps) {

@@ -18,6 +18,9 @@ type PreviewProps = {
   onSample: (names: string[]) => void
 }
 
+/** The gateway's words for the most frequent problem (src/contracts/templates/render.ts). */
+const MISSING = ' is missing: the template uses it and has no default for it'
+
 /** How long nothing was typed before it is rendered again. */
 const PAUSE_MS = 400
 
@@ -61,7 +64,9 @@ function Rendered({ preview, onSample }: { preview: Schemas['DraftPreview']; onS
         <Alert color="yellow" variant="light" title={t('problems')} role="status">
           {problems.map(({ path, message }) => (
             <div key={`${path} ${message}`}>
-              {path}: {message}
+              {message.endsWith(MISSING)
+                ? t('variableMissing', { name: message.slice(0, -MISSING.length) })
+                : `${path}: ${message}`}
             </div>
           ))}
         </Alert>
@@ -103,10 +108,13 @@ function Used({ names, onSample }: { names: string[]; onSample: (names: string[]
           size="compact-xs"
           variant="default"
           className="mono"
+          maw="100%"
           title={name}
           onClick={() => onSample([name])}
         >
-          {name}
+          <Text span inherit truncate>
+            {name}
+          </Text>
         </Button>
       ))}
     </Group>

@@ -90,17 +90,20 @@ function useColumns(template: Template, onReturn: ((version: number) => void) | 
     },
     { key: 'by', header: t('by'), wide: true, cell: ({ createdBy }) => createdBy },
     { key: 'changed', header: t('changed'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
-    {
-      key: 'action',
-      header: t('rollBack'),
-      align: 'right',
-      cell: ({ number, status }) =>
-        onReturn &&
-        status === 'replaced' && (
-          <Button size="compact-sm" variant="default" onClick={() => onReturn(number)}>
-            {t('rollBack')}
-          </Button>
-        ),
-    },
+    ...(onReturn && template.versions.some(({ status }) => status === 'replaced')
+      ? [
+          {
+            key: 'action',
+            header: t('rollBack'),
+            align: 'right' as const,
+            cell: ({ number, status }: Version) =>
+              status === 'replaced' && (
+                <Button size="compact-sm" variant="default" onClick={() => onReturn(number)}>
+                  {t('rollBack')}
+                </Button>
+              ),
+          },
+        ]
+      : []),
   ]
 }

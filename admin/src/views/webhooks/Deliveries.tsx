@@ -22,6 +22,9 @@ const STATES = {
   failed: ['red', IconCircleX],
 } as const
 
+/** An answer of so many characters fits into its column; a longer one breaks. */
+const ONE_LINE = 24
+
 export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
   const { t } = useTranslation('webhooks')
   const search = route.useSearch()
@@ -107,7 +110,14 @@ function useColumns(): Column<WebhookDelivery>[] {
       ),
     },
     { key: 'state', header: t('state'), cell: ({ status }) => <DeliveryState status={status} /> },
-    { key: 'answer', header: t('answer'), cell: delivery => <span className="nowrap">{answerText(delivery)}</span> },
+    {
+      key: 'answer',
+      header: t('answer'),
+      cell: delivery => {
+        const text = answerText(delivery)
+        return <span className={text.length > ONE_LINE ? undefined : 'nowrap'}>{text}</span>
+      },
+    },
     { key: 'attempts', header: t('attempts'), align: 'right', cell: ({ attempts }) => format.number(attempts) },
     { key: 'when', header: t('when'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     {
