@@ -43,6 +43,13 @@ export const theme = createTheme({
       defaultProps: { withScrollArea: false },
       styles: { options: { maxHeight: 240, overflowY: 'auto' }, option: { overflowWrap: 'anywhere' } },
     },
+    // A long value breaks instead of ending in dots.
+    Pill: {
+      styles: {
+        root: { height: 'auto', minHeight: 'var(--pill-height)', borderRadius: 'calc(var(--pill-height) / 2)' },
+        label: { whiteSpace: 'normal', overflowWrap: 'anywhere', height: 'auto' },
+      },
+    },
     // Inside of the page's landmarks, and without an element that is no entry.
     Menu: { defaultProps: { withinPortal: false, withInitialFocusPlaceholder: false } },
     Drawer: { defaultProps: { attributes: PLAIN_HEADER } },

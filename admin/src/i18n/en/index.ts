@@ -6,7 +6,7 @@ import { deadLetters } from './deadLetters.ts'
 import { emails } from './emails.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
-import { problems } from './problems.ts'
+import { fieldProblems, problems } from './problems.ts'
 import { providers } from './providers.ts'
 import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
@@ -22,6 +22,7 @@ export const en = {
   companies,
   deadLetters,
   emails,
+  fieldProblems,
   inbox,
   overview,
   problems,

@@ -31,3 +31,14 @@ export const problems = {
   PROVIDER_NOT_ASKED: 'The provider could not be asked. Try again; the log of the gateway has the reason.',
   DATABASE_UNAVAILABLE: 'The database of the gateway does not answer.',
 }
+
+/** What is wrong with a field, by its code. In English the gateway's own words are shown: they say more. */
+export const fieldProblems = {
+  INVALID_TYPE: 'is missing, or not of the right type',
+  INVALID_VALUE: 'is not one of the possible values',
+  INVALID_EMAIL: 'is not a valid address',
+  TOO_LARGE: 'is too long or too large',
+  TOO_SMALL: 'is too short or too small',
+  UNKNOWN_FIELD: 'is not a field of this request',
+  FROM_NOT_ALLOWED: 'has a domain that is not one of the company',
+}

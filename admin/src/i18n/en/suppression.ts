@@ -8,7 +8,7 @@ export const suppression = {
     totalHint: 'on all lists',
     bounces: 'Hard bounces',
     complaints: 'Complaints',
-    hitRate: 'Hit rate, last 24 h',
+    hitRate: 'Hit rate, last 24 h',
     share: '{{share}} of all',
     hits_one: '{{blocked}} of {{count, number}} e-mail was stopped',
     hits_other: '{{blocked}} of {{count, number}} e-mails were stopped',

@@ -1,4 +1,4 @@
-import type { problems as en } from '../en/problems.ts'
+import type { problems as en, fieldProblems as enFields } from '../en/problems.ts'
 import type { SameKeys } from '../same-keys.ts'
 
 export const problems: SameKeys<typeof en> = {
@@ -32,4 +32,14 @@ export const problems: SameKeys<typeof en> = {
   SERVER_BUSY: 'O gateway está recebendo dados demais. Tente de novo daqui a pouco.',
   PROVIDER_NOT_ASKED: 'Não foi possível consultar o provedor. Tente de novo; o motivo está no log do gateway.',
   DATABASE_UNAVAILABLE: 'O banco de dados do gateway não responde.',
+}
+
+export const fieldProblems: SameKeys<typeof enFields> = {
+  INVALID_TYPE: 'falta ou não é do tipo certo',
+  INVALID_VALUE: 'não é um dos valores possíveis',
+  INVALID_EMAIL: 'não é um endereço válido',
+  TOO_LARGE: 'é longo ou grande demais',
+  TOO_SMALL: 'é curto ou pequeno demais',
+  UNKNOWN_FIELD: 'não é um campo desta requisição',
+  FROM_NOT_ALLOWED: 'tem um domínio que não é da empresa',
 }

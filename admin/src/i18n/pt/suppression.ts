@@ -11,7 +11,7 @@ export const suppression: SameKeys<typeof en> = {
     totalHint: 'em todas as listas',
     bounces: 'Devoluções permanentes',
     complaints: 'Denúncias',
-    hitRate: 'Taxa de bloqueio, últimas 24 h',
+    hitRate: 'Taxa de bloqueio, últimas 24 h',
     share: '{{share}} do total',
     hits_one: '{{blocked}} de {{count, number}} e-mail bloqueado',
     hits_other: '{{blocked}} de {{count, number}} e-mails foram bloqueados',
