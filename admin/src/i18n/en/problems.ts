@@ -41,4 +41,5 @@ export const fieldProblems = {
   TOO_SMALL: 'is too short or too small',
   UNKNOWN_FIELD: 'is not a field of this request',
   FROM_NOT_ALLOWED: 'has a domain that is not one of the company',
+  INVALID_WEBHOOK_URL: 'is not an https address on the public internet',
 }

@@ -42,4 +42,5 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   TOO_SMALL: 'é curto ou pequeno demais',
   UNKNOWN_FIELD: 'não é um campo desta requisição',
   FROM_NOT_ALLOWED: 'tem um domínio que não é da empresa',
+  INVALID_WEBHOOK_URL: 'não é um endereço https na internet pública',
 }
