@@ -46,7 +46,12 @@ export const theme = createTheme({
     // A long value breaks instead of ending in dots.
     Pill: {
       styles: {
-        root: { height: 'auto', minHeight: 'var(--pill-height)', borderRadius: 'calc(var(--pill-height) / 2)' },
+        root: {
+          flex: '0 1 auto',
+          height: 'auto',
+          minHeight: 'var(--pill-height)',
+          borderRadius: 'calc(var(--pill-height) / 2)',
+        },
         label: { whiteSpace: 'normal', overflowWrap: 'anywhere', height: 'auto' },
       },
     },
