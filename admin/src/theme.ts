@@ -53,6 +53,7 @@ export const theme = createTheme({
           borderRadius: 'calc(var(--pill-height) / 2)',
         },
         label: { whiteSpace: 'normal', overflowWrap: 'anywhere', height: 'auto' },
+        remove: { width: '2em' },
       },
     },
     // Inside of the page's landmarks, and without an element that is no entry.
