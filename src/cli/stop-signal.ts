@@ -33,7 +33,10 @@ export function listenForStop(log: Logger, abandon: () => Promise<void>): StopSi
     signals++
     if (signals > 2) process.exit(1)
     if (signals === 2) {
-      finishedWithin(ABANDON_MS, abandon().catch(() => {})).finally(() => process.exit(1))
+      finishedWithin(
+        ABANDON_MS,
+        abandon().catch(() => {}),
+      ).finally(() => process.exit(1))
       return
     }
     log.info(`${signal}: finishing running work; a second signal exits at once`)
