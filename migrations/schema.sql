@@ -314,11 +314,14 @@ begin
   foreach parent in array array['email_outbox', 'email_recipients', 'email_content', 'email_attachments', 'email_events']
   loop
     child := parent || '_' || to_char(p_day, 'YYYYMMDD');
-    continue when to_regclass(child) is not null;
-    execute format('create table %I (like %I including defaults including generated including constraints including storage)', child, parent);
-    if parent in ('email_outbox', 'email_recipients') then
-      -- Room on the page for the versions that an e-mail's life adds to its row: an update that stays on its page writes no index.
-      execute format('alter table %I set (fillfactor = %s)', child, case parent when 'email_outbox' then 40 else 60 end);
+    continue when exists (select from pg_inherits where inhparent = parent::regclass and inhrelid = to_regclass(child));
+    -- It is there and no partition, if somebody has detached it.
+    if to_regclass(child) is null then
+      execute format('create table %I (like %I including defaults including generated including constraints including storage)', child, parent);
+      if parent in ('email_outbox', 'email_recipients') then
+        -- Room on the page for the versions that an e-mail's life adds to its row: an update that stays on its page writes no index.
+        execute format('alter table %I set (fillfactor = %s)', child, case parent when 'email_outbox' then 40 else 60 end);
+      end if;
     end if;
     execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, child, lower_bound, upper_bound);
   end loop;
@@ -1354,7 +1357,8 @@ CREATE TABLE public.ledger_hours (
     accepted bigint NOT NULL,
     ended bigint NOT NULL,
     waiting bigint NOT NULL,
-    unknown bigint NOT NULL
+    unknown bigint NOT NULL,
+    settled bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.ledger_slices (
@@ -1364,6 +1368,7 @@ CREATE TABLE public.ledger_slices (
     counted_at timestamp with time zone,
     took_ms integer,
     final boolean DEFAULT false NOT NULL,
+    settled_until timestamp with time zone,
     CONSTRAINT ledger_slices_hour_check CHECK (((hour >= 0) AND (hour <= 23)))
 );
 

@@ -53,12 +53,12 @@ export function memoryOf(memory: RedisMemory | null): Check[] {
       {
         name,
         state: 'warning',
-        detail: `maxmemory is not set, ${used} in use: the machine may run out of memory first; redis-cli CONFIG SET maxmemory 512mb, and the same in redis.conf`,
+        detail: `maxmemory is not set, ${used} in use: the machine may run out of memory first; redis-cli -u $REDIS_URL CONFIG SET maxmemory 512mb, and the same in redis.conf`,
       },
     ]
   const share = usedBytes / maxBytes
   const detail = `${used} of maxmemory ${Math.floor(maxBytes / MEGABYTE)} MB in use`
   if (share < SHARE.warning) return [{ name, state: 'ok', detail }]
-  const mend = `${detail}: raise it with redis-cli CONFIG SET maxmemory, and the same in redis.conf`
+  const mend = `${detail}: raise it with redis-cli -u $REDIS_URL CONFIG SET maxmemory, and the same in redis.conf`
   return [{ name, state: share < SHARE.failed ? 'warning' : 'failed', detail: mend }]
 }

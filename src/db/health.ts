@@ -4,7 +4,7 @@ export type Health = {
   version: number
   /** Milliseconds since 1970, by the database's clock. */
   nowMs: number
-  /** The last day that has partitions. */
+  /** The last day from today on that has the partitions of every table. */
   partitionsUntil: string | null
   /** Ready e-mails, and those of them that paused companies hold back. */
   waiting: number
@@ -23,7 +23,11 @@ export async function readHealth(db: Queryable): Promise<Health> {
     db,
     'read-health',
     `select current_setting('server_version_num')::int as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
-       (select max(right(relname, 8)) from pg_class where relname ~ '^email_outbox_\\d{8}$') as "partitionsUntil",
+       (select to_char(min(day) - interval '1 day', 'YYYYMMDD')
+        from generate_series(date_trunc('day', now() at time zone 'UTC'), now() at time zone 'UTC' + interval '30 days', interval '1 day') day
+        cross join unnest(array['email_outbox', 'email_recipients', 'email_content', 'email_attachments', 'email_events']) parent
+        where not exists (select from pg_inherits where inhparent = parent::regclass
+          and inhrelid = to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')))) as "partitionsUntil",
        (select count(*) from (select from email_ready limit 100000) r)::int as waiting,
        (select count(*) from (select from companies c join email_ready r using (company_id) where c.paused_at is not null limit 100000) r)::int as held,
        (select extract(epoch from now() - min(coalesce(o.next_attempt_at, o.created_at)))::float8 from (

@@ -85,5 +85,5 @@ export function isOlder(version: string, than: string): boolean {
 export function sentenceOf({ setting, wanted, found }: RedisFinding): string {
   if (setting === 'version') return `Redis is version ${found}, should be ${wanted} or newer`
   if (found === null) return `Redis does not answer CONFIG GET ${setting}; make sure that it is ${wanted}`
-  return `Redis has ${setting} ${found}, should be ${wanted}: redis-cli CONFIG SET ${setting} ${wanted}, and the same in redis.conf`
+  return `Redis has ${setting} ${found}, should be ${wanted}: redis-cli -u $REDIS_URL CONFIG SET ${setting} ${wanted}, and the same in redis.conf`
 }

@@ -85,7 +85,10 @@ export function isPlain({
   )
 }
 
-/** The job of the published contract, rebuilt from the row. Without a recipient record, the address itself is the identifier. */
+/**
+ * The job of the published contract, rebuilt from the row. Without a recipient record, the address itself is the identifier. The
+ * contract allows five copies of each kind and five tags, the Resend-compatible API more: checkRecipients looks at every address.
+ */
 export function jobDataOf(email: EmailToSend): EmailSendJobData {
   const to = email.recipients.find(one => one.kind === 'to')?.address ?? ''
   const only = (kind: string) => email.recipients.filter(one => one.kind === kind).map(one => one.address)
@@ -95,13 +98,13 @@ export function jobDataOf(email: EmailToSend): EmailSendJobData {
     companyId: email.companyId,
     requestId: email.requestId,
     to,
-    cc: only('cc'),
-    bcc: only('bcc'),
+    cc: only('cc').slice(0, SEND_LIMITS.CC),
+    bcc: only('bcc').slice(0, SEND_LIMITS.BCC),
     subject: email.subject ?? '',
     htmlRef: email.outboxId,
     ...(email.replyTo?.[0] !== undefined && { replyTo: bareAddress(email.replyTo[0]) }),
     ...(email.headers && { headers: email.headers }),
-    tags: email.tags,
+    tags: email.tags.slice(0, SEND_LIMITS.TAGS),
     recipient: {
       ...(email.recipientId && { recipientId: email.recipientId }),
       externalId: recipientRecord?.externalId ?? hashEmail(to),

@@ -146,8 +146,10 @@ describe('the ledger', () => {
       { status: 'SENT', minute: 5, test: false },
       { status: 'PENDING', minute: 6, test: true },
     ])
+    await count()
     await db.pool.query(`delete from email_events where outbox_id = $1 and type = 'QUEUED'`, [unlogged])
     await db.pool.query(`update email_outbox set status = 'DELIVERED' where outbox_id = $1`, [moved])
+    await flushStatistics()
     const found = await count()
     expect(found).toHaveLength(2)
     expect(found).toEqual(
@@ -164,17 +166,30 @@ describe('the ledger', () => {
     const day = await makeDay()
     const [lost] = await putEmails(day, companyId, [
       { status: 'SENT', minute: 5, test: false },
-      { status: 'SENT', minute: 6, test: false },
+      { status: 'PENDING', minute: 6, test: false },
     ])
     await count()
     await db.pool.query('delete from email_recipients where outbox_id = $1', [lost])
     await db.pool.query('delete from email_events where outbox_id = $1', [lost])
     await deleteByPsql('email_outbox', lost!)
     expect(await count()).toEqual([{ kind: 'VANISHED', day, companyId, outboxId: null, emails: 1 }])
-    expect(await ledgerOf(day)).toMatchObject({ balanced: false, days: [{ accepted: 2, ended: 1, imbalance: 1 }] })
+    expect(await ledgerOf(day)).toMatchObject({ balanced: false, days: [{ accepted: 2, ended: 0, imbalance: 1 }] })
+
+    // As if the hour had been counted while it went on.
+    await db.pool.query(
+      `update ledger_slices set settled_until = ($1 || ' 00:06:30Z')::timestamptz where day = $1::date`,
+      [day],
+    )
+    await putEmails(day, companyId, [{ status: 'SENT', minute: 7, test: false }])
+    await db.pool.query('update email_days set changed_at = now() where day = $1', [day])
+    expect(await count()).toEqual([])
+    expect(await ledgerOf(day), 'more mail in that hour does not hide it').toMatchObject({
+      days: [{ accepted: 3, ended: 1, imbalance: 1 }],
+      faults: [{ kind: 'VANISHED', emails: 1 }],
+    })
 
     await db.pool.query(`drop table email_outbox_${day.replaceAll('-', '')}`)
-    expect(await count()).toEqual([expect.objectContaining({ kind: 'DAY_MISSING', day, emails: 2 })])
+    expect(await count()).toEqual([expect.objectContaining({ kind: 'DAY_MISSING', day, emails: 3 })])
     await forget(day)
   })
 

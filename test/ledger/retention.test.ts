@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuidv7Floor } from '../../src/contracts/uuid.ts'
+import { readHealth } from '../../src/db/health.ts'
 import { countLedger } from '../../src/db/ledger/count.ts'
 import { takeUnlogged } from '../../src/db/ledger/faults.ts'
 import { ledgerImbalance, readLedger } from '../../src/db/ledger/read.ts'
@@ -154,4 +155,17 @@ test('audit entries go after their time, and none with 0', async () => {
   expect(await subjects()).toEqual(['old', 'young'])
   await purgeAudit(db.pool, 10)
   expect(await subjects()).toEqual(['young'])
+})
+
+test('a partition that is detached or dropped ahead is missed, and made or attached again', async () => {
+  const until = async () => (await readHealth(db.pool)).partitionsUntil
+  const ahead = (days: number) => dayBefore(-days).replaceAll('-', '')
+  const last = (await until())!
+  expect(last >= ahead(2)).toBe(true)
+  await db.pool.query(`alter table email_events detach partition email_events_${ahead(2)}`)
+  expect(await until()).toBe(ahead(1))
+  await db.pool.query(`drop table email_content_${ahead(1)}`)
+  expect(await until()).toBe(ahead(0))
+  for (const days of [1, 2]) await db.pool.query('select ensure_email_partitions($1::date)', [dayBefore(-days)])
+  expect(await until()).toBe(last)
 })

@@ -24,9 +24,9 @@ beforeAll(async () => {
   const env = { METRICS_PORT: '0', METRICS_TOKEN: TOKEN, REDIS_URL: redis.url, WEBHOOK_ALLOW_PRIVATE: 'true' }
   gateway = await startTestGateway({ env })
   company = await gateway.company()
-  // One for every way to end: sent, refused, and to be tried again.
+  // One for every way to end: sent, refused, and to be tried again, a minute later.
   for (const to of ['maria@example.com', 'ana@example.com', 'reject@simulator.test', 'unavailable@simulator.test'])
-    await gateway.call(company, 'POST', '/v1/email/send', { ...LETTER, to })
+    await gateway.call(company, 'POST', '/v1/email/send', { ...LETTER, to, retryPolicy: 'persistent' })
   // One that no process of the gateway accepts, and that its recipient complains about.
   const sql = `select put_sql_email($1, false, gen_random_uuid(), 'welcome_user', 'complaint@simulator.test', $2)`
   await gateway.db.pool.query(sql, [company.companyId, { user_data: { full_name: 'Ana' } }])

@@ -72,6 +72,14 @@ describe('an e-mail', () => {
     })
   })
 
+  test('with as many copies and tags as are allowed is sent to all of them', async () => {
+    const many = (kind: string, count: number) => Array.from({ length: count }, (_, n) => `${kind}${n}@example.com`)
+    const tags = Array.from({ length: 50 }, (_, n) => ({ name: `tag${n}`, value: 'yes' }))
+    const id = await sendOk({ cc: many('cc', 24), bcc: many('bcc', 25), tags })
+    const { data } = await reaches(id, 'sent')
+    expect([data!.cc!.length, data!.bcc!.length, data!.tags!.length]).toEqual([24, 25, 50])
+  })
+
   test('is accepted once for one idempotency key, and refused for another body', async () => {
     const options = { idempotencyKey: 'order-42' }
     const first = await resend.emails.send(HELLO, options)

@@ -50,8 +50,8 @@ export async function noteVanished(tx: Queryable, days: string[]): Promise<void>
   await runUnprepared(
     tx,
     `with named as (
-       select day, company_id, count(*) filter (where kind = 'ROW_MISSING') - count(*) filter (where kind = 'EVENT_MISSING') as emails
-       from ledger_faults where day = any($1::date[]) and outbox_id is not null group by day, company_id
+       select day, company_id, count(*) as emails from ledger_faults
+       where day = any($1::date[]) and kind = 'ROW_MISSING' group by day, company_id
      ), vanished as materialized (
        select s.day, s.company_id, s.accepted - s.ended - s.waiting - s.unknown - coalesce(n.emails, 0) as emails
        from ledger_sums s left join named n on n.day = s.day and n.company_id = s.company_id where s.day = any($1::date[])

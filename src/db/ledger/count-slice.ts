@@ -11,7 +11,16 @@ const inBounds = (table: string) =>
   `${table}.outbox_id >= uuid_v7_floor($1::timestamptz) and ${table}.outbox_id < uuid_v7_floor($2::timestamptz)`
 
 export type Fault = { kind: string; outboxId: string | null; companyId: string | null }
-export type Counts = { companyId: string; accepted: number; ended: number; waiting: number; unknown: number }
+/** `before`: of `accepted`, those that were settled at the last count. `settled`: those that are settled now. */
+export type Counts = {
+  companyId: string
+  accepted: number
+  before: number
+  settled: number
+  ended: number
+  waiting: number
+  unknown: number
+}
 type Piece = { counts: Counts[]; faults: Fault[] }
 
 /** Which event an e-mail must have that stands like this. Bits, because they are cheap to gather over many rows. */
@@ -30,7 +39,7 @@ const ends = Object.entries(END_EVENTS)
 const BIT_OF_EVENT = `case v.type when 'QUEUED' then 1 ${ends.map(([, [event, bit]]) => `when '${event}' then ${bit}`).join(' ')} else 0 end`
 const BIT_OF_STATUS = `case o.status ${ends.map(([status, [, bit]]) => `when '${status}' then ${bit}`).join(' ')} else 1 end`
 
-/** accepted is what the log says, the rest what the rows say: they agree, or something was lost. */
+/** accepted is what the log or the rows know of, the rest what the rows say: they agree, or something was lost. */
 const COUNT_PIECE = `
 with logged as (
   select v.outbox_id, bit_or(${BIT_OF_EVENT}) as seen from email_events v
@@ -39,13 +48,15 @@ with logged as (
   select o.outbox_id, o.company_id, o.status, ${BIT_OF_STATUS} as needed from email_outbox o
   where ${inBounds('o')}
 ), both_sides as materialized (
-  select coalesce(o.outbox_id, v.outbox_id) as outbox_id, o.status, coalesce(v.seen & 1, 0) as accepted,
+  select coalesce(o.outbox_id, v.outbox_id) as outbox_id, o.status,
     coalesce(o.company_id, (select e.company_id from email_events e where e.outbox_id = v.outbox_id limit 1)) as company_id,
     case when o.outbox_id is null then 'ROW_MISSING' when coalesce(v.seen & 1, 0) = 0 then 'EVENT_MISSING'
       when v.seen & o.needed = 0 then 'END_MISSING' end as kind
   from stored o full join logged v on v.outbox_id = o.outbox_id
 ), counts as (
-  select company_id as "companyId", sum(accepted)::int as accepted,
+  select company_id as "companyId", count(*)::int as accepted,
+    count(*) filter (where outbox_id < uuid_v7_floor($3::timestamptz))::int as before,
+    count(*) filter (where outbox_id < uuid_v7_floor($4::timestamptz))::int as settled,
     count(*) filter (where status not in ('PENDING', 'PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN'))::int as ended,
     count(*) filter (where status in ('PENDING', 'PROCESSING', 'RETRY_SCHEDULED'))::int as waiting,
     count(*) filter (where status = 'UNKNOWN')::int as unknown
@@ -57,25 +68,36 @@ select coalesce((select json_agg(c) from counts c), '[]') as counts, coalesce((s
 
 export async function countSlice(db: Queryable, slice: Slice): Promise<void> {
   const startedAt = performance.now()
-  const { now, empty } = await lookInto(db, slice)
+  const { empty, ...times } = await lookInto(db, slice)
   const counts = new Map<string, Counts>()
   const faults: Fault[] = []
   for (let piece = 0; piece < PIECES && !empty; piece++) {
-    const counted = await countPiece(db, slice, piece)
+    const counted = await countPiece(db, slice, piece, times)
     for (const one of counted.counts) counts.set(one.companyId, addUp(one, counts.get(one.companyId)))
     faults.push(...counted.faults)
   }
   const tookMs = Math.ceil(performance.now() - startedAt)
-  await keepSlice(db, slice, { now, tookMs, counts: [...counts.values()], faults })
+  await keepSlice(db, slice, { ...times, tookMs, counts: [...counts.values()], faults })
 }
 
-/** The time by which it is counted, and whether there is anything to count. */
-async function lookInto(db: Queryable, slice: Slice): Promise<{ now: string; empty: boolean }> {
-  const [row] = await runUnprepared<{ now: string; empty: boolean }>(
+/** By the clock of the database. */
+export type Times = {
+  now: string
+  /** Until when it was settled at the last count: its beginning, if it was never counted. */
+  settledBefore: string
+  /** What is older has been committed by now, so that fewer of it than before are a loss. */
+  settledUntil: string
+}
+
+/** The times by which it is counted, and whether there is anything to count. */
+async function lookInto(db: Queryable, slice: Slice): Promise<Times & { empty: boolean }> {
+  const [row] = await runUnprepared<Times & { empty: boolean }>(
     db,
-    `select now()::text as now, not exists (select from email_events v where ${inBounds('v')})
+    `select now()::text as now, coalesce((select settled_until from ledger_slices where day = $3 and hour = $4), $1)::text as "settledBefore",
+       greatest($1, least($2, now() - interval '1 minute'))::text as "settledUntil",
+       not exists (select from email_events v where ${inBounds('v')})
        and not exists (select from email_outbox o where ${inBounds('o')}) as empty`,
-    boundsOf(slice, 0, 60),
+    [...boundsOf(slice, 0, 60), slice.day, slice.hour],
   )
   return row!
 }
@@ -85,9 +107,10 @@ function boundsOf({ day, hour }: Slice, minute: number, minutes: number): string
   return [low, low + minutes * 60_000].map(ms => new Date(ms).toISOString())
 }
 
-async function countPiece(db: Queryable, slice: Slice, piece: number): Promise<Piece> {
+async function countPiece(db: Queryable, slice: Slice, piece: number, times: Times): Promise<Piece> {
   const minutes = 60 / PIECES
-  const [counted] = await runUnprepared<Piece>(db, COUNT_PIECE, boundsOf(slice, piece * minutes, minutes))
+  const bounds = boundsOf(slice, piece * minutes, minutes)
+  const [counted] = await runUnprepared<Piece>(db, COUNT_PIECE, [...bounds, times.settledBefore, times.settledUntil])
   return counted!
 }
 
@@ -96,6 +119,8 @@ const addUp = (one: Counts, sum: Counts | undefined): Counts =>
     ? {
         companyId: one.companyId,
         accepted: sum.accepted + one.accepted,
+        before: sum.before + one.before,
+        settled: sum.settled + one.settled,
         ended: sum.ended + one.ended,
         waiting: sum.waiting + one.waiting,
         unknown: sum.unknown + one.unknown,
