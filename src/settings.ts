@@ -80,6 +80,8 @@ const webhookSecrets = listOf(
   /^whsec_(?:[A-Za-z0-9+/]{4}){4,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
   'must be the signing secret of the webhook (whsec_…); several, comma separated, while it is being changed',
 )
+/** Nobody's address: with a real provider it has to be replaced. */
+export const DEFAULT_EMAIL_FROM = 'Email Gateway <gateway@localhost.localdomain>'
 const sender = z.string().refine(text => parseAddress(text).ok, 'must be an e-mail address, or Name <address>')
 
 /** Every setting, with the reason for its default. A test compares `.env.example` with it. */
@@ -115,7 +117,7 @@ export const settingsSchema = z.object({
   TRUST_PROXY: flag.default(false),
   /** capture stores every e-mail in a local inbox: nothing is sent until another provider is configured. */
   EMAIL_PROVIDER: providers.default(['capture']),
-  EMAIL_FROM: sender.default('Email Gateway <gateway@localhost.localdomain>'),
+  EMAIL_FROM: sender.default(DEFAULT_EMAIL_FROM),
   /** Amazon SES. Credentials come from the AWS default chain: environment, files, roles. */
   AWS_REGION: z.string().min(1).optional(),
   AWS_ENDPOINT_URL_SESV2: webUrl.optional(),

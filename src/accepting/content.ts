@@ -53,6 +53,6 @@ export function renderBody(body: SendBody, templates: FoundTemplates): ContentRe
 }
 
 function templateNotFound(type: string): Refusal {
-  const message = `there is no published template ${type}; GET /v1/templates lists them`
+  const message = `there is no published template ${type} (a draft has to be published first); GET /v1/templates lists them`
   return { code: 'TEMPLATE_NOT_FOUND', errors: [{ path: 'template', code: 'TEMPLATE_NOT_FOUND', message }] }
 }

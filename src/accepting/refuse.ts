@@ -22,11 +22,19 @@ export function refuseBody(
   const late = checkSchedule(body.scheduledAt, now)
   if (late) problems.push({ path: 'scheduledAt', code: 'INVALID_PAYLOAD', message: late })
   if (problems.length > 0) return summarise(problems)
-  if (!senderOf(body.from, caller, sender)) {
-    const message = body.from
-      ? 'is not one of the sender domains of this company'
-      : 'is missing, the company has no default sender, and EMAIL_FROM is not one of its sender domains'
-    return { code: 'FROM_NOT_ALLOWED', errors: [{ path: 'from', code: 'FROM_NOT_ALLOWED', message }] }
-  }
-  return null
+  if (senderOf(body.from, caller, sender)) return null
+  const message = body.from ? domainNotAllowed(caller.fromDomains) : NO_SENDER
+  return { code: 'FROM_NOT_ALLOWED', errors: [{ path: 'from', code: 'FROM_NOT_ALLOWED', message }] }
+}
+
+const NO_SENDER =
+  'is missing, the company has no default sender, and EMAIL_FROM is not one of its sender domains; an administrator sets one with: email-gateway company update NAME --from ADDRESS'
+
+/** An answer stays short, and SMTP allows 512 characters. */
+const MAX_NAMED = 5
+
+function domainNotAllowed(domains: readonly string[]): string {
+  const more = domains.length > MAX_NAMED ? ` and ${domains.length - MAX_NAMED} more` : ''
+  const which = domains.length === 0 ? 'it has none' : `${domains.slice(0, MAX_NAMED).join(', ')}${more}`
+  return `is not one of the sender domains of this company (${which}); an administrator sets them with: email-gateway company update NAME --from-domains A.COM,B.COM`
 }

@@ -34,13 +34,15 @@ export const demoCommand: Command = {
     const dataDir = await demoFolder(text(values, 'data'))
     // Failures are part of the demo: they belong in the UI, not on the terminal.
     const log = makeLog({ level: 'fatal', pretty: process.stdout.isTTY === true })
-    const stop = listenForStop(log)
+    let abandon = async () => {}
+    const stop = listenForStop(log, () => abandon())
     const password = randomBytes(9).toString('base64url')
     // Imported here: other commands start in half the time without it.
     const { startDemo } = await import('../demo/index.ts')
     const folders = [dataDir]
     try {
       const demo = await startDemo({ dataDir, port, password, log })
+      abandon = demo.abandon
       if (demo.databaseFolder) folders.push(demo.databaseFolder)
       print(demo, dataDir, password, values.keep === true)
       const reason = await stop.reason

@@ -1,7 +1,7 @@
 import { isCaptureOnly } from '../contracts/admission.ts'
 import type { RunningProcess } from '../db/processes.ts'
 import { type RecordedSettings, recordedSettings } from '../recorded-settings.ts'
-import type { Settings } from '../settings.ts'
+import { DEFAULT_EMAIL_FROM, type Settings } from '../settings.ts'
 import type { Check } from './doctor-check.ts'
 import { type InUse, isWorking, nameOf } from './in-use.ts'
 
@@ -28,6 +28,17 @@ function notRunning(providers: string[], config: Settings): Check {
     state,
     detail: `EMAIL_PROVIDER is ${own} in this shell, and the mail of this database is for ${providers.join(',')}; no gateway is running`,
   }
+}
+
+/** With a real provider, the default of EMAIL_FROM is an address that receivers refuse. null: it is not in use. */
+export function unsetSender(providers: readonly string[], emailFrom: string | undefined): string | null {
+  if (isCaptureOnly([...providers]) || emailFrom !== DEFAULT_EMAIL_FROM) return null
+  return 'EMAIL_FROM is not set: e-mails of companies without a sender of their own leave as gateway@localhost.localdomain, which receivers refuse. Set EMAIL_FROM=ADDRESS and restart, or: email-gateway company update NAME --from-domains DOMAIN --from ADDRESS'
+}
+
+export function senderChecks({ providers, settings }: Pick<InUse, 'providers' | 'settings'>): Check[] {
+  const detail = unsetSender(providers, settings.EMAIL_FROM)
+  return detail === null ? [] : [{ name: 'sender', state: 'warning', detail }]
 }
 
 /** The running processes, those that wait to join, and settings in which they differ but should not. */

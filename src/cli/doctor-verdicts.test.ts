@@ -12,6 +12,7 @@ import { senderDomains } from './doctor-probe.ts'
 import { memoryOf } from './doctor-redis.ts'
 import { relayTlsOf, resendDomainChecks } from './doctor-relay.ts'
 import { type SesFacts, sesChecks } from './doctor-ses.ts'
+import { senderChecks } from './doctor-settings.ts'
 import { backlogOf, deadLettersOf, inboxOf, ledgerOf, providerOf, standingsOf, workersOf } from './doctor-work.ts'
 import type { InUse } from './in-use.ts'
 
@@ -42,6 +43,15 @@ const SERVER: ServerFacts = {
   schemaVersion: 19,
 }
 const verdict = ({ state, detail }: Check) => `${state}: ${detail}`
+
+test('a real provider without EMAIL_FROM is warned of, with what mends it', () => {
+  const unset = { EMAIL_FROM: 'Email Gateway <gateway@localhost.localdomain>' }
+  const [check, ...others] = senderChecks({ providers: ['smtp'], settings: unset })
+  expect(verdict(check!)).toMatch(/^warning: EMAIL_FROM is not set: .* Set EMAIL_FROM=.* company update NAME/)
+  expect(others).toEqual([])
+  expect(senderChecks({ providers: ['capture'], settings: unset })).toEqual([])
+  expect(senderChecks({ providers: ['smtp'], settings: { EMAIL_FROM: 'Shop <shop@example.com>' } })).toEqual([])
+})
 
 describe('the database', () => {
   test('of an old version is refused', () => {

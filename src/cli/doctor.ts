@@ -23,7 +23,7 @@ import { eventChecks, readEventFacts } from './doctor-events.ts'
 import { locksOf } from './doctor-locks.ts'
 import { probeChecks } from './doctor-probe.ts'
 import { redisChecks } from './doctor-redis.ts'
-import { laneOf, processChecks, settingsChecks } from './doctor-settings.ts'
+import { laneOf, processChecks, senderChecks, settingsChecks } from './doctor-settings.ts'
 import { backlogOf, deadLettersOf, inboxOf, ledgerOf, providerOf, standingsOf, workersOf } from './doctor-work.ts'
 import { readInUse } from './in-use.ts'
 
@@ -55,6 +55,7 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
   const inUse = await readInUse(db.pool, config)
   return [
     ...settingsChecks(inUse, config),
+    ...senderChecks(inUse),
     await secretsOf(db.pool, config),
     databaseOf(health, server, where),
     ...durabilityOf(server),

@@ -109,6 +109,7 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAc
       return changed
     })
     if (outcome === 'not-found') throw notFound(outboxId)
+    if (outcome === 'too-late' && status === 'CANCELLED') throw new CommandFailed('The e-mail is already cancelled.')
     if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has been started or has ended.')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }
   }),

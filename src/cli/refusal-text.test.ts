@@ -7,6 +7,6 @@ test('a template that is not found names the command that lists them', () => {
   const body = sendBodySchema.parse({ to: 'a@example.com', template: 'nothing' })
   const result = renderBody(body, new Map())
   expect(result.ok ? '' : refusalText(result.refusal)).toBe(
-    'template: there is no published template nothing; list them with: email-gateway template list --company NAME',
+    'template: there is no published template nothing (a draft has to be published first); list them with: email-gateway template list --company NAME',
   )
 })

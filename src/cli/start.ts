@@ -8,6 +8,7 @@ import { finishedWithin } from '../runtime/finished-within.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { programVersion } from '../version.ts'
 import { type Command, CommandFailed, text, UsageError } from './command.ts'
+import { unsetSender } from './doctor-settings.ts'
 import { firstCurl, firstSignInUrl, prepareFirstUse, secretLines, secretOutput, signInLines } from './first-use.ts'
 import { listenForStop, type StopSignal } from './stop-signal.ts'
 
@@ -44,8 +45,8 @@ export const startCommand: Command = {
     const config = loadConfig()
     const log = makeLog({ level: config.LOG_LEVEL, pretty: process.stdout.isTTY === true })
     if (envFile) log.info(`Settings are read from ${envFile}; variables of the environment take precedence`)
-    const stop = listenForStop(log)
     const started: Started = {}
+    const stop = listenForStop(log, async () => started.storage?.abandon())
     const starting = start({ config, role, allowCapture: values['allow-capture'] === true, log, stop }, started)
     try {
       const reason = await Promise.race([stop.reason, starting.then(() => stop.reason)])
@@ -76,6 +77,8 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   log.info(
     `Provider: ${providerText(config.EMAIL_PROVIDER)}; lane: ${config.REDIS_URL ? 'bullmq' : 'direct'}; role: ${role}`,
   )
+  const senderProblem = unsetSender(config.EMAIL_PROVIDER, config.EMAIL_FROM)
+  if (senderProblem) log.warn(senderProblem)
   if (stop.now()) return
   const { db, alone } = storage
   const version = programVersion()

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { finishedWithin } from '../runtime/finished-within.ts'
 
 /** `asked`: SIGTERM, SIGINT or SIGHUP, exit code 0. `failed`: exit code 1. */
 export type StopReason = { kind: 'asked' } | { kind: 'failed'; error: unknown }
@@ -10,11 +11,14 @@ export type StopSignal = {
   fail: (error: unknown) => void
 }
 
+/** To tell an embedded server to stop, which then finishes on its own. */
+const ABANDON_MS = 1_000
+
 /**
- * Installed before anything is started: the first signal stops the gateway in any phase, a second one exits at once. An uncaught
+ * Installed before anything is started: the first signal stops the gateway in any phase, a second one exits at once, after `abandon`. An uncaught
  * exception (or unhandled rejection) stops it as well, because its state is unknown then.
  */
-export function listenForStop(log: Logger): StopSignal {
+export function listenForStop(log: Logger, abandon: () => Promise<void>): StopSignal {
   let first: StopReason | null = null
   let resolveReason: (reason: StopReason) => void = () => {}
   const reason = new Promise<StopReason>(resolve => {
@@ -27,7 +31,14 @@ export function listenForStop(log: Logger): StopSignal {
   let signals = 0
   const onSignal = (signal: NodeJS.Signals) => {
     signals++
-    if (signals > 1) process.exit(1)
+    if (signals > 2) process.exit(1)
+    if (signals === 2) {
+      finishedWithin(
+        ABANDON_MS,
+        abandon().catch(() => {}),
+      ).finally(() => process.exit(1))
+      return
+    }
     log.info(`${signal}: finishing running work; a second signal exits at once`)
     stop({ kind: 'asked' })
   }

@@ -19,6 +19,8 @@ export type Storage = {
   /** The folder of the embedded database; null with DATABASE_URL. */
   folder: string | null
   close(): Promise<void>
+  /** For an exit at once: an embedded server is told to stop, and nobody waits for it. */
+  abandon(): Promise<void>
 }
 
 export type StorageOptions = {
@@ -85,7 +87,8 @@ async function open(
     throw error
   }
   const where = embedded ? describeLocation(embedded, config.dataDir) : `Postgres at ${hostOf(url)}`
-  return { db, url, where, alone: embedded !== null, folder: embedded?.directory ?? null, close }
+  const abandon = async () => embedded?.abandon()
+  return { db, url, where, alone: embedded !== null, folder: embedded?.directory ?? null, close, abandon }
 }
 
 /** If the database is outside DATA_DIR, an operator who deletes or backs up one folder must know of the other. */

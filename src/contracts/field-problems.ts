@@ -10,10 +10,16 @@ export type Issue = z.core.$ZodIssue
 const MAX_PROBLEMS = 50
 
 export function fieldProblems(issues: readonly Issue[], prefix: readonly PropertyKey[] = []): FieldProblem[] {
-  return issues
-    .slice(0, MAX_PROBLEMS)
+  return withoutFollowing(issues.slice(0, MAX_PROBLEMS))
     .flatMap(issue => fieldProblem(issue, [...prefix, ...issue.path]))
     .slice(0, MAX_PROBLEMS)
+}
+
+/** Zod checks the length of whatever has one, so a text in place of a list would also be "too long". A value of the wrong type has that problem alone. */
+function withoutFollowing(issues: readonly Issue[]): Issue[] {
+  const pathOf = (issue: Issue) => fieldPath(issue.path)
+  const ofWrongType = new Set(issues.filter(one => one.code === 'invalid_type').map(pathOf))
+  return issues.filter(one => one.code === 'invalid_type' || !ofWrongType.has(pathOf(one)))
 }
 
 function fieldProblem(issue: Issue, path: PropertyKey[]): FieldProblem[] {

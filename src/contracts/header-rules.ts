@@ -92,9 +92,12 @@ export function checkHeaders(headers: Record<string, string>): HeaderProblem[] {
 
 function checkHeader(name: string, lower: string, value: string): HeaderProblem | null {
   if (name.length > MAX_NAME || !NAME.test(name)) return invalid(name, 'is not a valid header name')
-  if (!isAllowed(lower)) return { name, code: 'HEADER_NOT_ALLOWED', message: 'This header cannot be set' }
+  if (!isAllowed(lower)) return { name, code: 'HEADER_NOT_ALLOWED', message: NOT_ALLOWED }
   return checkValue(name, lower, value)
 }
+
+const NOT_ALLOWED =
+  'This header cannot be set: the gateway or the provider writes it, or obeys it. Those that can are in docs/content.md, Headers'
 
 function isAllowed(lower: string): boolean {
   if (ALLOWED.has(lower)) return true

@@ -12,10 +12,10 @@ const isoDateTime = z.iso.datetime({
 /** Accepts any offset and returns UTC. Years outside 1970–9999 are taken for typing errors. */
 export const instantSchema = isoDateTime
   .refine(text => {
-    // What is no time is refused above; parsing megabytes of it would block the event loop.
+    // What is no time is refused above, and for that alone; parsing megabytes of it would block the event loop.
     if (text.length > MAX_CHARS) return true
     const ms = Date.parse(text)
-    return ms >= EARLIEST_MS && ms <= LATEST_MS
+    return Number.isNaN(ms) || (ms >= EARLIEST_MS && ms <= LATEST_MS)
   }, 'must lie between the years 1970 and 9999')
   .transform(text => new Date(text).toISOString())
 

@@ -29,6 +29,8 @@ export type Demo = {
   /** The folder of the database, which may be outside dataDir. */
   databaseFolder: string | null
   stop(): Promise<void>
+  /** For an exit at once: the database is told to stop, and nobody waits for it. */
+  abandon(): Promise<void>
 }
 
 /** A gateway on a database of its own, with simulated providers and traffic. It reads no setting of the environment. */
@@ -57,7 +59,8 @@ export async function startDemo({ dataDir, port, password, log, random = Math.ra
     }
     stops.push(startTraffic(senders, client, access, random, log))
     const token = await makeSignInLink(db.pool, 'admin', 'demo')
-    return { url: gateway.url, signInLink: signInUrl(gateway.url, token!), databaseFolder: storage.folder, stop }
+    const signInLink = signInUrl(gateway.url, token!)
+    return { url: gateway.url, signInLink, databaseFolder: storage.folder, stop, abandon: storage.abandon }
   } catch (error) {
     await stop()
     throw error

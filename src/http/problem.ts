@@ -124,7 +124,14 @@ export const PROBLEM_TYPE = 'application/problem+json'
 export function problemBody({ code, extras }: Problem, requestId: string) {
   const { detail, errors, recipient } = extras
   const [status, title] = PROBLEMS[code]
-  return { type: 'about:blank', title, status, code, message: detail ?? title, detail, requestId, errors, recipient }
+  const message = detail ?? withFirstError(title, errors)
+  return { type: 'about:blank', title, status, code, message, detail, requestId, errors, recipient }
+}
+
+/** Some clients show `message` only: "Some fields are not valid: subject: is required". */
+function withFirstError(title: string, [first]: FieldProblem[] = []): string {
+  if (!first) return title
+  return first.path === '' ? `${title}: ${first.message}` : `${title}: ${first.path}: ${first.message}`
 }
 
 /** Translates errors of Fastify, a lost database, and bugs. */

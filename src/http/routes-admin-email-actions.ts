@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { callerOfCompany } from '../accepting/caller.ts'
 import { decideResend } from '../accepting/resend.ts'
+import type { EmailSummary } from '../contracts/email-view.ts'
 import { fieldProblems } from '../contracts/field-problems.ts'
 import { instantSchema } from '../contracts/instant.ts'
 import { maskSensitive } from '../contracts/masking.ts'
@@ -107,9 +108,10 @@ async function resend(request: FastifyRequest, reply: FastifyReply, { db, accept
 async function cancel(request: FastifyRequest, { db, emailLog }: AdminEmailActionDeps) {
   const { reason } = request.body as z.output<typeof cancelBody>
   const by = `administrator ${request.admin}`
-  const outboxId = await change(request, db, { action: 'CANCELLED', reason }, (tx, id) => cancelEmail(tx, id, null, by))
+  const audited = { action: 'CANCELLED', reason }
+  const { outboxId, scheduledAt } = await change(request, db, audited, (tx, id) => cancelEmail(tx, id, null, by))
   await logCancelled(db, outboxId, emailLog)
-  return { outboxId, status: 'CANCELLED' as const, scheduledAt: null }
+  return { outboxId, status: 'CANCELLED' as const, scheduledAt }
 }
 
 async function reschedule(request: FastifyRequest, { db }: AdminEmailActionDeps) {
@@ -117,7 +119,7 @@ async function reschedule(request: FastifyRequest, { db }: AdminEmailActionDeps)
   const problem = checkSchedule(scheduledAt, db.clock.now())
   if (problem) throw invalidField('scheduledAt', problem)
   const audited = { action: 'RESCHEDULED', reason, after: { scheduledAt } }
-  const outboxId = await change(request, db, audited, (tx, id, companyId) =>
+  const { outboxId } = await change(request, db, audited, (tx, id, companyId) =>
     rescheduleEmail(tx, id, companyId, scheduledAt),
   )
   return { outboxId, status: 'PENDING' as const, scheduledAt }
@@ -125,12 +127,13 @@ async function reschedule(request: FastifyRequest, { db }: AdminEmailActionDeps)
 
 type Change = { action: string; reason: string | undefined; after?: Record<string, unknown> }
 
+/** Returns the e-mail as it was before. */
 async function change(
   request: FastifyRequest,
   db: Database,
   audited: Change,
   apply: (tx: Queryable, outboxId: string, companyId: string) => Promise<ChangeOutcome>,
-): Promise<string> {
+): Promise<EmailSummary> {
   const outboxId = uuidParam(request, 'outboxId')
   const email = await findEmail(db.pool, outboxId, null)
   if (!email) throw new Problem('NOT_FOUND')
@@ -141,8 +144,8 @@ async function change(
     if (changed === 'done') await writeAudit(tx, entry)
     return changed
   })
-  throwUnlessDone(outcome)
-  return outboxId
+  throwUnlessDone(outcome, email.status)
+  return email
 }
 
 type AuditFacts = Change & { outboxId: string; companyId: string; before?: Record<string, unknown> }

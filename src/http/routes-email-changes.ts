@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { instantSchema } from '../contracts/instant.ts'
 import { checkSchedule, SEND_LIMITS } from '../contracts/send-body.ts'
-import { EMAIL_STATUSES } from '../contracts/states.ts'
+import { EMAIL_STATUSES, type EmailStatus } from '../contracts/states.ts'
 import { logEmails } from '../db/outbox/logged-emails.ts'
 import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/outbox/schedule.ts'
 import type { Database } from '../db/pool.ts'
@@ -48,27 +48,29 @@ export function emailChangeRoutes(app: App, { db, keys, pepper, emailLog }: Emai
 }
 
 async function cancel(request: FastifyRequest, db: Database, emailLog: EmailLog) {
-  const { outboxId } = await findOwnEmail(request, db)
+  const { outboxId, status, scheduledAt } = await findOwnEmail(request, db)
   const { companyId, keyId } = request.key!
-  throwUnlessDone(await cancelEmail(db.pool, outboxId, companyId, `key ${keyId}`))
+  throwUnlessDone(await cancelEmail(db.pool, outboxId, companyId, `key ${keyId}`), status)
   await logCancelled(db, outboxId, emailLog)
-  return { outboxId, status: 'CANCELLED' as const, scheduledAt: null }
+  return { outboxId, status: 'CANCELLED' as const, scheduledAt }
 }
 
 async function reschedule(request: FastifyRequest, db: Database) {
-  const { outboxId } = await findOwnEmail(request, db)
+  const { outboxId, status } = await findOwnEmail(request, db)
   const body = request.body as z.output<typeof rescheduleBody>
   const problem = checkSchedule(body.scheduledAt, db.clock.now())
   if (problem) throw invalidField('scheduledAt', problem)
   const scheduledAt = new Date(body.scheduledAt ?? db.clock.nowMs() + body.delay!).toISOString()
-  throwUnlessDone(await rescheduleEmail(db.pool, outboxId, request.key!.companyId, scheduledAt))
+  throwUnlessDone(await rescheduleEmail(db.pool, outboxId, request.key!.companyId, scheduledAt), status)
   return { outboxId, status: 'PENDING' as const, scheduledAt }
 }
 
 export const logCancelled = (db: Database, outboxId: string, log: EmailLog) =>
   logEmails(db.pool, log, 'cancelled', [outboxId], { state: 'CANCELLED' })
 
-export function throwUnlessDone(outcome: ChangeOutcome): void {
+/** `before`: the status when the e-mail was looked up. */
+export function throwUnlessDone(outcome: ChangeOutcome, before: EmailStatus): void {
   if (outcome === 'not-found') throw new Problem('NOT_FOUND')
-  if (outcome === 'too-late') throw new Problem('ALREADY_STARTED')
+  if (outcome === 'too-late')
+    throw new Problem('ALREADY_STARTED', before === 'CANCELLED' ? { detail: 'The e-mail is already cancelled' } : {})
 }

@@ -420,8 +420,11 @@ describe('cancel', () => {
     const outboxId = await sendOk(gateway, company, { delay: HOUR_MS })
     const answers = await Promise.all([cancel(outboxId), cancel(outboxId), cancel(outboxId)])
     expect(answers.map(answer => answer.status).sort()).toEqual([200, 409, 409])
-    expect((await cancel(outboxId)).body.code).toBe('ALREADY_STARTED')
-    expect((await read(gateway, company, outboxId)).events).toHaveLength(2)
+    const { code, message } = (await cancel(outboxId)).body
+    expect([code, message]).toEqual(['ALREADY_STARTED', 'The e-mail is already cancelled'])
+    const { events, scheduledAt } = await read(gateway, company, outboxId)
+    expect(events).toHaveLength(2)
+    expect(answers.find(answer => answer.status === 200)!.body.scheduledAt).toBe(scheduledAt)
   })
 
   test('of what was sent answers 409', async () => {

@@ -709,6 +709,9 @@ describe('a sender, where all is captured,', () => {
     if (status === 202) return
     expectProblem(answer, 403, 'FROM_NOT_ALLOWED')
     expect(answer.body.errors).toMatchObject([{ path: 'from', code: 'FROM_NOT_ALLOWED' }])
+    expect(answer.body.message).toMatch(
+      /: from: is not one of .* \(acme\.example\); .* company update NAME --from-domains/,
+    )
     await expectNoTrace(company)
   })
 })

@@ -241,6 +241,11 @@ describe.concurrent('stopping', () => {
     gateway.signal('SIGTERM')
     expect(await gateway.exited).toMatchObject({ signal: null })
     expect(Date.now() - asked).toBeLessThan(3_000)
+    const pidFile = join(env.DATA_DIR, 'postgres/postmaster.pid')
+    await until(
+      async () => existsSync(pidFile),
+      running => !running,
+    )
     const next = await spawnGateway({ env })
     next.signal('SIGTERM')
     expect(await next.exited).toEqual({ code: 0, signal: null })

@@ -265,7 +265,7 @@ describe('a batch', () => {
       { ...HELLO, from: 'a@other.example' },
     ])
     expect(error!.message).toBe(
-      'The `[0].html` field is not valid: <script> is not allowed (HTML_SCRIPT). The `[1].to` field is not valid: the e-mail address has no @. The `[2].from` field is not one of the sender domains of this company.',
+      'The `[0].html` field is not valid: <script> is not allowed (HTML_SCRIPT). The `[1].to` field is not valid: the e-mail address has no @. The `[2].from` field is not one of the sender domains of this company (example.com); an administrator sets them with: email-gateway company update NAME --from-domains A.COM,B.COM.',
     )
     await resend.suppressions.add({ email: 'stopped@example.com' })
     const stopped = await resend.batch.send([HELLO, { ...HELLO, to: 'stopped@example.com' }])

@@ -25,6 +25,8 @@ export type EmbeddedPostgres = {
   adopted: boolean
   /** Stops the server unless another process uses it. */
   close(): Promise<void>
+  /** The same, without waiting until the server has stopped. */
+  abandon(): Promise<void>
 }
 
 export type EmbeddedPostgresOptions = {
@@ -47,7 +49,7 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
   const { onLost = error => logInfo(`The embedded database is lost: ${error.message}`) } = options
   const cluster = await prepareCluster(options, logInfo)
   const connection = await connectToServer(cluster, use)
-  const { close } = keepConnection({ cluster, use, connection, onLost })
+  const { close, abandon } = keepConnection({ cluster, use, connection, onLost })
   const { port, adopted } = connection
   const { directory, saved } = cluster
   return {
@@ -57,6 +59,7 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
     port,
     adopted,
     close,
+    abandon,
   }
 }
 

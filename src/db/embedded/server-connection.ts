@@ -4,7 +4,7 @@ import type { Cluster } from './cluster.ts'
 import { explainNoSpace } from './disk.ts'
 import { EmbeddedPostgresError, isServerGone, NoSpaceError } from './error.ts'
 import { writeSavedState } from './saved-state.ts'
-import { ensureRunning, stop } from './server.ts'
+import { askToStop, ensureRunning, stop } from './server.ts'
 import { acquireUsageLocks, releaseUsageLocks, type ServerUse } from './usage-locks.ts'
 
 const CONNECT_ATTEMPTS = 20
@@ -56,6 +56,7 @@ type ConnectionOptions = {
  */
 export function keepConnection({ cluster, use, connection, onLost }: ConnectionOptions): {
   close: () => Promise<void>
+  abandon: () => Promise<void>
 } {
   let client: pg.Client | undefined
   let reconnecting: Promise<void> | undefined
@@ -77,12 +78,12 @@ export function keepConnection({ cluster, use, connection, onLost }: ConnectionO
     cluster.logInfo('The connection to the embedded database was lost and is back.')
   }
 
-  async function release(): Promise<void> {
+  async function release(stopIt: (cluster: Cluster) => Promise<unknown>): Promise<void> {
     closed.abort()
     await reconnecting
     if (!client) return
     try {
-      if ((await releaseUsageLocks(client)) === 'last') await stopServer(cluster)
+      if ((await releaseUsageLocks(client)) === 'last') await stopIt(cluster)
     } catch (error) {
       if (!isServerGone(error)) throw error
     } finally {
@@ -91,12 +92,17 @@ export function keepConnection({ cluster, use, connection, onLost }: ConnectionO
   }
 
   function close(): Promise<void> {
-    closing ??= release()
+    closing ??= release(stopServer)
+    return closing
+  }
+
+  function abandon(): Promise<void> {
+    closing ??= release(one => askToStop(one, 'fast'))
     return closing
   }
 
   watch(connection.client)
-  return { close }
+  return { close, abandon }
 }
 
 async function connectWhenDiskHasSpace(

@@ -110,15 +110,19 @@ async function start(cluster: Cluster): Promise<StartOutcome> {
   }
 }
 
+/** The server finishes on its own. */
+export async function askToStop({ directory, binaries, user }: Cluster, mode: 'fast' | 'immediate'): Promise<void> {
+  await run(binaries.pgCtl, ['stop', '-D', directory, '--silent', '--no-wait', '-m', mode], { user, detached: true })
+}
+
 /**
  * Waits here and not in pg_ctl: another process may start the next server at once, and pg_ctl would read the pid file of the new
  * server and keep waiting.
  */
 export async function stop(cluster: Cluster, mode: 'fast' | 'immediate', timeoutSeconds: number): Promise<boolean> {
-  const { directory, binaries, user } = cluster
-  const running = await readPidFile(directory)
+  const running = await readPidFile(cluster.directory)
   if (!running) return true
-  await run(binaries.pgCtl, ['stop', '-D', directory, '--silent', '--no-wait', '-m', mode], { user, detached: true })
+  await askToStop(cluster, mode)
   const deadline = Date.now() + timeoutSeconds * 1_000
   while (Date.now() < deadline) {
     // Not the pid file: it is removed shortly before the process ends and frees its port, which the next start needs.

@@ -89,21 +89,21 @@ function cursor(parameter: string, id: string | undefined): string | null {
 }
 
 async function update(request: FastifyRequest, db: Database) {
-  const { outboxId } = await findResendEmail(request, db)
+  const { outboxId, status } = await findResendEmail(request, db)
   const body = request.body as z.output<typeof changeBody>
   const now = db.clock.now()
   const scheduledAt = readScheduledAt(body.scheduled_at, now)
   if (scheduledAt === null) throw invalidField('scheduled_at', SCHEDULED_AT_FORMS)
   const problem = checkSchedule(scheduledAt, now)
   if (problem) throw invalidField('scheduled_at', problem)
-  throwUnlessDone(await rescheduleEmail(db.pool, outboxId, request.key!.companyId, scheduledAt))
+  throwUnlessDone(await rescheduleEmail(db.pool, outboxId, request.key!.companyId, scheduledAt), status)
   return { object: 'email', id: outboxId }
 }
 
 async function cancel(request: FastifyRequest, db: Database, emailLog: EmailLog) {
-  const { outboxId } = await findResendEmail(request, db)
+  const { outboxId, status } = await findResendEmail(request, db)
   const { companyId, keyId } = request.key!
-  throwUnlessDone(await cancelEmail(db.pool, outboxId, companyId, `key ${keyId}`))
+  throwUnlessDone(await cancelEmail(db.pool, outboxId, companyId, `key ${keyId}`), status)
   await logCancelled(db, outboxId, emailLog)
   return { object: 'email', id: outboxId }
 }

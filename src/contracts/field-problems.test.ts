@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest'
+import { fieldProblems, REPORT_INPUT } from './field-problems.ts'
+import { sendBodySchema } from './send-body.ts'
+
+const LEAST = { to: 'maria@example.com', subject: 'Hello', text: 'Hi' }
+
+function problemsOf(change: object) {
+  const parsed = sendBodySchema.safeParse({ ...LEAST, ...change }, REPORT_INPUT)
+  return parsed.success
+    ? []
+    : fieldProblems(parsed.error.issues).map(({ path, code, message }) => `${path} ${code}: ${message}`)
+}
+
+describe('one wrong value has one problem', () => {
+  test.each([
+    [{ cc: 'bounce@simulator.test' }, 'cc INVALID_TYPE: expected array, received string'],
+    [{ bcc: { length: 21 } }, 'bcc INVALID_TYPE: expected array, received object'],
+    [{ tags: 'welcome' }, 'tags INVALID_TYPE: expected array, received string'],
+    [{ subject: ['a'.repeat(200)] }, 'subject INVALID_TYPE: expected string, received array'],
+    [{ priority: '50' }, 'priority INVALID_TYPE: expected number, received string'],
+    [{ subject: 'x'.repeat(163) }, 'subject TOO_LARGE: must have at most 150 characters, has 163'],
+    [{ scheduledAt: 'tomorrow' }, 'scheduledAt INVALID_FORMAT: must be a time such as 2026-11-15T10:00:00Z'],
+    [{ scheduledAt: '0001-01-01T00:00:00Z' }, 'scheduledAt INVALID_PAYLOAD: must lie between the years 1970 and 9999'],
+  ])('%j', (change, problem) => {
+    expect(problemsOf(change)).toEqual([problem])
+  })
+})
+
+test('two wrong fields have two', () => {
+  expect(problemsOf({ cc: 'x', tags: 'welcome' })).toHaveLength(2)
+})
