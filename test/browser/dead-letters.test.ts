@@ -119,7 +119,7 @@ test('a suppression is removed with a justification, which its history keeps; a 
   const search = page.getByRole('textbox', { name: 'Address, or first digits of a hash' })
   await search.fill('Maria@example.com')
   await search.press('Enter')
-  const drawer = page.getByRole('dialog', { name: 'Suppressed address' })
+  const drawer = page.getByRole('dialog', { name: 'Address', exact: true })
   await drawer.getByText('550 5.1.1 unknown').waitFor()
   expect(page.url()).not.toContain('example.com')
   await drawer.getByRole('button', { name: 'Remove from the list' }).click()

@@ -352,12 +352,15 @@ describe('the rate limit', () => {
   test('holds over several seconds', async () => {
     const own = await gateway.company({ ratePerSecond: 20 })
     const startedAt = performance.now()
+    let offered = 0
     let accepted = 0
     while (performance.now() - startedAt < 3_000) {
+      offered++
       if ((await send(gateway, own)).status === 202) accepted++
     }
     const seconds = (performance.now() - startedAt) / 1_000
-    expect(accepted).toBeGreaterThanOrEqual(Math.floor(20 * seconds * 0.8))
+    // A busy machine may offer less than the limit.
+    expect(accepted).toBeGreaterThanOrEqual(Math.min(offered, Math.floor(20 * seconds * 0.8)))
     expect(accepted).toBeLessThanOrEqual(Math.ceil(20 + 20 * seconds))
   })
 

@@ -23,9 +23,10 @@ export async function readQueue(db: Queryable): Promise<QueueCounts> {
      select ${upTo100000('from email_ready')} as ready,
        ${upTo100000('from companies c join email_ready r using (company_id) where c.paused_at is not null')} as held, ${upTo100000('from email_scheduled')} as scheduled,
        ${upTo100000('from unknown_sends')} as unknown, ${upTo100000('from dead_letters where original_data is not null')} as "deadLetters",
-       (select greatest(0, extract(epoch from now() - min(greatest(o.created_at, o.scheduled_at))))::float8
-        from oldest cross join lateral (select o.created_at, o.scheduled_at from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) o
-       ) as "oldestWaitingSeconds"`,
+       (select greatest(0, extract(epoch from now() - due_at))::float8 from (
+          select min(greatest(o.created_at, o.scheduled_at)) as due_at
+          from oldest cross join lateral (select o.created_at, o.scheduled_at from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) o
+        ) t where due_at is not null) as "oldestWaitingSeconds"`,
     [],
   )
   return row!

@@ -47,9 +47,9 @@ export const common = {
   },
   connection: {
     offline:
-      'The gateway has not answered since {{time}}. What you see is from before; it is asked again every few seconds.',
+      'The gateway has not answered since {{time}}. What was shown already is from before; it is asked again every few seconds.',
     unavailable:
-      'The database of the gateway has not answered since {{time}}. What you see is from before; it is asked again every few seconds.',
+      'The database of the gateway has not answered since {{time}}. What was shown already is from before; it is asked again every few seconds.',
     stale: 'Could not be refreshed since {{time}}: {{reason}}',
   },
   errors: {

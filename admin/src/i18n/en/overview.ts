@@ -28,6 +28,7 @@ export const overview = {
   },
   queue: {
     title: 'What waits?',
+    titleOfAll: 'What waits? (all companies)',
     ready: 'Ready',
     held_one: '({{count, number}} of a paused company)',
     held_other: '({{count, number}} of paused companies)',

@@ -14,7 +14,7 @@ export const sessions = {
   expires: 'Ends',
   action: 'Action',
   end: 'End session',
-  endOne: 'End this session',
+  endOne: 'End the chosen session',
   endAll: 'Sign out everywhere',
   endConsequence: 'This browser of {{name}} has to sign in again.',
   endAllConsequence: 'All of your sessions end, this one too. You have to sign in again.',

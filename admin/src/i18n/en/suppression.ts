@@ -41,7 +41,7 @@ export const suppression = {
   justification: 'Justification',
   found_one: '{{count, number}} address on the list',
   found_other: '{{count, number}} addresses on the list',
-  details: 'Suppressed address',
+  details: 'Address',
   neverListed: 'This address is on no list, and never was.',
   notListed: 'This address is on no list any more: it gets mail.',
   history: 'What happened',

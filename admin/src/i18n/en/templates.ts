@@ -34,6 +34,7 @@ export const templates = {
   preview: 'Preview',
   previewHtml: 'HTML',
   previewText: 'Text',
+  previewWithoutVariables: 'The variables are not valid JSON: mend them to see the preview.',
   previewNone: 'There is nothing to show yet.',
   previewFrame: 'The e-mail as its reader sees it',
   noText: 'The text is made from the HTML when it is sent.',

@@ -62,6 +62,7 @@ export const webhooks = {
   took: '{{answer}} in {{time}}',
   email: 'E-mail',
   next: 'Next attempt',
+  noDeliveryMatches: 'No delivery is in this state',
   noDeliveries: 'Nothing was delivered yet',
   noDeliveriesHint: 'Send a test event to see whether the endpoint answers.',
   replay: 'Replay',

@@ -50,9 +50,9 @@ export const common: SameKeys<typeof en> = {
   },
   connection: {
     offline:
-      'O gateway não responde desde {{time}}. O que você vê é de antes disso; uma nova tentativa é feita a cada poucos segundos.',
+      'O gateway não responde desde {{time}}. O que já estava na tela é de antes disso; uma nova tentativa é feita a cada poucos segundos.',
     unavailable:
-      'O banco de dados do gateway não responde desde {{time}}. O que você vê é de antes disso; uma nova tentativa é feita a cada poucos segundos.',
+      'O banco de dados do gateway não responde desde {{time}}. O que já estava na tela é de antes disso; uma nova tentativa é feita a cada poucos segundos.',
     stale: 'Sem atualização desde {{time}}: {{reason}}',
   },
   errors: {
@@ -95,7 +95,7 @@ export const common: SameKeys<typeof en> = {
   copy: { copy: 'Copiar', copied: 'Copiado' },
   secret: {
     title: 'Copie agora',
-    once: 'É mostrado só desta vez e não poderá ser mostrado de novo.',
+    once: 'Só aparece desta vez; não há como mostrar de novo.',
     done: 'Já copiei',
   },
   chart: { asTable: 'Mostrar como tabela', asChart: 'Mostrar como gráfico', none: 'Nada neste período' },

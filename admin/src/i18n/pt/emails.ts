@@ -39,7 +39,7 @@ export const emails: SameKeys<typeof en> = {
     title: 'Este endereço não recebe e-mails: está na lista de supressão',
     never: 'Este endereço não está na lista de supressão, e nenhum e-mail para ele foi aceito.',
     reasons: {
-      HARD_BOUNCE: 'A caixa de correio recusou e-mails em definitivo (hard bounce)',
+      HARD_BOUNCE: 'A caixa de correio recusou e-mails em definitivo (devolução permanente)',
       COMPLAINT: 'O destinatário marcou um e-mail como spam (denúncia)',
       MANUAL: 'Um administrador o incluiu',
     },
@@ -166,7 +166,7 @@ export const emails: SameKeys<typeof en> = {
     scheduled: 'Agendado para {{time}}.',
     PROCESSING: 'Sendo enviado: a tentativa {{attempts}} de {{maxAttempts}} está em andamento.',
     RETRY_SCHEDULED: 'Haverá nova tentativa porque a última falhou: {{error}}.',
-    UNKNOWN: 'Não se sabe se foi enviado: o provedor não respondeu a tempo.',
+    UNKNOWN: 'Não se sabe se foi enviado: o provedor não confirmou.',
     SENT: 'Aceito por {{provider}}; entrega, devolução ou denúncia é registrada quando o provedor informar.',
     DELIVERED: 'Entregue ao servidor do destinatário.',
     BOUNCED: 'O servidor do destinatário o devolveu.',

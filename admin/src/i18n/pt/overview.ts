@@ -31,6 +31,7 @@ export const overview: SameKeys<typeof en> = {
   },
   queue: {
     title: 'O que está na fila?',
+    titleOfAll: 'O que está na fila? (todas as empresas)',
     ready: 'Prontos',
     held_one: '({{count, number}} de empresa pausada)',
     held_other: '({{count, number}} de empresas pausadas)',

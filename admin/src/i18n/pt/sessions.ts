@@ -17,7 +17,7 @@ export const sessions: SameKeys<typeof en> = {
   expires: 'Termina',
   action: 'Ação',
   end: 'Encerrar sessão',
-  endOne: 'Encerrar esta sessão',
+  endOne: 'Encerrar a sessão escolhida',
   endAll: 'Sair de todos os lugares',
   endConsequence: 'Este navegador de {{name}} terá de entrar de novo.',
   endAllConsequence: 'Todas as suas sessões terminam, esta também. Você terá de entrar de novo.',

@@ -44,7 +44,7 @@ export const suppression: SameKeys<typeof en> = {
   justification: 'Justificativa',
   found_one: '{{count, number}} endereço na lista',
   found_other: '{{count, number}} endereços na lista',
-  details: 'Endereço suprimido',
+  details: 'Endereço',
   neverListed: 'Este endereço não está em nenhuma lista e nunca esteve.',
   notListed: 'Este endereço não está mais em nenhuma lista: ele recebe e-mails.',
   history: 'O que aconteceu',

@@ -37,6 +37,7 @@ export const templates: SameKeys<typeof en> = {
   preview: 'Visualização',
   previewHtml: 'HTML',
   previewText: 'Texto',
+  previewWithoutVariables: 'As variáveis não são um JSON válido: corrija-as para ver a prévia.',
   previewNone: 'Ainda não há nada para mostrar.',
   previewFrame: 'O e-mail como o leitor vê',
   noText: 'O texto é gerado a partir do HTML no envio.',

@@ -67,6 +67,7 @@ export const webhooks: SameKeys<typeof en> = {
   took: '{{answer}} em {{time}}',
   email: 'E-mail',
   next: 'Próxima tentativa',
+  noDeliveryMatches: 'Nenhuma entrega está nesta situação',
   noDeliveries: 'Nada foi entregue ainda',
   noDeliveriesHint: 'Envie um evento de teste para ver se o endereço responde.',
   replay: 'Reenviar',

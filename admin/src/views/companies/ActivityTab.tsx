@@ -61,7 +61,7 @@ function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; r
   const sum = (name: Counted | 'suppressed') => data.reduce((total, row) => total + row[name], 0)
   const suppressed = sum('suppressed')
   const unit = t(step === 'hour' ? 'activity.unitHour' : 'activity.unitDay')
-  const formatTime = { '24h': format.time, '7d': format.dateTime, '30d': format.day }[range]
+  const formatTime = { '24h': format.time, '7d': format.dateTime, '30d': format.utcDay }[range]
   return (
     <>
       <Tiles>

@@ -25,8 +25,9 @@ function Inbox() {
   const { search } = Route.useSearch()
   const { messageId } = useParams({ strict: false })
   const query = useInfiniteQuery(messagesQuery(search))
+  const isEmpty = !search && query.data?.pages[0]?.data.length === 0
   return (
-    <Page title={t('title')} subtitle={t('subtitle')} actions={<DeleteAll />}>
+    <Page title={t('title')} subtitle={t('subtitle')} actions={<DeleteAll disabled={isEmpty} />}>
       <SearchBox search={search} />
       <QueryState query={query} skeleton={<ListSkeleton />}>
         {({ pages }) => {
@@ -100,7 +101,7 @@ function Nothing({ search }: { search: string | undefined }) {
   )
 }
 
-function DeleteAll() {
+function DeleteAll({ disabled }: { disabled: boolean }) {
   const { t } = useTranslation('inbox')
   const [asking, setAsking] = useState(false)
   const mayDelete = useMay('support')
@@ -115,7 +116,7 @@ function DeleteAll() {
   if (!mayDelete) return null
   return (
     <>
-      <Button variant="default" color="red" onClick={() => setAsking(true)}>
+      <Button variant="default" color="red" disabled={disabled} onClick={() => setAsking(true)}>
         {t('deleteAll')}
       </Button>
       <ConfirmDialog

@@ -37,7 +37,7 @@ function Overview() {
             <SeriesChart overview={data} range={range} />
             <Grid gap="md">
               <Grid.Col span={{ base: 12, md: 5 }}>
-                <QueueLine queue={data.queue} />
+                <QueueLine queue={data.queue} ofAll={company !== undefined} />
               </Grid.Col>
               <Grid.Col span={{ base: 12, md: 7 }}>
                 <ProviderStates providers={data.providers} />

@@ -5,13 +5,13 @@ import { useFormat } from '../../lib/format.ts'
 import type { QueueCounts } from './data.ts'
 import classes from './Overview.module.css'
 
-/** What waits, and for how long; it moves with the live stream. */
-export function QueueLine({ queue }: { queue: QueueCounts }) {
+/** What waits, and for how long; it moves with the live stream. `ofAll`: the rest of the page is about one company. */
+export function QueueLine({ queue, ofAll }: { queue: QueueCounts; ofAll: boolean }) {
   const { t } = useTranslation('overview')
   const { number, duration } = useFormat()
   const oldest = queue.ready === 0 ? null : queue.oldestWaitingSeconds
   return (
-    <Panel title={t('queue.title')}>
+    <Panel title={t(ofAll ? 'queue.titleOfAll' : 'queue.title')}>
       <dl className={classes.facts}>
         <dt>{t('queue.ready')}</dt>
         <dd>

@@ -18,7 +18,7 @@ export function SeriesChart({ overview, range }: { overview: Overview; range: Ra
   const { t } = useTranslation('overview')
   const format = useFormat()
   const unit = useUnit(overview.range.bucketSeconds)
-  const formatTime = { '1h': format.time, '24h': format.time, '7d': format.dateTime, '30d': format.day }[range]
+  const formatTime = { '1h': format.time, '24h': format.time, '7d': format.dateTime, '30d': format.utcDay }[range]
   const series = COUNTED.map(name => ({ name, label: t(`counted.${name}`), color: COLOURS[name] }))
   return (
     <ChartCard

@@ -31,9 +31,11 @@ export function ProviderCard({ provider, hours }: { provider: Provider; hours: n
         <Title order={2} size="h4" className="mono">
           {provider.name}
         </Title>
-        <Tone tone={tone} icon={icon}>
-          {t(`states.${provider.state}`)}
-        </Tone>
+        {(provider.configured || provider.state === 'parked') && (
+          <Tone tone={tone} icon={icon}>
+            {t(`states.${provider.state}`)}
+          </Tone>
+        )}
         {!provider.configured && <span className="quiet">{t('notConfigured')}</span>}
       </Group>
       {provider.state === 'parked' && <Parked provider={provider} />}

@@ -33,10 +33,7 @@ const NAMES = ['added', 'removed', 'expired'] as const
 
 export function GrowthChart({ stats: { growth } }: { stats: Stats }) {
   const { t } = useTranslation('suppression')
-  const { number, compact, locale } = useFormat()
-  // The days are those of UTC, whatever zone is shown elsewhere.
-  const days = new Intl.DateTimeFormat(locale, { day: '2-digit', month: 'short', timeZone: 'UTC' })
-  const day = (at: string) => days.format(new Date(at))
+  const { number, compact, utcDay: day } = useFormat()
   const series = NAMES.map(name => ({ name, label: t(`growth.${name}`), color: `light-dark(${SERIES[name]})` }))
   return (
     <ChartCard

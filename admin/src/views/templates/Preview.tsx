@@ -13,7 +13,8 @@ import type { Source } from './Template.tsx'
 type PreviewProps = {
   companyId: string | null
   source: Source
-  variables: Draft['variables']
+  /** null: what is typed is no JSON. */
+  variables: Draft['variables'] | null
   /** Adds samples for these variables. */
   onSample: (names: string[]) => void
 }
@@ -27,14 +28,24 @@ const PAUSE_MS = 400
 export function Preview({ companyId, source, variables, onSample }: PreviewProps) {
   const { t } = useTranslation('templates')
   const { subject, html, text } = source
-  const wanted = { subject, html: html || null, text: text || null, variables, ...(companyId && { companyId }) }
+  const wanted = {
+    subject,
+    html: html || null,
+    text: text || null,
+    variables: variables ?? {},
+    ...(companyId && { companyId }),
+  }
   const [draft] = useDebouncedValue(wanted, PAUSE_MS)
   const query = useQuery(previewQuery(draft as Draft))
   return (
     <Paper withBorder p="md" component="section" aria-label={t('preview')}>
-      <QueryState query={query} skeleton={<Skeleton height={420} />}>
-        {preview => <Rendered preview={preview} onSample={onSample} />}
-      </QueryState>
+      {variables === null ? (
+        <Text className="quiet">{t('previewWithoutVariables')}</Text>
+      ) : (
+        <QueryState query={query} skeleton={<Skeleton height={420} />}>
+          {preview => <Rendered preview={preview} onSample={onSample} />}
+        </QueryState>
+      )}
     </Paper>
   )
 }

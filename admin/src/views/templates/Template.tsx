@@ -67,9 +67,7 @@ function Editor({ template }: { template: TemplateData }) {
         </>
       }
       back={{ to: '/templates', label: t('back') }}
-      actions={
-        <TemplateActions template={template} source={source} isChanged={isChanged} variables={variables ?? {}} />
-      }
+      actions={<TemplateActions template={template} source={source} isChanged={isChanged} variables={variables} />}
     >
       {template.starter && (
         <Alert color="gray" variant="light">
@@ -90,7 +88,7 @@ function Editor({ template }: { template: TemplateData }) {
           <Preview
             companyId={companyId}
             source={source}
-            variables={variables ?? {}}
+            variables={variables}
             onSample={names => setTyped(JSON.stringify(sampleVariables(names, variables ?? {}), null, 2))}
           />
         </Grid.Col>

@@ -17,7 +17,8 @@ type TemplateActionsProps = {
   template: Template
   source: Source
   isChanged: boolean
-  variables: NonNullable<Draft['variables']>
+  /** null: what is typed is no JSON. */
+  variables: NonNullable<Draft['variables']> | null
 }
 
 /** Save, publish, test, delete. */
@@ -71,7 +72,7 @@ export function TemplateActions({ template, source, isChanged, variables }: Temp
         </Button>
       )}
       {mayTest && (
-        <Button variant="default" onClick={() => setAsked('test')} disabled={isChanged}>
+        <Button variant="default" onClick={() => setAsked('test')} disabled={isChanged || variables === null}>
           {t('test')}
         </Button>
       )}
@@ -98,7 +99,7 @@ export function TemplateActions({ template, source, isChanged, variables }: Temp
         typeToConfirm={type}
         onConfirm={remove}
       />
-      <TestSend opened={asked === 'test'} onClose={close} template={template} variables={variables} />
+      <TestSend opened={asked === 'test'} onClose={close} template={template} variables={variables ?? {}} />
     </>
   )
 }

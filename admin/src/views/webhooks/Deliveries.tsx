@@ -58,7 +58,13 @@ export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
         rows={query.data?.data}
         rowKey={delivery => delivery.id}
         onOpen={({ id }) => void navigate({ search: { ...filter, delivery: id } })}
-        empty={<EmptyState title={t('noDeliveries')} hint={t('noDeliveriesHint')} />}
+        empty={
+          filter.status ? (
+            <EmptyState title={t('noDeliveryMatches')} />
+          ) : (
+            <EmptyState title={t('noDeliveries')} hint={t('noDeliveriesHint')} />
+          )
+        }
         pages={{
           onPrevious: filter.cursor === undefined ? undefined : () => history.back(),
           onNext: next ? () => void navigate({ search: { ...filter, cursor: next } }) : undefined,
