@@ -164,7 +164,7 @@ export const emails = {
     PROCESSING: 'Being sent: attempt {{attempts}} of {{maxAttempts}} is under way.',
     RETRY_SCHEDULED: 'It is tried again because the last attempt failed: {{error}}.',
     UNKNOWN: 'Not known whether it was sent: the provider has not confirmed it.',
-    SENT: 'Accepted by {{provider}}; delivery, bounce or complaint is recorded when the provider reports it.',
+    SENT: 'Accepted by {{provider}}.',
     DELIVERED: "Delivered to the recipient's server.",
     BOUNCED: "The recipient's server returned it.",
     bouncedBecause: "The recipient's server returned it: {{diagnosis}}",

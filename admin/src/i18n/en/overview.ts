@@ -21,7 +21,7 @@ export const overview = {
     unitMinute: 'E-mails per minute',
     unitHours_one: 'E-mails per hour',
     unitHours_other: 'E-mails per {{count}} hours',
-    unitDay: 'E-mails per day',
+    unitDay: 'E-mails per day (UTC)',
     until: 'counted until {{time}}',
     time: 'Time',
     empty: 'No e-mail was accepted in this range.',

@@ -24,7 +24,7 @@ export const overview: SameKeys<typeof en> = {
     unitMinute: 'E-mails por minuto',
     unitHours_one: 'E-mails por hora',
     unitHours_other: 'E-mails a cada {{count}} horas',
-    unitDay: 'E-mails por dia',
+    unitDay: 'E-mails por dia (UTC)',
     until: 'contados até {{time}}',
     time: 'Horário',
     empty: 'Nenhum e-mail foi aceito neste período.',

@@ -109,14 +109,17 @@ function useColumns(onRevoke: ((key: ApiKey) => void) | null): Column<ApiKey>[] 
           <Tone tone="red" icon={IconBan}>
             {t('keys.revoked')}
           </Tone>
-        ) : onRevoke ? (
-          <Button size="compact-sm" variant="default" onClick={() => onRevoke(key)}>
-            {t('keys.revoke')}
-          </Button>
         ) : (
-          <Tone tone="green" icon={IconCircleCheck}>
-            {t('keys.active')}
-          </Tone>
+          <Group gap="xs">
+            <Tone tone="green" icon={IconCircleCheck}>
+              {t('keys.active')}
+            </Tone>
+            {onRevoke && (
+              <Button size="compact-sm" variant="default" onClick={() => onRevoke(key)}>
+                {t('keys.revoke')}
+              </Button>
+            )}
+          </Group>
         ),
     },
   ]

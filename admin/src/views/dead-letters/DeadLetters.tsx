@@ -1,5 +1,6 @@
 import { Button, Menu, SegmentedControl } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -13,7 +14,7 @@ import { ChangeDialog, type ChangeRequest } from './ChangeDialog.tsx'
 import { CodeFilter } from './CodeFilter.tsx'
 import { DeadLetterDrawer } from './DeadLetterDrawer.tsx'
 import { DeadLetterList } from './DeadLetterList.tsx'
-import { exportUrl, filterOf } from './data.ts'
+import { countQuery, type DeadLetterFilter, exportUrl, filterOf } from './data.ts'
 import { GroupTable } from './GroupTable.tsx'
 import type { DeadLetterSearch } from './routes.ts'
 
@@ -35,7 +36,7 @@ function DeadLetters() {
       actions={
         <>
           <Export search={search} />
-          {showsList && <AllMatching onChange={verb => setChange({ verb, filter })} />}
+          {showsList && <AllMatching filter={filter} onChange={verb => setChange({ verb, filter })} />}
         </>
       }
     >
@@ -85,15 +86,19 @@ function FilterRow({ search, show }: ViewProps) {
   )
 }
 
-function AllMatching({ onChange }: { onChange: (verb: 'replay' | 'purge') => void }) {
+type AllMatchingProps = { filter: DeadLetterFilter; onChange: (verb: 'replay' | 'purge') => void }
+
+function AllMatching({ filter, onChange }: AllMatchingProps) {
   const { t } = useTranslation('deadLetters')
+  const { data } = useQuery(countQuery(filter))
+  const none = data?.all === 0
   if (!useMay('support')) return null
   return (
     <>
-      <Button size="sm" onClick={() => onChange('replay')}>
+      <Button size="sm" disabled={none} onClick={() => onChange('replay')}>
         {t('replayAll')}
       </Button>
-      <Button size="sm" variant="default" onClick={() => onChange('purge')}>
+      <Button size="sm" variant="default" disabled={none} onClick={() => onChange('purge')}>
         {t('purgeAll')}
       </Button>
     </>

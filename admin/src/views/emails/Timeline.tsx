@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -70,9 +70,10 @@ function Step({ event, number }: { event: Event; number: number }) {
         </span>
       </div>
       {details.map(detail => (
-        <div key={detail} className={classes.detail}>
+        // Whole under the attempts.
+        <Text key={detail} inherit component="div" className={classes.detail} lineClamp={6} title={detail}>
           {detail}
-        </div>
+        </Text>
       ))}
     </li>
   )

@@ -111,7 +111,9 @@ function Facts({ facts }: { facts: [string, ReactNode][] }) {
       <Table.Tbody>
         {facts.map(([name, value]) => (
           <Table.Tr key={name}>
-            <Table.Th w={150}>{name}</Table.Th>
+            <Table.Th w={150} style={{ verticalAlign: 'top' }}>
+              {name}
+            </Table.Th>
             <Table.Td>{value}</Table.Td>
           </Table.Tr>
         ))}
