@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 
 const fullFaults = process.env.FAULTS === 'full'
 
-/** Tests of processes and databases wait for much of their time: three files more than there are cores. */
-const maxWorkers = availableParallelism() + 3
+/** Tests of processes and databases wait for most of their time: one file more than there are cores. */
+const maxWorkers = availableParallelism() + 1
 
 const wholeOnStock = process.env.STOCK === 'full'
 
@@ -80,17 +80,17 @@ export default defineConfig({
         },
       },
       {
-        // Processes that are killed, stopped and lied to, after everything else. The full edition measures, one after the other.
+        // Processes that are killed, stopped and lied to. They wait most of the time, so more of them than cores run at
+        // once, after everything else. The full edition measures, one after the other.
         test: {
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           globalSetup: ['./test/support/postgres.ts'],
-          maxWorkers: fullFaults ? 1 : maxWorkers,
+          maxWorkers: fullFaults ? 1 : 4,
           maxConcurrency: fullFaults ? 1 : 3,
           isolate: fullFaults,
           hookTimeout: 120_000,
-          // Of another group while it has another number of workers.
-          sequence: { groupOrder: fullFaults ? 1 : 0 },
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -140,8 +140,14 @@ describe.each([
 
   test('no more are sent at once than there are hands, and all of them are used', async () => {
     resend.hold()
-    const ids = (await Promise.all(many(3, async () => put(await company(), 20)))).flat()
+    const slow = { to: 'slow@example.com' }
+    const ids = (await Promise.all(many(3, async () => put(await company(), 20, slow)))).flat()
     await work({ ...resend.env, WORKER_CONCURRENCY: '6' })
+    await until(
+      async () => resend.arrived.length,
+      count => count === 6,
+    )
+    resend.release()
     await untilAll(ids, 'SENT')
     expect(resend.most()).toBe(6)
   })
