@@ -9,6 +9,7 @@ import type { Feeder } from '../../src/sending/feeder.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
 import { UnreadableJobs } from '../../src/sending/unreadable-jobs.ts'
 import { until } from '../support/gateway.ts'
+import { jobData } from '../support/job-data.ts'
 import { sleep } from '../support/mail.ts'
 import { startRedis } from '../support/redis-server.ts'
 
@@ -36,21 +37,12 @@ async function startQueue() {
     redis,
     bullmq: queue,
     close,
-    add: (outboxId: string) => queue.add(EMAIL_JOB_CONFIG.QUEUE_NAME, dataOf(outboxId), { jobId: outboxId }),
+    add: (outboxId: string) => queue.add(EMAIL_JOB_CONFIG.QUEUE_NAME, jobData(outboxId), { jobId: outboxId }),
     jobs: () => queue.getJobs(['wait', 'active']),
   }
 }
 
 type TestQueue = Awaited<ReturnType<typeof startQueue>>
-
-const dataOf = (outboxId: string) => ({
-  outboxId,
-  companyId: uuidv7(),
-  requestId: 'r-1',
-  htmlRef: outboxId,
-  attempt: 1,
-  enqueuedAt: new Date().toISOString(),
-})
 
 /** A lane whose e-mails need no Postgres; their leases are named after them. */
 function bareLane({ server, bullmq: queue }: TestQueue, work: BullmqLaneOptions<null>['work']) {

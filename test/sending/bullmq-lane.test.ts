@@ -13,6 +13,7 @@ import { FeederElection } from '../../src/sending/feeder-election.ts'
 import { QueueWindow } from '../../src/sending/queue-window.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from '../support/holding-resend.ts'
+import { jobData } from '../support/job-data.ts'
 import { accept, CLEAN_LINE, type DraftChange, draft, forgotten, storyOf, typesOf } from '../support/line.ts'
 import { rows, sleep } from '../support/mail.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -77,15 +78,6 @@ const untilAll = (ids: string[], status: string) =>
   )
 const arrived = (ids: string[]) => resend.arrived.map(one => one.outboxId).filter(id => ids.includes(id))
 const jobsOf = () => queue.getJobs(['wait', 'active'])
-const dataOf = (outboxId: string, change: object = {}) => ({
-  outboxId,
-  companyId: uuidv7(),
-  requestId: 'r-1',
-  htmlRef: outboxId,
-  attempt: 1,
-  enqueuedAt: new Date().toISOString(),
-  ...change,
-})
 const add = (jobId: string, data: unknown) => queue.add(EMAIL_JOB_CONFIG.QUEUE_NAME, data, { jobId })
 const poison = async () => (await listCounters(api.db.pool)).filter(one => one.name === 'poison_jobs')
 
@@ -108,7 +100,7 @@ describe('what travels', () => {
     const jobs = await until(jobsOf, list => list.length >= 2)
     for (const { name, id, data, opts } of jobs) {
       expect(name).toBe('email:send')
-      expect(Object.keys(data).toSorted()).toEqual(Object.keys(dataOf('')).toSorted())
+      expect(Object.keys(data).toSorted()).toEqual(Object.keys(jobData('')).toSorted())
       expect([data.outboxId, data.htmlRef]).toEqual([id, id])
       expect(opts).toMatchObject({ attempts: 1 })
     }
@@ -138,11 +130,11 @@ describe('a job only says "look at this e-mail"', () => {
     await add('not-one-of-ours', { hello: 'world' })
     await add('empty', {})
     const mismatched = uuidv7()
-    await add(mismatched, dataOf(uuidv7()))
+    await add(mismatched, jobData(uuidv7()))
     const unknown = uuidv7()
-    await add(unknown, dataOf(unknown))
+    await add(unknown, jobData(unknown))
     const [shouted] = await put(1, {}, true)
-    await add(shouted!.toUpperCase(), dataOf(shouted!.toUpperCase()))
+    await add(shouted!.toUpperCase(), jobData(shouted!.toUpperCase()))
     await work()
     const ids = await put(10)
     await untilAll(ids, 'SENT')
@@ -157,7 +149,7 @@ describe('a job only says "look at this e-mail"', () => {
 
   test('a job that was added twice, by us and by a stranger, sends once', async () => {
     const { waiting } = await behindASlowCall(3)
-    for (const id of waiting) await add(id, dataOf(id, { requestId: 'again' }))
+    for (const id of waiting) await add(id, jobData(id, { requestId: 'again' }))
     resend.release()
     await untilAll(waiting, 'SENT')
     await until(jobsOf, list => list.length === 0)
@@ -177,7 +169,7 @@ describe('a job only says "look at this e-mail"', () => {
     await rows(api, 'delete from email_scheduled where outbox_id = $1', [cancelled])
     const [inLine] = await put(1, {}, true)
     const stale = [sent!, cancelled!, later!, inLine!]
-    for (const id of stale) await add(id, dataOf(id))
+    for (const id of stale) await add(id, jobData(id))
     await until(jobsOf, list => list.length === 0)
     await sleep(100)
     expect(arrived(stale)).toEqual([sent])
@@ -280,7 +272,7 @@ test('the window adds jobs that another feeder put there, and none that leaves w
     uuidv7(),
     [ours, leaving].map(outboxId => ({ outboxId, companyId: uuidv7() })),
   )
-  for (const id of [ours, leaving, foreign, 'not-one-of-ours']) await add(id, dataOf(id))
+  for (const id of [ours, leaving, foreign, 'not-one-of-ours']) await add(id, jobData(id))
   const reading = window.read()
   window.left(leaving)
   await reading
@@ -327,17 +319,17 @@ describe('jobs that were gone from the queue', () => {
 
   test('leave nothing behind that would keep another of their name from being added', async () => {
     const id = uuidv7()
-    await add(id, dataOf(id))
+    await add(id, jobData(id))
     await redis.lrem(queue.toKey('wait'), 0, id)
     await feederThatMisses(async () => [id])
-    await add(id, dataOf(id, { attempt: 2 }))
+    await add(id, jobData(id, { attempt: 2 }))
     expect(await left(id)).toMatchObject({ waiting: true, data: { attempt: 2 } })
   })
 
   test('and that another feeder has added meanwhile are never left on the queue without their data', async () => {
     const id = uuidv7()
     await feederThatMisses(async () => {
-      await add(id, dataOf(id))
+      await add(id, jobData(id))
       return [id]
     })
     expect(await left(id)).toEqual({ waiting: false, data: undefined })

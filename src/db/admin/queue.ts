@@ -1,24 +1,19 @@
 import type { QueueCounts } from '../../contracts/admin/overview.ts'
+import { READY_HEADS } from '../outbox/ready-heads.ts'
 import { type Queryable, run } from '../query.ts'
 
 const upTo100000 = (rows: string) => `(select count(*) from (select ${rows} limit 100000) t)::int`
 
 /**
  * Asked every two seconds while somebody looks. The oldest is searched among the first of each company and priority: ids rise with
- * time, so that is two index look-ups for each, however many wait. What a paused company holds back waits for an administrator.
+ * time. What a paused company holds back waits for an administrator.
  */
 export async function readQueue(db: Queryable): Promise<QueueCounts> {
   const [row] = await run<QueueCounts>(
     db,
     'read-queue',
-    `with recursive queues as (
-       (select company_id, priority, outbox_id from email_ready order by company_id, priority, outbox_id limit 1)
-       union all
-       select n.* from queues q cross join lateral (
-         select company_id, priority, outbox_id from email_ready r where (r.company_id, r.priority) > (q.company_id, q.priority)
-         order by company_id, priority, outbox_id limit 1) n
-     ), oldest as materialized (
-       select outbox_id from queues where company_id not in (select company_id from companies where paused_at is not null)
+    `with recursive ${READY_HEADS}, oldest as materialized (
+       select outbox_id from heads where company_id not in (select company_id from companies where paused_at is not null)
        order by outbox_id limit 100)
      select ${upTo100000('from email_ready')} as ready,
        ${upTo100000('from companies c join email_ready r using (company_id) where c.paused_at is not null')} as held, ${upTo100000('from email_scheduled')} as scheduled,

@@ -1,3 +1,4 @@
+import { READY_HEADS } from '../outbox/ready-heads.ts'
 import { type Queryable, run } from '../query.ts'
 
 export type QueueFigures = {
@@ -38,20 +39,13 @@ export type WaitingQueue = {
 const MAX_COUNTED = 1_000
 
 /**
- * The companies whose mail has waited longest, those that are paused last. Goes from the first e-mail of one company and priority to that of the next, so
- * companies without ready e-mails cost nothing, and a backlog is not read. Ids rise with time: the lowest one waits longest.
+ * The companies whose mail has waited longest, those that are paused last. Ids rise with time: the lowest one waits longest.
  */
 export async function listWaitingQueues(db: Queryable, most: number): Promise<WaitingQueue[]> {
   return run<WaitingQueue>(
     db,
     'list-waiting-queues',
-    `with recursive heads as (
-       (select company_id, priority, outbox_id from email_ready order by company_id, priority, outbox_id limit 1)
-       union all
-       select n.* from heads h cross join lateral (
-         select company_id, priority, outbox_id from email_ready r where (r.company_id, r.priority) > (h.company_id, h.priority)
-         order by company_id, priority, outbox_id limit 1) n
-     ), firsts as materialized (
+    `with recursive ${READY_HEADS}, firsts as materialized (
        select distinct on (company_id) company_id, outbox_id from heads order by company_id, outbox_id
      ), oldest as materialized (
        select company_id, outbox_id, paused_at is not null as paused, (count(*) over ())::int as companies
