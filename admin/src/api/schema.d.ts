@@ -2393,12 +2393,16 @@ export interface components {
       explanation: components['schemas']['Explanation']
       events: (components['schemas']['EmailEvent'])[]
       attemptList: ({
+        /** Of the sends: one that asks again has the number of the send that it asks about */
+        number: number
+        /** The same attempt under the same key: it asked what became of a send whose outcome was unknown */
+        asksAgain: boolean
         provider: string
         attemptId: string | null
         startedAt: string
         endedAt: string | null
         durationMs: number | null
-        end: 'sent' | 'retry' | 'throttled' | 'unconnected' | 'parked' | 'rejected' | 'failed' | 'unknown' | 'running'
+        end: 'sent' | 'retry' | 'throttled' | 'unconnected' | 'parked' | 'rejected' | 'failed' | 'unknown' | 'uncalled' | 'running'
         /** The gateway's own code */
         code: string | null
         /** The provider's own code */

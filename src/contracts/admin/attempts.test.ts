@@ -34,3 +34,40 @@ test('an attempt without an end is under way, and a report of the recipient is n
   expect(attemptsOf([event('SENT_ATTEMPT', { provider: 'ses' })])[0]).toMatchObject({ end: 'running', endedAt: null })
   expect(attemptsOf([event('QUEUED'), event('CANCELLED')])).toEqual([])
 })
+
+test('a call that asks what became of an unknown send has its number, and the next send goes on counting', () => {
+  const attempts = attemptsOf([
+    event('SENT_ATTEMPT', { provider: 'resend', attemptId: 'a', attempt: 1 }),
+    event('UNKNOWN'),
+    event('SENT_ATTEMPT', { provider: 'resend', attemptId: 'a', attempt: 1 }),
+    event('UNKNOWN'),
+    event('SENT_ATTEMPT', { provider: 'resend', attemptId: 'a', attempt: 1 }),
+    event('RESOLVED', { by: 'idempotency-key' }),
+    event('RETRY_SCHEDULED', { errorCode: 'RESEND_500' }),
+    event('SENT_ATTEMPT', { provider: 'resend', attemptId: 'b', attempt: 2 }),
+    event('SENT', { messageId: 'm-1' }),
+  ])
+  expect(attempts.map(one => [one.number, one.asksAgain, one.end])).toEqual([
+    [1, false, 'unknown'],
+    [1, true, 'unknown'],
+    [1, true, 'retry'],
+    [2, false, 'sent'],
+  ])
+})
+
+test('sends without an id are counted one by one', () => {
+  const attempts = attemptsOf([event('SENT_ATTEMPT', { provider: 'ses' }), event('SENT_ATTEMPT', { provider: 'ses' })])
+  expect(attempts.map(one => [one.number, one.asksAgain])).toEqual([
+    [1, false],
+    [2, false],
+  ])
+})
+
+test('an attempt whose worker had called nobody is not one without an answer', () => {
+  const attempts = attemptsOf([
+    event('SENT_ATTEMPT', { provider: 'ses', attemptId: 'a' }),
+    event('UNKNOWN'),
+    event('RESOLVED', { by: 'not-called' }),
+  ])
+  expect(attempts[0]).toMatchObject({ end: 'uncalled' })
+})

@@ -10,12 +10,17 @@ const ENDS = [
   'rejected',
   'failed',
   'unknown',
+  'uncalled',
   'running',
 ] as const
 type AttemptEnd = (typeof ENDS)[number]
 
 /** One call of a provider, and what it answered. */
 export const attemptSchema = z.object({
+  number: z.int().describe('Of the sends: one that asks again has the number of the send that it asks about'),
+  asksAgain: z
+    .boolean()
+    .describe('The same attempt under the same key: it asked what became of a send whose outcome was unknown'),
   provider: z.string(),
   attemptId: z.string().nullable(),
   startedAt: z.iso.datetime(),
@@ -33,16 +38,24 @@ const END_EVENTS = ['SENT', 'RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'UNKNOWN']
 
 /** The attempts in the log of an e-mail: each begins with SENT_ATTEMPT and ends with the next event that says how. */
 export function attemptsOf(events: readonly EmailEventView[]): AttemptView[] {
+  /** Numbers of the sends by their attempt id, which only a call that asks again has in common with an earlier one. */
+  const numbers = new Map<string, number>()
+  let sends = 0
   return events.flatMap((event, index) => {
     if (event.type !== 'SENT_ATTEMPT') return []
     const rest = events.slice(index + 1)
     const next = rest.findIndex(one => one.type === 'SENT_ATTEMPT')
-    const end = (next === -1 ? rest : rest.slice(0, next)).find(one => END_EVENTS.includes(one.type))
-    return [toAttempt(event, end)]
+    const attemptId = textOf(event.metadata.attemptId)
+    const asked = attemptId === null ? undefined : numbers.get(attemptId)
+    const number = asked ?? ++sends
+    if (attemptId !== null) numbers.set(attemptId, number)
+    return [{ number, asksAgain: asked !== undefined, ...toAttempt(event, next === -1 ? rest : rest.slice(0, next)) }]
   })
 }
 
-function toAttempt(start: EmailEventView, end: EmailEventView | undefined): AttemptView {
+function toAttempt(start: EmailEventView, after: readonly EmailEventView[]): Omit<AttemptView, 'number' | 'asksAgain'> {
+  const end = after.find(one => END_EVENTS.includes(one.type))
+  const uncalled = after.some(one => one.type === 'RESOLVED' && one.metadata.by === 'not-called')
   const facts = end?.metadata ?? {}
   return {
     provider: textOf(start.metadata.provider) ?? '',
@@ -50,7 +63,7 @@ function toAttempt(start: EmailEventView, end: EmailEventView | undefined): Atte
     startedAt: start.createdAt,
     endedAt: end?.createdAt ?? null,
     durationMs: numberOf(facts.durationMs),
-    end: endOf(end),
+    end: uncalled ? 'uncalled' : endOf(end),
     code: textOf(facts.errorCode),
     providerCode: textOf(facts.providerCode),
     message: textOf(facts.errorMessage) ?? textOf(facts.messageId) ?? textOf(facts.reason),

@@ -101,7 +101,7 @@ function Details({ email }: { email: Email }) {
         <Grid.Col span={{ base: 12, md: 5 }}>
           <Stack gap="md">
             <Section title={t('whatHappened')}>
-              <Timeline events={email.events} />
+              <Timeline events={email.events} attempts={email.attemptList} />
             </Section>
             <Section title={t('recipients')}>
               <RecipientList email={email} />

@@ -21,6 +21,7 @@ const ATTEMPT_TONES: Record<Email['attemptList'][number]['end'], ToneName> = {
   rejected: 'red',
   failed: 'red',
   unknown: 'amber',
+  uncalled: 'grey',
   running: 'blue',
 }
 const WEBHOOK_TONES: Record<Email['webhooks'][number]['status'], ToneName> = {
@@ -36,10 +37,10 @@ export function AttemptList({ attempts }: { attempts: Email['attemptList'] }) {
   if (attempts.length === 0) return <Text className="quiet">{t('noAttempts')}</Text>
   return (
     <Stack gap="sm" component="ol" className={classes.plainList}>
-      {attempts.map((one, index) => (
-        <li key={one.attemptId ?? one.startedAt}>
+      {attempts.map(one => (
+        <li key={one.startedAt}>
           <Group gap={8}>
-            <strong>{t('attempt', { number: index + 1 })}</strong>
+            <strong>{t(one.asksAgain ? 'askedAgain' : 'attempt', { number: one.number })}</strong>
             <Tone tone={ATTEMPT_TONES[one.end]} icon={ATTEMPT_ICONS[one.end]}>
               {t(`ends.${one.end}`)}
             </Tone>

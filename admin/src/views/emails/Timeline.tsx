@@ -8,6 +8,7 @@ import type { Email } from './queries.ts'
 import classes from './timeline.module.css'
 
 type Event = Email['events'][number]
+type Attempt = Email['attemptList'][number]
 
 const TONES: Record<Event['type'], ToneName> = {
   QUEUED: 'grey',
@@ -33,17 +34,18 @@ const TONES: Record<Event['type'], ToneName> = {
 const INNER: Event['type'][] = ['RECEIVED', 'VALIDATED']
 
 /** The events of an e-mail as a picture: one dot each, oldest first. */
-export function Timeline({ events }: { events: Event[] }) {
+export function Timeline({ events, attempts }: { events: Event[]; attempts: Attempt[] }) {
   const { t } = useTranslation('emails')
   const [all, setAll] = useState(false)
   const inner = events.filter(({ type }) => INNER.includes(type)).length
   const shown = events.filter(({ type }) => all || !INNER.includes(type))
+  const attemptAt = (index: number) => attemptOf(shown, index, attempts)
   return (
     <>
       <ol className={classes.line}>
         {shown.map((event, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the log is only appended to, and two events may have the same time
-          <Step key={`${event.createdAt} ${event.type} ${index}`} event={event} number={attemptNumber(shown, index)} />
+          <Step key={`${event.createdAt} ${event.type} ${index}`} event={event} attempt={attemptAt(index)} />
         ))}
       </ol>
       {inner > 0 && (
@@ -55,16 +57,23 @@ export function Timeline({ events }: { events: Event[] }) {
   )
 }
 
-const attemptNumber = (events: Event[], index: number) =>
-  events.slice(0, index + 1).filter(({ type }) => type === 'SENT_ATTEMPT').length
+/** Each SENT_ATTEMPT has an entry in the list of attempts, in the same order. */
+function attemptOf(events: Event[], index: number, attempts: Attempt[]): Attempt | undefined {
+  if (events[index]?.type !== 'SENT_ATTEMPT') return undefined
+  return attempts[events.slice(0, index).filter(({ type }) => type === 'SENT_ATTEMPT').length]
+}
 
-function Step({ event, number }: { event: Event; number: number }) {
+function Step({ event, attempt }: { event: Event; attempt: Attempt | undefined }) {
   const { t } = useTranslation('emails')
   const details = useDetails(event)
   return (
     <li className={classes.step} data-tone={TONES[event.type]}>
       <div className={classes.head}>
-        <strong>{event.type === 'SENT_ATTEMPT' ? t('attempt', { number }) : t(`events.${event.type}`)}</strong>
+        <strong>
+          {attempt
+            ? t(attempt.asksAgain ? 'askedAgain' : 'attempt', { number: attempt.number })
+            : t(`events.${event.type}`)}
+        </strong>
         <span className={classes.time}>
           <TimeText at={event.createdAt} exact />
         </span>
@@ -80,14 +89,16 @@ function Step({ event, number }: { event: Event; number: number }) {
 }
 
 /** What the event says, as text: providers and receivers wrote some of it. */
-function useDetails({ metadata }: Event): string[] {
+function useDetails({ type, metadata }: Event): string[] {
   const { t } = useTranslation('emails')
+  const resolvedBy = t('resolvedBy', { returnObjects: true }) as Record<string, string>
   const format = useFormat()
   const text = (name: string) => (typeof metadata[name] === 'string' && metadata[name] !== '' ? metadata[name] : null)
   const codes = [text('errorCode') ?? text('lastErrorCode'), text('providerCode')].filter(Boolean).join(' · ')
   const words = text('errorMessage') ?? text('lastError') ?? text('reason')
   const delay = metadata.backoffDelay
   return [
+    type === 'RESOLVED' ? (resolvedBy[text('by') ?? ''] ?? text('by')) : null,
     text('provider'),
     codes,
     words,

@@ -7,6 +7,7 @@ import {
   IconHelpCircle,
   IconLoader,
   IconParking,
+  IconPlayerSkipForward,
   IconPlugConnectedX,
   IconRefresh,
   IconSend,
@@ -22,6 +23,7 @@ export const ATTEMPT_ICONS: Record<Email['attemptList'][number]['end'], Icon> = 
   rejected: IconCircleX,
   failed: IconAlertTriangle,
   unknown: IconHelpCircle,
+  uncalled: IconPlayerSkipForward,
   running: IconLoader,
 }
 
