@@ -29,3 +29,18 @@ describe('one wrong value has one problem', () => {
 test('two wrong fields have two', () => {
   expect(problemsOf({ cc: 'x', tags: 'welcome' })).toHaveLength(2)
 })
+
+test('a limit that is passed is also given as a number, with what it counts', () => {
+  const limitsOf = (change: object) => {
+    const { error } = sendBodySchema.safeParse({ ...LEAST, ...change }, REPORT_INPUT)
+    return fieldProblems(error?.issues ?? []).map(({ path, code, limit, unit }) => ({ path, code, limit, unit }))
+  }
+  expect(limitsOf({ subject: 'x'.repeat(163) })).toEqual([
+    { path: 'subject', code: 'TOO_LARGE', limit: 150, unit: 'characters' },
+  ])
+  expect(limitsOf({ tags: ['a', 'b', 'c', 'd', 'e', 'f'] })).toEqual([
+    { path: 'tags', code: 'TOO_LARGE', limit: 5, unit: 'items' },
+  ])
+  expect(limitsOf({ priority: 0 })).toEqual([{ path: 'priority', code: 'TOO_SMALL', limit: 1 }])
+  expect(limitsOf({ scheduledAt: 'tomorrow' })).toEqual([{ path: 'scheduledAt', code: 'INVALID_FORMAT' }])
+})

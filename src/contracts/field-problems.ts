@@ -41,7 +41,7 @@ function fieldProblem(issue: Issue, path: PropertyKey[]): FieldProblem[] {
   }
   const code =
     issue.code === 'custom' ? ((issue.params?.code as string | undefined) ?? 'INVALID_PAYLOAD') : CODES[issue.code]
-  return [{ path: fieldPath(path), code: code ?? 'INVALID_PAYLOAD', message: sentence(issue) }]
+  return [{ path: fieldPath(path), code: code ?? 'INVALID_PAYLOAD', message: sentence(issue), ...limitOf(issue) }]
 }
 
 const CODES: Partial<Record<Issue['code'], string>> = {
@@ -55,6 +55,14 @@ const CODES: Partial<Record<Issue['code'], string>> = {
 function sentence(issue: Issue): string {
   if (issue.code === 'invalid_type' && /received undefined/.test(issue.message)) return 'is required'
   return limitSentence(issue) ?? issue.message.replace(/^Invalid input: /, '').slice(0, 300)
+}
+
+/** 150 characters, 20 items, or a number. */
+function limitOf(issue: Issue): Pick<FieldProblem, 'limit' | 'unit'> {
+  if (issue.code !== 'too_big' && issue.code !== 'too_small') return {}
+  const limit = Number(issue.code === 'too_big' ? issue.maximum : issue.minimum)
+  const { origin } = issue as { origin: string }
+  return { limit, ...(origin === 'string' && { unit: 'characters' }), ...(origin === 'array' && { unit: 'items' }) }
 }
 
 /** "must have at most 150 characters, has 163". */

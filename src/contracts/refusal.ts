@@ -1,5 +1,14 @@
-/** `path` is written like `attachments[0].filename`. */
-export type FieldProblem = { path: string; code: string; message: string }
+import { z } from 'zod'
+
+/** Programs that write their own sentence need the limit beside the message. */
+export const fieldProblemSchema = z.object({
+  path: z.string().describe('Such as `attachments[0].filename`'),
+  code: z.string(),
+  message: z.string(),
+  limit: z.number().optional().describe('With TOO_LARGE the most, with TOO_SMALL the least that is allowed'),
+  unit: z.enum(['characters', 'items']).optional().describe('What the limit counts; without it, the value itself'),
+})
+export type FieldProblem = z.output<typeof fieldProblemSchema>
 
 /** Why an e-mail is not accepted. Only http/problem.ts translates this into HTTP statuses. */
 export type Refusal =

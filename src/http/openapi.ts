@@ -4,6 +4,7 @@ import type { RouteOptions } from 'fastify'
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { z } from 'zod'
+import { fieldProblemSchema } from '../contracts/refusal.ts'
 import type { App } from './app.ts'
 import { scopeOf } from './auth.ts'
 import { describeWebhooks } from './openapi-webhooks.ts'
@@ -18,7 +19,7 @@ const problemSchema = z
     message: z.string(),
     detail: z.string().optional(),
     requestId: z.string(),
-    errors: z.array(z.object({ path: z.string(), code: z.string(), message: z.string() })).optional(),
+    errors: z.array(fieldProblemSchema).optional(),
     recipient: z.string().optional().describe('Hash of the suppressed address'),
   })
   .meta({ id: 'Problem' })

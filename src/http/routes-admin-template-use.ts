@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { callerOfCompany } from '../accepting/caller.ts'
 import { acceptedSchema } from '../contracts/email-view.ts'
-import type { FieldProblem } from '../contracts/refusal.ts'
+import { type FieldProblem, fieldProblemSchema } from '../contracts/refusal.ts'
 import { TEMPLATE_LIMITS } from '../contracts/templates/limits.ts'
 import { parseTemplate } from '../contracts/templates/parse.ts'
 import { renderTemplate } from '../contracts/templates/render.ts'
@@ -41,7 +41,7 @@ const draftAnswer = z
       .nullable()
       .describe('null: it cannot be rendered; the problems say why'),
     variables: z.array(z.string()).describe('The variables that it uses'),
-    problems: z.array(z.object({ path: z.string(), code: z.string(), message: z.string() })),
+    problems: z.array(fieldProblemSchema),
   })
   .meta({ id: 'DraftPreview' })
 const draftSchema = {

@@ -2865,9 +2865,14 @@ export interface components {
       /** The variables that it uses */
       variables: (string)[]
       problems: ({
+        /** Such as `attachments[0].filename` */
         path: string
         code: string
         message: string
+        /** With TOO_LARGE the most, with TOO_SMALL the least that is allowed */
+        limit?: number
+        /** What the limit counts; without it, the value itself */
+        unit?: 'characters' | 'items'
       })[]
     }
     EmailEvent: {
@@ -3216,9 +3221,14 @@ export interface components {
       detail?: string
       requestId: string
       errors?: ({
+        /** Such as `attachments[0].filename` */
         path: string
         code: string
         message: string
+        /** With TOO_LARGE the most, with TOO_SMALL the least that is allowed */
+        limit?: number
+        /** What the limit counts; without it, the value itself */
+        unit?: 'characters' | 'items'
       })[]
       /** Hash of the suppressed address */
       recipient?: string
