@@ -1,4 +1,6 @@
-export type FieldError = { path: string; code: string; message: string }
+import type { Schemas } from './client.ts'
+
+export type FieldError = NonNullable<Schemas['Problem']['errors']>[number]
 type Fields = {
   status: number
   code: string

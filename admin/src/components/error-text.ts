@@ -1,21 +1,44 @@
 import { useTranslation } from 'react-i18next'
-import { isProblem } from '../api/problem.ts'
+import { type FieldError, isProblem } from '../api/problem.ts'
+import { fieldLabel, isHtmlRule, liquidPlace, missingVariable } from '../lib/field-problem.ts'
 
 /** What went wrong, in one sentence in the reader's language; the gateway's own words where the code is not known here. */
 export function useErrorText(): (error: unknown) => string {
   const { t, i18n } = useTranslation()
   const { language } = i18n
   const known: Record<string, string> = i18n.getResourceBundle(language, 'problems') ?? {}
-  const knownFields: Record<string, string> = i18n.getResourceBundle(language, 'fieldProblems') ?? {}
+  const fieldProblemText = useFieldProblemText()
   return error => {
     if (!isProblem(error)) return t('errors.unknown')
     if (error.status === 0) return t('errors.offline')
     if (error.status === 403 && !error.message) return t('errors.forbidden')
     const sentence = known[error.code] ?? (error.message || t('errors.unknown'))
-    const own = error.errors.map(({ path, message }) => `${path}: ${message}`).join('; ')
-    if (language === 'en') return own || sentence
-    // The gateway's own words are English, so they are left for the problems that have no code of their own.
-    const fields = error.errors.map(({ path, code, message }) => `${path}: ${knownFields[code] ?? message}`).join('; ')
+    const fields = error.errors.map(fieldProblemText).join('; ')
+    if (language === 'en') return fields || sentence
     return fields ? `${sentence} (${fields})` : sentence
+  }
+}
+
+/** What is wrong with one field: its label, as forms have it, and why. The template engine's own words stay English. */
+export function useFieldProblemText(): (problem: FieldError) => string {
+  const { t, i18n } = useTranslation(['fieldProblems', 'fieldLimits'])
+  const { language } = i18n
+  const labels: Record<string, string> = i18n.getResourceBundle(language, 'fields') ?? {}
+  const known: Record<string, string> = i18n.getResourceBundle(language, 'fieldProblems') ?? {}
+  const why = ({ code, message, limit, unit }: FieldError) => {
+    const place = liquidPlace(message)
+    if (place) return t('liquid', place)
+    // The gateway's own words are English, and say more than a code.
+    if (language === 'en') return message
+    if (isHtmlRule(code, message)) return t('html', { words: message })
+    if (limit !== undefined && (code === 'TOO_LARGE' || code === 'TOO_SMALL'))
+      return t(`fieldLimits:${code}.${unit ?? 'value'}`, { count: limit })
+    return known[code] ?? message
+  }
+  return problem => {
+    const name = problem.code === 'TEMPLATE_VARIABLE_MISSING' ? missingVariable(problem.message) : null
+    if (name) return t('TEMPLATE_VARIABLE_MISSING', { name })
+    const label = fieldLabel(problem.path, labels)
+    return label === '' ? why(problem) : `${label}: ${why(problem)}`
   }
 }

@@ -3,6 +3,10 @@ export const problems = {
   INVALID_PAYLOAD: 'Some fields are not valid',
   INVALID_REQUEST: 'The request is not valid',
   INVALID_EMAIL: 'An address is not valid',
+  INVALID_TEMPLATE: 'The content is not allowed',
+  TEMPLATE_VARIABLE_MISSING: 'The template needs variables that are missing',
+  FROM_NOT_ALLOWED: 'The company may not use this sender',
+  RATE_LIMITED: 'The company has reached its rate limit. Try again in a moment.',
   NOT_FOUND: 'It does not exist, or not any more.',
   INSUFFICIENT_ROLE: 'Your role does not allow this.',
   ADMIN_UNAUTHENTICATED: 'Your session has ended. Sign in again.',
@@ -42,4 +46,25 @@ export const fieldProblems = {
   UNKNOWN_FIELD: 'is not a field of this request',
   FROM_NOT_ALLOWED: 'has a domain that is not one of the company',
   INVALID_WEBHOOK_URL: 'is not an https address on the public internet',
+  TEMPLATE_VARIABLE_MISSING: '{{name}} is missing: the template uses it and has no default for it',
+  html: 'the rules for HTML refuse it: {{words}}',
+  liquid: 'line {{line}}, column {{column}}: {{words}}',
+}
+
+/** A limit that was passed: of characters, of the items of a list, or of a number. */
+export const fieldLimits = {
+  TOO_LARGE: {
+    characters_one: 'may have at most {{count, number}} character',
+    characters_other: 'may have at most {{count, number}} characters',
+    items_one: 'may have at most {{count, number}} item',
+    items_other: 'may have at most {{count, number}} items',
+    value: 'may be at most {{count, number}}',
+  },
+  TOO_SMALL: {
+    characters_one: 'must have at least {{count, number}} character',
+    characters_other: 'must have at least {{count, number}} characters',
+    items_one: 'must have at least {{count, number}} item',
+    items_other: 'must have at least {{count, number}} items',
+    value: 'must be at least {{count, number}}',
+  },
 }

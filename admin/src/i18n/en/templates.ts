@@ -44,7 +44,6 @@ export const templates = {
   variablesWrong: 'This is not valid JSON.',
   used: 'Variables in it',
   noVariables: 'It uses no variables.',
-  variableMissing: '{{name}} is missing: the template uses it and has no default for it.',
   problems: 'It cannot be sent like this',
   save: 'Save draft',
   saved: 'Draft {{version}} was saved.',

@@ -4,9 +4,10 @@ import { common } from './common.ts'
 import { companies } from './companies.ts'
 import { deadLetters } from './deadLetters.ts'
 import { emails } from './emails.ts'
+import { fields, fieldValues } from './fields.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
-import { fieldProblems, problems } from './problems.ts'
+import { fieldLimits, fieldProblems, problems } from './problems.ts'
 import { providers } from './providers.ts'
 import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
@@ -22,7 +23,10 @@ export const pt = {
   companies,
   deadLetters,
   emails,
+  fieldLimits,
   fieldProblems,
+  fields,
+  fieldValues,
   inbox,
   overview,
   problems,

@@ -1,10 +1,14 @@
-import type { problems as en, fieldProblems as enFields } from '../en/problems.ts'
+import type { problems as en, fieldProblems as enFields, fieldLimits as enLimits } from '../en/problems.ts'
 import type { SameKeys } from '../same-keys.ts'
 
 export const problems: SameKeys<typeof en> = {
   INVALID_PAYLOAD: 'Alguns campos não são válidos',
   INVALID_REQUEST: 'A requisição não é válida',
   INVALID_EMAIL: 'Um endereço não é válido',
+  INVALID_TEMPLATE: 'O conteúdo não é permitido',
+  TEMPLATE_VARIABLE_MISSING: 'O modelo precisa de variáveis que faltam',
+  FROM_NOT_ALLOWED: 'A empresa não pode usar este remetente',
+  RATE_LIMITED: 'A empresa atingiu o limite de envio dela. Tente de novo daqui a pouco.',
   NOT_FOUND: 'Isto não existe ou não existe mais.',
   INSUFFICIENT_ROLE: 'Seu perfil não permite isso.',
   ADMIN_UNAUTHENTICATED: 'Sua sessão terminou. Entre de novo.',
@@ -43,4 +47,24 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   UNKNOWN_FIELD: 'não é um campo desta requisição',
   FROM_NOT_ALLOWED: 'tem um domínio que não é da empresa',
   INVALID_WEBHOOK_URL: 'não é um endereço https na internet pública',
+  TEMPLATE_VARIABLE_MISSING: 'Falta {{name}}: o modelo usa a variável e não tem um valor padrão para ela',
+  html: 'as regras para o HTML não permitem: {{words}}',
+  liquid: 'linha {{line}}, coluna {{column}}: {{words}}',
+}
+
+export const fieldLimits: SameKeys<typeof enLimits> = {
+  TOO_LARGE: {
+    characters_one: 'pode ter no máximo {{count, number}} caractere',
+    characters_other: 'pode ter no máximo {{count, number}} caracteres',
+    items_one: 'pode ter no máximo {{count, number}} item',
+    items_other: 'pode ter no máximo {{count, number}} itens',
+    value: 'pode ser no máximo {{count, number}}',
+  },
+  TOO_SMALL: {
+    characters_one: 'deve ter pelo menos {{count, number}} caractere',
+    characters_other: 'deve ter pelo menos {{count, number}} caracteres',
+    items_one: 'deve ter pelo menos {{count, number}} item',
+    items_other: 'deve ter pelo menos {{count, number}} itens',
+    value: 'deve ser pelo menos {{count, number}}',
+  },
 }

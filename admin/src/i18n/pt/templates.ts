@@ -47,7 +47,6 @@ export const templates: SameKeys<typeof en> = {
   variablesWrong: 'Isto não é um JSON válido.',
   used: 'Variáveis usadas',
   noVariables: 'Não usa variáveis.',
-  variableMissing: 'Falta {{name}}: o modelo usa a variável e não tem um valor padrão para ela.',
   problems: 'Assim não pode ser enviado',
   save: 'Salvar rascunho',
   saved: 'O rascunho {{version}} foi salvo.',

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import type { Schemas } from '../../api/client.ts'
 import { type Draft, previewQuery } from '../../api/templates.ts'
 import { CodeBlock } from '../../components/CodeBlock.tsx'
+import { useFieldProblemText } from '../../components/error-text.ts'
 import { HtmlFrame } from '../../components/HtmlFrame.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import type { Source } from './Template.tsx'
@@ -18,9 +19,6 @@ type PreviewProps = {
   /** Adds samples for these variables. */
   onSample: (names: string[]) => void
 }
-
-/** The gateway's words for the most frequent problem (src/contracts/templates/render.ts). */
-const MISSING = ' is missing: the template uses it and has no default for it'
 
 /** How long nothing was typed before it is rendered again. */
 const PAUSE_MS = 400
@@ -52,6 +50,7 @@ export function Preview({ companyId, source, variables, onSample }: PreviewProps
 
 function Rendered({ preview, onSample }: { preview: Schemas['DraftPreview']; onSample: (names: string[]) => void }) {
   const { t } = useTranslation('templates')
+  const problemText = useFieldProblemText()
   const [part, setPart] = useState<'html' | 'text'>('html')
   const { rendered, variables, problems } = preview
   return (
@@ -73,12 +72,8 @@ function Rendered({ preview, onSample }: { preview: Schemas['DraftPreview']; onS
       </Group>
       {problems.length > 0 && (
         <Alert color="yellow" variant="light" title={t('problems')} role="status">
-          {problems.map(({ path, message }) => (
-            <div key={`${path} ${message}`}>
-              {message.endsWith(MISSING)
-                ? t('variableMissing', { name: message.slice(0, -MISSING.length) })
-                : `${path}: ${message}`}
-            </div>
+          {problems.map(problem => (
+            <div key={`${problem.path} ${problem.message}`}>{problemText(problem)}</div>
           ))}
         </Alert>
       )}
