@@ -4,7 +4,7 @@ import { queryClient } from './api/query.ts'
 import { NotFound } from './components/NotFound.tsx'
 import { Pending } from './components/Pending.tsx'
 import { RouteError } from './components/RouteError.tsx'
-import { root, signedIn } from './frame/layout-route.ts'
+import { root, signedIn, unknownRoute } from './frame/layout-route.ts'
 import { auditRoutes } from './views/audit/routes.ts'
 import { companiesRoutes } from './views/companies/routes.ts'
 import { deadLettersRoutes } from './views/dead-letters/routes.ts'
@@ -31,6 +31,7 @@ const views = signedIn.addChildren([
   ...inboxRoutes,
   ...auditRoutes,
   ...sessionsRoutes,
+  unknownRoute,
 ])
 
 export const router = createRouter({

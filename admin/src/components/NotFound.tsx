@@ -1,17 +1,7 @@
-import { Container } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { EmptyState } from './EmptyState.tsx'
 import { ButtonLink } from './links.tsx'
 import { Page } from './Page.tsx'
-
-/** An address that belongs to no view, and so to no frame. */
-export function NotFoundOutside() {
-  return (
-    <Container component="main" py="xl">
-      <NotFound />
-    </Container>
-  )
-}
 
 export function NotFound() {
   const { t } = useTranslation()

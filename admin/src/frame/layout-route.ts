@@ -2,12 +2,10 @@ import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router'
 import { isProblem } from '../api/problem.ts'
 import { sessionQuery } from '../api/session.ts'
-import { NotFoundOutside } from '../components/NotFound.tsx'
+import { NotFound } from '../components/NotFound.tsx'
 import { Frame } from './Frame.tsx'
 
-export const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
-  notFoundComponent: NotFoundOutside,
-})
+export const root = createRootRouteWithContext<{ queryClient: QueryClient }>()()
 
 /** Every view inside the frame. Without a session the sign-in page opens, and afterwards the place that was asked for. */
 export const signedIn = createRoute({
@@ -23,3 +21,6 @@ export const signedIn = createRoute({
     }
   },
 })
+
+/** An address that belongs to no view: said inside the frame, from where all views can be reached. */
+export const unknownRoute = createRoute({ getParentRoute: () => signedIn, path: '$', component: NotFound })
