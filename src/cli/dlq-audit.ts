@@ -7,7 +7,7 @@ type Selection = { ids: string[] } | { filter: Awaited<ReturnType<typeof filterO
 
 /** A filter is written before the first batch, ids in the transaction of each batch: a command that is killed has its entries, too. */
 export async function auditDeadLetters(db: Queryable, action: 'REPLAYED' | 'PURGED', given: Selection): Promise<void> {
-  const base = { performedBy: operator(), action: `DEAD_LETTERS_${action}` }
+  const base = { performedBy: operator(), action: `DEAD_LETTERS_${action}` as const }
   if ('ids' in given) {
     for (const subjectId of given.ids) await writeAudit(db, { ...base, subjectType: 'email', subjectId })
     return

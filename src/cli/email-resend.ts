@@ -29,7 +29,7 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
       subjectType: 'email',
       subjectId: outboxId,
       companyId: stored.companyId,
-    }
+    } as const
     const write: AcceptDeps['write'] = toStore =>
       acceptAudited(db.pool, toStore, resentAs => ({ ...audit, after: { resentAs } }))
     const request = {

@@ -1,10 +1,11 @@
+import type { AuditAction, AuditSubject } from '../contracts/audit-actions.ts'
 import { type Queryable, run } from './query.ts'
 
 /** `before` and `after` hold what changed: no addresses, documents or secrets. */
 export type AuditEntry = {
   performedBy: string
-  action: string
-  subjectType: string
+  action: AuditAction
+  subjectType: AuditSubject
   subjectId: string
   companyId?: string | null
   before?: Record<string, unknown> | null

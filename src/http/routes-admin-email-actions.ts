@@ -108,7 +108,7 @@ async function resend(request: FastifyRequest, reply: FastifyReply, { db, accept
 async function cancel(request: FastifyRequest, { db, emailLog }: AdminEmailActionDeps) {
   const { reason } = request.body as z.output<typeof cancelBody>
   const by = `administrator ${request.admin}`
-  const audited = { action: 'CANCELLED', reason }
+  const audited: Change = { action: 'CANCELLED', reason }
   const { outboxId, scheduledAt } = await change(request, db, audited, (tx, id) => cancelEmail(tx, id, null, by))
   await logCancelled(db, outboxId, emailLog)
   return { outboxId, status: 'CANCELLED' as const, scheduledAt }
@@ -118,14 +118,14 @@ async function reschedule(request: FastifyRequest, { db }: AdminEmailActionDeps)
   const { scheduledAt, reason } = request.body as z.output<typeof rescheduleBody>
   const problem = checkSchedule(scheduledAt, db.clock.now())
   if (problem) throw invalidField('scheduledAt', problem)
-  const audited = { action: 'RESCHEDULED', reason, after: { scheduledAt } }
+  const audited: Change = { action: 'RESCHEDULED', reason, after: { scheduledAt } }
   const { outboxId } = await change(request, db, audited, (tx, id, companyId) =>
     rescheduleEmail(tx, id, companyId, scheduledAt),
   )
   return { outboxId, status: 'PENDING' as const, scheduledAt }
 }
 
-type Change = { action: string; reason: string | undefined; after?: Record<string, unknown> }
+type Change = { action: AuditEntry['action']; reason: string | undefined; after?: Record<string, unknown> }
 
 /** Returns the e-mail as it was before. */
 async function change(

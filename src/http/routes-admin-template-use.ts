@@ -123,7 +123,7 @@ async function sendTest(request: FastifyRequest, reply: FastifyReply, { db, acce
     subjectType: 'template',
     subjectId: template.id,
     companyId: company.companyId,
-  }
+  } as const
   const write: AcceptDeps['write'] = toStore =>
     acceptAudited(db.pool, toStore, sentAs => ({ ...audit, after: { version: source.number, sentAs } }))
   const answer = sendAnswer(await acceptEmails(asked, { ...accept, write }), reply)

@@ -86,7 +86,7 @@ export function adminQueueRoutes(app: App, { db, onRequest }: AdminRouteDeps): v
       throw invalidField('companyId', 'is not the id of a company')
     const ids = await inTransaction(db.pool, async tx => {
       const ready = await readyRetries(tx, { companyId, test: false }, limit)
-      const audit = { performedBy: request.admin!, action: 'RETRIES_BROUGHT_FORWARD', subjectType: 'queue' }
+      const audit = { performedBy: request.admin!, action: 'RETRIES_BROUGHT_FORWARD', subjectType: 'queue' } as const
       const after = { eMails: ready.length }
       if (ready.length > 0) await writeAudit(tx, { ...audit, subjectId: companyId ?? 'all', companyId, after })
       return ready

@@ -16,7 +16,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api' })
   const { companyId } = await gateway.company({ name: 'acme' })
   const { pool } = gateway.db
-  const change = { subjectType: 'company', subjectId: companyId, companyId, action: 'COMPANY_CHANGED' }
+  const change = { subjectType: 'company', subjectId: companyId, companyId, action: 'COMPANY_CHANGED' } as const
   for (let n = 0; n < 60; n++) {
     const [before, after] = [
       { weight: n, name: 'acme' },

@@ -24,7 +24,7 @@ beforeAll(async () => {
   for (let n = 0; n < 6; n++) {
     await writeAudit(pool, {
       performedBy: n % 2 === 0 ? 'ana' : 'cli:root',
-      action: 'COMPANY_UPDATED',
+      action: 'COMPANY_CHANGED',
       subjectType: 'company',
       subjectId: companyId,
       companyId,
@@ -101,7 +101,7 @@ describe('the audit log', () => {
   test.each<[string, () => string, number]>([
     ['who', () => '?performedBy=cli:root', 3],
     ['people: without the administrator that the gateway made', () => '?actor=people', 12],
-    ['action', () => '?action=COMPANY_UPDATED', 6],
+    ['action', () => '?action=COMPANY_CHANGED', 6],
     ['action in the suppression list', () => '?action=ADDED&performedBy=ana', 6],
     ['kind of subject', () => '?subjectType=suppression', 6],
     ['subject', () => `?subjectType=suppression&subjectId=${hashEmail('r1@example.com')}`, 1],
@@ -136,7 +136,7 @@ describe('the audit log', () => {
 
 describe('its export', () => {
   test('as CSV has every entry, quoted, and no cell that a spreadsheet runs', async () => {
-    const answer = await gateway.call(null, 'GET', `/admin/audit/export?action=COMPANY_UPDATED`, undefined, LOGIN)
+    const answer = await gateway.call(null, 'GET', `/admin/audit/export?action=COMPANY_CHANGED`, undefined, LOGIN)
     expect(answer.headers.get('content-type')).toMatch(/^text\/csv/)
     expect(answer.headers.get('content-disposition')).toBe('attachment; filename="audit-log.csv"')
     const lines = answer.text.trimEnd().split('\r\n')

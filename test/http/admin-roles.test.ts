@@ -86,7 +86,7 @@ async function putData(): Promise<Record<string, string>> {
   ])
   await writeAudit(pool, {
     performedBy: `admin ${ADDRESS}`,
-    action: 'UPDATED',
+    action: 'COMPANY_CHANGED',
     subjectType: 'company',
     subjectId: company.companyId,
     companyId: company.companyId,

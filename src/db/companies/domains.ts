@@ -164,7 +164,9 @@ const lockDomainName = (tx: Queryable, domain: string) =>
 
 type Change = { before?: Record<string, unknown>; after?: Record<string, unknown> }
 
-function audit(tx: Queryable, row: DomainRow, action: string, author: Author, change: Change): Promise<void> {
+type Action = 'DOMAIN_ADDED' | 'DOMAIN_VERIFIED' | 'DOMAIN_REMOVED'
+
+function audit(tx: Queryable, row: DomainRow, action: Action, author: Author, change: Change): Promise<void> {
   const { companyId, domainId: subjectId } = row
   return writeAudit(tx, { ...author, action, subjectType: 'domain', subjectId, companyId, ...change })
 }

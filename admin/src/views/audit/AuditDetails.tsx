@@ -22,8 +22,9 @@ export function AuditDetails({ entry, onClose }: { entry: AuditEntry | undefined
 
 function Facts({ entry }: { entry: AuditEntry }) {
   const { t } = useTranslation('audit')
+  const words = useAuditWords()
   const reasonText = useReasonText()
-  const lines = differenceOf(entry.before, entry.after)
+  const lines = differenceOf(entry.before, entry.after, words.value)
   return (
     <Stack gap="md">
       <dl className={classes.facts}>
@@ -34,7 +35,7 @@ function Facts({ entry }: { entry: AuditEntry }) {
         <dt className="quiet">{t('who')}</dt>
         <dd>{entry.performedBy}</dd>
         <dt className="quiet">{t('action')}</dt>
-        <dd className="mono">{entry.action}</dd>
+        <dd title={entry.action}>{words.action(entry.action)}</dd>
         <dt className="quiet">{t('subject')}</dt>
         <dd>
           <Subject entry={entry} whole />
@@ -52,6 +53,7 @@ function Facts({ entry }: { entry: AuditEntry }) {
 /** Without a side before, the other one is no change but what the entry says. */
 function Difference({ entry, lines }: { entry: AuditEntry; lines: FieldDifference[] }) {
   const { t } = useTranslation('audit')
+  const words = useAuditWords()
   const both = entry.before !== null && entry.after !== null
   return (
     <table className={classes.difference}>
@@ -65,7 +67,9 @@ function Difference({ entry, lines }: { entry: AuditEntry; lines: FieldDifferenc
       <tbody>
         {lines.map(line => (
           <tr key={line.field}>
-            <th scope="row">{line.field}</th>
+            <th scope="row" title={line.field}>
+              {words.field(line.field, entry.subjectType)}
+            </th>
             {entry.before && (
               <td className={both && line.changed ? classes.before : undefined}>
                 {both && line.changed ? <del>{line.before}</del> : line.before}

@@ -6,6 +6,7 @@ test('fields that changed come first, and a side that lacks a field is told from
     differenceOf(
       { name: 'acme', weight: 1, fromDomains: ['a.com'] },
       { name: 'acme', weight: 2, fromDomains: [], x: '' },
+      String,
     ),
   ).toEqual([
     { field: 'weight', before: '1', after: '2', changed: true },
@@ -15,9 +16,14 @@ test('fields that changed come first, and a side that lacks a field is told from
   ])
 })
 
-test('without a side there is only the other one', () => {
-  expect(differenceOf(null, { a: { b: null } })).toEqual([
-    { field: 'a', before: null, after: '{\n "b": null\n}', changed: true },
+test('values are compared as they are, and shown as they are told', () => {
+  expect(differenceOf({ list: ['a'], name: 'a' }, { list: ['b'], name: 'a' }, (_, field) => field)).toEqual([
+    { field: 'list', before: 'list', after: 'list', changed: true },
+    { field: 'name', before: 'name', after: 'name', changed: false },
   ])
-  expect(differenceOf(null, null)).toEqual([])
+})
+
+test('without a side there is only the other one', () => {
+  expect(differenceOf(null, { a: 1 }, String)).toEqual([{ field: 'a', before: null, after: '1', changed: true }])
+  expect(differenceOf(null, null, String)).toEqual([])
 })

@@ -1,19 +1,37 @@
 import { useTranslation } from 'react-i18next'
 import type { audit } from '../../i18n/en/audit.ts'
+import { useFormat } from '../../lib/format.ts'
+import { type ValueWords, valueText } from './value-text.ts'
 
 export type KnownAction = keyof typeof audit.actions
 export type KnownSubject = keyof typeof audit.subjects
 
-/** What was done, and to what, in words. What is not known here is shown as the log has it. */
+/** What was done, to what, and the fields and values of it, in words. What is not known here is shown as the log has it. */
 export function useAuditWords() {
-  const { t } = useTranslation('audit')
+  const { t, i18n } = useTranslation('audit')
+  const format = useFormat()
   const known = t('actions', { returnObjects: true }) as Record<string, string>
   const subjects = t('subjects', { returnObjects: true }) as Record<string, string>
+  const fields: Record<string, string> = i18n.getResourceBundle(i18n.language, 'fields') ?? {}
+  const values: ValueWords['values'] = i18n.getResourceBundle(i18n.language, 'fieldValues') ?? {}
+  const field = (name: string) => (Object.hasOwn(fields, name) ? fields[name]! : name)
   return {
     actions: known,
     subjects,
     action: (action: string) => known[action] ?? plain(action),
     subject: (type: string) => subjects[type] ?? plain(type),
+    /** A field may mean something else in the entries of one subject. */
+    field: (name: string, subjectType: string) => fields[`${subjectType}_${name}`] ?? field(name),
+    value: (value: unknown, name: string) =>
+      valueText(value, name, {
+        field,
+        values,
+        yes: t('yes'),
+        no: t('no'),
+        number: format.decimal,
+        percent: format.percent,
+        time: format.exact,
+      }),
   }
 }
 

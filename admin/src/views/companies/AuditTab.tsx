@@ -68,17 +68,17 @@ function useColumns(): Column<Entry>[] {
 }
 
 /** Each field as it was and as it is. */
-function Change({ entry: { before, after } }: { entry: Entry }) {
+function Change({ entry: { before, after, subjectType } }: { entry: Entry }) {
+  const words = useAuditWords()
   const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
-  const names = all.filter(name => textOf(before?.[name]) !== textOf(after?.[name]))
+  const names = all.filter(name => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]))
   if (names.length === 0) return <span className="quiet">–</span>
   return names.map(name => (
     <div key={name}>
-      <span className="quiet">{name}:</span> {before && name in before && <Code>{textOf(before[name])}</Code>}
+      <span className="quiet">{words.field(name, subjectType)}:</span>{' '}
+      {before && name in before && <Code>{words.value(before[name], name)}</Code>}
       {before && after && ' → '}
-      {after && name in after && <Code>{textOf(after[name])}</Code>}
+      {after && name in after && <Code>{words.value(after[name], name)}</Code>}
     </div>
   ))
 }
-
-const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
