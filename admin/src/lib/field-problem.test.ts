@@ -5,9 +5,9 @@ const LABELS = { subject: 'Assunto', fromDomains: 'Domínios do remetente', vari
 
 test.each([
   ['subject', 'Assunto'],
-  ['fromDomains[1]', 'Domínios do remetente 2'],
+  ['fromDomains[1]', 'Domínios do remetente (2)'],
   ['variables.user.name', 'Variáveis (user.name)'],
-  ['fromDomains[0].x[2]', 'Domínios do remetente 1 (x[2])'],
+  ['fromDomains[0].x[2]', 'Domínios do remetente (1 x[2])'],
   ['unknownField[0]', 'unknownField[0]'],
   ['toString', 'toString'],
   ['', ''],

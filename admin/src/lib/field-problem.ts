@@ -1,8 +1,9 @@
-/** "fromDomains[1]" → "Sender domains 2", "variables.user.name" → "Sample variables (user.name)"; a field without a label keeps its path. */
+/** "fromDomains[1]" → "Sender domains (2)", "variables.user.name" → "Sample variables (user.name)"; a field without a label keeps its path. */
 export function fieldLabel(path: string, labels: Record<string, string>): string {
   const [, root = '', index, rest = ''] = /^([^.[]*)(?:\[(\d+)\])?\.?(.*)$/.exec(path) ?? []
   if (!Object.hasOwn(labels, root)) return path
-  return [labels[root], index && Number(index) + 1, rest && `(${rest})`].filter(Boolean).join(' ')
+  const inside = [index && Number(index) + 1, rest].filter(Boolean).join(' ')
+  return inside ? `${labels[root]} (${inside})` : labels[root]!
 }
 
 /** LiquidJS ends its sentences with the place: "tag \"x\" not found, line:3, col:5". null: it names none. */
