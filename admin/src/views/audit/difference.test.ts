@@ -23,6 +23,13 @@ test('values are compared as they are, and shown as they are told', () => {
   ])
 })
 
+test('what only the side before has was not changed', () => {
+  expect(differenceOf({ code: 'X', at: 1 }, { at: 2 }, String)).toEqual([
+    { field: 'at', before: '1', after: '2', changed: true },
+    { field: 'code', before: 'X', after: null, changed: false },
+  ])
+})
+
 test('without a side there is only the other one', () => {
   expect(differenceOf(null, { a: 1 }, String)).toEqual([{ field: 'a', before: null, after: '1', changed: true }])
   expect(differenceOf(null, null, String)).toEqual([])

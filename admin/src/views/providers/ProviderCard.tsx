@@ -99,11 +99,13 @@ function Parked({ provider }: { provider: Provider }) {
   const isDue = nextProbeAt === null || Date.parse(nextProbeAt) <= Date.now()
   return (
     <Alert color="red" variant="light" mb="md">
-      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="sm">
-        <Fact label={t('reason')}>
-          <span className="mono">{provider.reasonCode}</span>
-          <Text size="sm">{provider.reason}</Text>
-        </Fact>
+      <Fact label={t('reason')}>
+        <span className="mono">
+          <BreakableText text={provider.reasonCode ?? ''} />
+        </span>
+        <Text size="sm">{provider.reason}</Text>
+      </Fact>
+      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="sm" mt="sm">
         <Fact label={t('parkedSince')}>
           <TimeText at={provider.parkedAt} />
           {provider.failedProbes > 0 && <Text size="sm">{t('failedProbes', { count: provider.failedProbes })}</Text>}
