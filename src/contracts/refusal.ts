@@ -5,7 +5,7 @@ export const fieldProblemSchema = z.object({
   path: z.string().describe('Such as `attachments[0].filename`'),
   code: z.string(),
   message: z.string(),
-  limit: z.number().optional().describe('With TOO_LARGE the most, with TOO_SMALL the least that is allowed'),
+  limit: z.number().optional().describe('The most that is allowed; with TOO_SMALL, the least'),
   unit: z.enum(['characters', 'items']).optional().describe('What the limit counts; without it, the value itself'),
 })
 export type FieldProblem = z.output<typeof fieldProblemSchema>

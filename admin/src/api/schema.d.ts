@@ -2869,7 +2869,7 @@ export interface components {
         path: string
         code: string
         message: string
-        /** With TOO_LARGE the most, with TOO_SMALL the least that is allowed */
+        /** The most that is allowed; with TOO_SMALL, the least */
         limit?: number
         /** What the limit counts; without it, the value itself */
         unit?: 'characters' | 'items'
@@ -3225,7 +3225,7 @@ export interface components {
         path: string
         code: string
         message: string
-        /** With TOO_LARGE the most, with TOO_SMALL the least that is allowed */
+        /** The most that is allowed; with TOO_SMALL, the least */
         limit?: number
         /** What the limit counts; without it, the value itself */
         unit?: 'characters' | 'items'

@@ -31,8 +31,9 @@ export function useFieldProblemText(): (problem: FieldError) => string {
     // The gateway's own words are English, and say more than a code.
     if (language === 'en') return message
     if (isHtmlRule(code, message)) return t('html', { words: message })
-    if (limit !== undefined && (code === 'TOO_LARGE' || code === 'TOO_SMALL'))
-      return t(`fieldLimits:${code}.${unit ?? 'value'}`, { count: limit })
+    if (limit !== undefined)
+      return t(`fieldLimits:${code === 'TOO_SMALL' ? code : 'TOO_LARGE'}.${unit ?? 'value'}`, { count: limit })
+    if (code === 'INVALID_TEMPLATE') return t('template', { words: message })
     return known[code] ?? message
   }
   return problem => {

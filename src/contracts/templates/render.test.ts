@@ -115,6 +115,11 @@ describe('the result', () => {
     })
   })
 
+  test('a subject that is too long has its limit as data, too', () => {
+    const result = render({ subject: '{{ name }}', text: 'x' }, { name: 'x'.repeat(200) })
+    expect(result).toMatchObject({ ok: false, problems: [{ path: 'subject', limit: 150, unit: 'characters' }] })
+  })
+
   test('a number that JavaScript cannot hold is refused, not sent as "Infinity"', () => {
     const variables = JSON.parse('{"order": {"totals": [1, 1e131000]}}')
     expect(render({ html: '{{ order.totals[1] }}' }, variables)).toMatchObject({

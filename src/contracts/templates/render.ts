@@ -109,7 +109,8 @@ const failed = (path: string, message: string): FieldProblem => ({ path, code: '
 function problemsOfResult({ subject, html, text }: RenderedTemplate): FieldProblem[] {
   const problems: FieldProblem[] = []
   const inSubject = problemOfSubject(subject)
-  if (inSubject) problems.push(failed('subject', `the rendered subject ${inSubject}`))
+  if (inSubject)
+    problems.push({ ...failed('subject', `the rendered subject ${inSubject.message}`), ...inSubject.limit })
   for (const [part, content] of Object.entries({ html, text })) {
     if (content === null) continue
     const bytes = Buffer.byteLength(content)
@@ -120,10 +121,16 @@ function problemsOfResult({ subject, html, text }: RenderedTemplate): FieldProbl
   return problems
 }
 
-function problemOfSubject(subject: string): string | null {
-  if (subject === '') return 'is empty'
+type Limit = Pick<FieldProblem, 'limit' | 'unit'>
+
+function problemOfSubject(subject: string): { message: string; limit?: Limit } | null {
+  if (subject === '') return { message: 'is empty' }
   const { SUBJECT_CHARS } = SEND_LIMITS
-  return subject.length > SUBJECT_CHARS
-    ? `must not have more than ${SUBJECT_CHARS} characters, has ${subject.length}`
-    : problemOfLine(subject)
+  if (subject.length > SUBJECT_CHARS)
+    return {
+      message: `must not have more than ${SUBJECT_CHARS} characters, has ${subject.length}`,
+      limit: { limit: SUBJECT_CHARS, unit: 'characters' },
+    }
+  const message = problemOfLine(subject)
+  return message === null ? null : { message }
 }

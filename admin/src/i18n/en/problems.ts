@@ -47,6 +47,7 @@ export const fieldProblems = {
   FROM_NOT_ALLOWED: 'has a domain that is not one of the company',
   INVALID_WEBHOOK_URL: 'is not an https address on the public internet',
   TEMPLATE_VARIABLE_MISSING: '{{name}} is missing: the template uses it and has no default for it',
+  template: 'the template cannot be used like this: {{words}}',
   html: 'the rules for HTML refuse it: {{words}}',
   liquid: 'line {{line}}, column {{column}}: {{words}}',
 }

@@ -48,6 +48,7 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   FROM_NOT_ALLOWED: 'tem um domínio que não é da empresa',
   INVALID_WEBHOOK_URL: 'não é um endereço https na internet pública',
   TEMPLATE_VARIABLE_MISSING: 'Falta {{name}}: o modelo usa a variável e não tem um valor padrão para ela',
+  template: 'o modelo não pode ser usado assim: {{words}}',
   html: 'as regras para o HTML não permitem: {{words}}',
   liquid: 'linha {{line}}, coluna {{column}}: {{words}}',
 }
