@@ -83,7 +83,7 @@ function withSender(wanted: Wanted, current: Pick<Company, 'fromDomains' | 'defa
   const change = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)) as CompanyChange
   if (defaultFrom === null) return change
   const parsed = parseDefaultFrom(defaultFrom, fromDomains)
-  if (!parsed.ok) throw invalidField('defaultFrom', parsed.problem)
+  if (!parsed.ok) throw invalidField('defaultFrom', parsed.problem, parsed.code)
   return wanted.defaultFrom === undefined ? change : { ...change, defaultFrom: parsed.value }
 }
 

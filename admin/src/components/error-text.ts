@@ -12,10 +12,8 @@ export function useErrorText(): (error: unknown) => string {
     if (!isProblem(error)) return t('errors.unknown')
     if (error.status === 0) return t('errors.offline')
     if (error.status === 403 && !error.message) return t('errors.forbidden')
-    const sentence = known[error.code] ?? (error.message || t('errors.unknown'))
-    const fields = error.errors.map(fieldProblemText).join('; ')
-    if (language === 'en') return fields || sentence
-    return fields ? `${sentence} (${fields})` : sentence
+    if (error.errors.length > 0) return error.errors.map(fieldProblemText).join('; ')
+    return known[error.code] ?? (error.message || t('errors.unknown'))
   }
 }
 

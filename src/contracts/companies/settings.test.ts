@@ -36,6 +36,7 @@ test('a default sender has to be of one of the domains', () => {
     value: 'Acme <hi@acme.example>',
   })
   expect(parseDefaultFrom('hi@other.example', ['acme.example'])).toMatchObject({
+    code: 'FROM_NOT_ALLOWED',
     ok: false,
     problem: 'other.example is not one of its sender domains',
   })

@@ -37,11 +37,15 @@ export function parseLinkSchemes(given: readonly string[]): Parsed<string[]> {
 }
 
 /** The default sender has to be of one of the company's domains. */
-export function parseDefaultFrom(given: string, domains: readonly string[]): Parsed<string> {
+export function parseDefaultFrom(
+  given: string,
+  domains: readonly string[],
+): { ok: true; value: string } | { ok: false; code: 'INVALID_EMAIL' | 'FROM_NOT_ALLOWED'; problem: string } {
   const parsed = parseAddress(given)
-  if (!parsed.ok) return { ok: false, problem: parsed.problem.message }
+  if (!parsed.ok) return { ok: false, code: 'INVALID_EMAIL', problem: parsed.problem.message }
   const { domain } = parsed.value
-  if (!domains.includes(domain)) return { ok: false, problem: `${domain} is not one of its sender domains` }
+  if (!domains.includes(domain))
+    return { ok: false, code: 'FROM_NOT_ALLOWED', problem: `${domain} is not one of its sender domains` }
   return { ok: true, value: formatAddress(parsed.value) }
 }
 
@@ -51,7 +55,7 @@ const fromDomain = z
   .transform((text, context): string => {
     const parsed = parseFromDomain(text)
     if (parsed.ok) return parsed.value
-    context.issues.push({ code: 'custom', message: parsed.problem, input: text })
+    context.issues.push({ code: 'custom', message: parsed.problem, params: { code: 'INVALID_DOMAIN' }, input: text })
     return z.NEVER
   })
 const linkSchemes = z

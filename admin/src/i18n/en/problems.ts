@@ -45,6 +45,7 @@ export const fieldProblems = {
   TOO_SMALL: 'is too short or too small',
   UNKNOWN_FIELD: 'is not a field of this request',
   FROM_NOT_ALLOWED: 'has a domain that is not one of the company',
+  INVALID_DOMAIN: 'is not a valid domain',
   INVALID_WEBHOOK_URL: 'is not an https address on the public internet',
   TEMPLATE_VARIABLE_MISSING: '{{name}} is missing: the template uses it and has no default for it',
   template: 'the template cannot be used like this: {{words}}',

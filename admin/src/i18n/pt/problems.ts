@@ -46,6 +46,7 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   TOO_SMALL: 'é curto ou pequeno demais',
   UNKNOWN_FIELD: 'não é um campo desta requisição',
   FROM_NOT_ALLOWED: 'tem um domínio que não é da empresa',
+  INVALID_DOMAIN: 'não é um domínio válido',
   INVALID_WEBHOOK_URL: 'não é um endereço https na internet pública',
   TEMPLATE_VARIABLE_MISSING: 'Falta {{name}}: o modelo usa a variável e não tem um valor padrão para ela',
   template: 'o modelo não pode ser usado assim: {{words}}',
