@@ -45,6 +45,8 @@ function expectProblem(answer: Answer, status: number, code: string): void {
       path: expect.any(String),
       code: expect.stringMatching(/^[A-Z_]+$/),
       message: expect.stringMatching(/\S/),
+      ...(/^TOO_/.test(error.code) && { limit: expect.any(Number) }),
+      ...('unit' in error && { unit: expect.stringMatching(/^(characters|items)$/) }),
     })
   }
   expect(answer.text.toLowerCase()).not.toContain(MARK)
