@@ -77,7 +77,7 @@ function Change({ entry: { before, after, subjectType } }: { entry: Entry }) {
     <div key={name}>
       <span className="quiet">{words.field(name, subjectType)}:</span>{' '}
       {before && name in before && <Code>{words.value(before[name], name)}</Code>}
-      {before && after && ' → '}
+      {before && after && name in before && name in after && ' → '}
       {after && name in after && <Code>{words.value(after[name], name)}</Code>}
     </div>
   ))
