@@ -59,7 +59,11 @@ function AuditLog() {
           />
         </>
       )}
-      <AuditDetails entry={data?.find(entry => entry.id === search.open)} onClose={() => show(undefined)} />
+      <AuditDetails
+        id={search.open}
+        listed={query.isPending ? undefined : (data ?? [])}
+        onClose={() => show(undefined)}
+      />
     </Page>
   )
 }
