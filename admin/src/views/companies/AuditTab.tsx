@@ -89,17 +89,23 @@ function useColumns(companyId: string): Column<Entry>[] {
   ]
 }
 
-/** Each field as it was and as it is. */
+/** Each field as it was and as it is; a long one is whole in the entry. */
 function Change({ entry: { before, after } }: { entry: Entry }) {
   const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   const names = all.filter(name => textOf(before?.[name]) !== textOf(after?.[name]))
   if (names.length === 0) return <span className="quiet">–</span>
   return names.map(name => (
-    <div key={name}>
+    <Text
+      key={name}
+      inherit
+      component="div"
+      lineClamp={3}
+      title={[before, after].flatMap(side => (side && name in side ? [textOf(side[name])] : [])).join(' → ')}
+    >
       <span className="quiet">{name}:</span> {before && name in before && <Code>{textOf(before[name])}</Code>}
       {before && after && ' → '}
       {after && name in after && <Code>{textOf(after[name])}</Code>}
-    </div>
+    </Text>
   ))
 }
 
