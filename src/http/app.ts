@@ -111,11 +111,16 @@ export function baseApp(deps: BaseDeps): App {
       void answer(toProblem(error, request), request, reply.headers(headers))
     },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // Given here and not by setters, so that Fastify does not load its own compilers. Answers are checked by types and tests, so they
+    // are not validated again at run time.
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => validatorCompiler as never,
+        buildSerializer: () => () => JSON.stringify,
+      },
+    },
   }).withTypeProvider<ZodTypeProvider>() as unknown as App
   app.server.maxConnections = limits.connections
-  app.setValidatorCompiler(validatorCompiler as never)
-  // Answers are checked by types and tests, so they are not validated again at run time.
-  app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('key', null)
   app.decorateRequest('admin', null)
   app.decorateRequest('adminRole', null)

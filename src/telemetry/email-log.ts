@@ -86,21 +86,18 @@ export function isSampled(id: string, sample: number): boolean {
 /** The fields of every line of an e-mail. What is not known is left out. */
 function fieldsOf(email: LoggedEmail, facts: EmailFacts): object {
   const { outboxId, companyId, requestId, externalId, recipients, recipientRecord, traceparent } = email
+  // One object that grows: at thousands of lines a second, one spread for each field took as long as writing the line.
+  const fields: Record<string, unknown> = { outboxId, jobId: outboxId, companyId, requestId }
+  // The company chooses it, and may choose a document or an address.
+  if (externalId !== null) fields.externalId = maskSensitive(externalId)
   const to = recipients.find(one => one.kind === 'to')?.address
-  return {
-    outboxId,
-    jobId: outboxId,
-    companyId,
-    requestId,
-    // The company chooses it, and may choose a document or an address.
-    ...(externalId !== null && { externalId: maskSensitive(externalId) }),
-    ...(to && { to: maskEmail(to) }),
-    ...(recipientRecord && { recipient: maskedRecipient(recipientRecord) }),
-    ...facts,
-    // It may quote a template, or what a provider says.
-    ...(facts.errorReason !== undefined && { errorReason: maskSensitive(facts.errorReason) }),
-    ...(traceparent && { trace_id: traceIdOf(traceparent) }),
-  }
+  if (to) fields.to = maskEmail(to)
+  if (recipientRecord) fields.recipient = maskedRecipient(recipientRecord)
+  Object.assign(fields, facts)
+  // It may quote a template, or what a provider says.
+  if (facts.errorReason !== undefined) fields.errorReason = maskSensitive(facts.errorReason)
+  if (traceparent) fields.trace_id = traceIdOf(traceparent)
+  return fields
 }
 
 const SHOWN_OF_HASH = 8

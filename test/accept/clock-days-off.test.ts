@@ -8,7 +8,7 @@ import { clock } from '../support/fake-time.ts'
 import { call, until } from '../support/gateway.ts'
 import { draft } from '../support/line.ts'
 import { createTestDatabase } from '../support/postgres.ts'
-import { atCleanUp, cleanUp, makeDataDir, runGateway, type SpawnedGateway, spawnGateway } from '../support/process.ts'
+import { atCleanUp, cleanUp, makeDataDir, runCommand, type SpawnedGateway, spawnGateway } from '../support/process.ts'
 import { SHARED_SECRETS } from '../support/second-gateway.ts'
 
 const DAY_MS = 86_400_000
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
   env = { PORT: '0', DATABASE_URL: database.url, ...SHARED_SECRETS }
-  apiKey = JSON.parse((await runGateway(['company', 'create', 'acme', '--json'], { env })).stdout).apiKey
+  apiKey = JSON.parse((await runCommand(['company', 'create', 'acme', '--json'], { env })).stdout).apiKey
   right = await spawnGateway({ env })
 })
 afterAll(cleanUp)

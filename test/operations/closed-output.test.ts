@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../support/gateway.ts'
 import { createTestDatabase } from '../support/postgres.ts'
-import { atCleanUp, BIN, cleanUp, runGateway } from '../support/process.ts'
+import { atCleanUp, BIN, cleanUp, runCommand } from '../support/process.ts'
 import { reapWithUs } from '../support/reaper.ts'
 import { SHARED_SECRETS } from '../support/second-gateway.ts'
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
   env = { PATH: process.env.PATH!, PORT: '0', DATABASE_URL: database.url, ...SHARED_SECRETS }
-  apiKey = JSON.parse((await runGateway(['company', 'create', 'acme', '--json'], { env })).stdout).apiKey
+  apiKey = JSON.parse((await runCommand(['company', 'create', 'acme', '--json'], { env })).stdout).apiKey
 })
 
 type Child = ChildProcess & { url: string }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { call, until } from '../support/gateway.ts'
 import { startPgBouncer } from '../support/pgbouncer.ts'
-import { atCleanUp, cleanUp, makeDataDir, runGateway, spawnGateway } from '../support/process.ts'
+import { atCleanUp, cleanUp, makeDataDir, runCommand, runGateway, spawnGateway } from '../support/process.ts'
 import { startStockPostgres } from '../support/stock-postgres.ts'
 import type { StockPostgres } from '../support/stock-server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -44,11 +44,11 @@ const urlOf = (database: string, change: Partial<URL> = {}, parameters: Record<s
   return url.href
 }
 const env = (url: string) => ({ DATABASE_URL: url, DATA_DIR: dataDir, PORT: '0', ...SECRETS })
-const commandOn = (url: string, ...args: string[]) => runGateway(args, { env: env(url) })
+const commandOn = (url: string, ...args: string[]) => runCommand(args, { env: env(url) })
 
 /** What start and doctor say, in one line and without a stack, before they end with 1. */
 async function refusal(url: string): Promise<string> {
-  const [doctor, start] = await Promise.all([commandOn(url, 'doctor'), commandOn(url, 'start')])
+  const [doctor, start] = await Promise.all([commandOn(url, 'doctor'), runGateway(['start'], { env: env(url) })])
   expect([doctor.code, start.code]).toEqual([1, 1])
   expect(start.stderr).toBe(doctor.stderr)
   expect(start.stderr.trim()).not.toContain('\n')

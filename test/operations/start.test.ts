@@ -18,6 +18,7 @@ import {
   makeDataDir,
   makeDataDirWithCluster,
   readFirstStart,
+  runCommand,
   runGateway,
   runShell,
   type SpawnedGateway,
@@ -339,7 +340,7 @@ test.concurrent('kept apart by role, the api accepts and the worker sends', asyn
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
   const env = { PORT: '0', DATA_DIR: await makeDataDir(), DATABASE_URL: database.url, ...SECRETS }
-  const created = await runGateway(['company', 'create', 'acme', '--json'], { env })
+  const created = await runCommand(['company', 'create', 'acme', '--json'], { env })
   const { apiKey } = JSON.parse(created.stdout)
   const api = await spawnGateway({ env, role: 'api' })
   expect(api.output()).not.toMatch(/sk_live_|Welcome/)
@@ -420,22 +421,24 @@ describe.concurrent('what cannot start says so in one sentence and exits 1', () 
     expect(sentence).not.toContain('secret-word')
   })
 
-  test.each([
-    ['PORT', 'abc'],
-    ['PORT', '70000'],
-    ['LOG_LEVEL', 'loud'],
-    ['EMAIL_PROVIDER', 'x'],
-    ['ENCRYPTION_KEY', 'tooshort'],
-    ['HASH_PEPPER', 'tooshort'],
-    ['EMAIL_FROM', 'nonsense'],
-    ['ADMIN_PASSWORD', 'tooshort'],
-    ['PUBLIC_URL', 'ftp://example.com'],
-    ['WORKER_CONCURRENCY', '0'],
-    ['RETRY_POLICY', 'sometimes'],
-  ])('a bad %s (%s) is named', async (name, value) => {
-    const sentence = await refusal({ ...(await freshSettings()), [name]: value })
-    expect(sentence).toContain(name)
-    expect(sentence).not.toContain('tooshort')
+  test('all bad settings are named in the one sentence, without their values', async () => {
+    const bad = {
+      PORT: 'abc',
+      LOG_LEVEL: 'loud',
+      EMAIL_PROVIDER: 'x',
+      ENCRYPTION_KEY: 'tooshort',
+      HASH_PEPPER: 'tooshort',
+      EMAIL_FROM: 'nonsense',
+      ADMIN_PASSWORD: 'tooshort',
+      PUBLIC_URL: 'ftp://example.com',
+      WORKER_CONCURRENCY: '0',
+      RETRY_POLICY: 'sometimes',
+    }
+    const sentence = await refusal({ ...(await freshSettings()), ...bad })
+    for (const [name, value] of Object.entries(bad)) {
+      expect(sentence).toContain(name)
+      if (value.length > 3) expect(sentence).not.toContain(value)
+    }
   })
 
   test('a DATABASE_URL without the secrets that processes share names both', async () => {

@@ -9,6 +9,7 @@ import {
   cleanUp,
   launchGateway,
   makeDataDir,
+  runCommand,
   runGateway,
   type SpawnedGateway,
   spawnGateway,
@@ -23,7 +24,7 @@ async function scene() {
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
   const env = { DATABASE_URL: database.url, DATA_DIR: await makeDataDir(), PORT: '0', ...SECRETS }
-  const created = await runGateway(['company', 'create', 'acme', '--from-domains', 'acme.example', '--json'], { env })
+  const created = await runCommand(['company', 'create', 'acme', '--from-domains', 'acme.example', '--json'], { env })
   const company = JSON.parse(created.stdout) as { apiKey: string }
   const nobody = `smtp://127.0.0.1:${await findFreePort()}`
   const client = new pg.Client({ connectionString: database.url })

@@ -105,17 +105,18 @@ export async function call(
   return { status: response.status, headers: response.headers, text, body: isJson && text ? JSON.parse(text) : null }
 }
 
-/** Asks again until the answer satisfies, or ten seconds are over. */
+/** Asks again until the answer satisfies, or ten seconds are over: often at first, since each question takes time from what is waited for. */
 export async function until<T>(
   ask: () => Promise<T>,
   satisfied: (value: T) => boolean,
   patienceMs = 10_000,
 ): Promise<T> {
-  const deadline = Date.now() + patienceMs
+  const startedMs = Date.now()
   for (;;) {
     const value = await ask()
     if (satisfied(value)) return value
-    if (Date.now() > deadline) throw new Error(`still not so after ${patienceMs} ms: ${JSON.stringify(value)}`)
-    await new Promise(resolve => setTimeout(resolve, 25))
+    const waitedMs = Date.now() - startedMs
+    if (waitedMs > patienceMs) throw new Error(`still not so after ${patienceMs} ms: ${JSON.stringify(value)}`)
+    await new Promise(resolve => setTimeout(resolve, Math.min(Math.max(waitedMs / 10, 15), 250)))
   }
 }

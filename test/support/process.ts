@@ -138,23 +138,32 @@ export async function runGateway(args: string[], options: Environment & { patien
   return collect(launch(args, options), options.patienceMs)
 }
 
-const idleRunners: ChildProcess[] = []
+/** Each costs as much as twenty commands, so tests that run at the same time share these few. */
+const MAX_RUNNERS = 2
+const runners: { process: ChildProcess; free: Promise<unknown> }[] = []
+let commands = 0
 
 /**
  * The same in a process that has loaded the commands before, which is ten times as fast: for what a command does and says, not for
  * how its process starts and ends.
  */
-export async function runCommand(args: string[], { env, cwd = tmpdir() }: Environment = {}): Promise<Ended> {
-  const runner = idleRunners.pop() ?? startRunner()
+export function runCommand(args: string[], { env, cwd = tmpdir() }: Environment = {}): Promise<Ended> {
+  if (runners.length < MAX_RUNNERS) runners.push({ process: startRunner(), free: Promise.resolve() })
+  const runner = runners[commands++ % runners.length]!
+  const ended = runner.free.then(() => runIn(runner.process, { args, env: environment(env), cwd }))
+  runner.free = ended.catch(() => {})
+  return ended
+}
+
+async function runIn(runner: ChildProcess, command: { args: string[]; env: object; cwd: string }): Promise<Ended> {
   const done = new AbortController()
   const died = once(runner, 'exit', { signal: done.signal }).then(([code]) => {
-    throw new Error(`The process that runs commands ended with ${code} in: ${args.join(' ')}`)
+    throw new Error(`The process that runs commands ended with ${code} in: ${command.args.join(' ')}`)
   })
   died.catch(() => {})
   const ended = once(runner, 'message') as Promise<[Ended]>
-  runner.send({ args, env: environment(env), cwd })
+  runner.send(command)
   const [answer] = await Promise.race([ended, died]).finally(() => done.abort())
-  idleRunners.push(runner)
   return answer
 }
 
