@@ -2,8 +2,9 @@
 const LABEL_LENGTH = 24
 
 /**
- * In sentences, "e-mail" gets a hyphen (U+2011) at which no line ends. CSS has no such rule for words inside of a text. Labels keep the
- * hyphen that is typed: they are what one searches for with Ctrl-F, in the palette and in tests.
+ * In sentences, "e-mail" gets a hyphen (U+2011) at which no line ends; CSS has no such rule for a word of a text. Ctrl-F does not find it
+ * by the hyphen that is typed, so labels, which one searches for, keep that one. A word joiner would be found, but nobody sees that a copied text has
+ * one, and the gateway refuses it in a reason.
  */
 export function keepWordsWhole(text: string): string {
   return text.length > LABEL_LENGTH ? text.replaceAll(/\b(e)-(?=mail)/gi, '$1\u2011') : text
