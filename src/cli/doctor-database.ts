@@ -1,4 +1,5 @@
 import { type Health, readSession } from '../db/health.ts'
+import { MAX_CONNECTIONS_OF_PROCESS } from '../db/pool.ts'
 import type { ServerFacts } from '../db/server-facts.ts'
 import type { Reading } from './command.ts'
 import type { Check } from './doctor-check.ts'
@@ -12,6 +13,8 @@ const DEAD_ROWS = 1_000_000
 const OLD_TRANSACTIONS = 500_000_000
 const LONG_TRANSACTION_SECONDS = 3_600
 const CONNECTIONS_SHARE = 0.9
+/** For commands, backups and what the server keeps for administrators. */
+const CONNECTIONS_OF_OTHERS = 10
 const MEGABYTE = 1024 * 1024
 
 export function databaseOf({ version }: Health, { schemaVersion, databaseBytes }: ServerFacts, where: string): Check {
@@ -23,29 +26,37 @@ export function databaseOf({ version }: Health, { schemaVersion, databaseBytes }
   return { name, state: 'ok', detail: `${where}, version ${major}, migrated to ${schemaVersion}, ${size}` }
 }
 
-/** Settings that would lose accepted e-mails in a crash, and connections that run out. */
-export function durabilityOf(facts: ServerFacts): Check[] {
+/** Settings that would lose accepted e-mails in a crash. */
+export function durabilityOf(facts: ServerFacts): Check {
   const name = 'durability'
   const off = [
     ...(facts.fsync ? [] : ['fsync']),
     ...(facts.fullPageWrites ? [] : ['full_page_writes']),
     ...(facts.synchronousCommit === 'off' ? ['synchronous_commit'] : []),
   ]
-  const connections: Check[] =
-    facts.connections < facts.maxConnections * CONNECTIONS_SHARE
-      ? []
-      : [
-          {
-            name: 'connections',
-            state: 'warning',
-            detail: `${facts.connections} of max_connections ${facts.maxConnections} are in use; raise it with: alter system set max_connections = ${facts.maxConnections * 2}, and restart the server`,
-          },
-        ]
-  if (off.length === 0)
-    return [{ name, state: 'ok', detail: 'fsync, full_page_writes and synchronous_commit are on' }, ...connections]
+  if (off.length === 0) return { name, state: 'ok', detail: 'fsync, full_page_writes and synchronous_commit are on' }
   const mend = off.map(setting => `alter system set ${setting} = on`).join('; ')
   const detail = `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off: a crash of the server loses e-mails that were accepted; ${mend}; select pg_reload_conf()`
-  return [{ name, state: 'failed', detail }, ...connections]
+  return { name, state: 'failed', detail }
+}
+
+/** Connections that have run out, or will when every process opens all that it may. */
+export function connectionsOf({ connections, maxConnections }: ServerFacts, processes: number): Check[] {
+  const name = 'connections'
+  const possible = processes * MAX_CONNECTIONS_OF_PROCESS
+  const needed = Math.max(connections, possible + CONNECTIONS_OF_OTHERS)
+  const mend = `; raise it with: alter system set max_connections = ${Math.ceil((needed * 1.5) / 100) * 100}, and restart the server`
+  if (connections >= maxConnections * CONNECTIONS_SHARE)
+    return [{ name, state: 'warning', detail: `${connections} of max_connections ${maxConnections} are in use${mend}` }]
+  if (possible + CONNECTIONS_OF_OTHERS > maxConnections)
+    return [
+      {
+        name,
+        state: 'warning',
+        detail: `${counted(processes, 'process', 'processes')} may open ${possible} connections under load, and max_connections is ${maxConnections}${mend}`,
+      },
+    ]
+  return []
 }
 
 export function autovacuumOf(facts: ServerFacts): Check {

@@ -6,7 +6,16 @@ import type { ProviderRow } from '../db/providers.ts'
 import type { ServerFacts } from '../db/server-facts.ts'
 import { smtpTls } from '../providers/smtp.ts'
 import type { Check } from './doctor-check.ts'
-import { autovacuumOf, clockOf, databaseOf, diskOf, durabilityOf, partitionsOf, sessionsOf } from './doctor-database.ts'
+import {
+  autovacuumOf,
+  clockOf,
+  connectionsOf,
+  databaseOf,
+  diskOf,
+  durabilityOf,
+  partitionsOf,
+  sessionsOf,
+} from './doctor-database.ts'
 import { type EventFacts, eventChecks } from './doctor-events.ts'
 import { senderDomains } from './doctor-probe.ts'
 import { memoryOf } from './doctor-redis.ts'
@@ -60,12 +69,22 @@ describe('the database', () => {
   })
 
   test('that may lose what was committed fails, with the statement that mends it', () => {
-    expect(durabilityOf(SERVER)).toMatchObject([{ state: 'ok' }])
+    expect(durabilityOf(SERVER)).toMatchObject({ state: 'ok' })
     for (const change of [{ fsync: false }, { fullPageWrites: false }, { synchronousCommit: 'off' }]) {
-      const [check] = durabilityOf({ ...SERVER, ...change })
-      expect(verdict(check!)).toMatch(/^failed: .* alter system set (\w+) = on; select pg_reload_conf\(\)$/)
+      expect(verdict(durabilityOf({ ...SERVER, ...change }))).toMatch(
+        /^failed: .* alter system set (\w+) = on; select pg_reload_conf\(\)$/,
+      )
     }
-    expect(durabilityOf({ ...SERVER, connections: 95 })[1]).toMatchObject({ name: 'connections', state: 'warning' })
+  })
+
+  test('whose connections run out, now or when every process opens its share, is warned of', () => {
+    expect(connectionsOf(SERVER, 3)).toEqual([])
+    expect(connectionsOf({ ...SERVER, connections: 95 }, 1).map(verdict)).toEqual([
+      'warning: 95 of max_connections 100 are in use; raise it with: alter system set max_connections = 200, and restart the server',
+    ])
+    expect(connectionsOf(SERVER, 4).map(verdict)).toEqual([
+      'warning: 4 processes may open 112 connections under load, and max_connections is 100; raise it with: alter system set max_connections = 200, and restart the server',
+    ])
   })
 
   test.each([

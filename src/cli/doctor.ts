@@ -12,6 +12,7 @@ import type { Check } from './doctor-check.ts'
 import {
   autovacuumOf,
   clockOf,
+  connectionsOf,
   databaseOf,
   diskOf,
   durabilityOf,
@@ -58,7 +59,8 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
     ...senderChecks(inUse),
     await secretsOf(db.pool, config),
     databaseOf(health, server, where),
-    ...durabilityOf(server),
+    durabilityOf(server),
+    ...connectionsOf(server, inUse.processes.length),
     autovacuumOf(server),
     sessionsOf(await readSessions(db)),
     ...(folder ? [diskOf(folder, await freeBytes(folder), await findDiskProblem(folder, NEEDED_BYTES))] : []),

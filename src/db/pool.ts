@@ -30,21 +30,25 @@ export type Database = {
  */
 const ANSWER_MS = { hot: 30_000, pool: 60_000 }
 
+const SIZES = { pool: 8, hot: 8, claims: 1, emails: 2, starts: 2, settlements: 2, webhooks: 4 }
+/** What a process opens at most: its pools, and one connection that listens for notifications. */
+export const MAX_CONNECTIONS_OF_PROCESS = Object.values(SIZES).reduce((sum, size) => sum + size, 1)
+
 export function openDatabase(url: string, onIdleError: (error: Error) => void, answerMs = ANSWER_MS): Database {
-  const pool = openPool(url, { name: 'email-gateway', max: 8, answerMs: answerMs.pool })
+  const pool = openPool(url, { name: 'email-gateway', max: SIZES.pool, answerMs: answerMs.pool })
   const hotPool = (max: number, idle: Partial<pg.PoolConfig> = {}) =>
     openPool(url, { name: 'email-gateway-sending', max, answerMs: answerMs.hot, settings: SENDING_SETTINGS, idle })
-  const hot = hotPool(8)
+  const hot = hotPool(SIZES.hot)
   const sendingPool = (max: number) => hotPool(max, { idleTimeoutMillis: 0 })
   const sending = {
-    claims: sendingPool(1),
-    emails: sendingPool(2),
-    starts: sendingPool(2),
-    settlements: sendingPool(2),
+    claims: sendingPool(SIZES.claims),
+    emails: sendingPool(SIZES.emails),
+    starts: sendingPool(SIZES.starts),
+    settlements: sendingPool(SIZES.settlements),
   }
   const webhooks = openPool(url, {
     name: 'email-gateway-webhooks',
-    max: 4,
+    max: SIZES.webhooks,
     answerMs: answerMs.hot,
     settings: WEBHOOK_SETTINGS,
   })

@@ -2,7 +2,7 @@ import { write, writeSync } from 'node:fs'
 import type { DestinationStream } from 'pino'
 
 /** Lines are written together, because at ten thousand lines a second a system call per line would cost more than the line. */
-const GATHER_BYTES = 8_192
+const GATHER_BYTES = 65_536
 const GATHER_MS = 100
 /** The buffer for an output that is not read. When it is full, lines are dropped and counted. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { COMPANY_TABS } from '../../admin/src/views/companies/tabs.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { type Receiver, startReceiver, withStatus } from '../support/webhook-receiver.ts'
@@ -127,12 +128,15 @@ test('companies, every tab of one, its template and its webhook look as they sho
   const [template] = await rows(gateway, 'select template_id as id from templates where company_id = $1', [company.id])
   const [webhook] = await rows(gateway, 'select endpoint_id as id from webhook_endpoints')
   await expectSound(view, 'companies')
-  const tabs = ['activity', 'fairness', 'keys', 'webhooks', 'templates', 'domains', 'sql-access', 'audit']
-  const paths = [
-    ...tabs.map(tab => `companies/${company.id}/${tab}`),
-    ...['templates', `templates/${template.id}`, 'webhooks', `webhooks/${webhook.id}`],
-  ]
-  for (const path of paths) {
+  await page.goto(`${gateway.url}/admin/companies/${company.id}`)
+  for (const [index, tab] of COMPANY_TABS.entries()) {
+    await page.getByRole('tab').nth(index).click()
+    await page.waitForURL(`**/companies/${company.id}/${tab}`)
+    await page.getByRole('tab', { selected: true }).and(page.getByRole('tab').nth(index)).waitFor()
+    await ready(page)
+    await expectSound(view, `company-${tab}`)
+  }
+  for (const path of ['templates', `templates/${template.id}`, 'webhooks', `webhooks/${webhook.id}`]) {
     await page.goto(`${gateway.url}/admin/${path}`)
     await ready(page)
     await expectSound(view, path.replaceAll('/', '-'))
