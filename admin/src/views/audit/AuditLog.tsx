@@ -1,4 +1,4 @@
-import { Button, Menu } from '@mantine/core'
+import { Button, Menu, Text } from '@mantine/core'
 import { IconChevronDown, IconDownload } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
@@ -104,9 +104,9 @@ function useColumns(): Column<AuditEntry>[] {
       wide: true,
       cell: entry =>
         entry.reason && (
-          <span className={classes.reason} title={reasonText(entry.reason)}>
+          <Text inherit lineClamp={2} title={reasonText(entry.reason)}>
             {reasonText(entry.reason)}
-          </span>
+          </Text>
         ),
     },
   ]
