@@ -77,7 +77,7 @@ test('a replay shows its progress after a reload and in a second browser, and ca
   const { page } = await ui.openView('/dead-letters?code=SES_DOWN')
   await page.getByRole('button', { name: 'Replay all of these' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText('30 e\u2011mails go back to the queue').waitFor()
+  await dialog.getByText('30 e-mails go back to the queue').waitFor()
   expect(await dialog.getByRole('button', { name: 'Replay' }).isDisabled()).toBe(true)
   await dialog.getByRole('textbox', { name: 'Reason' }).fill('SES is up again')
   await screenshot(page, 'replay-dialog')

@@ -126,6 +126,6 @@ test('providers: why one is parked, and "try now"', async () => {
   await expectSound(view, 'providers')
   await page.getByRole('button', { name: 'Try now' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Try now' }).click()
-  await page.getByText('The next e\u2011mail tries capture.').waitFor()
+  await page.getByText('The next e-mail tries capture.').waitFor()
   expect(await rows(gateway, `select from audit_log where action = 'PROVIDER_PROBE_REQUESTED'`)).toHaveLength(1)
 })

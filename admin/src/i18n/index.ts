@@ -2,7 +2,6 @@ import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
 import { type Language, preferences } from '../lib/preferences.ts'
 import type { en } from './en/index.ts'
-import { keepWordsWhole } from './whole-words.ts'
 
 declare module 'i18next' {
   interface CustomTypeOptions {
@@ -35,21 +34,18 @@ export async function startTranslations(): Promise<void> {
 async function show(language: Language): Promise<void> {
   if (!i18next.hasResourceBundle(language, 'common')) {
     const texts = await LANGUAGES[language]()
-    for (const [view, entries] of Object.entries(texts)) i18next.addResourceBundle(language, view, prepared(entries))
+    for (const [view, entries] of Object.entries(texts)) i18next.addResourceBundle(language, view, withMany(entries))
   }
   if (i18next.language !== language || document.documentElement.lang === '') await i18next.changeLanguage(language)
   document.documentElement.lang = language === 'pt' ? 'pt-BR' : 'en'
 }
 
-/**
- * Lines end between words. Portuguese has a third plural, for whole millions, that reads as the second: `_many` is `_other` unless it
- * is there.
- */
-function prepared(entries: Record<string, unknown>): Record<string, unknown> {
+/** Portuguese has a third plural, for whole millions, that reads as the second: `_many` is `_other` unless it is there. */
+function withMany(entries: Record<string, unknown>): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(entries)) {
-    result[key] = typeof value === 'string' ? keepWordsWhole(value) : prepared(value as Record<string, unknown>)
-    if (key.endsWith('_other')) result[key.replace(/_other$/, '_many')] ??= result[key]
+    result[key] = typeof value === 'object' && value ? withMany(value as Record<string, unknown>) : value
+    if (key.endsWith('_other')) result[key.replace(/_other$/, '_many')] ??= value
   }
   return result
 }
