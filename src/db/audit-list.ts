@@ -2,6 +2,8 @@ import { exactly } from './outbox/dead-letters.ts'
 import { iso, type Queryable, runUnprepared } from './query.ts'
 
 export type AuditFilter = {
+  /** One entry alone. */
+  entry: AuditEntryKey | null
   performedBy: string | null
   action: string | null
   subjectType: string | null
@@ -13,9 +15,11 @@ export type AuditFilter = {
   actor: 'people' | null
 }
 
-/** Where a row stands: its time to the microsecond, its table, its number there. */
-export type AuditPosition = { time: string; table: AuditTable; id: string }
 export type AuditTable = 'a' | 's'
+/** The table of a row and its number there. */
+export type AuditEntryKey = { table: AuditTable; id: string }
+/** Where a row stands: its time to the microsecond, then its table and number. */
+export type AuditPosition = AuditEntryKey & { time: string }
 
 /** `older` or `newer` than a position; without one, the newest. */
 export type AuditWindow = { older?: AuditPosition; newer?: AuditPosition; limit: number }
@@ -93,6 +97,7 @@ export async function listAuditEntries(
 function conditions(table: AuditTable, filter: AuditFilter, put: (value: unknown) => string): string[] {
   const { subjectType, subjectId } = TABLES[table]
   const where: string[] = []
+  if (filter.entry) where.push(filter.entry.table === table ? `id = ${put(filter.entry.id)}::bigint` : 'false')
   if (filter.performedBy) where.push(`performed_by = ${put(filter.performedBy)}`)
   if (filter.actor === 'people') where.push(NOT_BY_GATEWAY)
   if (filter.action) where.push(`action = ${put(filter.action)}`)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { rangeEndSchema } from '../contracts/instant.ts'
 import { isUuid } from '../contracts/uuid.ts'
-import type { AuditFilter, AuditPosition, AuditWindow } from '../db/audit-list.ts'
+import type { AuditEntryKey, AuditFilter, AuditPosition, AuditTable, AuditWindow } from '../db/audit-list.ts'
 import { invalidField } from './problem.ts'
 
 const text = (max: number) =>
@@ -12,7 +12,14 @@ const text = (max: number) =>
     .max(max)
     .refine(value => !value.includes('\0'), 'must not contain NUL')
 
+const ENTRY_ID = /^([as])(\d{1,18})$/
+
 const filters = {
+  id: z
+    .string()
+    .regex(ENTRY_ID, 'must be the id of an entry')
+    .optional()
+    .describe('This entry alone, whatever page it is on'),
   performedBy: text(100)
     .optional()
     .describe('Name of an administrator, `cli:` and a user, or `key` and the id of an API key'),
@@ -43,7 +50,15 @@ export const auditExportQuery = z.object({ ...filters, format: z.enum(['csv', 'j
 export function auditFilter(query: z.output<typeof auditExportQuery> | z.output<typeof auditQuery>): AuditFilter {
   const { performedBy = null, action = null, subjectType = null, subjectId = null } = query
   const { company: companyId = null, from = null, to = null, actor = null } = query
-  return { performedBy, action, subjectType, subjectId, companyId, from, to, actor }
+  return { entry: entryOf(query.id), performedBy, action, subjectType, subjectId, companyId, from, to, actor }
+}
+
+/** The id of an entry names its table and its number there. */
+export const entryIdOf = ({ table, id }: AuditEntryKey) => `${table}${id}`
+
+function entryOf(entryId: string | undefined): AuditEntryKey | null {
+  const [, table, id] = ENTRY_ID.exec(entryId ?? '') ?? []
+  return id === undefined ? null : { table: table as AuditTable, id }
 }
 
 export function auditWindow({ olderThan, newerThan, limit }: z.output<typeof auditQuery>): AuditWindow {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { type AuditRow, type AuditWindow, listAuditEntries } from '../db/audit-list.ts'
 import type { App } from './app.ts'
 import { exportAudit } from './audit-export.ts'
-import { auditExportQuery, auditFilter, auditQuery, auditWindow, cursorOf } from './audit-query.ts'
+import { auditExportQuery, auditFilter, auditQuery, auditWindow, cursorOf, entryIdOf } from './audit-query.ts'
 import { problemAnswers } from './openapi.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
@@ -65,7 +65,7 @@ export function adminAuditRoutes(app: App, { db, onRequest }: AdminRouteDeps): v
   )
 }
 
-const toView = ({ position, ...row }: AuditRow) => ({ id: `${position.table}${position.id}`, ...row })
+const toView = ({ position, ...row }: AuditRow) => ({ id: entryIdOf(position), ...row })
 
 /** Both ways: a page that was reached from one side has a page on that side. */
 function cursorsOf({ older, newer }: AuditWindow, rows: AuditRow[], hasMore: boolean) {

@@ -52,7 +52,7 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
     listEmailDeliveries(db.pool, outboxId),
     listResends(db.pool, outboxId),
   ])
-  const { departed, unrendered, ...shown } = email
+  const { departed, unrendered, replayable, ...shown } = email
   return {
     ...shown,
     explanation: explainEmail(email, location),
@@ -64,11 +64,11 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
     webhooks,
     contentGone: location.contentGone && !unrendered,
     resentAs,
-    may: mayOf(email, location.contentGone && !unrendered, departed),
+    may: { ...mayOf(email, location.contentGone && !unrendered, departed), replay: replayable },
   }
 }
 
-function mayOf({ status, attempts }: EmailDetails, contentGone: boolean, departed: boolean): AdminEmail['may'] {
+function mayOf({ status, attempts }: EmailDetails, contentGone: boolean, departed: boolean) {
   return {
     resend: isFinal(status) && !contentGone,
     cancel: (status === 'PENDING' || status === 'RETRY_SCHEDULED') && !departed,

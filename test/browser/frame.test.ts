@@ -167,7 +167,7 @@ test('the overview shows figures, a chart and what needs attention', async () =>
   await page.getByRole('button', { name: 'Reconhecer' }).click()
   await page.getByLabel('Motivo').fill('Apagados em um teste')
   await page
-    .getByRole('dialog', { name: /2026-01-05/ })
+    .getByRole('dialog', { name: /5 de jan\. de 2026/ })
     .getByRole('button', { name: 'Reconhecer' })
     .click()
   await page.getByText('Apagados em um teste').waitFor()

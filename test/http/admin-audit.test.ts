@@ -112,12 +112,24 @@ describe('the audit log', () => {
     expect(await list(query())).toHaveLength(count)
   })
 
-  test.each(['?company=acme', '?olderThan=abc', '?from=yesterday', '?limit=0', '?who=ana', '?action=%00'])(
-    'refuses %s',
-    async query => {
-      expect((await get(query)).status).toBe(422)
-    },
-  )
+  test('has one entry by its id, of either log', async () => {
+    for (const entry of (await list()).filter((_, n) => n % 4 === 0))
+      expect(await list(`?id=${entry.id}`)).toEqual([entry])
+    expect(await list('?id=a999999999')).toEqual([])
+  })
+
+  test.each([
+    '?id=7',
+    '?id=x7',
+    '?company=acme',
+    '?olderThan=abc',
+    '?from=yesterday',
+    '?limit=0',
+    '?who=ana',
+    '?action=%00',
+  ])('refuses %s', async query => {
+    expect((await get(query)).status).toBe(422)
+  })
 
   test('finds a page of a long log by an index', async () => {
     const client = await gateway.db.pool.connect()

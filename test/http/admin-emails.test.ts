@@ -145,7 +145,7 @@ describe('one e-mail', () => {
       { kind: 'to', address: 'ana@one.example', name: 'Ana', status: 'SENT', suppression: null },
       { kind: 'cc', address: 'bia@one.example', status: 'SENT' },
     ])
-    expect(body.may).toEqual({ resend: false, cancel: false, reschedule: false })
+    expect(body.may).toEqual({ resend: false, replay: false, cancel: false, reschedule: false })
     expect((await get('/admin/emails/019a8f2e-3c10-7b1e-9a55-5a6c1d7e2f30')).status).toBe(404)
   })
 
@@ -177,10 +177,16 @@ describe('one e-mail', () => {
     expect((await get(`/admin/emails/${ended}`)).body.resentAs).toEqual([resent.body.outboxId])
     expect((await untilStatus(resent.body.outboxId, 'SENT')).body.resendOf).toBe(ended)
 
+    expect((await get(`/admin/emails/${ended}`)).body.may).toMatchObject({ resend: true, replay: false })
+    await setStatus(ended, 'EXPIRED', 'EXPIRED')
+    expect((await get(`/admin/emails/${ended}`)).body.may).toMatchObject({ resend: true, replay: true })
+
     const soon = new Date(Date.now() + 3_600_000).toISOString()
     const later = new Date(Date.now() + 7_200_000).toISOString()
     const waiting = await send({ to: 'rui@one.example', scheduledAt: soon })
-    expect((await get(`/admin/emails/${waiting}`)).body.may).toEqual({ resend: false, cancel: true, reschedule: true })
+    expect((await get(`/admin/emails/${waiting}`)).body.may).toEqual({
+      ...{ resend: false, replay: false, cancel: true, reschedule: true },
+    })
     expect((await post(`/admin/emails/${waiting}/reschedule`, { scheduledAt: later })).body.scheduledAt).toBe(later)
     expect((await post(`/admin/emails/${waiting}/cancel`, {})).status).toBe(422)
     expect((await post(`/admin/emails/${waiting}/cancel`, { reason: 'wrong invoice' })).body.status).toBe('CANCELLED')

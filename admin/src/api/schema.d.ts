@@ -188,6 +188,8 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          /** This entry alone, whatever page it is on */
+          id?: string
           /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
           performedBy?: string
           /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
@@ -229,6 +231,8 @@ export interface paths {
     get: {
       parameters: {
         query?: {
+          /** This entry alone, whatever page it is on */
+          id?: string
           /** Name of an administrator, `cli:` and a user, or `key` and the id of an API key */
           performedBy?: string
           /** `people`: without what the gateway did by itself, such as suppressing an address that bounced */
@@ -2454,6 +2458,7 @@ export interface components {
       /** What its state allows; the role is checked when it is asked for */
       may: {
         resend: boolean
+        replay: boolean
         cancel: boolean
         reschedule: boolean
       }

@@ -68,7 +68,11 @@ function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConf
       {askReason && (
         <Textarea
           label={t('dialog.reason')}
-          description={t('dialog.reasonHint')}
+          description={
+            minLength > 1
+              ? `${t('dialog.reasonMin', { count: minLength })} ${t('dialog.reasonHint')}`
+              : t('dialog.reasonHint')
+          }
           value={reason}
           onChange={event => setReason(event.currentTarget.value)}
           required

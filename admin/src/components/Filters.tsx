@@ -9,7 +9,8 @@ export function Filters({ children, onClear }: { children: ReactNode; onClear?: 
     <Group gap="xs" align="flex-end" role="search">
       {children}
       {onClear && (
-        <Button variant="subtle" size="compact-sm" onClick={onClear}>
+        // As high as the fields, so that the words are on one line.
+        <Button variant="subtle" size="sm" px="xs" onClick={onClear}>
           {t('filters.clear')}
         </Button>
       )}

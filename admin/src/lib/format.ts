@@ -27,6 +27,7 @@ export function formatFor(language: Language, zone: Zone) {
   const times = new Intl.DateTimeFormat(locale, { ...hour, ...timeZone })
   const days = new Intl.DateTimeFormat(locale, { day: '2-digit', month: 'short', ...timeZone })
   const utcDays = new Intl.DateTimeFormat(locale, { day: '2-digit', month: 'short', timeZone: 'UTC' })
+  const utcDates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
   const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', ...timeZone })
   const dateTimes = new Intl.DateTimeFormat(locale, { day: '2-digit', month: 'short', ...hour, ...timeZone })
   const exact = new Intl.DateTimeFormat(locale, {
@@ -47,6 +48,8 @@ export function formatFor(language: Language, zone: Zone) {
     day: (at: Date | string | number) => days.format(new Date(at)),
     /** The same for a day that begins and ends in UTC, whatever zone is shown elsewhere. */
     utcDay: (at: Date | string | number) => utcDays.format(new Date(at)),
+    /** The same with the year: "Nov 17, 2026". */
+    utcDate: (at: Date | string | number) => utcDates.format(new Date(at)),
     date: (at: Date | string | number) => dates.format(new Date(at)),
     /** "17 Nov, 10:31" */
     dateTime: (at: Date | string | number) => dateTimes.format(new Date(at)),

@@ -83,7 +83,7 @@ export const adminEmailSchema = adminEmailSummarySchema
     attachments: z.int(),
     resentAs: z.array(z.uuid()).describe('The e-mails that sent this one again'),
     may: z
-      .object({ resend: z.boolean(), cancel: z.boolean(), reschedule: z.boolean() })
+      .object({ resend: z.boolean(), replay: z.boolean(), cancel: z.boolean(), reschedule: z.boolean() })
       .describe('What its state allows; the role is checked when it is asked for'),
   })
   .meta({ id: 'AdminEmail' })

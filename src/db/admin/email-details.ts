@@ -1,4 +1,5 @@
 import type { AdminEmail, AdminEmailSummary } from '../../contracts/admin/email-view.ts'
+import { HAS_PAYLOAD, MAY_BE_REPLAYED } from '../outbox/dead-letters-replay.ts'
 import { SUMMARY } from '../outbox/emails.ts'
 import { iso, type Queryable, run } from '../query.ts'
 
@@ -8,6 +9,8 @@ export type EmailDetails = AdminEmailSummary &
     departed: boolean
     /** Of an e-mail from SQL that was not rendered. */
     unrendered: boolean
+    /** By its id: it is dead or has expired, and its content is there. */
+    replayable: boolean
   }
 
 export async function findEmailDetails(db: Queryable, outboxId: string): Promise<EmailDetails | null> {
@@ -18,8 +21,10 @@ export async function findEmailDetails(db: Queryable, outboxId: string): Promise
        o.on_unknown as "onUnknown", o.started_at is not null as departed,
        (select count(*)::int from email_attachments a where a.outbox_id = o.outbox_id) as attachments,
        exists (select from email_content t where t.outbox_id = o.outbox_id and t.html is null and t.text is null and t.variables is not null)
-         as unrendered
-     from email_outbox o left join companies c on c.company_id = o.company_id where o.outbox_id = $1`,
+         as unrendered,
+       coalesce(${MAY_BE_REPLAYED} and ${HAS_PAYLOAD}, false) as replayable
+     from email_outbox o left join companies c on c.company_id = o.company_id left join dead_letters d on d.outbox_id = o.outbox_id
+     where o.outbox_id = $1`,
     [outboxId],
   )
   return row ?? null

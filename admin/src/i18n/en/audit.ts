@@ -25,6 +25,9 @@ export const audit = {
   before: 'Before',
   after: 'After',
   value: 'Value',
+  entry: 'Entry',
+  entryNone: 'No such entry',
+  entryNoneHint: 'The audit log has no entry with this id.',
   nothingMore: 'The entry has no further details.',
   subjects: {
     administrator: 'Administrator',

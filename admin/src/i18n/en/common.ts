@@ -82,6 +82,8 @@ export const common = {
     close: 'Close',
     reason: 'Reason',
     reasonHint: 'Kept in the audit log.',
+    reasonMin_one: 'At least {{count, number}} character.',
+    reasonMin_other: 'At least {{count, number}} characters.',
     typeName: 'Type {{name}} to confirm',
   },
   copy: { copy: 'Copy', copied: 'Copied' },

@@ -1,6 +1,7 @@
 export const sessions = {
   title: 'Sessions',
   subtitle: 'Where you are signed in to this UI.',
+  subtitleEverybody: 'Where everybody is signed in to this UI.',
   of: 'Whose sessions',
   mine: 'Mine',
   everybody: 'Everybody’s',

@@ -61,6 +61,7 @@ export const templates = {
   testTitle: 'Send a test of {{type}}',
   testConsequence:
     'The saved version {{version}} is sent to this address as {{company}}, with the sample variables. Its subject begins with [Test].',
+  testAnyCompany: 'the company that you choose',
   testTo: 'To',
   testSubmit: 'Send the test',
   testDone: 'The test is on its way.',

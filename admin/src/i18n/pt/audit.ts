@@ -29,6 +29,9 @@ export const audit: SameKeys<typeof en> = {
   before: 'Antes',
   after: 'Depois',
   value: 'Valor',
+  entry: 'Registro',
+  entryNone: 'Registro não encontrado',
+  entryNoneHint: 'A auditoria não tem um registro com este id.',
   nothingMore: 'O registro não tem mais detalhes.',
   subjects: {
     administrator: 'Administrador',

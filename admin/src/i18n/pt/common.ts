@@ -90,6 +90,8 @@ export const common: SameKeys<typeof en> = {
     close: 'Fechar',
     reason: 'Motivo',
     reasonHint: 'Fica registrado na auditoria.',
+    reasonMin_one: 'Pelo menos {{count, number}} caractere.',
+    reasonMin_other: 'Pelo menos {{count, number}} caracteres.',
     typeName: 'Digite {{name}} para confirmar',
   },
   copy: { copy: 'Copiar', copied: 'Copiado' },

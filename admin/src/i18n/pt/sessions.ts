@@ -4,6 +4,7 @@ import type { SameKeys } from '../same-keys.ts'
 export const sessions: SameKeys<typeof en> = {
   title: 'Sessões',
   subtitle: 'Onde você está conectado a esta interface.',
+  subtitleEverybody: 'Onde cada pessoa está conectada a esta interface.',
   of: 'Sessões de quem',
   mine: 'Minhas',
   everybody: 'De todos',

@@ -64,6 +64,7 @@ export const templates: SameKeys<typeof en> = {
   testTitle: 'Enviar um teste de {{type}}',
   testConsequence:
     'A versão salva {{version}} é enviada a este endereço em nome de {{company}}, com as variáveis de exemplo. O assunto começa com [Test].',
+  testAnyCompany: 'uma empresa à sua escolha',
   testTo: 'Para',
   testSubmit: 'Enviar teste',
   testDone: 'O teste está a caminho.',

@@ -1,21 +1,41 @@
-import { Stack, Text } from '@mantine/core'
+import { Skeleton, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
+import { EmptyState } from '../../components/EmptyState.tsx'
+import { QueryState } from '../../components/QueryState.tsx'
 import { useReasonText } from '../../components/reason-text.ts'
 import { TimeText } from '../../components/TimeText.tsx'
 import classes from './AuditLog.module.css'
-import type { AuditEntry } from './data.ts'
+import { type AuditEntry, auditEntryQuery } from './data.ts'
 import { differenceOf, type FieldDifference } from './difference.ts'
 import { Subject } from './Subject.tsx'
 import { useAuditWords } from './words.ts'
 
-/** One entry: who, when, why, and what it was before and after. */
-export function AuditDetails({ entry, onClose }: { entry: AuditEntry | undefined; onClose: () => void }) {
+type AuditDetailsProps = {
+  /** Undefined: nothing is open. */
+  id: string | undefined
+  /** The entries of the page; undefined while they are loading. */
+  listed: AuditEntry[] | undefined
+  onClose: () => void
+}
+
+/** One entry: who, when, why, and what it was before and after. One that is not on the page is read by its id. */
+export function AuditDetails({ id, listed, onClose }: AuditDetailsProps) {
+  const { t } = useTranslation('audit')
   const words = useAuditWords()
-  const title = entry ? `${words.action(entry.action)} · ${words.subject(entry.subjectType)}` : ''
+  const onPage = listed?.find(entry => entry.id === id)
+  const query = useQuery({ ...auditEntryQuery(id ?? ''), enabled: id !== undefined && listed !== undefined && !onPage })
+  const entry = onPage ?? (id === undefined ? undefined : query.data?.data[0])
+  const title = entry ? `${words.action(entry.action)} · ${words.subject(entry.subjectType)}` : t('entry')
   return (
-    <DetailsDrawer opened={entry !== undefined} onClose={onClose} title={title}>
+    <DetailsDrawer opened={id !== undefined} onClose={onClose} title={title}>
       {entry && <Facts entry={entry} />}
+      {id !== undefined && !entry && (
+        <QueryState query={query} skeleton={<Skeleton height={240} />}>
+          {() => <EmptyState title={t('entryNone')} hint={t('entryNoneHint')} />}
+        </QueryState>
+      )}
     </DetailsDrawer>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, Menu } from '@mantine/core'
+import { Button, Menu, Text } from '@mantine/core'
 import { IconChevronDown, IconDownload } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
@@ -59,7 +59,11 @@ function AuditLog() {
           />
         </>
       )}
-      <AuditDetails entry={data?.find(entry => entry.id === search.open)} onClose={() => show(undefined)} />
+      <AuditDetails
+        id={search.open}
+        listed={query.isPending ? undefined : (data ?? [])}
+        onClose={() => show(undefined)}
+      />
     </Page>
   )
 }
@@ -100,9 +104,9 @@ function useColumns(): Column<AuditEntry>[] {
       wide: true,
       cell: entry =>
         entry.reason && (
-          <span className={classes.reason} title={reasonText(entry.reason)}>
+          <Text inherit lineClamp={2} title={reasonText(entry.reason)}>
             {reasonText(entry.reason)}
-          </span>
+          </Text>
         ),
     },
   ]

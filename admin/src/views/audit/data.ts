@@ -41,5 +41,11 @@ export const auditQuery = (search: AuditSearch) => {
   })
 }
 
+export const auditEntryQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['audit', 'entry', id],
+    queryFn: ({ signal }) => take(api.GET('/admin/audit', { params: { query: { id } }, signal })),
+  })
+
 export const exportUrl = (search: AuditSearch, format: 'csv' | 'jsonl') =>
   `/admin/audit/export?${new URLSearchParams({ ...askedFor(search), format })}`

@@ -1,4 +1,4 @@
-import { Code } from '@mantine/core'
+import { Code, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate, useRouter } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
@@ -6,6 +6,7 @@ import type { Schemas } from '../../api/client.ts'
 import { type Company, companyAuditQuery } from '../../api/company.ts'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
+import { TextLink } from '../../components/links.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
 import { useReasonText } from '../../components/reason-text.ts'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -27,9 +28,10 @@ export function AuditTab({ company: { companyId } }: { company: Company }) {
       <StaleBar query={query} />
       <DataTable
         label={t('tabs.audit')}
-        columns={useColumns()}
+        columns={useColumns(companyId)}
         rows={query.data?.data}
         rowKey={entry => String(entry.id)}
+        onOpen={({ id }) => void navigate({ to: '/audit', search: openIn(companyId, id) })}
         empty={<EmptyState title={t('audit.empty')} hint={t('audit.emptyHint')} />}
         pages={{
           onPrevious: cursor === undefined ? undefined : () => history.back(),
@@ -48,37 +50,64 @@ export function AuditTab({ company: { companyId } }: { company: Company }) {
   )
 }
 
-function useColumns(): Column<Entry>[] {
+/** The whole entry, in the audit log: the rows here are those of its first table. */
+const openIn = (company: string, id: number) => ({ company, actor: 'any', open: `a${id}` })
+
+function useColumns(companyId: string): Column<Entry>[] {
   const { t } = useTranslation('companies')
   const words = useAuditWords()
   const reasonText = useReasonText()
   return [
     { key: 'when', header: t('audit.when'), cell: ({ performedAt }) => <TimeText at={performedAt} /> },
     { key: 'who', header: t('audit.who'), name: true, cell: ({ performedBy }) => performedBy },
-    { key: 'action', header: t('audit.action'), name: true, cell: ({ action }) => words.action(action) },
+    {
+      key: 'action',
+      header: t('audit.action'),
+      name: true,
+      cell: ({ id, action }) => (
+        <TextLink inherit to="/audit" search={openIn(companyId, id)}>
+          {words.action(action)}
+        </TextLink>
+      ),
+    },
     {
       key: 'reason',
       header: t('audit.reason'),
       cell: ({ reason }) => (
-        <div className={classes.text}>{reason ? reasonText(reason) : <span className="quiet">–</span>}</div>
+        <div className={classes.text}>
+          {reason ? (
+            <Text inherit lineClamp={3} title={reasonText(reason)}>
+              {reasonText(reason)}
+            </Text>
+          ) : (
+            <span className="quiet">–</span>
+          )}
+        </div>
       ),
     },
     { key: 'change', header: t('audit.change'), wide: true, cell: entry => <Change entry={entry} /> },
   ]
 }
 
-/** Each field as it was and as it is. */
+/** Each field as it was and as it is; the whole of it is in the entry. */
 function Change({ entry: { before, after, subjectType } }: { entry: Entry }) {
   const words = useAuditWords()
   const all = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   const names = all.filter(name => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]))
   if (names.length === 0) return <span className="quiet">–</span>
-  return names.map(name => (
-    <div key={name}>
-      <span className="quiet">{words.field(name, subjectType)}:</span>{' '}
-      {before && name in before && <Code>{words.value(before[name], name)}</Code>}
-      {before && after && name in before && name in after && ' → '}
-      {after && name in after && <Code>{words.value(after[name], name)}</Code>}
-    </div>
-  ))
+  return names.map(name => {
+    const texts = [before, after].flatMap(side => (side && name in side ? [words.value(side[name], name)] : []))
+    return (
+      <Text key={name} inherit component="div" lineClamp={3} title={texts.join(' → ')}>
+        <span className="quiet">{words.field(name, subjectType)}:</span>{' '}
+        {texts.map((text, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the value before and the one after
+          <span key={index}>
+            {index > 0 && ' → '}
+            <Code>{text}</Code>
+          </span>
+        ))}
+      </Text>
+    )
+  })
 }

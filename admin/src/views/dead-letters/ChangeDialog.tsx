@@ -7,9 +7,9 @@ import { useErrorText } from '../../components/error-text.ts'
 import { notify } from '../../components/notify.ts'
 import { countQuery, type DeadLetterFilter, OUTCOME_UNKNOWN } from './data.ts'
 
-/** Some by their ids, or all that match a filter. */
+/** Some by their ids, or all that match a filter. `mayArriveTwice`: it is not known whether they were sent. */
 export type ChangeRequest = { verb: 'replay' | 'purge' } & (
-  | { outboxIds: string[]; onStarted: () => void; filter?: never }
+  | { outboxIds: string[]; mayArriveTwice?: boolean; onStarted: () => void; filter?: never }
   | { filter: DeadLetterFilter; outboxIds?: never }
 )
 
@@ -46,7 +46,23 @@ export function ChangeDialog({ change, onClose }: { change: ChangeRequest | null
 function Consequence({ change }: { change: ChangeRequest }) {
   const { t } = useTranslation('deadLetters')
   if (change.filter) return <Counted verb={change.verb} filter={change.filter} />
-  return t(change.verb === 'replay' ? 'replayChosen' : 'purgeChosen', { count: change.outboxIds.length })
+  const count = change.outboxIds.length
+  if (change.verb === 'purge') return t('purgeChosen', { count })
+  return (
+    <>
+      {t('replayChosen', { count })}
+      {change.mayArriveTwice && <TwiceWarning />}
+    </>
+  )
+}
+
+function TwiceWarning() {
+  const { t } = useTranslation('deadLetters')
+  return (
+    <Alert color="yellow" variant="light" mt="xs" py="xs">
+      {t('mayArriveTwice')}
+    </Alert>
+  )
 }
 
 function Counted({ verb, filter }: { verb: ChangeRequest['verb']; filter: DeadLetterFilter }) {
@@ -61,11 +77,7 @@ function Counted({ verb, filter }: { verb: ChangeRequest['verb']; filter: DeadLe
       <Text size="sm">{t('replayChosen', { count: data.replayable })}</Text>
       {data.payloadPurged > 0 && <Text size="sm">{t('leftOut.purged', { count: data.payloadPurged })}</Text>}
       {data.outcomeUnknown > 0 && <Text size="sm">{t('leftOut.unknown', { count: data.outcomeUnknown })}</Text>}
-      {filter.code === OUTCOME_UNKNOWN && (
-        <Alert color="yellow" variant="light" mt="xs" py="xs">
-          {t('mayArriveTwice')}
-        </Alert>
-      )}
+      {filter.code === OUTCOME_UNKNOWN && <TwiceWarning />}
     </>
   )
 }

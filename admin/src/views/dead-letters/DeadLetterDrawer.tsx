@@ -10,7 +10,7 @@ import { QueryState } from '../../components/QueryState.tsx'
 import { StatusBadge } from '../../components/StatusBadge.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import type { ChangeRequest } from './ChangeDialog.tsx'
-import { type DeadLetter, dataText, deadLetterQuery } from './data.ts'
+import { type DeadLetter, dataText, deadLetterQuery, OUTCOME_UNKNOWN } from './data.ts'
 import type { DeadLetterSearch } from './routes.ts'
 
 type DrawerProps = {
@@ -36,7 +36,8 @@ function Details({ outboxId, onChange, close }: DetailsProps) {
   const { t } = useTranslation('deadLetters')
   const query = useQuery(deadLetterQuery(outboxId))
   const mayChange = useMay('support')
-  const change = (verb: ChangeRequest['verb']) => onChange({ verb, outboxIds: [outboxId], onStarted: close })
+  const change = (verb: ChangeRequest['verb'], { lastFailureCode }: DeadLetter) =>
+    onChange({ verb, outboxIds: [outboxId], mayArriveTwice: lastFailureCode === OUTCOME_UNKNOWN, onStarted: close })
   return (
     <QueryState query={query} skeleton={<Skeleton height={320} />}>
       {entry => (
@@ -44,10 +45,10 @@ function Details({ outboxId, onChange, close }: DetailsProps) {
           <Group gap="xs">
             {mayChange && (
               <>
-                <Button size="compact-md" disabled={!entry.replayable} onClick={() => change('replay')}>
+                <Button size="compact-md" disabled={!entry.replayable} onClick={() => change('replay', entry)}>
                   {t('replay')}
                 </Button>
-                <Button size="compact-md" variant="default" onClick={() => change('purge')}>
+                <Button size="compact-md" variant="default" onClick={() => change('purge', entry)}>
                   {t('purge')}
                 </Button>
               </>

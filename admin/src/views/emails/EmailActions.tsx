@@ -13,6 +13,7 @@ import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
 import { curlOf } from './curl.ts'
 import { contentQuery, type Email, emailQuery } from './queries.ts'
+import { ReplayButton } from './ReplayButton.tsx'
 import { SuppressionText } from './SuppressionNotice.tsx'
 import { fromInput, toInput } from './time-input.ts'
 
@@ -32,6 +33,7 @@ export function EmailActions({ email }: { email: Email }) {
           {t('actions.resend')}
         </Button>
       )}
+      {may.replay && <ReplayButton email={email} />}
       {may.reschedule && (
         <Button
           size="sm"

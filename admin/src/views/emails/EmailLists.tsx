@@ -127,6 +127,8 @@ export function WebhookList({ deliveries }: { deliveries: Email['webhooks'] }) {
               to="/webhooks/$webhookId"
               params={{ webhookId: one.webhookId }}
               search={{ delivery: one.deliveryId }}
+              lineClamp={2}
+              title={one.url}
             >
               {one.url}
             </TextLink>

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { IconAlertTriangle, IconCircleCheck } from '@tabler/icons-react'
 import type { LinkProps } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -53,21 +53,23 @@ export function AttentionList({ attention }: { attention: Attention[] }) {
 
 function Entry(attention: Attention) {
   const { t } = useTranslation('overview')
-  const { dateTime } = useFormat()
+  const { dateTime, utcDay } = useFormat()
   const reasonText = useCodeText()
   const { kind, count, since, code, companyName } = attention
+  const what = t(`attention.${TEXTS[kind]}`, { count, code: code ?? '', company: companyName ?? '' })
   const details = [
     kind === 'dead-letters' && companyName,
-    since && t('attention.since', { time: kind === 'ledger-imbalance' ? dayOf(since) : dateTime(since) }),
+    since && t('attention.since', { time: kind === 'ledger-imbalance' ? utcDay(since) : dateTime(since) }),
     kind !== 'provider-parked' && code && reasonText(code),
   ].filter(Boolean)
   return (
     <li className={classes.entry}>
       <IconAlertTriangle size={16} aria-hidden className={classes.sign} />
-      <span className={classes.what}>
-        {t(`attention.${TEXTS[kind]}`, { count, code: code ?? '', company: companyName ?? '' })}
+      {/* A name or a reason may be long: both are whole where the link leads. */}
+      <Text inherit className={classes.what} lineClamp={3} title={[what, ...details].join(' · ')}>
+        {what}
         {details.length > 0 && <span className="quiet"> · {details.join(' · ')}</span>}
-      </span>
+      </Text>
       <TextLink {...linkOf(attention)} size="sm">
         {t('attention.review')}
       </TextLink>

@@ -11,6 +11,7 @@ import { IdText } from '../../components/IdText.tsx'
 import { notify } from '../../components/notify.ts'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
+import { useFormat } from '../../lib/format.ts'
 import { type LedgerFault, ledgerQuery, OVERVIEW_KEY } from './data.ts'
 import classes from './Overview.module.css'
 
@@ -34,6 +35,7 @@ export default function LedgerDrawer({ since, onClose }: { since: string; onClos
 
 function Findings({ faults, onAcknowledge }: { faults: LedgerFault[]; onAcknowledge: (day: string) => void }) {
   const { t } = useTranslation('overview')
+  const { utcDate } = useFormat()
   const mayAcknowledge = useMay('administrator')
   const open = faults.filter(fault => !fault.acknowledged)
   const known = faults.filter(fault => fault.acknowledged)
@@ -46,7 +48,7 @@ function Findings({ faults, onAcknowledge }: { faults: LedgerFault[]; onAcknowle
         <Text size="sm">{t('ledger.what')}</Text>
       )}
       {days.map(day => (
-        <FaultList key={day} title={`${day} (UTC)`} faults={open.filter(fault => fault.day === day)}>
+        <FaultList key={day} title={`${utcDate(day)} (UTC)`} faults={open.filter(fault => fault.day === day)}>
           {mayAcknowledge && (
             <Button size="compact-sm" variant="default" onClick={() => onAcknowledge(day)}>
               {t('ledger.acknowledge')}
@@ -80,6 +82,7 @@ function FaultList({ title, faults, children }: { title: string; faults: LedgerF
 
 function Fault({ fault }: { fault: LedgerFault }) {
   const { t } = useTranslation('overview')
+  const { utcDate } = useFormat()
   const { kind, day, outboxId, companyName, emails, foundAt, acknowledged } = fault
   return (
     <li>
@@ -92,7 +95,7 @@ function Fault({ fault }: { fault: LedgerFault }) {
         </div>
         {acknowledged && (
           <div className="quiet">
-            {day} (UTC) · {acknowledged.by}, <TimeText at={acknowledged.at} />: {acknowledged.reason}
+            {utcDate(day)} (UTC) · {acknowledged.by}, <TimeText at={acknowledged.at} />: {acknowledged.reason}
           </div>
         )}
       </div>
@@ -102,6 +105,7 @@ function Fault({ fault }: { fault: LedgerFault }) {
 
 function Acknowledge({ day, onClose }: { day: string | null; onClose: () => void }) {
   const { t } = useTranslation('overview')
+  const { utcDate } = useFormat()
   const client = useQueryClient()
   const acknowledge = async (reason: string) => {
     const { acknowledged } = await take(api.POST('/admin/ledger/acknowledge', { body: { day: day!, reason } }))
@@ -112,7 +116,7 @@ function Acknowledge({ day, onClose }: { day: string | null; onClose: () => void
     <ConfirmDialog
       opened={day !== null}
       onClose={onClose}
-      title={t('ledger.acknowledgeDay', { day })}
+      title={day === null ? '' : t('ledger.acknowledgeDay', { day: utcDate(day) })}
       verb={t('ledger.acknowledge')}
       consequence={t('ledger.consequence')}
       askReason={{ minLength: 3 }}

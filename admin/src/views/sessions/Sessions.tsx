@@ -35,7 +35,7 @@ function Sessions() {
   return (
     <Page
       title={t('title')}
-      subtitle={t('subtitle')}
+      subtitle={t(of === 'everybody' ? 'subtitleEverybody' : 'subtitle')}
       actions={
         <Button variant="default" onClick={() => setEnding('all')}>
           {t('endAll')}

@@ -22,7 +22,7 @@ export function TestSend({ opened, onClose, template, variables }: TestSendProps
   const [to, setTo] = useState('')
   const [chosen, setChosen] = useState<string | null>(null)
   const { id, type, version, companyId, companyName } = template
-  const name = companyName ?? data?.data.find(one => one.companyId === chosen)?.name ?? '…'
+  const name = companyName ?? data?.data.find(one => one.companyId === chosen)?.name ?? t('testAnyCompany')
   const send = async () => {
     const body = { to: to.trim(), version: version.number, variables, ...(chosen && { companyId: chosen }) }
     await take(api.POST('/admin/templates/{templateId}/test', { params: { path: { templateId: id } }, body }))

@@ -1,4 +1,4 @@
-import { Skeleton, Stack, Title } from '@mantine/core'
+import { Skeleton, Stack, Text, Title } from '@mantine/core'
 import { IconCircleCheck, IconCircleX, IconClock } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate, useRouter } from '@tanstack/react-router'
@@ -21,9 +21,6 @@ const STATES = {
   delivered: ['green', IconCircleCheck],
   failed: ['red', IconCircleX],
 } as const
-
-/** An answer of so many characters fits into its column; a longer one breaks. */
-const ONE_LINE = 24
 
 export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
   const { t } = useTranslation('webhooks')
@@ -108,9 +105,8 @@ function useColumns(): Column<WebhookDelivery>[] {
     {
       key: 'event',
       header: t('event'),
-      wide: true,
       cell: ({ id, type }) => (
-        <TextLink inherit to="." search={previous => ({ ...previous, delivery: id }) as never} className="mono">
+        <TextLink inherit to="." search={previous => ({ ...previous, delivery: id }) as never} className="mono nowrap">
           {type}
         </TextLink>
       ),
@@ -119,10 +115,12 @@ function useColumns(): Column<WebhookDelivery>[] {
     {
       key: 'answer',
       header: t('answer'),
-      cell: delivery => {
-        const text = answerText(delivery)
-        return <span className={text.length > ONE_LINE ? undefined : 'nowrap'}>{text}</span>
-      },
+      wide: true,
+      cell: delivery => (
+        <Text inherit lineClamp={2} title={answerText(delivery)}>
+          {answerText(delivery)}
+        </Text>
+      ),
     },
     { key: 'attempts', header: t('attempts'), align: 'right', cell: ({ attempts }) => format.number(attempts) },
     { key: 'when', header: t('when'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },

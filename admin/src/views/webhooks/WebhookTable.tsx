@@ -1,3 +1,4 @@
+import { Text } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { successRate, type WebhookOverview } from '../../api/webhooks.ts'
@@ -44,11 +45,13 @@ function useColumns(): Column<WebhookOverview>[] {
       wide: true,
       cell: ({ id, url, description, test }) => (
         <>
-          <TextLink inherit to="/webhooks/$webhookId" params={{ webhookId: id }}>
+          <TextLink inherit to="/webhooks/$webhookId" params={{ webhookId: id }} lineClamp={2} title={url}>
             {url}
           </TextLink>
           {(description || test) && (
-            <div className="quiet">{[test && t('test'), description].filter(Boolean).join(' · ')}</div>
+            <Text inherit className="quiet" lineClamp={2} title={description ?? undefined}>
+              {[test && t('test'), description].filter(Boolean).join(' · ')}
+            </Text>
           )}
         </>
       ),
