@@ -9,6 +9,7 @@ const WORDS: ValueWords = {
   number: value => `#${value}`,
   percent: share => `${share * 100}%`,
   time: at => `at ${at}`,
+  day: day => `on ${day}`,
 }
 
 test.each([
@@ -21,6 +22,7 @@ test.each([
   ['expiresAt', '2026-11-17T10:31:05.120Z', 'at 2026-11-17T10:31:05.120Z'],
   ['probeAt', '2026-11-17T10:31:05.120123+00:00', 'at 2026-11-17T10:31:05.120123+00:00'],
   ['name', '2026-11-17', '2026-11-17'],
+  ['day', '2026-11-17', 'on 2026-11-17'],
   ['defaultFrom', null, '–'],
   ['description', '', '–'],
   ['fromDomains', [], '–'],

@@ -8,9 +8,12 @@ export type ValueWords = {
   number: (value: number) => string
   percent: (share: number) => string
   time: (at: string) => string
+  /** Of the gateway's days, which begin and end in UTC. */
+  day: (day: string) => string
 }
 
 const NOTHING = '–'
+const DAY = /^\d{4}-\d\d-\d\d$/
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
 /** A value of an audit entry for people: words where there are some, times and numbers by language, one line for each field of an object. */
@@ -21,6 +24,7 @@ export function valueText(value: unknown, field: string, words: ValueWords): str
     case 'number':
       return field.endsWith('Rate') ? words.percent(value) : words.number(value)
     case 'string':
+      if (field === 'day' && DAY.test(value)) return words.day(value)
       return words.values[field]?.[value] ?? (INSTANT.test(value) ? words.time(value) : value || NOTHING)
     case 'object':
       return partsOf(value, field, words).join(Array.isArray(value) && !value.some(isObject) ? ', ' : '\n') || NOTHING

@@ -31,6 +31,7 @@ export function useAuditWords() {
         number: format.decimal,
         percent: format.percent,
         time: format.exact,
+        day: format.utcDate,
       }),
   }
 }
