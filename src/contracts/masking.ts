@@ -128,7 +128,12 @@ const DOCUMENT_SHAPES = [
 
 const FULLY_PUNCTUATED = /^(?:\d{3}\.\d{3}\.\d{3}-\d{2}|[0-9a-z]{2}\.[0-9a-z]{3}\.[0-9a-z]{3}\/[0-9a-z]{4}-\d{2})$/i
 
+/** All shapes end with two check digits and have eleven characters or more; most texts of a log line have not. */
+const CHECK_DIGITS = /\d{2}/
+const SHORTEST_DOCUMENT = 11
+
 function maskDocumentsIn(text: string): string {
+  if (text.length < SHORTEST_DOCUMENT || !CHECK_DIGITS.test(text)) return text
   return DOCUMENT_SHAPES.reduce((masked, shape) => masked.replace(shape, maskIfDocument), text)
 }
 
