@@ -112,10 +112,7 @@ test('one company takes the whole queue: it is found, limited, stopped and let g
 })
 
 test('e-mails are not sent: the parked provider is found, and tried at once', async () => {
-  await gateway.db.pool.query(
-    `update providers set state = 'open', opened_at = now(), reason_code = 'QUOTA', reason = 'Daily quota', probe_at = now() + interval '1 hour'`,
-  )
-  const waiting = await sendUntilOneWaits()
+  const waiting = await parkUntilOneWaits()
   const [workers, housekeeping, explain, probe, bringForward] = blocksOf('E-mails are not sent')
   expect(await run(workers!)).toContain('Daily quota')
   await run(housekeeping!)
@@ -125,16 +122,21 @@ test('e-mails are not sent: the parked provider is found, and tried at once', as
   await isNow(waiting, 'SENT')
 })
 
-/** The workers read the state of the providers every second; what is sent before that still goes out. */
-async function sendUntilOneWaits(): Promise<string> {
+/** The workers read the state of the providers every second. What is sent before that goes out, and its success ends the parking. */
+async function parkUntilOneWaits(): Promise<string> {
   let sent = ''
   await until(
     async () => {
+      await gateway.db.pool.query(
+        `update providers set state = 'open', opened_at = now(), reason_code = 'QUOTA', reason = 'Daily quota', probe_at = now() + interval '1 hour'`,
+      )
+      await sleep(1_100)
       sent = await send()
       await sleep(300)
       return statusOf(sent)
     },
     status => status === 'PENDING',
+    20_000,
   )
   return sent
 }
