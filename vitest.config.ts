@@ -99,13 +99,13 @@ export default defineConfig({
         },
       },
       {
-        // Processes that are killed, stopped and lied to. They wait most of the time, so more of them than cores run at
-        // once, after everything else. The full edition measures, one after the other.
+        // Processes that are killed, stopped and lied to. They wait most of the time, so several of a file run at once, after
+        // everything else. The full edition measures, one after the other.
         test: {
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           globalSetup: ['./test/support/postgres.ts'],
-          maxWorkers: fullFaults ? 1 : 4,
+          maxWorkers: fullFaults ? 1 : maxWorkers,
           maxConcurrency: fullFaults ? 1 : 3,
           isolate: fullFaults,
           hookTimeout: 120_000,
