@@ -10,9 +10,8 @@ const MEMORY = '/dev/shm'
 const ROOM_BYTES = 8 * 1024 ** 3
 if (process.env.TMPDIR === undefined && existsSync(MEMORY) && freeBytes(MEMORY) > ROOM_BYTES) {
   process.env.TMPDIR = `${MEMORY}/email-gateway-tests`
-  mkdirSync(process.env.TMPDIR, { recursive: true })
-  // As /tmp: as root, the servers run as another user.
-  chmodSync(process.env.TMPDIR, 0o1777)
+  // As /tmp: as root, the servers run as another user. Whoever runs tests later on this machine finds it made.
+  if (mkdirSync(process.env.TMPDIR, { recursive: true })) chmodSync(process.env.TMPDIR, 0o1777)
 }
 
 function freeBytes(folder: string): number {

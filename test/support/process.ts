@@ -150,7 +150,11 @@ let commands = 0
 export function runCommand(args: string[], { env, cwd = tmpdir() }: Environment = {}): Promise<Ended> {
   if (runners.length < MAX_RUNNERS) runners.push({ process: startRunner(), free: Promise.resolve() })
   const runner = runners[commands++ % runners.length]!
-  const ended = runner.free.then(() => runIn(runner.process, { args, env: environment(env), cwd }))
+  const ended = runner.free.then(() => {
+    // One that died fails its own command only.
+    if (!runner.process.connected) runner.process = startRunner()
+    return runIn(runner.process, { args, env: environment(env), cwd })
+  })
   runner.free = ended.catch(() => {})
   return ended
 }
