@@ -13,6 +13,7 @@ import { benchMetrics } from './metrics.ts'
 import { benchRedisBytes } from './redis-bytes.ts'
 import { benchReferences } from './references.ts'
 import { benchRetention } from './retention.ts'
+import { benchScaling } from './scaling.ts'
 import { benchSmtpIngress } from './smtp-ingress.ts'
 import { benchSqlDoor } from './sql-door.ts'
 import { benchSuppression } from './suppression.ts'
@@ -37,6 +38,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   'redis-bytes': benchRedisBytes,
   references: benchReferences,
   retention: benchRetention,
+  scaling: benchScaling,
   'smtp-ingress': benchSmtpIngress,
   'sql-door': benchSqlDoor,
   suppression: benchSuppression,

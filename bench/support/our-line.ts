@@ -72,6 +72,7 @@ export function providersOf(
       seen(email)
       return provider
     },
+    notCalled: () => {},
     report: () => {},
     waitForRate: async () => true,
     maxInFlight: () => Number.POSITIVE_INFINITY,

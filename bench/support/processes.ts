@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ export async function startOurs(env: Record<string, string> = {}, role = 'api'):
   })
   const output = await outputUntil(child, /API at \S+,/)
   const url = /API at (\S+),/.exec(output)![1]!
-  const apiKey = /sk_live_\w+/.exec(readFileSync(join(dataDir, 'first-start.txt'), 'utf8'))![0]
+  const apiKey = firstKeyIn(dataDir)
   return {
     url,
     apiKey,
@@ -42,6 +42,22 @@ export async function startOurs(env: Record<string, string> = {}, role = 'api'):
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** Empty on a database that has a company already. */
+function firstKeyIn(dataDir: string): string {
+  const file = join(dataDir, 'first-start.txt')
+  return (existsSync(file) && /sk_live_\w+/.exec(readFileSync(file, 'utf8'))?.[0]) || ''
+}
+
+/** A process of the product that only sends, on a given database. */
+export async function startWorker(env: Record<string, string>): Promise<Running> {
+  const child = spawn('node', ['bin/email-gateway.js', 'start', '--role', 'worker'], {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+  })
+  const output = await outputUntil(child, /Sending the e-mails of this database/)
+  return { url: '', pid: child.pid!, output, stop: () => ended(child) }
 }
 
 /** A reference server of bench/servers; it prints its URL as its first line. */
