@@ -279,7 +279,7 @@ begin
     return;
   end if;
 
-  -- Not now(): this transaction may be older than the e-mails it waited for at the lock.
+  -- taken_at is not now(): this transaction may be older than the e-mails it waited for at the lock.
   insert into leases (lease_id, kind, holder, outbox_ids, taken_at, expires_at)
   values (p_lease, p_kind, p_holder, ids, clock_timestamp(), now() + p_lease_seconds * interval '1 second');
   run_start := cardinality(owners);
@@ -293,6 +293,15 @@ begin
   end if;
   return query select * from unnest(ids, owners);
 end $$;
+
+CREATE FUNCTION public.counted_events(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS TABLE(outbox_id uuid, company_id uuid, type text, created_at timestamp with time zone, metadata jsonb, accepted_at timestamp with time zone, due_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+  select e.outbox_id, e.company_id, e.type, e.created_at, e.metadata, o.created_at, greatest(o.created_at, o.scheduled_at)
+  from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test
+  where e.created_at >= p_from and e.created_at < p_until and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT',
+    'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN', 'VALIDATION_FAILED')
+$$;
 
 CREATE FUNCTION public.enqueue_email(p_user_id uuid, p_template_type text, p_recipient_email text, p_payload jsonb) RETURNS uuid
     LANGUAGE sql SECURITY DEFINER
@@ -374,6 +383,12 @@ begin
   new.retries := 0;
   return new;
 end $$;
+
+CREATE FUNCTION public.is_failed_attempt(p_type text, p_metadata jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  select p_type = 'RETRY_SCHEDULED' and not p_metadata ?| array['throttled', 'unconnected', 'parked']
+$$;
 
 CREATE FUNCTION public.limit_idle_transaction() RETURNS void
     LANGUAGE sql
@@ -714,78 +729,35 @@ begin
     mark_email_failed(uuid, text), process_pending_emails_for_retry(int) from %I', p_role);
 end $$;
 
-CREATE FUNCTION public.roll_up_statistics() RETURNS bigint
-    LANGUAGE plpgsql
+CREATE FUNCTION public.roll_up_counts(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS void
+    LANGUAGE sql
     AS $$
-declare
-  from_time timestamptz;
-  until_time timestamptz;
-  written bigint;
-begin
-  select counted_until into from_time from statistics_cursor for update skip locked;
-  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes', open_sql_emails_since());
-  if from_time is null or from_time >= until_time - interval '1 second' then
-    return null;
-  end if;
   with recent as materialized (
-    select e.outbox_id, e.company_id, e.type, e.created_at, e.metadata, o.created_at as accepted_at,
-      greatest(o.created_at, o.scheduled_at) as due_at
-    from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test
-    where e.created_at >= from_time and e.created_at < until_time and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT',
-      'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN', 'VALIDATION_FAILED')
-  ), story as (
-    -- The whole story of each of these e-mails. That of a new one is in "recent".
-    select * from recent
-    union all
-    select older.outbox_id, older.company_id, e.type, e.created_at, e.metadata, older.accepted_at, older.due_at
-    from (select outbox_id, company_id, accepted_at, due_at from recent
-      group by 1, 2, 3, 4 having not bool_or(type = 'QUEUED')) older
-    cross join lateral (select * from email_events e where e.outbox_id = older.outbox_id and e.created_at < from_time offset 0) e
-  ), facts as (
-    -- What a provider reports about a copy says nothing about the e-mail. Of an erased e-mail nobody knows: only its QUEUED has no hash.
-    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and s.metadata ? 'recipientHash' and s.metadata ->> 'recipientHash'
-        is distinct from max(s.metadata ->> 'recipientHash') filter (where s.type = 'QUEUED') over (partition by s.outbox_id) as of_copy,
-      s.type = 'RETRY_SCHEDULED' and not s.metadata ?| array['throttled', 'unconnected', 'parked'] as attempt_failed
-    from story s
-  ), ends as (
-    -- Each e-mail as it stood when it was counted last (-1), and as it stands now (+1).
-    select f.outbox_id, f.company_id, f.accepted_at, f.due_at, m.sign,
-      (array_agg(f.type order by f.created_at desc) filter (where f.type not in ('QUEUED', 'RECEIVED', 'VALIDATED', 'VALIDATION_FAILED',
-        'SENT_ATTEMPT', 'RESOLVED', 'DELIVERED', 'COMPLAINT')))[1] as last_type,
-      coalesce(bool_or(f.type in ('DELIVERED', 'COMPLAINT')), false) as arrived, bool_or(f.attempt_failed) as retried,
-      coalesce(min(f.created_at) filter (where f.type = 'DELIVERED'), min(f.created_at) filter (where f.type = 'SENT')) as arrived_at
-    from facts f join (values (from_time, -1), (until_time, 1)) as m(until, sign) on f.created_at < m.until
-    where not f.of_copy group by 1, 2, 3, 4, 5
-  ), judged as (
-    select *, arrived or coalesce(last_type = 'SENT', false) as delivered,
-      not arrived and last_type in ('REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'BOUNCE') as failed
-    from ends
-  ), counted as (
-    select company_id, date_trunc('hour', created_at) as hour, count(*) filter (where type = 'QUEUED') as accepted,
-      count(*) filter (where type = 'SENT') as sent, count(*) filter (where type = 'DELIVERED') as delivered,
-      count(*) filter (where type = 'BOUNCE') as bounced, count(*) filter (where type = 'COMPLAINT') as complained,
-      count(*) filter (where type = 'REJECTED') as rejected, count(*) filter (where type = 'FAILED') as failed,
-      count(*) filter (where type = 'EXPIRED') as expired,
-      0 as finally_delivered, 0 as finally_failed, 0 as recovered, 0 as not_recovered, 0.0 as delivery_seconds
+    select * from counted_events(p_from, p_until)
+  ), minutes as materialized (
+    select company_id, date_trunc('minute', created_at) as minute,
+      count(*) filter (where type = 'QUEUED') as accepted, count(*) filter (where type = 'SENT') as sent,
+      count(*) filter (where type = 'DELIVERED') as delivered, count(*) filter (where type = 'BOUNCE') as bounced,
+      count(*) filter (where type = 'COMPLAINT') as complained, count(*) filter (where type = 'REJECTED') as rejected,
+      count(*) filter (where type = 'FAILED') as failed, count(*) filter (where type = 'EXPIRED') as expired
     from recent group by 1, 2
-    union all
-    select company_id, date_trunc('hour', accepted_at), 0, 0, 0, 0, 0, 0, 0, 0,
-      sum(sign) filter (where delivered), sum(sign) filter (where failed),
-      sum(sign) filter (where delivered and retried), sum(sign) filter (where failed and retried),
-      sum(sign * greatest(0, extract(epoch from arrived_at - due_at))) filter (where delivered)
-    from judged group by 1, 2
   ), put_minutes as (
     insert into minute_statistics as s (company_id, minute, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
-    select company_id, date_trunc('minute', created_at), count(*) filter (where type = 'QUEUED'), count(*) filter (where type = 'SENT'),
-      count(*) filter (where type = 'DELIVERED'), count(*) filter (where type = 'BOUNCE'), count(*) filter (where type = 'COMPLAINT'),
-      count(*) filter (where type = 'REJECTED'), count(*) filter (where type = 'FAILED'), count(*) filter (where type = 'EXPIRED')
-    from recent where created_at > now() - interval '2 hours' group by 1, 2 order by 1, 2
+    select * from minutes where minute > now() - interval '2 hours' order by 1, 2
     on conflict (company_id, minute) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
       delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
       rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
+  ), put_hours as (
+    insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired)
+    select company_id, date_trunc('hour', minute), sum(accepted), sum(sent), sum(delivered), sum(bounced), sum(complained), sum(rejected),
+      sum(failed), sum(expired)
+    from minutes group by 1, 2 order by 1, 2
+    on conflict (company_id, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
+      delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
+      rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired
   ), kinds as (
-    -- The totals of /metrics. Only what is rare is looked up in the metadata, apart from the number of the attempt.
-    select type, type = 'RETRY_SCHEDULED' and not metadata ?| array['throttled', 'unconnected', 'parked'] as attempt_failed,
+    -- Only what is rare is looked up in the metadata, apart from the number of the attempt.
+    select type, is_failed_attempt(type, metadata) as attempt_failed,
       case type when 'SENT' then metadata ->> 'attempt' when 'RETRY_SCHEDULED' then metadata ->> 'attempt'
         when 'DLQ_MOVED' then metadata ->> 'attempts' end as attempt,
       case type when 'RETRY_SCHEDULED' then coalesce(metadata ->> 'errorCategory', metadata ->> 'errorCode', 'OTHER')
@@ -796,7 +768,7 @@ begin
   ), put_totals as (
     insert into counters as c (name, label, value)
     select 'pipeline_state_transitions', type, count(*) from email_events
-    where created_at >= from_time and created_at < until_time group by type
+    where created_at >= p_from and created_at < p_until group by type
     union all
     select t.name, left(t.label, 100), sum(k.times) from kinds k cross join lateral (values
       ('pipeline_final_state', case when k.type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'CANCELLED') then k.type end),
@@ -808,33 +780,79 @@ begin
       ('dlq_by_error_code', case k.type when 'DLQ_MOVED' then k.cause end)
     ) as t(name, label) where t.label is not null group by 1, 2 order by 1, 2
     on conflict (name, label) do update set value = c.value + excluded.value
-  ), put_company_totals as (
-    insert into company_totals as t (company_id, processed, dead_letters)
-    select company_id, count(*) filter (where type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'RETRY_SCHEDULED', 'UNKNOWN')),
-      count(*) filter (where type = 'DLQ_MOVED')
-    from recent group by 1 order by 1
-    on conflict (company_id) do update set processed = t.processed + excluded.processed, dead_letters = t.dead_letters + excluded.dead_letters
   )
-  insert into company_statistics as s (company_id, hour, accepted, sent, delivered, bounced, complained, rejected, failed, expired,
-    finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
-  select company_id, hour, sum(accepted), sum(sent), sum(delivered), sum(bounced), sum(complained), sum(rejected), sum(failed), sum(expired),
-    coalesce(sum(finally_delivered), 0), coalesce(sum(finally_failed), 0), coalesce(sum(recovered), 0), coalesce(sum(not_recovered), 0),
-    coalesce(sum(delivery_seconds), 0)
-  from counted group by 1, 2 order by 1, 2
-  on conflict (company_id, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,
-    delivered = s.delivered + excluded.delivered, bounced = s.bounced + excluded.bounced, complained = s.complained + excluded.complained,
-    rejected = s.rejected + excluded.rejected, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired,
+  insert into company_totals as t (company_id, processed, dead_letters)
+  select company_id, count(*) filter (where type in ('SENT', 'REJECTED', 'FAILED', 'EXPIRED', 'RETRY_SCHEDULED', 'UNKNOWN')),
+    count(*) filter (where type = 'DLQ_MOVED')
+  from recent group by 1 order by 1
+  on conflict (company_id) do update set processed = t.processed + excluded.processed, dead_letters = t.dead_letters + excluded.dead_letters
+$$;
+
+CREATE FUNCTION public.roll_up_outcomes(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    AS $$
+  with recent as materialized (
+    select * from counted_events(p_from, p_until)
+  ), story as (
+    -- All events of each of these e-mails. Those of a new one are in "recent".
+    select * from recent
+    union all
+    select older.outbox_id, older.company_id, e.type, e.created_at, e.metadata, older.accepted_at, older.due_at
+    from (select outbox_id, company_id, accepted_at, due_at from recent
+      group by 1, 2, 3, 4 having not bool_or(type = 'QUEUED')) older
+    cross join lateral (select * from email_events e where e.outbox_id = older.outbox_id and e.created_at < p_from offset 0) e
+  ), facts as (
+    -- What a provider reports about a copy says nothing about the e-mail. Of an erased e-mail nobody knows: only its QUEUED has no hash.
+    select s.*, s.type in ('SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT') and s.metadata ? 'recipientHash' and s.metadata ->> 'recipientHash'
+      is distinct from max(s.metadata ->> 'recipientHash') filter (where s.type = 'QUEUED') over (partition by s.outbox_id) as of_copy
+    from story s
+  ), stands as (
+    select f.outbox_id, f.company_id, f.accepted_at, f.due_at, m.sign,
+      (array_agg(f.type order by f.created_at desc) filter (where f.type not in ('QUEUED', 'RECEIVED', 'VALIDATED', 'VALIDATION_FAILED',
+        'SENT_ATTEMPT', 'RESOLVED', 'DELIVERED', 'COMPLAINT')))[1] as last_type,
+      coalesce(bool_or(f.type in ('DELIVERED', 'COMPLAINT')), false) as arrived,
+      bool_or(is_failed_attempt(f.type, f.metadata)) as retried,
+      coalesce(min(f.created_at) filter (where f.type = 'DELIVERED'), min(f.created_at) filter (where f.type = 'SENT')) as arrived_at
+    from facts f join (values (p_from, -1), (p_until, 1)) as m(until, sign) on f.created_at < m.until
+    where not f.of_copy group by 1, 2, 3, 4, 5
+  ), outcomes as (
+    select *, arrived or coalesce(last_type = 'SENT', false) as delivered,
+      not arrived and last_type in ('REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'BOUNCE') as failed
+    from stands
+  )
+  insert into company_statistics as s (company_id, hour, finally_delivered, finally_failed, recovered, not_recovered, delivery_seconds)
+  select company_id, date_trunc('hour', accepted_at), coalesce(sum(sign) filter (where delivered), 0),
+    coalesce(sum(sign) filter (where failed), 0), coalesce(sum(sign) filter (where delivered and retried), 0),
+    coalesce(sum(sign) filter (where failed and retried), 0),
+    coalesce(sum(sign * greatest(0, extract(epoch from arrived_at - due_at))) filter (where delivered), 0)
+  from outcomes group by 1, 2 order by 1, 2
+  on conflict (company_id, hour) do update set
     finally_delivered = s.finally_delivered + excluded.finally_delivered, finally_failed = s.finally_failed + excluded.finally_failed,
     recovered = s.recovered + excluded.recovered, not_recovered = s.not_recovered + excluded.not_recovered,
-    delivery_seconds = s.delivery_seconds + excluded.delivery_seconds;
-  get diagnostics written = row_count;
-  delete from minute_statistics where minute < now() - interval '2 hours';
+    delivery_seconds = s.delivery_seconds + excluded.delivery_seconds
+$$;
+
+CREATE FUNCTION public.roll_up_statistics() RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+declare
+  from_time timestamptz;
+  until_time timestamptz;
+begin
+  select counted_until into from_time from statistics_cursor for update skip locked;
+  until_time := least(now() - interval '1 minute', from_time + interval '5 minutes', open_sql_emails_since());
+  if from_time is null or from_time >= until_time - interval '1 second' then
+    return false;
+  end if;
+  perform roll_up_counts(from_time, until_time);
+  perform roll_up_outcomes(from_time, until_time);
   perform roll_up_template_statistics(from_time, until_time);
+  delete from minute_statistics where minute < now() - interval '2 hours';
   update statistics_cursor set counted_until = until_time;
-  return written;
+  return true;
 end $$;
 
-CREATE FUNCTION public.roll_up_template_statistics(from_time timestamp with time zone, until_time timestamp with time zone) RETURNS void
+CREATE FUNCTION public.roll_up_template_statistics(p_from timestamp with time zone, p_until timestamp with time zone) RETURNS void
     LANGUAGE sql
     AS $$
   insert into template_statistics as s (company_id, type, hour, accepted, sent, failed, retries)
@@ -842,7 +860,7 @@ CREATE FUNCTION public.roll_up_template_statistics(from_time timestamp with time
     count(*) filter (where e.type = 'SENT'), count(*) filter (where e.type in ('DLQ_MOVED', 'EXPIRED')),
     count(*) filter (where e.type = 'RETRY_SCHEDULED')
   from email_events e join email_outbox o on o.outbox_id = e.outbox_id and not o.test and o.template_type is not null
-  where e.created_at >= from_time and e.created_at < until_time
+  where e.created_at >= p_from and e.created_at < p_until
     and e.type in ('QUEUED', 'SENT', 'DLQ_MOVED', 'EXPIRED', 'RETRY_SCHEDULED')
   group by 1, 2, 3 order by 1, 2, 3
   on conflict (company_id, type, hour) do update set accepted = s.accepted + excluded.accepted, sent = s.sent + excluded.sent,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -49,6 +49,33 @@ describe('defaults', () => {
   test('an empty variable counts as not set, as in a copied .env.example', () => {
     const empty = Object.fromEntries(Object.keys(settingsSchema.shape).map(name => [name, '']))
     expect(readSettings(empty)).toEqual(readSettings({}))
+  })
+
+  test('secrets of the example files are refused, each with a sentence that says how to make one', () => {
+    const root = join(import.meta.dirname, '..')
+    const files = readdirSync(join(root, 'ops'), { recursive: true, encoding: 'utf8' }).map(file => join('ops', file))
+    const given = [...files, 'compose.yaml', '.env.example']
+      .filter(file => statSync(join(root, file)).isFile())
+      .flatMap(file =>
+        [
+          ...readFileSync(join(root, file), 'utf8').matchAll(
+            /^[ \t]*(ENCRYPTION_KEY|HASH_PEPPER|ADMIN_PASSWORD|METRICS_TOKEN|SNS_RAW_DELIVERY_PASSWORD)[:=] *(.+)$/gm,
+          ),
+        ].map(([, name, value]) => ({ name: name!, value: value!.replace(/^'(.*)'$/, '$1') })),
+      )
+      // Compose refuses to start without the variable.
+      .filter(({ value }) => !value.startsWith('${'))
+    expect(given.map(({ name }) => name).toSorted()).toEqual([
+      'ADMIN_PASSWORD',
+      'ENCRYPTION_KEY',
+      'HASH_PEPPER',
+      'METRICS_TOKEN',
+    ])
+    for (const { name, value } of given)
+      expect(errorOf(() => readSettings({ [name]: value }))).toMatch(
+        new RegExp(`${name}: is the placeholder of an example file, .*openssl rand -hex 32`),
+      )
+    expect(readSettings({ ENCRYPTION_KEY: KEY })).toMatchObject({ ENCRYPTION_KEY: KEY })
   })
 
   test('.env.example lists every setting, and its values are accepted', () => {

@@ -76,6 +76,12 @@ export function silenceAwsSdkWarning(env: NodeJS.ProcessEnv = process.env): void
 /** For `demo`, which has a database of its own and refuses to run where another one is named. */
 export const namesDatabase = (env: NodeJS.ProcessEnv = process.env): boolean => Boolean(env.DATABASE_URL)
 
+/** The role that commands connect as, for messages; null without DATABASE_URL, or if it names none. */
+export function databaseRole(env: NodeJS.ProcessEnv = process.env): string | null {
+  const url = env.DATABASE_URL ?? ''
+  return URL.canParse(url) ? decodeURIComponent(new URL(url).username) || null : null
+}
+
 /** The environment of a child process. */
 export function childEnvironment(
   more: Record<string, string>,

@@ -81,6 +81,25 @@ test('src/pipeline holds the steps and nothing else, each short enough to read i
   for (const file of files) expect(readFileSync(join(SRC, file), 'utf8').split('\n').length, file).toBeLessThan(200)
 })
 
+test('no step takes more than eight dependencies', () => {
+  for (const file of sourceFiles().filter(file => folder(file) === 'pipeline'))
+    for (const [, name, members] of readFileSync(join(SRC, file), 'utf8').matchAll(
+      /^export type (\w+(?:Deps|Options)) = \{\n([\s\S]*?)^\}/gm,
+    )) {
+      const dependencies = members!.match(/^ {2}\w+\??[:(]/gm)
+      expect(dependencies!.length, `${file}: ${name}`).toBeLessThanOrEqual(8)
+    }
+})
+
+test('no SQL function is longer than 90 lines', () => {
+  const functions = join(SRC, '../migrations/functions')
+  for (const file of readdirSync(functions))
+    for (const [text, name] of readFileSync(join(functions, file), 'utf8').matchAll(
+      /^create or replace function (\w+)[\s\S]*?^(?:end )?\$\$;/gm,
+    ))
+      expect(text.split('\n').length, `${file}: ${name}`).toBeLessThanOrEqual(90)
+})
+
 test('contracts are pure: no node I/O modules, no environment', () => {
   const allowed = ['zod', 'parse5', 'liquidjs', 'node:crypto', 'node:url']
   const wrong = sourceFiles()

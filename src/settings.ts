@@ -19,11 +19,22 @@ const rate = z.coerce.number({ error: RATE_ERROR }).positive({ error: RATE_ERROR
 const SHARE_ERROR = 'must be a number from 0 to 1'
 const share = z.coerce.number({ error: SHARE_ERROR }).min(0, { error: SHARE_ERROR }).max(1, { error: SHARE_ERROR })
 const flag = z.enum(['true', 'false', '1', '0']).transform(text => text === 'true' || text === '1')
-const secret = z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32')
-const encryptionKeys = z.string().regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, {
-  error:
-    'must be 64 hexadecimal digits (several, comma separated: the first encrypts); make one with: openssl rand -hex 32',
-})
+/** What the files of ops/ have in the place of secrets: everybody can read it there. */
+const PLACEHOLDER = /change-me|^0+$/i
+const PLACEHOLDER_ERROR = 'is the placeholder of an example file, which is public; make one with: openssl rand -hex 32'
+const isOwn = (text: string) => !PLACEHOLDER.test(text)
+const secret = z
+  .string()
+  .min(32, 'must have at least 32 characters; make one with: openssl rand -hex 32')
+  .refine(isOwn, PLACEHOLDER_ERROR)
+const encryptionKeys = z
+  .string()
+  .regex(/^[0-9a-fA-F]{64}(,[0-9a-fA-F]{64})*$/, {
+    error:
+      'must be 64 hexadecimal digits (several, comma separated: the first encrypts); make one with: openssl rand -hex 32',
+  })
+  // Whoever has used it can read it with the old one behind a key of his own.
+  .refine(text => isOwn(text.split(',')[0]!), PLACEHOLDER_ERROR)
 /** Without `prefer` and `allow`: with them, an attacker on the network can turn encryption off. */
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full']
 const databaseUrl = z
@@ -106,7 +117,7 @@ export const settingsSchema = z.object({
     .max(64)
     .regex(/^[^:\s]+$/, 'must not contain a colon or a space')
     .default('admin'),
-  ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
+  ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').refine(isOwn, PLACEHOLDER_ERROR).optional(),
   /** A session in the admin UI ends when it is not used for this long, and in any case after these days. */
   ADMIN_SESSION_IDLE_MINUTES: wholeNumber(1, 43_200).default(480),
   ADMIN_SESSION_DAYS: wholeNumber(1, 365).default(7),
@@ -186,6 +197,7 @@ export const settingsSchema = z.object({
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 characters without spaces; make one with: openssl rand -hex 32')
+    .refine(isOwn, PLACEHOLDER_ERROR)
     .optional(),
   /** Set: spans are exported to this OTLP/HTTP collector. The names are OpenTelemetry's own, and so are the defaults below. */
   OTEL_EXPORTER_OTLP_ENDPOINT: webUrl.optional(),

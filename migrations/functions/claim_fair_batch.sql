@@ -116,7 +116,7 @@ begin
     return;
   end if;
 
-  -- Not now(): this transaction may be older than the e-mails it waited for at the lock.
+  -- taken_at is not now(): this transaction may be older than the e-mails it waited for at the lock.
   insert into leases (lease_id, kind, holder, outbox_ids, taken_at, expires_at)
   values (p_lease, p_kind, p_holder, ids, clock_timestamp(), now() + p_lease_seconds * interval '1 second');
   run_start := cardinality(owners);

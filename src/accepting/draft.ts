@@ -15,8 +15,7 @@ import { senderOf } from './sender.ts'
 export type DraftDeps = {
   html: { prove(html: string): string }
   secrets: { keys: KeyRing; pepper: string }
-  sender: SenderSettings
-  defaultRetryPolicy: RetryPolicyName
+  settings: { sender: SenderSettings; defaultRetryPolicy: RetryPolicyName }
   clock: { newId: () => string }
 }
 
@@ -45,7 +44,7 @@ export function draftEmail(
     requestId,
     externalId: body.externalId ?? null,
     test: caller.test,
-    from: formatAddress(senderOf(body.from, caller, deps.sender)!),
+    from: formatAddress(senderOf(body.from, caller, deps.settings.sender)!),
     subject: body.subject,
     template: body.template ?? resend?.template ?? null,
     templateVersion: body.templateVersion ?? null,
@@ -53,7 +52,7 @@ export function draftEmail(
     priority: body.priority,
     retryPolicy: chosen,
     onUnknown: body.onUnknown,
-    maxAttempts: maxAttempts(chosen ?? deps.defaultRetryPolicy),
+    maxAttempts: maxAttempts(chosen ?? deps.settings.defaultRetryPolicy),
     delayMs: body.delay || null,
     scheduledAt: body.scheduledAt ?? null,
     html: body.html ?? null,

@@ -18,9 +18,10 @@ export function refuseBody(
     path: body.template === undefined ? 'html' : 'template',
     code: 'INVALID_TEMPLATE',
     message: `${message} (${code})`,
+    rule: code,
   }))
   const late = checkSchedule(body.scheduledAt, now)
-  if (late) problems.push({ path: 'scheduledAt', code: 'INVALID_PAYLOAD', message: late })
+  if (late) problems.push({ path: 'scheduledAt', ...late })
   if (problems.length > 0) return summarise(problems)
   if (senderOf(body.from, caller, sender)) return null
   const message = body.from ? domainNotAllowed(caller.fromDomains) : NO_SENDER

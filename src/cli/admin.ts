@@ -15,7 +15,7 @@ import {
   type Answer,
   actionOf,
   type Command,
-  CommandFailed,
+  notFound,
   reading,
   required,
   text,
@@ -124,4 +124,4 @@ async function gatewayUrl(db: Queryable, config: Config): Promise<string> {
   return PUBLIC_URL ?? `http://${host}:${PORT}`
 }
 
-const noAdministrator = (name: string) => new CommandFailed(`There is no administrator "${name}".`)
+const noAdministrator = (name: string) => notFound(`There is no administrator "${name}".`)

@@ -5,7 +5,8 @@ import { didYouMean } from './nearest.ts'
 
 const COMMON_OPTIONS = { json: { type: 'boolean' } } as const
 
-export function readInput(argv: string[], command: Command): Input {
+export function readInput(given: string[], command: Command): Input {
+  const argv = withoutAliases(given, command.aliases ?? {})
   const options = { ...command.options, ...COMMON_OPTIONS }
   refuseUnknown(argv, options)
   try {
@@ -17,6 +18,11 @@ export function readInput(argv: string[], command: Command): Input {
     const [sentence] = (error as Error).message.split('\n')
     throw new UsageError(sentence!.replace(/\.$/, ''))
   }
+}
+
+function withoutAliases(argv: string[], aliases: Record<string, string>): string[] {
+  const spelled = (word: string, name: string) => (Object.hasOwn(aliases, name) ? `--${aliases[name]}` : word)
+  return argv.map(word => word.replace(/^--(\w+)(?==|$)/, spelled))
 }
 
 /** Ignores the arguments after `--`, which are for another program. */

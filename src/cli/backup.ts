@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { dumpLines } from '../db/backup/dump.ts'
 import { programVersion } from '../version.ts'
-import { type Command, reading, required } from './command.ts'
+import { type Command, CommandFailed, reading, required } from './command.ts'
 import { writeToFile } from './stream-out.ts'
 
 export const backupCommand: Command = {
@@ -17,15 +17,33 @@ export const backupCommand: Command = {
     const target = required(file, 'FILE (- for standard output)')
     return reading(async ({ url }) => {
       const progress = { rows: 0 }
-      const pieces = Readable.from(dumpLines(url, programVersion(), progress)).compose<
-        NodeJS.ReadWriteStream & AsyncIterable<Buffer>
-      >(createGzip())
-      if (target === '-') {
-        await pipeline(pieces, process.stdout, { end: false })
-        return null
+      const lines = dumpLines(url, programVersion(), progress)
+      try {
+        if (target === '-') {
+          await writeToStandardOutput(gzipped(lines))
+          return null
+        }
+        await writeToFile(target, gzipped(lines))
+      } finally {
+        // A target that cannot be written leaves the lines unread: this ends their transaction and its connection.
+        await lines.return(undefined)
       }
-      await writeToFile(target, pieces as AsyncIterable<Buffer>)
       return { json: { file: target, rows: progress.rows }, lines: [`${progress.rows} rows written to ${target}`] }
     })()
   },
+}
+
+/** Unlike a list, half a backup is worth nothing: a reader that goes away is a failure, too. */
+async function writeToStandardOutput(pieces: AsyncIterable<Buffer>): Promise<void> {
+  try {
+    await pipeline(pieces, process.stdout, { end: false })
+  } catch (error) {
+    if (!(error as { syscall?: string }).syscall) throw error
+    throw new CommandFailed(`Standard output cannot be written (${(error as Error).message}).`)
+  }
+}
+
+/** Starts to read when it is read itself, so a target that cannot be opened costs nothing. */
+async function* gzipped(lines: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  yield* Readable.from(lines).compose<NodeJS.ReadWriteStream & AsyncIterable<Buffer>>(createGzip())
 }

@@ -4,7 +4,7 @@ import type { Config, ReadingConfig } from '../config.ts'
 import { UsageError } from './failures.ts'
 import { didYouMean } from './nearest.ts'
 
-export { CommandFailed, UsageError } from './failures.ts'
+export { CommandFailed, notFound, UsageError } from './failures.ts'
 
 /** `json` is printed with `--json`, `lines` without. exitCode 1: partly done, and the answer says which part. */
 export type Answer = { json: unknown; lines: string[]; exitCode?: number }
@@ -23,6 +23,8 @@ export type Command = {
   /** Maximum number of positional arguments after the command's name. */
   words: number
   options: Options
+  /** Former spellings of options, which the help does not show. */
+  aliases?: Record<string, string>
   run: (input: Input) => Promise<Answer | null>
 }
 
@@ -96,11 +98,14 @@ export const writing =
     withStorage(opened => use(opened, ...args))
 
 /** Creates the database if needed and migrates it. */
-export async function withMigratedStorage<T>(use: (opened: Opened, applied: string[]) => Promise<T>): Promise<T> {
+export async function withMigratedStorage<T>(
+  use: (opened: Opened, applied: string[]) => Promise<T>,
+  secrets: 'record' | 'restored' = 'record',
+): Promise<T> {
   const { loadConfig, openStorage, makeLog } = await parts()
   const config = loadConfig()
   const log = silentLog(makeLog)
-  const { applied, ...storage } = await openStorage(config, storageOptions(log))
+  const { applied, ...storage } = await openStorage(config, storageOptions(log), secrets)
   return closing(config, storage, log, opened => use(opened, applied))
 }
 

@@ -29,7 +29,7 @@ export const COMMANDS: Record<string, CommandEntry> = {
     load: async () => (await import('./send.ts')).sendCommand,
   },
   email: {
-    summary: 'list, show, explain, cancel and resend e-mails',
+    summary: 'list, show, explain, cancel, resend and resolve e-mails',
     load: async () => (await import('./email.ts')).emailCommand,
   },
   dlq: {

@@ -7,13 +7,16 @@ import {
 } from '../contracts/companies/settings.ts'
 import { RETRY_POLICY_NAMES, type RetryPolicyName } from '../contracts/retry.ts'
 import { TEMPLATE_LOCALE } from '../contracts/templates/limits.ts'
-import type { CompanyChange } from '../db/companies/companies.ts'
+import type { Company, CompanyChange } from '../db/companies/companies.ts'
 import { type Input, text, UsageError } from './command.ts'
 
 const { WEIGHT, RATE_PER_SECOND } = COMPANY_LIMITS
 
-/** `known`: the sender domains that the company has. */
-export function changeOf(values: Input['values'], known: readonly string[]): CompanyChange {
+type Senders = Pick<Company, 'fromDomains' | 'defaultFrom'>
+const NONE_YET: Senders = { fromDomains: [], defaultFrom: null }
+
+/** `known`: the sender domains and the default sender that the company has. */
+export function changeOf(values: Input['values'], known = NONE_YET): CompanyChange {
   const change: CompanyChange = {}
   const [weight, rate, policy, domains, schemes, from] = [
     'weight',
@@ -26,13 +29,23 @@ export function changeOf(values: Input['values'], known: readonly string[]): Com
   if (weight !== undefined) change.weight = Math.floor(number(weight, '--weight', WEIGHT))
   if (rate !== undefined) change.ratePerSecond = rate === 'none' ? null : number(rate, '--rate', RATE_PER_SECOND)
   if (policy !== undefined) change.retryPolicy = policy === 'none' ? null : retryPolicy(policy)
-  if (domains !== undefined) change.fromDomains = listOf(domains).map(domain)
+  if (domains !== undefined) change.fromDomains = domains === 'none' ? [] : listOf(domains).map(domain)
   const locale = localeOf(values)
   if (locale !== undefined) change.locale = locale
   if (schemes !== undefined)
     change.linkSchemes = schemes === 'none' ? [] : valid('--link-schemes', parseLinkSchemes(listOf(schemes)))
-  if (from !== undefined) change.defaultFrom = from === 'none' ? null : sender(from, change.fromDomains ?? known)
+  if (from !== undefined)
+    change.defaultFrom = from === 'none' ? null : sender(from, change.fromDomains ?? known.fromDomains)
+  else if (change.fromDomains && known.defaultFrom !== null) refuseToLose(known.defaultFrom, change.fromDomains)
   return change
+}
+
+/** The default sender has to be of one of the domains, whichever of the two is changed. */
+function refuseToLose(defaultFrom: string, domains: readonly string[]): void {
+  if (!parseDefaultFrom(defaultFrom, domains).ok)
+    throw new UsageError(
+      `--from-domains: its default sender ${defaultFrom} would be of none of its domains: give another with --from, or --from none`,
+    )
 }
 
 export function localeOf(values: Input['values']): string | undefined {

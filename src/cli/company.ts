@@ -1,3 +1,4 @@
+import { hasMoreCharacters } from '../contracts/characters.ts'
 import { COMPANY_LIMITS } from '../contracts/companies/settings.ts'
 import { RETRY_POLICY_NAMES } from '../contracts/retry.ts'
 import { addCompany, changeCompany } from '../db/companies/changes.ts'
@@ -10,6 +11,7 @@ import {
   type Command,
   CommandFailed,
   type Input,
+  notFound,
   reading,
   required,
   text,
@@ -45,7 +47,7 @@ export const companyCommand: Command = {
       value: `${RETRY_POLICY_NAMES.join('|')}|none`,
       help: 'the delays between attempts; none: the setting RETRY_POLICY',
     },
-    'from-domains': { type: 'string', value: 'A.COM,B.COM', help: 'the domains that it may use in From' },
+    'from-domains': { type: 'string', value: 'A.COM,B.COM|none', help: 'the domains that it may use in From' },
     from: {
       type: 'string',
       value: 'ADDRESS|none',
@@ -72,11 +74,11 @@ type Action = (name: string | undefined, values: Input['values']) => Promise<Ans
 const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-access', Action> = {
   create: writing(async ({ db, config }, given, values) => {
     const name = required(given, 'NAME')
-    if (name.length > COMPANY_LIMITS.NAME_CHARS)
+    if (hasMoreCharacters(name, COMPANY_LIMITS.NAME_CHARS))
       throw new UsageError(`NAME must have at most ${COMPANY_LIMITS.NAME_CHARS} characters`)
-    const wanted = { name, ...changeOf(values, []) }
+    const wanted = { name, ...changeOf(values) }
     const added = await addCompany(db, config.hashPepper, wanted, { performedBy: operator() })
-    if (!added) throw new CommandFailed(`There is a company "${name}" already.`)
+    if (!added) throw new CommandFailed(`There is a company "${name}" already.`, 'COMPANY_EXISTS')
     const {
       apiKey,
       company: { companyId },
@@ -92,7 +94,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
   }),
   update: writing(async ({ db }, given, values) => {
     const company = await requireCompany(db, given)
-    const change = { ...changeOf(values, company.fromDomains), ...(values.default && { isDefault: true as const }) }
+    const change = { ...changeOf(values, company), ...(values.default && { isDefault: true as const }) }
     await changeCompany(db.pool, company.companyId, change, { performedBy: operator() })
     return companyAnswer(db, company.companyId)
   }),
@@ -128,7 +130,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
 export async function requireCompany(db: Database, given: string | undefined): Promise<Company> {
   const idOrName = required(given, 'ID|NAME of the company')
   const company = await findCompany(db.pool, idOrName)
-  if (!company) throw new CommandFailed(`There is no company "${idOrName}". List them with: email-gateway company list`)
+  if (!company) throw notFound(`There is no company "${idOrName}". List them with: email-gateway company list`)
   return company
 }
 

@@ -7,8 +7,8 @@ import { counted } from './plural.ts'
 const REASON_MAX = 100
 
 /** One line per entry; the last line is the cursor of the next page. */
-export function pageLines({ entries, nextCursor }: DeadLetterPage): string[] {
-  if (entries.length === 0) return ['No dead letters.']
+export function pageLines({ entries, nextCursor }: DeadLetterPage, filtered: boolean): string[] {
+  if (entries.length === 0) return [filtered ? 'No dead letters match this filter.' : 'No dead letters.']
   return [...entries.map(inList), ...(nextCursor ? [`--after ${cursorText(nextCursor)}`] : [])]
 }
 

@@ -1,10 +1,19 @@
 import { isUuid } from '../contracts/uuid.ts'
 import { findDeadLetter, listDeadLetters, OUTCOME_UNKNOWN, readClock } from '../db/outbox/dead-letters.ts'
 import { everyDeadLetter } from '../db/outbox/dead-letters-export.ts'
-import { actionOf, type Command, CommandFailed, type Input, reading, required, text, UsageError } from './command.ts'
+import { actionOf, type Command, type Input, notFound, reading, required, text, UsageError } from './command.ts'
 import { type Action, LIMIT_MAX, SELECTION_OPTIONS } from './dlq-action.ts'
 import { exportToFile } from './dlq-export.ts'
-import { cursorOf, cursorText, FILTER_OPTIONS, FILTERS, filterOf, limitOf, readFilter } from './dlq-filter.ts'
+import {
+  cursorOf,
+  cursorText,
+  FILTER_OPTIONS,
+  FILTERS,
+  filterOf,
+  isFiltered,
+  limitOf,
+  readFilter,
+} from './dlq-filter.ts'
 import { entryLines, pageLines } from './dlq-lines.ts'
 import { purge } from './dlq-purge.ts'
 import { replay } from './dlq-replay.ts'
@@ -63,7 +72,7 @@ const list: Action = {
     return reading(async ({ db }) => {
       const { entries, nextCursor } = await listDeadLetters(db.pool, await filterOf(db, given), page)
       const json = { data: entries, cursor: nextCursor && cursorText(nextCursor) }
-      return { json, lines: pageLines({ entries, nextCursor }) }
+      return { json, lines: pageLines({ entries, nextCursor }, isFiltered(values)) }
     })
   },
 }
@@ -75,7 +84,7 @@ const show: Action = {
     const outboxId = required(given, 'ID')
     return reading(async ({ db }) => {
       const entry = await findDeadLetter(db.pool, outboxId)
-      if (!entry) throw new CommandFailed(`There is no dead letter ${outboxId}.`)
+      if (!entry) throw notFound(`There is no dead letter ${outboxId}.`)
       return { json: entry, lines: entryLines(entry) }
     })
   },

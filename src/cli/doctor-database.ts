@@ -1,6 +1,6 @@
 import { type Health, readSession } from '../db/health.ts'
 import { MAX_CONNECTIONS_OF_PROCESS } from '../db/pool.ts'
-import type { ServerFacts } from '../db/server-facts.ts'
+import type { RoleFacts, ServerFacts } from '../db/server-facts.ts'
 import type { Reading } from './command.ts'
 import type { Check } from './doctor-check.ts'
 import { counted } from './plural.ts'
@@ -24,6 +24,31 @@ export function databaseOf({ version }: Health, { schemaVersion, databaseBytes }
     return { name, state: 'failed', detail: `${where} is Postgres ${major}; the gateway needs 15 or newer` }
   const size = `${Math.ceil(databaseBytes / MEGABYTE)} MB`
   return { name, state: 'ok', detail: `${where}, version ${major}, migrated to ${schemaVersion}, ${size}` }
+}
+
+/** `altered`: functions that somebody has changed in the database. */
+export function functionsOf(altered: string[]): Check[] {
+  if (altered.length === 0) return []
+  const detail = `not as this version has them: ${altered.join(', ')}; somebody changed them by hand; put them back with: email-gateway migrate`
+  return [{ name: 'functions', state: 'warning', detail }]
+}
+
+/** A warning only: to look at a gateway that runs as its owner, a role that may read is enough. */
+export function roleOf({ role, owner, ownsTables, notWritable }: RoleFacts): Check {
+  const name = 'role'
+  const mend = `; commands that change something, and the gateway itself, need the role ${owner} in DATABASE_URL`
+  if (notWritable.length > 0) {
+    const [first, ...others] = notWritable
+    const more = others.length > 0 ? ` and ${counted(others.length, 'other table')}` : ''
+    return { name, state: 'warning', detail: `${role} may not write ${first}${more}${mend}` }
+  }
+  if (!ownsTables)
+    return {
+      name,
+      state: 'warning',
+      detail: `${role} does not own the tables, so it can neither migrate nor make and drop partitions${mend}`,
+    }
+  return { name, state: 'ok', detail: `${role} owns the tables` }
 }
 
 /** Settings that would lose accepted e-mails in a crash. */

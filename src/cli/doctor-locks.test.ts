@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { locksOf } from './doctor-locks.ts'
+import { idleTransactionsOf, locksOf } from './doctor-locks.ts'
 
 const wait = (seconds: number) => ({ seconds, blockerPid: 42, blockerRole: 'app' })
 
@@ -11,4 +11,19 @@ test('a short wait for a lock is ordinary, a long one names who holds it', () =>
     state: 'warning',
     detail: 'a session has waited 30 s for a lock of app; end it with: select pg_terminate_backend(42)',
   })
+})
+
+test('a transaction that is idle for minutes is named with what it blocks and what ends it', () => {
+  const session = { pid: 42, application: 'email-gateway-backup', role: 'app', seconds: 299 }
+  expect(idleTransactionsOf(null)).toEqual([])
+  expect(idleTransactionsOf(session)).toEqual([])
+  expect(idleTransactionsOf({ ...session, seconds: 660 })).toEqual([
+    {
+      name: 'locks',
+      state: 'warning',
+      detail: expect.stringMatching(
+        /^email-gateway-backup \(role app, pid 42\) .*idle .* 11 minutes: vacuum .* retention .*: select pg_terminate_backend\(42\)$/,
+      ),
+    },
+  ])
 })

@@ -13,7 +13,7 @@ export function settingsChecks({ processes, settings, providers }: InUse, config
   if (!processes.some(isWorking)) return [notRunning(providers, config)]
   const own = recordedSettings(config)
   const differing = COMPARED.filter(name => textOf(own, name) !== textOf(settings, name))
-  const note = differing.length > 0 ? `; this shell has another ${differing.join(', ')}` : ''
+  const note = differing.length > 0 ? `; this shell differs in ${differing.join(', ')}` : ''
   return [{ name: 'settings', state: 'ok', detail: `${detail}, as recorded by the running gateway${note}` }]
 }
 

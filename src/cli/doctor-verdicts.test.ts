@@ -22,7 +22,17 @@ import { memoryOf } from './doctor-redis.ts'
 import { relayTlsOf, resendDomainChecks } from './doctor-relay.ts'
 import { type SesFacts, sesChecks } from './doctor-ses.ts'
 import { senderChecks } from './doctor-settings.ts'
-import { backlogOf, deadLettersOf, inboxOf, ledgerOf, providerOf, standingsOf, workersOf } from './doctor-work.ts'
+import {
+  apisOf,
+  backlogOf,
+  deadLettersOf,
+  inboxOf,
+  isSlow,
+  ledgerOf,
+  providerOf,
+  standingsOf,
+  workersOf,
+} from './doctor-work.ts'
 import type { InUse } from './in-use.ts'
 
 const HEALTH: Health = {
@@ -120,26 +130,53 @@ describe('the database', () => {
 })
 
 describe('the work', () => {
-  test('without workers, on two lanes or with expired leases is a warning', () => {
-    expect(workersOf(HEALTH, 'direct').state).toBe('ok')
-    expect(workersOf(HEALTH, 'bullmq').state).toBe('warning')
-    expect(workersOf({ ...HEALTH, workers: [] }, 'direct').state).toBe('warning')
-    expect(workersOf({ ...HEALTH, expiredLeases: 1 }, 'direct').state).toBe('warning')
+  const [api, worker, all] = [{ role: 'api' as const }, { role: 'worker' as const }, { role: 'all' as const }]
+
+  test('on two lanes or with expired leases is a warning', () => {
+    expect(workersOf(HEALTH, 'direct', [all]).state).toBe('ok')
+    expect(workersOf(HEALTH, 'bullmq', [all]).state).toBe('warning')
+    expect(workersOf({ ...HEALTH, expiredLeases: 1 }, 'direct', [all]).state).toBe('warning')
+  })
+
+  test('without workers fails when mail waits or an API accepts more, and names the process that is missing', () => {
+    const none = { ...HEALTH, workers: [] }
+    expect(verdict(workersOf(none, 'direct', []))).toMatch(/^warning: .*: email-gateway start$/)
+    expect(verdict(workersOf({ ...none, waiting: 1 }, 'direct', []))).toMatch(/^failed: .*: email-gateway start$/)
+    expect(workersOf({ ...none, waiting: 1, held: 1 }, 'direct', []).state).toBe('warning')
+    expect(verdict(workersOf(none, 'direct', [api]))).toMatch(/^failed: .*: email-gateway start --role worker$/)
+  })
+
+  test('of workers alone is a warning, because nobody accepts mail by HTTP', () => {
+    expect(apisOf([worker]).map(verdict)).toEqual([
+      expect.stringMatching(/^warning: no process accepts mail by HTTP.*start --role api$/),
+    ])
+    for (const running of [[], [api, worker], [all]]) expect(apisOf(running)).toEqual([])
+  })
+
+  test('that waits for over a minute is a warning, unless a provider or a send rate explains it', () => {
+    const provider = { name: 'ses', state: 'closed', ratePerSecond: null, slowedAgoMs: null } as ProviderRow
+    const waiting = { ...HEALTH, waiting: 1, oldestWaitingSeconds: 90 }
+    expect(backlogOf(waiting, isSlow([provider], [{ ratePerSecond: null }])).state).toBe('warning')
+    for (const change of [{ state: 'open' as const }, { ratePerSecond: 14 }, { slowedAgoMs: 1 }])
+      expect(backlogOf(waiting, isSlow([{ ...provider, ...change }], [])).state).toBe('ok')
+    expect(backlogOf(waiting, isSlow([provider], [{ ratePerSecond: 1 }])).state).toBe('ok')
+    expect(backlogOf({ ...waiting, oldestWaitingSeconds: 301 }, true).state).toBe('warning')
   })
 
   test('that waits for long, in the outbox, the inbox or the dead letters, is a warning', () => {
-    expect(backlogOf(HEALTH).state).toBe('ok')
-    expect(backlogOf({ ...HEALTH, waiting: 1, oldestWaitingSeconds: 900 }).state).toBe('warning')
-    expect(backlogOf({ ...HEALTH, waiting: 3, held: 2 })).toMatchObject({
+    expect(backlogOf(HEALTH, false).state).toBe('ok')
+    expect(backlogOf({ ...HEALTH, waiting: 1, oldestWaitingSeconds: 900 }, false).state).toBe('warning')
+    expect(backlogOf({ ...HEALTH, waiting: 3, held: 2 }, false)).toMatchObject({
       state: 'ok',
       detail: '3 ready, 2 of them of paused companies; 0 of unknown outcome',
     })
     expect(inboxOf({ waiting: 0, oldestSeconds: null }).state).toBe('ok')
     expect(inboxOf({ waiting: 1, oldestSeconds: 900 }).state).toBe('warning')
-    expect(deadLettersOf({ deadLetters: 9_999 }).state).toBe('ok')
-    expect(deadLettersOf({ deadLetters: 10_000 }).state).toBe('warning')
-    expect(ledgerOf(0).state).toBe('ok')
-    expect(verdict(ledgerOf(1))).toMatch(/^failed: 1 e-mail lost .* email-gateway ledger$/)
+    expect(deadLettersOf({ deadLetters: 100 }).state).toBe('ok')
+    expect(deadLettersOf({ deadLetters: 101 }).state).toBe('warning')
+    expect(verdict(ledgerOf(0, 0))).toBe('ok: accepted = ended + waiting + unknown')
+    expect(verdict(ledgerOf(0, 1))).toBe('ok: accepted = ended + waiting + unknown, but for 1 acknowledged')
+    expect(verdict(ledgerOf(1, 0))).toMatch(/^failed: 1 e-mail lost .* email-gateway ledger$/)
   })
 
   test('of a parked provider fails, and so does no company without a reason', () => {
@@ -153,6 +190,12 @@ describe('the work', () => {
     expect(checks.map(verdict)).toEqual([
       'warning: acme is warned: 6 %',
       'warning: acme is paused by reputation: bounces; email-gateway company resume acme --reason TEXT',
+    ])
+    const byHand = { ...paused, pausedBy: 'cli:root' } as CompanyStandingRow
+    expect([...checks, ...standingsOf([byHand])].map(({ name }) => name)).toEqual([
+      'reputation',
+      'reputation',
+      'paused',
     ])
   })
 })

@@ -2,17 +2,32 @@ import { rateAfter } from '../contracts/slowdown.ts'
 import type { CompanyStandingRow } from '../db/companies/reputation.ts'
 import type { InboxState } from '../db/feedback/provider-events.ts'
 import type { Health } from '../db/health.ts'
+import type { RunningProcess } from '../db/processes.ts'
 import type { ProviderRow } from '../db/providers.ts'
 import type { Check } from './doctor-check.ts'
 import { counted } from './plural.ts'
 
+/** As the alert EmailsWaiting. */
 const OLD_SECONDS = 300
-const DLQ_ALERT = 10_000
+/** Nothing else explains it: neither a parked provider nor a limited send rate. */
+const UNEXPLAINED_SECONDS = 60
+/** As the alert DeadLettersMany. */
+const MANY_DEAD_LETTERS = 100
 
-export function workersOf({ workers: alive, expiredLeases }: Health, lane: string): Check {
+type Roles = Pick<RunningProcess, 'role'>[]
+
+const hasApi = (processes: Roles) => processes.some(one => one.role !== 'worker')
+
+export function workersOf(health: Health, lane: string, processes: Roles): Check {
   const name = 'workers'
-  if (alive.length === 0)
-    return { name, state: 'warning', detail: 'none alive: nothing is being sent; start one with: email-gateway start' }
+  const { workers: alive, expiredLeases, waiting, held } = health
+  if (alive.length === 0) {
+    // Without mail and without an API it is a gateway that was stopped, not a broken one.
+    const isBroken = waiting > held || hasApi(processes)
+    const start = hasApi(processes) ? 'email-gateway start --role worker' : 'email-gateway start'
+    const detail = `none alive: nothing is being sent; start one with: ${start}`
+    return { name, state: isBroken ? 'failed' : 'warning', detail }
+  }
   const slots = alive.reduce((sum, one) => sum + one.concurrency, 0)
   const onOtherLane = alive.filter(one => one.lane !== lane)
   if (onOtherLane.length > 0)
@@ -28,6 +43,14 @@ export function workersOf({ workers: alive, expiredLeases }: Health, lane: strin
       detail: `${counted(expiredLeases, 'lease')} expired: no worker is running housekeeping`,
     }
   return { name, state: 'ok', detail: `${alive.length} alive, concurrency ${slots}` }
+}
+
+/** Only a warning: mail can also come by SQL. */
+export function apisOf(processes: Roles): Check[] {
+  if (processes.length === 0 || hasApi(processes)) return []
+  const detail =
+    'no process accepts mail by HTTP; unless all of it comes by SQL, start one with: email-gateway start --role api'
+  return [{ name: 'api', state: 'warning', detail }]
 }
 
 export function providerOf(row: ProviderRow): Check {
@@ -55,10 +78,18 @@ function slowedTo({ slowFrom, slowTo, slowedAgoMs }: ProviderRow): string {
 
 const rateOf = (rate: number | null) => (rate === null ? '' : `, ${rate} recipients per second`)
 
-export function backlogOf({ waiting, held, oldestWaitingSeconds, unknown }: Health): Check {
+/** Whether waiting is explained by a provider that is parked or throttles, or by a send rate. */
+export function isSlow(providers: ProviderRow[], companies: { ratePerSecond: number | null }[]): boolean {
+  const isLimited = ({ state, ratePerSecond, slowedAgoMs }: ProviderRow) =>
+    state === 'open' || ratePerSecond !== null || slowedAgoMs !== null
+  return providers.some(isLimited) || companies.some(one => one.ratePerSecond !== null)
+}
+
+/** `slow`: something is known to hold mail back, such as a parked provider or a send rate. */
+export function backlogOf({ waiting, held, oldestWaitingSeconds, unknown }: Health, slow: boolean): Check {
   const ofPaused = held === 0 ? '' : `, ${held} of them of paused companies`
   const oldest = oldestWaitingSeconds === null ? '' : `, the oldest for ${Math.round(oldestWaitingSeconds)} s`
-  const isOld = (oldestWaitingSeconds ?? 0) > OLD_SECONDS
+  const isOld = (oldestWaitingSeconds ?? 0) > (slow ? OLD_SECONDS : UNEXPLAINED_SECONDS)
   const mend = isOld ? '; see why with: email-gateway email list --status PENDING, then email explain ID' : ''
   const detail = `${waiting} ready${ofPaused}${oldest}; ${unknown} of unknown outcome${mend}`
   return { name: 'backlog', state: isOld ? 'warning' : 'ok', detail }
@@ -77,8 +108,8 @@ export function inboxOf({ waiting, oldestSeconds }: InboxState): Check {
 
 export function standingsOf(companies: CompanyStandingRow[]): Check[] {
   return companies.flatMap(({ name: company, warnReason, pausedAt, pauseReason, pausedBy }): Check[] => {
-    const name = 'reputation'
     const resume = `email-gateway company resume ${company} --reason TEXT`
+    const name = pausedAt && pausedBy !== 'reputation' ? 'paused' : 'reputation'
     if (pausedAt)
       return [{ name, state: 'warning', detail: `${company} is paused by ${pausedBy}: ${pauseReason}; ${resume}` }]
     return warnReason ? [{ name, state: 'warning', detail: `${company} is warned: ${warnReason}` }] : []
@@ -86,7 +117,7 @@ export function standingsOf(companies: CompanyStandingRow[]): Check[] {
 }
 
 export function deadLettersOf({ deadLetters: count }: Pick<Health, 'deadLetters'>): Check {
-  const state = count >= DLQ_ALERT ? 'warning' : 'ok'
+  const state = count > MANY_DEAD_LETTERS ? 'warning' : 'ok'
   return {
     name: 'dlq',
     state,
@@ -95,9 +126,10 @@ export function deadLettersOf({ deadLetters: count }: Pick<Health, 'deadLetters'
 }
 
 /** `emails`: those that do not agree and are not acknowledged, as counted last. */
-export function ledgerOf(emails: number): Check {
+export function ledgerOf(emails: number, acknowledged: number): Check {
   const name = 'ledger'
-  if (emails === 0) return { name, state: 'ok', detail: 'accepted = ended + waiting + unknown' }
+  const known = acknowledged === 0 ? '' : `, but for ${acknowledged} acknowledged`
+  if (emails === 0) return { name, state: 'ok', detail: `accepted = ended + waiting + unknown${known}` }
   const detail = `${counted(emails, 'e-mail')} lost a row or events; see which, and what to do, with: email-gateway ledger`
   return { name, state: 'failed', detail }
 }

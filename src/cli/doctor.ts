@@ -1,12 +1,14 @@
 import { findSecretsProblem } from '../compose/secrets.ts'
 import { findConfiguredSecrets, type ReadingConfig } from '../config.ts'
+import { listCompanies } from '../db/companies/companies.ts'
 import { listStandings } from '../db/companies/reputation.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
-import { findLongestLockWait, readHealth } from '../db/health.ts'
-import { ledgerImbalance } from '../db/ledger/read.ts'
+import { findIdleTransaction, findLongestLockWait, readHealth } from '../db/health.ts'
+import { acknowledgedEmails, ledgerImbalance } from '../db/ledger/read.ts'
+import { readAlteredFunctions } from '../db/migrate.ts'
 import { listProviders } from '../db/providers.ts'
-import { readServerFacts } from '../db/server-facts.ts'
+import { readRole, readServerFacts } from '../db/server-facts.ts'
 import { type Command, type Reading, withStorageToRead } from './command.ts'
 import type { Check } from './doctor-check.ts'
 import {
@@ -16,16 +18,28 @@ import {
   databaseOf,
   diskOf,
   durabilityOf,
+  functionsOf,
   partitionsOf,
   readSessions,
+  roleOf,
   sessionsOf,
 } from './doctor-database.ts'
 import { eventChecks, readEventFacts } from './doctor-events.ts'
-import { locksOf } from './doctor-locks.ts'
+import { idleTransactionsOf, locksOf } from './doctor-locks.ts'
 import { probeChecks } from './doctor-probe.ts'
 import { redisChecks } from './doctor-redis.ts'
 import { laneOf, processChecks, senderChecks, settingsChecks } from './doctor-settings.ts'
-import { backlogOf, deadLettersOf, inboxOf, ledgerOf, providerOf, standingsOf, workersOf } from './doctor-work.ts'
+import {
+  apisOf,
+  backlogOf,
+  deadLettersOf,
+  inboxOf,
+  isSlow,
+  ledgerOf,
+  providerOf,
+  standingsOf,
+  workersOf,
+} from './doctor-work.ts'
 import { readInUse } from './in-use.ts'
 
 export const doctorCommand: Command = {
@@ -54,11 +68,14 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
   const health = await readHealth(db.pool)
   const server = await readServerFacts(db.pool)
   const inUse = await readInUse(db.pool, config)
+  const providers = await listProviders(db.pool, inUse.providers)
   return [
     ...settingsChecks(inUse, config),
     ...senderChecks(inUse),
     await secretsOf(db.pool, config),
     databaseOf(health, server, where),
+    ...functionsOf(await readAlteredFunctions(db.pool)),
+    roleOf(await readRole(db.pool)),
     durabilityOf(server),
     ...connectionsOf(server, inUse.processes.length),
     autovacuumOf(server),
@@ -68,16 +85,18 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
     partitionsOf(health),
     ...(await redisChecks(inUse, config)),
     ...processChecks(inUse.processes),
-    workersOf(health, laneOf(inUse.settings)),
-    ...(await listProviders(db.pool, inUse.providers)).map(providerOf),
+    ...apisOf(inUse.processes),
+    workersOf(health, laneOf(inUse.settings), inUse.processes),
+    ...providers.map(providerOf),
     ...(probe ? await probeChecks(inUse, config, db.pool) : []),
-    backlogOf(health),
+    backlogOf(health, isSlow(providers, await listCompanies(db.pool))),
     locksOf(await findLongestLockWait(db.pool)),
+    ...idleTransactionsOf(await findIdleTransaction(db.pool)),
     ...eventChecks(inUse, await readEventFacts(db.pool)),
     inboxOf(await readInbox(db.pool)),
     ...standingsOf(await listStandings(db.pool)),
     deadLettersOf(health),
-    ledgerOf(await ledgerImbalance(db.pool)),
+    ledgerOf(await ledgerImbalance(db.pool), await acknowledgedEmails(db.pool)),
   ]
 }
 

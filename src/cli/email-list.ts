@@ -46,6 +46,7 @@ export function listAction(values: Input['values']): () => Promise<Answer> {
       status,
       recipient: address === null ? null : recipientFilter(address),
       tag: text(values, 'tag') ?? null,
+      externalId: null,
       template: text(values, 'template') ?? null,
       createdAfter: instantOf(since, nowMs),
       createdBefore: instantOf(until, nowMs),

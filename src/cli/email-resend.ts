@@ -10,15 +10,15 @@ import { findCompany } from '../db/companies/companies.ts'
 import { readStoredEmail, type StoredEmail } from '../db/outbox/resend.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
 import { HtmlChecker } from '../sending/html-check.ts'
-import { type Answer, CommandFailed, type Opened } from './command.ts'
+import { type Answer, CommandFailed, notFound, type Opened } from './command.ts'
 import { withGatewaySettings } from './in-use.ts'
 import { operator } from './operator.ts'
-import { refusalText, SUPPRESSED } from './refusal-text.ts'
+import { refusedBy, SUPPRESSED } from './refusal-text.ts'
 
 /** Sends an e-mail again, with the same checks as POST /v1/email/:outboxId/resend. */
 export async function resendOne({ db, config }: Opened, outboxId: string): Promise<Answer> {
   const stored = await readStoredEmail(db.pool, outboxId)
-  if (!stored) throw new CommandFailed(`There is no e-mail ${outboxId}.`)
+  if (!stored) throw notFound(`There is no e-mail ${outboxId}.`)
   const body = bodyOrRefusal(stored)
   const html = new HtmlChecker(config.hashPepper)
   try {
@@ -60,19 +60,22 @@ function bodyOrRefusal(stored: StoredEmail): SendBody {
       throw new CommandFailed('Its content or its recipient was erased, so it cannot be sent again.', 'CONTENT_GONE')
     case 'invalid': {
       const sentences = decision.issues.map(issue => `${fieldPath(issue.path)}: ${issue.message}`)
-      throw new CommandFailed(`It does not follow the rules of a new e-mail: ${sentences.join('; ')}`)
+      throw new CommandFailed(
+        `It does not follow the rules of a new e-mail: ${sentences.join('; ')}`,
+        'INVALID_PAYLOAD',
+      )
     }
   }
 }
 
 async function callerOf({ companyId, test }: StoredEmail, db: Opened['db']['pool']) {
   const company = await findCompany(db, companyId)
-  if (!company) throw new CommandFailed('Its company does not exist any more.')
+  if (!company) throw notFound('Its company does not exist any more.')
   return callerOfCompany(company, test, 'command line')
 }
 
 function answerOf(outcome: Awaited<ReturnType<typeof acceptEmails>>, resendOf: string): Answer {
-  if (outcome.kind === 'refused') throw new CommandFailed(refusalText(outcome.refusals.get(0)!))
+  if (outcome.kind === 'refused') throw refusedBy(outcome.refusals.get(0)!)
   const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
   if (result?.status === 'SUPPRESSED') throw new CommandFailed(SUPPRESSED, 'RECIPIENT_SUPPRESSED')
   if (result?.status !== 'ACCEPTED') throw new CommandFailed('The e-mail could not be accepted; try again.')

@@ -13,6 +13,7 @@ import {
   type Command,
   CommandFailed,
   type Input,
+  notFound,
   type Opened,
   reading,
   required,
@@ -20,6 +21,7 @@ import {
   UsageError,
   writing,
 } from './command.ts'
+import { describeDeleted } from './email-deleted.ts'
 import { LIST_OPTIONS, listAction } from './email-list.ts'
 import { type Finding, resolveOne } from './email-resolve.ts'
 import { readInUse } from './in-use.ts'
@@ -70,7 +72,8 @@ type IdAction = (outboxId: string, values: Input['values']) => Promise<Answer>
 
 const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAction> = {
   show: reading(async ({ db }, outboxId) => {
-    const email = await requireEmail(db.pool, outboxId)
+    const email = await findEmail(db.pool, outboxId, null)
+    if (!email) return describeDeleted(db.pool, outboxId)
     const events = await listEvents(db.pool, outboxId)
     const resentAs = await listResends(db.pool, outboxId)
     const companyName = (await companyNames(db.pool, [email.companyId])).get(email.companyId) ?? email.companyId
@@ -85,7 +88,8 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAc
     return { json: { ...email, resentAs, companyName, events }, lines }
   }),
   explain: reading(async ({ db, config }, outboxId) => {
-    const email = await requireEmail(db.pool, outboxId)
+    const email = await findEmail(db.pool, outboxId, null)
+    if (!email) return describeDeleted(db.pool, outboxId)
     const { providers } = await readInUse(db.pool, config)
     const explanation = explainEmail(email, await findLocation(db.pool, outboxId, providers))
     return {
@@ -108,7 +112,7 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAc
         })
       return changed
     })
-    if (outcome === 'not-found') throw notFound(outboxId)
+    if (outcome === 'not-found') throw noEmail(outboxId)
     if (outcome === 'too-late' && status === 'CANCELLED') throw new CommandFailed('The e-mail is already cancelled.')
     if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has been started or has ended.')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }
@@ -132,8 +136,8 @@ function findingOf(values: Input['values']): Finding {
 
 async function requireEmail(db: Opened['db']['pool'], outboxId: string) {
   const email = await findEmail(db, outboxId, null)
-  if (!email) throw notFound(outboxId)
+  if (!email) throw noEmail(outboxId)
   return email
 }
 
-const notFound = (outboxId: string) => new CommandFailed(`There is no e-mail ${outboxId}.`)
+const noEmail = (outboxId: string) => notFound(`There is no e-mail ${outboxId}.`)

@@ -1,7 +1,7 @@
-import { ConfigError } from '../config.ts'
+import { ConfigError, databaseRole } from '../config.ts'
 import { CannotConnect, connectSentence } from '../db/connect-errors.ts'
 import { EmbeddedPostgresError } from '../db/embedded/index.ts'
-import { DatabaseUnavailable, isLostConnection } from '../db/errors.ts'
+import { DatabaseUnavailable, isInsufficientPrivilege, isLostConnection } from '../db/errors.ts'
 import { DatabaseIsNewerError, DatabaseNotMigrated } from '../db/migrate.ts'
 import { CannotListen } from '../http/cannot-listen.ts'
 
@@ -9,6 +9,13 @@ import { CannotListen } from '../http/cannot-listen.ts'
 const PRINTABLE_ERRORS = [EmbeddedPostgresError, DatabaseIsNewerError, DatabaseNotMigrated, CannotConnect]
 
 export const isBadSetting = (error: unknown): error is ConfigError => error instanceof ConfigError
+
+/** One sentence for a role that lacks privileges; null for other errors. */
+export function privilegeSentence(error: unknown): string | null {
+  if (!isInsufficientPrivilege(error)) return null
+  const role = databaseRole()
+  return `The role ${role ?? 'of DATABASE_URL'} lacks a privilege in the database (${(error as Error).message}). Use the role that owns its tables in DATABASE_URL, or grant what is missing.`
+}
 
 type Coded = Error & { code?: string; address?: string; port?: number }
 

@@ -12,3 +12,5 @@ export class CommandFailed extends Error {
     this.code = code
   }
 }
+
+export const notFound = (message: string) => new CommandFailed(message, 'NOT_FOUND')

@@ -5,8 +5,8 @@ import {
   type Answer,
   actionOf,
   type Command,
-  CommandFailed,
   type Input,
+  notFound,
   reading,
   required,
   text,
@@ -59,7 +59,7 @@ const ACTIONS: Record<'create' | 'list' | 'revoke', Action> = {
     const keyId = required(given, 'KEY_ID').replace(/^sk_(live|test)_([0-9a-z]+)(_.*)?$/, '$2')
     const revoked = await withdrawKey(db.pool, keyId, {}, { performedBy: operator() })
     if (!revoked && !(await keyExists(db.pool, keyId)))
-      throw new CommandFailed(`There is no key ${keyId}. List them with: email-gateway key list`)
+      throw notFound(`There is no key ${keyId}. List them with: email-gateway key list`)
     return {
       json: { keyId, revoked: true },
       lines: [`Key ${keyId} is revoked; every process refuses it within a second.`],

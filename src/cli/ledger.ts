@@ -70,7 +70,7 @@ export function linesOf(ledger: Ledger): string[] {
   const known = acknowledgedEmails > 0 ? `, ${acknowledgedEmails} acknowledged` : ''
   return [
     `${since} to ${until}: ${balanced ? 'balanced' : 'NOT balanced'}${known}`,
-    ...(countedAt === null ? [] : [`counted at ${countedAt}: what came later is not in it`]),
+    ...(countedAt === null ? [] : [`counted at ${countedAt}: what came later may be missing`]),
     ...(uncountedHours > 0 ? [uncountedLine(uncountedHours)] : []),
     ...(rows.length > 0 ? table([head, ...rows]) : []),
     ...faults.map(faultLine),

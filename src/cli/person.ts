@@ -8,8 +8,8 @@ import {
   type Answer,
   actionOf,
   type Command,
-  CommandFailed,
   type Input,
+  notFound,
   type Opened,
   reading,
   required,
@@ -89,7 +89,7 @@ const ACTIONS: Record<'erase' | 'export' | 'receipt', Action> = {
     if (!isUuid(receiptId)) throw new UsageError('RECEIPT_ID must be a UUID')
     return reading(async ({ db }) => {
       const receipt = await findReceipt(db.pool, receiptId)
-      if (!receipt) throw new CommandFailed(`There is no receipt ${receiptId}.`)
+      if (!receipt) throw notFound(`There is no receipt ${receiptId}.`)
       return { json: receipt, lines: receiptLines(receipt) }
     })()
   },

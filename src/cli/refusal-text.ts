@@ -1,7 +1,10 @@
 import { batchError, type Refusal } from '../contracts/refusal.ts'
+import { CommandFailed } from './failures.ts'
 
 export const SUPPRESSED =
   'Refused: the recipient is on the suppression list. Look why with: email-gateway suppression check ADDRESS; lift it with: email-gateway suppression remove ADDRESS --justification TEXT'
+
+export const refusedBy = (refusal: Refusal) => new CommandFailed(refusalText(refusal), refusal.code)
 
 /** The refusal of the accept step, with what a command line can do about it. */
 export function refusalText(refusal: Refusal): string {

@@ -25,8 +25,10 @@ async function failureOf(error: unknown): Promise<{ code: string; message: strin
   if (error instanceof UsageError) return { code: 'USAGE', message: sentence(error.message), exitCode: 2 }
   if (error instanceof CommandFailed) return { code: error.code, message: error.message, exitCode: 1 }
   // Loaded here: wrong arguments need no database.
-  const { isBadSetting, sentenceFor } = await import('./errors.ts')
+  const { isBadSetting, privilegeSentence, sentenceFor } = await import('./errors.ts')
   if (isBadSetting(error)) return { code: 'BAD_SETTING', message: error.message, exitCode: 1 }
+  const lacking = privilegeSentence(error)
+  if (lacking !== null) return { code: 'INSUFFICIENT_PRIVILEGE', message: lacking, exitCode: 1 }
   const known = sentenceFor(error)
   if (known !== null) return { code: 'UNAVAILABLE', message: known, exitCode: 1 }
   return { code: BUG, message: error instanceof Error ? error.message : String(error), exitCode: 1 }

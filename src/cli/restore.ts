@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createGunzip } from 'node:zlib'
-import { requireSameSecrets } from '../compose/secrets.ts'
+import { requireSecretsOfBackup } from '../compose/secrets.ts'
 import { findConfiguredSecrets, loadReadingConfig } from '../config.ts'
 import { RestoreRefused, restoreLines } from '../db/backup/restore.ts'
 import { type Command, CommandFailed, required, withMigratedStorage } from './command.ts'
@@ -17,12 +17,12 @@ export const restoreCommand: Command = {
     const source = required(file, 'FILE (- for standard input)')
     requireSecrets()
     return withMigratedStorage(async ({ url, config, where }) => {
-      const restored = await restoreFrom(source, url, tx => requireSameSecrets(tx, config))
+      const restored = await restoreFrom(source, url, tx => requireSecretsOfBackup(tx, config))
       return {
         json: { ...restored, database: where },
         lines: [`${restored.rows} rows of ${restored.takenAt} restored: ${where}`],
       }
-    })
+    }, 'restored')
   },
 }
 

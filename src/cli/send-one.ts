@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { makeAccept } from '../compose/accept.ts'
-import { fieldPath } from '../contracts/refusal.ts'
+import { fieldProblems, REPORT_INPUT } from '../contracts/field-problems.ts'
 import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import type { Company } from '../db/companies/companies.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
@@ -8,7 +8,7 @@ import { HtmlChecker } from '../sending/html-check.ts'
 import { type Answer, CommandFailed, UsageError, withStorage } from './command.ts'
 import { requireCompany } from './company.ts'
 import { withGatewaySettings } from './in-use.ts'
-import { refusalText, SUPPRESSED } from './refusal-text.ts'
+import { refusedBy, SUPPRESSED } from './refusal-text.ts'
 
 /** Accepts one e-mail for a company, with the same checks as POST /v1/email/send. */
 export function sendOne(given: Record<string, unknown>, idOrName: string, test: boolean): Promise<Answer | null> {
@@ -25,10 +25,13 @@ export function sendOne(given: Record<string, unknown>, idOrName: string, test: 
   })
 }
 
+/** `externalId` is `--external-id`. */
+const optionOf = (path: string) => path.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
+
 function bodyOf(given: Record<string, unknown>): SendBody {
-  const parsed = sendBodySchema.safeParse(given)
+  const parsed = sendBodySchema.safeParse(given, REPORT_INPUT)
   if (parsed.success) return parsed.data
-  const sentences = parsed.error.issues.map(issue => `--${fieldPath(issue.path)}: ${issue.message}`)
+  const sentences = fieldProblems(parsed.error.issues).map(({ path, message }) => `--${optionOf(path)}: ${message}`)
   throw new UsageError(sentences.join('; '))
 }
 
@@ -52,7 +55,7 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
     },
     deps,
   )
-  if (outcome.kind === 'refused') throw new CommandFailed(refusalText(outcome.refusals.get(0)!))
+  if (outcome.kind === 'refused') throw refusedBy(outcome.refusals.get(0)!)
   const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
   if (result?.status !== 'ACCEPTED') throw new CommandFailed(SUPPRESSED, 'RECIPIENT_SUPPRESSED')
   const { outboxId } = result

@@ -1,16 +1,9 @@
 import { type Command, text, texts, UsageError } from './command.ts'
 
-const TEXT_OPTIONS = [
-  'to',
-  'from',
-  'subject',
-  'html',
-  'text',
-  'externalId',
-  'scheduledAt',
-  'template',
-  'locale',
-] as const
+const TEXT_OPTIONS = ['to', 'from', 'subject', 'html', 'text', 'template', 'locale', 'external-id', 'scheduled-at']
+/** Options that are spelled otherwise than their fields. Both spellings are accepted. */
+const OPTION_OF_FIELD: Record<string, string> = { externalId: 'external-id', scheduledAt: 'scheduled-at' }
+const FIELD_OF_OPTION = Object.fromEntries(Object.entries(OPTION_OF_FIELD).map(([field, option]) => [option, field]))
 
 export const sendCommand: Command = {
   usage: [
@@ -32,17 +25,19 @@ export const sendCommand: Command = {
       multiple: true,
     },
     locale: { type: 'string', value: 'LOCALE', help: "of the template (the company's)" },
-    externalId: { type: 'string', value: 'TEXT', help: 'your own id for it' },
-    scheduledAt: { type: 'string', value: 'TIME', help: 'send not before this time, such as 2026-11-15T10:00:00Z' },
+    'external-id': { type: 'string', value: 'TEXT', help: 'your own id for it' },
+    'scheduled-at': { type: 'string', value: 'TIME', help: 'send not before this time, such as 2026-11-15T10:00:00Z' },
     company: { type: 'string', value: 'ID|NAME', help: 'the company that sends it (demo)' },
     test: { type: 'boolean', help: 'as with a test key: it is never sent to a provider' },
   },
+  aliases: OPTION_OF_FIELD,
   run: async ({ values }) => {
     // Imported here, because the HTML parser and the accept rules take a quarter of the start-up time of any command.
     const { sendOne } = await import('./send-one.ts')
-    const given = TEXT_OPTIONS.map(name => [name, text(values, name)]).filter(([, value]) => value !== undefined)
+    const given = TEXT_OPTIONS.map(name => [FIELD_OF_OPTION[name] ?? name, text(values, name)])
+    const written = given.filter(([, value]) => value !== undefined)
     const named = texts(values, 'variable')
-    const body = { ...Object.fromEntries(given), ...(named.length > 0 && { variables: variablesOf(named) }) }
+    const body = { ...Object.fromEntries(written), ...(named.length > 0 && { variables: variablesOf(named) }) }
     return sendOne(body, text(values, 'company') ?? 'demo', values.test === true)
   },
 }

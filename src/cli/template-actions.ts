@@ -8,7 +8,7 @@ import type { Company } from '../db/companies/companies.ts'
 import type { Database } from '../db/pool.ts'
 import { addDraft, createTemplate, publishVersion, type TemplateAuthor } from '../db/templates/changes.ts'
 import { findOwnByType, findTemplate, findVersion, listTemplates } from '../db/templates/templates.ts'
-import { type Answer, CommandFailed, withStorage, withStorageToRead } from './command.ts'
+import { type Answer, CommandFailed, notFound, withStorage, withStorageToRead } from './command.ts'
 import { requireCompany } from './company.ts'
 import { operator } from './operator.ts'
 import type { Choice } from './template.ts'
@@ -21,10 +21,10 @@ export function showTemplate({ company, type, locale, number }: Numbered): Promi
     const ofType = (await listTemplates(db.pool, owner.companyId)).filter(one => one.type === type)
     const wanted = locale ?? owner.locale
     const template = ofType.find(one => one.locale === wanted) ?? (locale === undefined ? ofType[0] : undefined)
-    if (!template) throw notFound({ company, type, locale })
+    if (!template) throw noTemplate({ company, type, locale })
     // What is sent, unless another version is asked for.
     const version = await findVersion(db.pool, template.id, number ?? template.published)
-    if (!version) throw new CommandFailed(`${type} has no version ${number}.`)
+    if (!version) throw notFound(`${type} has no version ${number}.`)
     const variables = [version.subject, version.html ?? '', version.text ?? ''].flatMap(usedVariables)
     const json = { ...template, version: { ...version, variables: [...new Set(variables)].sort() } }
     return { json, lines: linesOf(json) }
@@ -69,7 +69,10 @@ async function readSource(path: string, subject: string | undefined): Promise<Te
   const inMarkup = html === null ? [] : problemsOfMarkup(checkHtml(markupOf(html)))
   const problems = parsed.ok ? inMarkup : parsed.problems
   if (problems.length === 0) return { subject, html, text }
-  throw new CommandFailed(problems.map(({ path: part, message }) => `${part}: ${message}`).join('; '))
+  throw new CommandFailed(
+    problems.map(({ path: part, message }) => `${part}: ${message}`).join('; '),
+    'INVALID_TEMPLATE',
+  )
 }
 
 async function readIfThere(file: string): Promise<string | null> {
@@ -107,10 +110,10 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
   return withStorage(async ({ db }) => {
     const owner = await requireCompany(db, company)
     const template = await findOwnByType(db.pool, owner.companyId, type, locale ?? owner.locale)
-    if (!template) throw notFound(choice)
+    if (!template) throw noTemplate(choice)
     const published = await publishVersion(db.pool, authorOf(owner), template.id, number)
     if (published === null)
-      throw new CommandFailed(number === null ? `${type} has no draft.` : `${type} has no version ${number}.`)
+      throw notFound(number === null ? `${type} has no draft.` : `${type} has no version ${number}.`)
     return {
       json: { ...template, published },
       lines: [`${type}  ${template.locale}  published as version ${published}`],
@@ -120,9 +123,9 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
 
 const authorOf = ({ companyId }: Company): TemplateAuthor => ({ companyId, performedBy: operator() })
 
-function notFound({ company, type, locale }: Choice): CommandFailed {
+function noTemplate({ company, type, locale }: Choice): CommandFailed {
   const where = locale === undefined ? '' : ` in ${locale}`
-  return new CommandFailed(
+  return notFound(
     `${company} has no template ${type}${where}. List them with: email-gateway template list --company ${company}`,
   )
 }

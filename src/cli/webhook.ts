@@ -14,6 +14,7 @@ import {
   type Command,
   CommandFailed,
   type Input,
+  notFound,
   type Opened,
   reading,
   required,
@@ -75,8 +76,7 @@ const test: Action = (values, given) => {
   if (!isUuid(id)) throw new UsageError('ENDPOINT_ID must be an id that webhook list shows, a UUID')
   return writing(async ({ db }) => {
     const endpoint = await findAnyEndpoint(db.pool, id)
-    if (!endpoint)
-      throw new CommandFailed(`There is no webhook endpoint ${id}. List them with: email-gateway webhook list`)
+    if (!endpoint) throw notFound(`There is no webhook endpoint ${id}. List them with: email-gateway webhook list`)
     if (!endpoint.enabled)
       throw new CommandFailed(
         `${endpoint.url} is disabled (${endpoint.disabledReason}); its company has to enable it first.`,
@@ -114,8 +114,15 @@ function answerOf({ url, companyName, id: endpointId }: ListedEndpoint, delivery
   const why =
     attempts === 0
       ? `It was not sent within ${MAX_WAIT_MS / 1000} s: is a gateway running? It is sent when one is.`
-      : `${url} did not accept it: ${lastError ?? lastStatus}${took}. It is retried like every delivery.`
+      : `${url} did not accept it: ${lastError ?? lastStatus}${took}. ${whatFollows(delivery)}`
   return { json, lines: [why], exitCode: 1 }
+}
+
+function whatFollows({ status, lastStatus }: DeliveryState): string {
+  if (status !== 'failed') return 'It is retried like every delivery.'
+  return lastStatus === 410
+    ? 'It is not retried: 410 means gone, so the endpoint was disabled; its company has to enable it again.'
+    : 'It is not retried.'
 }
 
 const ACTIONS = { list, test }

@@ -3,7 +3,7 @@ import { keyRing } from '../contracts/encryption.ts'
 import { acceptRequests } from '../db/outbox/accept.ts'
 import type { Draft, RequestToStore, StoreOutcome } from '../db/outbox/draft.ts'
 import type { Database } from '../db/pool.ts'
-import type { AcceptDeps } from '../pipeline/accept.ts'
+import type { AcceptDeps, AcceptObserver } from '../pipeline/accept.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import type { HtmlChecker } from '../sending/html-check.ts'
 import { PublishedTemplates } from '../sending/published-templates.ts'
@@ -19,9 +19,7 @@ const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, worthAnot
 const WEIGHT_BYTES = 16 * 1024
 
 /** Who is told what happens; nobody, unless given. `onFlush`: how many requests share a commit. */
-export type AcceptObservers = Partial<
-  Pick<AcceptDeps, 'countRequests' | 'log' | 'tracing'> & { onFlush: (requests: number) => void }
->
+export type AcceptObservers = Partial<AcceptObserver & { onFlush: (requests: number) => void }>
 
 /** What accepting needs, also without HTTP (`email-gateway send`). */
 export function makeAccept(
@@ -43,15 +41,14 @@ export function makeAccept(
     html,
     findTemplate: choice => templates.find(choice),
     secrets: { keys: keyRing(config.encryptionKeys), pepper: config.hashPepper },
-    sender: senderSettings(config),
-    defaultRetryPolicy: config.RETRY_POLICY,
-    idempotencyDays: config.RETENTION_IDEMPOTENCY_DAYS,
+    settings: {
+      sender: senderSettings(config),
+      defaultRetryPolicy: config.RETRY_POLICY,
+      idempotencyDays: config.RETENTION_IDEMPOTENCY_DAYS,
+    },
     clock: { now: () => db.clock.now(), newId: () => db.clock.newId() },
     onAccepted,
-    countRequests: () => {},
-    log: () => {},
-    tracing: NO_TRACING,
-    ...observers,
+    observe: { countRequests: () => {}, log: () => {}, tracing: NO_TRACING, ...observers },
   }
 }
 

@@ -96,11 +96,9 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
     content: {
       prepare: (email, companyId) => prepareContent(email, companyId, content),
       textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
-    },
-    attachments: {
       // Not over the connections of the batches: megabytes would delay the renewal of leases and the settlements.
-      load: outboxId => loadAttachments(db.pool, outboxId),
-      memory: makeAttachmentMemory(),
+      loadAttachments: outboxId => loadAttachments(db.pool, outboxId),
+      attachmentMemory: makeAttachmentMemory(),
     },
     outbox: {
       commitStart: start => attemptStarts.add(start),
@@ -136,15 +134,18 @@ export function composeSettle(parts: AttemptParts, stopping: AbortSignal): Settl
   const returns = returning(returnToReady)
   const returnsWhenUnlocked = returning(returnWhenUnlocked)
   return {
-    write: settlement => settlements.add(settlement),
-    returnToReady: outboxId => returns.add(outboxId),
-    returnWhenUnlocked: outboxId => returnsWhenUnlocked.add(outboxId),
-    storeEvents: sent =>
-      retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), patienceMs(stopping)),
-    countSent,
-    countSettled: (settlement, durationMs) => figures.settled({ ...settlement, durationMs }),
-    eventsReceived,
-    wakeWebhooks,
+    outbox: {
+      write: settlement => settlements.add(settlement),
+      returnToReady: outboxId => returns.add(outboxId),
+      returnWhenUnlocked: outboxId => returnsWhenUnlocked.add(outboxId),
+      storeEvents: sent =>
+        retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), patienceMs(stopping)),
+    },
+    count: {
+      sent: countSent,
+      settled: (settlement, durationMs) => figures.settled({ ...settlement, durationMs }),
+    },
+    wake: { feedback: () => eventsReceived.wake(), webhooks: wakeWebhooks },
     log: attemptLog(log, emailLog),
     tracing,
   }
@@ -159,7 +160,7 @@ function callOutcome(result: SendResult): CallOutcome {
 
 const patienceMs = (stopping: AbortSignal) => () => (stopping.aborted ? STOPPING_PATIENCE_MS : OUTAGE_PATIENCE_MS)
 
-export function makeAttachmentMemory(): AttemptDeps['attachments']['memory'] {
+export function makeAttachmentMemory(): AttemptDeps['content']['attachmentMemory'] {
   const small = new WeightedSemaphore(ATTACHMENT_MEMORY.small)
   const large = new WeightedSemaphore(ATTACHMENT_MEMORY.large)
   return {

@@ -8,7 +8,7 @@ import { countOne } from '../db/counters.ts'
 import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from '../db/outbox/dispatch.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { totalConcurrency } from '../db/workers.ts'
-import { type ClaimOptions, dispatchFairly, receiveJobs, takeBack } from '../pipeline/claim.ts'
+import { type ClaimOptions, dispatchFairly, leaseJobs, takeBack } from '../pipeline/claim.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { BullmqLane, type LeasedJob, type PoisonJob } from '../sending/bullmq-lane.ts'
 import { type FedQueue, Feeder } from '../sending/feeder.ts'
@@ -59,7 +59,7 @@ export function bullmqLane(
   }
   const batcher = new Batcher({
     ...LEASE_BATCH,
-    flush: (outboxIds: string[]) => leaseJobs(parts, outboxIds, claim, leases),
+    flush: (outboxIds: string[]) => leaseAndTrack(parts, outboxIds, claim, leases),
   })
   const lane = new BullmqLane<EmailToSend>({
     connection: forWorker,
@@ -73,7 +73,7 @@ export function bullmqLane(
     leases,
     lease: outboxId => batcher.add(outboxId),
     // The company comes from the e-mail: what the job says could be wrong.
-    work: leased => send({ ...leased, companyId: leased.content.companyId }),
+    work: leased => send({ ...leased, companyId: leased.email.companyId }),
     reportPoison,
     log,
   })
@@ -92,7 +92,7 @@ function reportRedisSettings(redisUrl: string, log: Logger): void {
 }
 
 /** Leases that ended since the last batch are ended by the same statement. */
-async function leaseJobs(
+async function leaseAndTrack(
   { db }: LaneParts,
   outboxIds: string[],
   claim: ClaimOptions,
@@ -100,7 +100,7 @@ async function leaseJobs(
 ): Promise<LeasedJob<EmailToSend>[]> {
   const endedLeases = leases.takeEnded()
   try {
-    const jobs = await receiveJobs(db.sending.emails, outboxIds, endedLeases, claim)
+    const jobs = await leaseJobs(db.sending.emails, outboxIds, endedLeases, claim)
     const taken = jobs.filter(job => job.kind === 'taken')
     if (taken[0]) leases.track(taken[0].leaseId, taken.length)
     return jobs

@@ -9,6 +9,7 @@ import {
   openProvider,
   registerProviders,
   reserveSending,
+  returnProbe,
   saveProviderRate,
   slowSending,
   takeProbe,
@@ -73,6 +74,7 @@ export async function makeProviders(
     // Mail of test keys never leaves the gateway. An unknown send is asked about at the provider of that attempt.
     route: async email =>
       email.test ? capture : email.unresolvedAttempt ? resume(email, breakers, capture) : breakers.route(),
+    notCalled: provider => breakers.notCalled(provider),
     // Failures of capture are simulated, so they must not open its breaker.
     report(provider, result, callMs) {
       if (provider === capture) return breakers.report(provider, null)
@@ -113,6 +115,7 @@ function breakerStore(db: Database, names: string[]) {
     open: (failure: Parameters<typeof openProvider>[1]) => openProvider(db.hot, failure),
     close: (name: string) => closeProvider(db.hot, name),
     takeProbe: (name: string) => takeProbe(db.hot, name, PROBE_SECONDS),
+    returnProbe: (name: string) => returnProbe(db.hot, name),
   }
 }
 

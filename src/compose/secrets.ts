@@ -8,14 +8,30 @@ type Given = Pick<Config, 'hashPepper' | 'encryptionKeys' | 'DATABASE_URL' | 'da
 
 /** A sentence for the operator if the secrets are not the ones of this database, otherwise null. */
 export async function findSecretsProblem(db: Queryable, config: Given): Promise<string | null> {
-  const compared = compareSecrets(config, await readFingerprints(db))
-  if (compared.otherPepper) return otherPepperSentence(config)
-  return (await isMissingKey(db, config, compared)) ? missingKeySentence(config) : null
+  const problem = await findProblem(db, config)
+  if (problem === 'pepper') return otherPepperSentence(config)
+  return problem === 'key' ? missingKeySentence(config) : null
 }
 
 export async function requireSameSecrets(db: Queryable, config: Given): Promise<void> {
   const problem = await findSecretsProblem(db, config)
   if (problem) throw new ConfigError(problem)
+}
+
+/** Of what a restore has just written: the database itself had no secrets before. */
+export async function requireSecretsOfBackup(db: Queryable, config: Given): Promise<void> {
+  const problem = await findProblem(db, config)
+  if (!problem) return
+  const what = problem === 'pepper' ? 'HASH_PEPPER is not the one' : 'ENCRYPTION_KEY lacks the one'
+  throw new ConfigError(
+    `${what} that the backup was written with${secretsFileHint(config)}. Set that of the gateway that was backed up; nothing was restored.`,
+  )
+}
+
+async function findProblem(db: Queryable, config: Given): Promise<'pepper' | 'key' | null> {
+  const compared = compareSecrets(config, await readFingerprints(db))
+  if (compared.otherPepper) return 'pepper'
+  return (await isMissingKey(db, config, compared)) ? 'key' : null
 }
 
 /** Called before the first write. Keys that were removed from the list, and that no data needs, are deleted from the record. */

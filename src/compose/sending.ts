@@ -59,7 +59,7 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
   const lanes = { lane: config.REDIS_URL ? 'bullmq' : 'direct' }
   const sendTraced: SendClaimed = async claimed => {
     const traced = await tracedFromSql(claimed, tracing, (...kept) => keepTrace(db.pool, ...kept))
-    tracing.record('claim', traced.content?.traceparent, claimed.claimedAtMs, lanes)
+    tracing.record('claim', traced.email?.traceparent, claimed.claimedAtMs, lanes)
     return sendClaimed(traced, steps)
   }
   const send: SendClaimed = tracing.isOn ? sendTraced : claimed => sendClaimed(claimed, steps)

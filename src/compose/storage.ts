@@ -31,15 +31,20 @@ export type StorageOptions = {
   log: Logger
 }
 
-/** For `start` and `migrate` only: creates the embedded database if there is none, and applies the migrations. */
-export async function openStorage(config: Config, options: StorageOptions): Promise<Storage & { applied: string[] }> {
+/** For `start`, `migrate` and `restore` only: creates the embedded database if there is none, and applies the migrations. */
+export async function openStorage(
+  config: Config,
+  options: StorageOptions,
+  /** A restore brings those of the backup: wrong ones that were recorded first would refuse the right ones. */
+  secrets: 'record' | 'restored' = 'record',
+): Promise<Storage & { applied: string[] }> {
   let applied: string[] = []
   const storage = await open(config, options, async ({ db, url }) => {
     // Before the migrations: a gateway with wrong secrets must not change the schema.
     if (await hasFingerprints(db.pool)) await requireSameSecrets(db.pool, config)
     applied = await migrate(url)
     if (applied.length > 0) options.logInfo(`Migrations applied: ${applied.join(', ')}`)
-    await recordSecrets(db.pool, config)
+    if (secrets === 'record') await recordSecrets(db.pool, config)
     await ensurePartitions(db.pool)
   })
   return { ...storage, applied }

@@ -21,13 +21,14 @@ export type ProviderHealth = 'works' | 'failing' | 'unconnected' | 'park' | 'inc
 /**
  * park: quota, paused account or bad credentials affect every e-mail. failing: no answer, or an error of the provider itself.
  * works: also when it refused this one e-mail. inconclusive: a rate limit, or an SMTP server that defers one e-mail, because
- * greylisted recipients must not park a relay; 421 is the exception, since it is about the server.
+ * greylisted recipients must not park a relay; 421 and silence are the exceptions, since they may be about the server.
  */
 export function assessProvider(failure: ProviderFailure | null): ProviderHealth {
   if (!failure) return 'works'
   if (failure.openBreaker) return 'park'
   if (failure.unconnected) return 'unconnected'
-  if (failure.throttled || (failure.deferred && !failure.originalCode?.startsWith('421'))) return 'inconclusive'
+  const isAboutServer = failure.originalCode?.startsWith('421') || failure.category === 'TIMEOUT_ERROR'
+  if (failure.throttled || (failure.deferred && !isAboutServer)) return 'inconclusive'
   if (failure.category === 'TRANSIENT_ERROR' || failure.category === 'TIMEOUT_ERROR') return 'failing'
   return failure.category === 'QUOTA_ERROR' ? 'inconclusive' : 'works'
 }

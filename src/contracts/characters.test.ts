@@ -1,5 +1,14 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { HOSTILE_CHARACTERS, hasHostileCharacters, hasHostileCharactersInProse } from './characters.ts'
+import { z } from 'zod'
+import {
+  countCharacters,
+  firstCharacters,
+  HOSTILE_CHARACTERS,
+  hasHostileCharacters,
+  hasHostileCharactersInProse,
+  hasMoreCharacters,
+} from './characters.ts'
 
 const HOSTILE: Record<string, string> = {
   'a line feed': 'a\nb',
@@ -44,5 +53,26 @@ describe('hostile characters', () => {
       expect(hasHostileCharactersInProse(text)).toBe(false)
       expect(hasHostileCharacters(text)).toBe(true)
     }
+  })
+})
+
+describe('characters are counted', () => {
+  const TEXT = fc
+    .array(fc.constantFrom('a', 'é', '😀', '\ud83d', '\ude00'), { maxLength: 12 })
+    .map(parts => parts.join(''))
+
+  test('as code points, by the schemas, too', () => {
+    fc.assert(
+      fc.property(TEXT, fc.nat(12), (text, max) => {
+        expect(countCharacters(text)).toBe([...text].length)
+        expect(hasMoreCharacters(text, max)).toBe([...text].length > max)
+        expect(z.string().max(max).safeParse(text).success).toBe(!hasMoreCharacters(text, max))
+      }),
+    )
+  })
+
+  test('and an emoji is not cut in half', () => {
+    expect(firstCharacters('ab😀😀', 3)).toBe('ab😀')
+    expect(firstCharacters('ab😀', 3)).toBe('ab😀')
   })
 })

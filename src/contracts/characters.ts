@@ -43,6 +43,29 @@ export function hasHostileCharactersInProse(text: string): boolean {
   return HOSTILE_CHARACTERS.test(ALLOWED_IN_PROSE.reduce((rest, allowed) => rest.replace(allowed, ''), text))
 }
 
+/**
+ * Code points, as Zod, JSON Schema and Postgres count. JavaScript's `length` counts an emoji as two, so a limit that is checked with it
+ * refuses what another check has accepted.
+ */
+export function countCharacters(text: string): number {
+  if (!/[\ud800-\udbff]/.test(text)) return text.length
+  let count = 0
+  for (const _character of text) count++
+  return count
+}
+
+/** Counts only where the length alone does not decide, so that a very long text costs nothing. */
+export function hasMoreCharacters(text: string, max: number): boolean {
+  if (text.length <= max) return false
+  return text.length > max * 2 || countCharacters(text) > max
+}
+
+/** The first ones, without cutting an emoji in half. */
+export const firstCharacters = (text: string, max: number) =>
+  hasMoreCharacters(text, max) ? [...text].slice(0, max).join('') : text
+
+export const isBlank = (text: string) => !/\S/.test(text)
+
 /** What is wrong with a line of text such as a subject, a name or a file name; null when it is fine. */
 export function problemOfLine(text: string): string | null {
   if (hasHostileCharactersInProse(text))

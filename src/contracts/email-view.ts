@@ -83,6 +83,7 @@ export const emailListSchema = z
 
 const NEXT_STEPS = [
   ...(['resume', 'probe', 'due', 'turn', 'no-worker', 'soon', 'answer', 'report', 'decide', 'hold'] as const),
+  ...(['turn-redis', 'lost', 'returned', 'no-report', 'resolve', 'unless-resolved'] as const),
   ...(['unless-reported', 'resend', 'resend-unsuppressed', 'replay', 'replay-expired', 'purged'] as const),
 ] as const
 

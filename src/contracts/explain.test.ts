@@ -20,20 +20,13 @@ test('a sentence of the provider that ends in a full stop does not get a second 
     category: 'TRANSIENT_ERROR',
     message: 'Something broke.',
   }
-  const nowhere: EmailLocation = {
-    queuePosition: null,
-    inFlight: null,
-    unknown: null,
-    parked: null,
-    contentGone: false,
-  }
   for (const status of ['RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'DLQ'] as const)
-    expect(explainEmail(email(status, { lastError }), nowhere).summary).toMatch(/Something broke\.$/)
+    expect(explainEmail(email(status, { lastError }), where()).summary).toMatch(/Something broke\.$/)
 })
 
 test.each(['PENDING', 'RETRY_SCHEDULED'] as const)('says of a waiting e-mail that no worker is running: %s', status => {
-  const queuePosition = ready({ workersAlive: false })
-  expect(explainEmail(email(status), where({ queuePosition })).next).toMatch(/^No worker is running/)
+  const location = where({ queuePosition: ready(), workersAlive: false })
+  expect(explainEmail(email(status), location).next).toMatch(/^No worker is running/)
 })
 
 describe('the summary', () => {
@@ -64,7 +57,7 @@ describe('the summary', () => {
         },
       },
       null,
-      /^Retry 2 of 5 at 2026-01-23T10:00:30\.000Z because capture answered SES_INTERNAL_ERROR: oops\./,
+      /^Attempt 2 of 5 at 2026-01-23T10:00:30\.000Z because capture answered SES_INTERNAL_ERROR: oops\./,
     ],
     [
       'put off by an SMTP server',
@@ -79,7 +72,7 @@ describe('the summary', () => {
         },
       },
       null,
-      /^Retry 2 \(repeated until it expires at 2026-\S+\) at 2026-01-23T10:00:30\.000Z because capture answered SMTP_MAILBOX_BUSY/,
+      /^Attempt 2 \(repeated until it expires at 2026-\S+\) at 2026-01-23T10:00:30\.000Z because capture answered SMTP_MAILBOX_BUSY/,
     ],
     [
       'waiting for a connection',
@@ -128,13 +121,47 @@ describe('the summary', () => {
     expect(held.next).toMatch(/never sent twice/)
   })
 
+  const claimed = { kind: 'work', holder: 'a:1', expired: false } as const
+
   test('an e-mail in flight names the queue or its worker', () => {
-    expect(explainEmail(email('PENDING'), where({ inFlight: { kind: 'dispatch', holder: 'a:1' } })).summary).toMatch(
+    expect(explainEmail(email('PENDING'), where({ inFlight: { ...claimed, kind: 'dispatch' } })).summary).toMatch(
       /On the queue/,
     )
-    expect(explainEmail(email('PENDING'), where({ inFlight: { kind: 'work', holder: 'a:1' } })).summary).toMatch(
-      /worker a:1/,
+    expect(explainEmail(email('PENDING'), where({ inFlight: claimed })).summary).toMatch(/worker a:1/)
+  })
+
+  test.each([
+    ['its lease has expired', { inFlight: { ...claimed, expired: true } }],
+    ['no worker is running', { inFlight: claimed, workersAlive: false }],
+  ])('an e-mail that is being sent while %s has lost its worker', (why, location) => {
+    const explanation = explainEmail(email('PROCESSING'), where(location))
+    expect(explanation.summary).toBe(`Attempt 1 of 5 by capture was begun, and its worker is lost: ${why}.`)
+    expect(explanation).toMatchObject({ nextStep: 'lost', next: expect.stringMatching(/^It becomes UNKNOWN when/) })
+    expect(explainEmail(email('PENDING'), where(location)).summary).toMatch(/^Claimed by worker a:1, which is lost/)
+  })
+
+  test('mail that goes through Redis says so, because Redis may be away', () => {
+    const explanation = explainEmail(email('PENDING'), where({ queuePosition: ready(), throughRedis: true }))
+    expect(explanation.next).toMatch(/through Redis; email-gateway doctor shows/)
+  })
+
+  test('nobody is told to wait for events that do not come', () => {
+    const silent = where({ eventsExpected: false })
+    expect(explainEmail(email('SENT', { provider: 'smtp' }), silent).next).toMatch(/last status: smtp reports nothing/)
+    expect(explainEmail(email('SENT', { provider: 'ses' }), silent).next).toMatch(/events of ses are not set up/)
+    const nextAfter = (onUnknown: 'resend' | 'hold') =>
+      explainEmail(email('UNKNOWN'), where({ eventsExpected: false, unknown: { ...UNKNOWN_SEND, onUnknown } })).next
+    expect(nextAfter('hold')).toMatch(
+      /^No provider event will come: an operator moves it \(email-gateway email resolve\)/,
     )
+    expect(nextAfter('resend')).toMatch(/^It is tried again at .* unless an operator says .*email resolve/)
+  })
+
+  test('what was sent again after an unknown outcome may have arrived twice', () => {
+    for (const status of ['SENT', 'DELIVERED'] as const) {
+      expect(explainEmail(email(status), where({ sentAgain: true })).summary).toMatch(/may have arrived twice\.$/)
+      expect(explainEmail(email(status), where()).summary).not.toMatch(/twice/)
+    }
   })
 
   test('purged content cannot be replayed, and the text says so', () => {
@@ -152,7 +179,7 @@ describe('the summary', () => {
     const stepOf = (status: EmailStatus, location: Partial<EmailLocation> = {}, change: Partial<EmailSummary> = {}) =>
       explainEmail(email(status, change), where(location)).nextStep
     expect(stepOf('PENDING', { queuePosition: ready() })).toBe('turn')
-    expect(stepOf('PENDING', { queuePosition: ready({ workersAlive: false }) })).toBe('no-worker')
+    expect(stepOf('PENDING', { queuePosition: ready(), workersAlive: false })).toBe('no-worker')
     expect(stepOf('PENDING', { queuePosition: paused })).toBe('resume')
     expect(stepOf('PENDING', {}, { nextAttemptAt: LATER })).toBe('due')
     expect(stepOf('EXPIRED')).toBe('replay-expired')

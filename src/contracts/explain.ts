@@ -1,29 +1,17 @@
 import type { EmailSummary, Explanation, NextStep } from './email-view.ts'
+import { describeProcessing, describeSent, describeUnknown, maybeTwice } from './explain-sending.ts'
+import {
+  at,
+  type EmailLocation,
+  type Next,
+  type QueuePosition,
+  type StatusText,
+  statusText,
+  whyLost,
+} from './explain-text.ts'
 import { maxAttempts } from './retry.ts'
 
-/** How many e-mails of its company go before it, and how many companies share the capacity. */
-export type QueuePosition = {
-  ahead: number
-  companies: number
-  paused: boolean
-  pauseReason: string | null
-  workersAlive: boolean
-}
-
-export type ParkedProvider = { provider: string; since: string; code: string; reason: string; probeAt: string }
-
-/** Facts from other tables than the e-mail's own row. Null: does not apply. */
-export type EmailLocation = {
-  queuePosition: QueuePosition | null
-  /** work: a worker has claimed it. dispatch: it is in the BullMQ queue. */
-  inFlight: { kind: 'work' | 'dispatch'; holder: string } | null
-  unknown: { reason: string; provider: string; since: string; resolveAt: string; onUnknown: 'resend' | 'hold' } | null
-  /** Every provider in use is parked. */
-  parked: ParkedProvider[] | null
-  contentGone: boolean
-}
-
-type StatusText = Pick<Explanation, 'summary' | 'next' | 'nextStep' | 'nextAt'>
+export type { EmailLocation, QueuePosition } from './explain-text.ts'
 
 /** The state of an e-mail in sentences: why it is there, what happens next and when. */
 export function explainEmail(email: EmailSummary, location: EmailLocation): Explanation {
@@ -48,21 +36,15 @@ function describeStatus(email: EmailSummary, location: EmailLocation): StatusTex
     case 'PENDING':
       return describeWaiting(email, location)
     case 'PROCESSING':
-      return statusText(
-        `Being sent${email.provider ? ` by ${email.provider}` : ''}: attempt ${email.attempts} of ${email.maxAttempts} is under way.`,
-        { step: 'answer', text: 'The provider answers, or the attempt times out after 30 seconds.' },
-      )
+      return describeProcessing(email, location)
     case 'RETRY_SCHEDULED':
       return describeRetry(email, location)
     case 'UNKNOWN':
-      return describeUnknown(location.unknown)
+      return describeUnknown(location)
     case 'SENT':
-      return statusText(
-        `Accepted by ${email.provider ?? 'the provider'}${at(email.sentAt)}${email.messageId ? ` as ${email.messageId}` : ''}.`,
-        { step: 'report', text: 'Delivery, bounce or complaint is recorded when the provider reports it.' },
-      )
+      return describeSent(email, location)
     case 'DELIVERED':
-      return statusText(`Delivered to the recipient's server${at(email.deliveredAt)}.`, null)
+      return statusText(`Delivered to the recipient's server${at(email.deliveredAt)}.${maybeTwice(location)}`, null)
     case 'BOUNCED':
       return statusText(
         "The recipient's server returned it; the BOUNCE event has the diagnosis.",
@@ -83,17 +65,6 @@ function describeStatus(email: EmailSummary, location: EmailLocation): StatusTex
       return describeDead(email, location)
   }
 }
-
-const at = (time: string | null) => (time ? ` at ${time}` : '')
-
-type Next = { step: NextStep; text: string; at?: string }
-
-const statusText = (summary: string, next: Next | null): StatusText => ({
-  summary,
-  next: next?.text ?? null,
-  nextStep: next?.step ?? null,
-  nextAt: next?.at ?? null,
-})
 
 /** A paused company or parked providers. */
 function describeHold({ queuePosition, parked }: EmailLocation): StatusText | null {
@@ -122,52 +93,31 @@ function describeWaiting(email: EmailSummary, location: EmailLocation): StatusTe
     return statusText(`Scheduled for ${email.nextAttemptAt}.`, becomesReady(email.nextAttemptAt))
   return (
     describeHold(location) ??
-    describeInFlight(inFlight) ??
+    describeInFlight(location) ??
     (queuePosition
-      ? statusText(`Waiting for its turn: ${describePosition(queuePosition)}.`, nextTurn(queuePosition))
+      ? statusText(`Waiting for its turn: ${describePosition(queuePosition)}.`, nextTurn(location))
       : statusText('Waiting to become ready.', { step: 'soon', text: 'It is picked up within seconds.' }))
   )
 }
 
-function describeInFlight(inFlight: EmailLocation['inFlight']): StatusText | null {
+function describeInFlight(location: EmailLocation): StatusText | null {
+  const { inFlight, workersAlive } = location
   if (!inFlight) return null
   if (inFlight.kind === 'dispatch')
-    return statusText('On the queue: its turn has come.', { step: 'soon', text: 'The next free worker sends it.' })
+    return statusText(
+      'On the queue: its turn has come.',
+      workersAlive ? { step: 'soon', text: 'The next free worker sends it.' } : NO_WORKER,
+    )
+  const lost = whyLost(location)
+  if (lost)
+    return statusText(`Claimed by worker ${inFlight.holder}, which is lost: ${lost}.`, {
+      step: 'returned',
+      text: 'It becomes ready again when a running worker returns the lease.',
+    })
   return statusText(`Claimed by worker ${inFlight.holder}, about to be sent.`, {
     step: 'soon',
     text: 'It is sent within moments.',
   })
-}
-
-const UNKNOWN_REASONS: Record<string, string> = {
-  TIMEOUT: 'did not answer in time after the message had left',
-  CONNECTION_LOST: 'closed the connection after the message had left',
-  WORKER_LOST: 'was being called when the worker was lost',
-  NO_ANSWER: 'could not be asked about the outcome',
-  PROVIDER_UNAVAILABLE: 'is parked or no longer configured, so it cannot be asked about the outcome',
-}
-
-function describeUnknown(unknownSend: EmailLocation['unknown']): StatusText {
-  if (!unknownSend)
-    return statusText('The connection ended after the message had left: whether the provider took it is not known.', {
-      step: 'decide',
-      text: 'A provider event, the idempotency key or the onUnknown policy decides.',
-    })
-  const { provider, reason, since, resolveAt, onUnknown } = unknownSend
-  return statusText(
-    `Not known whether it was sent: ${provider} ${UNKNOWN_REASONS[reason] ?? 'did not answer'} (${since}).`,
-    onUnknown === 'hold'
-      ? {
-          step: 'hold',
-          text: `Only a provider event moves it; at ${resolveAt} it is looked at again, and never sent twice.`,
-          at: resolveAt,
-        }
-      : {
-          step: 'unless-reported',
-          text: `A provider event settles it; without one, it is tried again at ${resolveAt}.`,
-          at: resolveAt,
-        },
-  )
 }
 
 function describePosition({ ahead, companies }: QueuePosition): string {
@@ -175,10 +125,17 @@ function describePosition({ ahead, companies }: QueuePosition): string {
   return `${before} of this company before it, ${companies} ${companies === 1 ? 'company' : 'companies'} sharing`
 }
 
-const nextTurn = ({ workersAlive }: QueuePosition): Next =>
-  workersAlive
-    ? { step: 'turn', text: 'It is sent when its turn comes.' }
-    : { step: 'no-worker', text: 'No worker is running: it is sent when one is started.' }
+const NO_WORKER: Next = { step: 'no-worker', text: 'No worker is running: it is sent when one is started.' }
+
+function nextTurn({ workersAlive, throughRedis }: EmailLocation): Next {
+  if (!workersAlive) return NO_WORKER
+  return throughRedis
+    ? {
+        step: 'turn-redis',
+        text: 'It is sent when its turn comes, through Redis; email-gateway doctor shows whether Redis answers.',
+      }
+    : { step: 'turn', text: 'It is sent when its turn comes.' }
+}
 
 const becomesReady = (at: string): Next => ({ step: 'due', text: 'It becomes ready then.', at })
 
@@ -188,14 +145,14 @@ function describeRetry(email: EmailSummary, location: EmailLocation): StatusText
   // With the policy persistent an e-mail expires before its attempts are used up.
   const isPersistent = email.maxAttempts >= maxAttempts('persistent')
   const until = isPersistent ? ` (repeated until it expires at ${email.expiresAt})` : ` of ${email.maxAttempts}`
-  const which = `${free ? 'Attempt' : 'Retry'} ${email.attempts + 1}${until}`
+  const which = `Attempt ${email.attempts + 1}${until}`
   const because = free ?? (email.lastError ? ` because ${describeLastError(email)}` : '')
   if (!queuePosition && !inFlight && email.nextAttemptAt)
     return statusText(`${which}${at(email.nextAttemptAt)}${because}.`, becomesReady(email.nextAttemptAt))
-  const stopped = describeHold(location) ?? describeInFlight(inFlight)
+  const stopped = describeHold(location) ?? describeInFlight(location)
   if (stopped) return { ...stopped, summary: `${stopped.summary} ${which} is due${because}.` }
   if (!queuePosition) return statusText(`${which}${because}.`, { step: 'soon', text: 'It follows within seconds.' })
-  return statusText(`${which} is due${because}: ${describePosition(queuePosition)}.`, nextTurn(queuePosition))
+  return statusText(`${which} is due${because}: ${describePosition(queuePosition)}.`, nextTurn(location))
 }
 
 /** Why it waits, if the last attempt did not count. */

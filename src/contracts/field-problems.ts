@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import { type FieldProblem, fieldPath } from './refusal.ts'
+import { countCharacters } from './characters.ts'
+import { type FieldProblem, fieldPath, type Limit } from './refusal.ts'
 
 /** Lets messages give the length of a value. The value itself is never repeated. */
 export const REPORT_INPUT = { reportInput: true } as const
@@ -57,8 +58,12 @@ function sentence(issue: Issue): string {
   return limitSentence(issue) ?? issue.message.replace(/^Invalid input: /, '').slice(0, 300)
 }
 
-/** 150 characters, 20 items, or a number. */
-function limitOf(issue: Issue): Pick<FieldProblem, 'limit' | 'unit'> {
+/** 150 characters, 20 items, or a number. A check of our own gives it beside its code. */
+function limitOf(issue: Issue): Limit {
+  if (issue.code === 'custom') {
+    const { limit, unit } = (issue.params ?? {}) as Limit
+    return { ...(limit !== undefined && { limit }), ...(unit !== undefined && { unit }) }
+  }
   if (issue.code !== 'too_big' && issue.code !== 'too_small') return {}
   const limit = Number(issue.code === 'too_big' ? issue.maximum : issue.minimum)
   const { origin } = issue as { origin: string }
@@ -74,7 +79,7 @@ function limitSentence(issue: Issue): string | null {
   const { input, origin } = issue as { input?: unknown; origin: string }
   if (origin === 'string' || origin === 'array') {
     const unit = origin === 'string' ? 'character' : 'item'
-    const has = (input as { length?: number } | undefined)?.length
+    const has = typeof input === 'string' ? countCharacters(input) : (input as { length?: number } | undefined)?.length
     return `must have ${bound} ${limit} ${unit}${Number(limit) === 1 ? '' : 's'}${has === undefined ? '' : `, has ${has}`}`
   }
   return `must be ${bound} ${limit}${typeof input === 'number' ? `, is ${input}` : ''}`

@@ -51,7 +51,9 @@ export const ledgerSchema = z
     countedAt: z.iso
       .datetime()
       .nullable()
-      .describe('The oldest count among the hours that are not final; null: all are'),
+      .describe(
+        'The figures are of this time or later: the oldest count among the hours that are not final; null: all are',
+      ),
     uncountedHours: z.int().describe('Hours that were never counted, or are to be counted again'),
     balanced: z.boolean().describe('Nothing differs but what is acknowledged'),
     acknowledgedEmails: z.int().describe('E-mails of the faults that are acknowledged'),

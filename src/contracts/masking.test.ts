@@ -41,7 +41,9 @@ describe('maskSensitive masks', () => {
     ['{"to":"user@example.com","cc":["b@x.org"]}', '{"to":"u***@e***.com","cc":["b***@x***.org"]}'],
     ['sent to user@example.com. Next', 'sent to u***@e***.com. Next'],
     ['a@x.com,b@y.com;c@z.com', 'a***@x***.com,b***@y***.com;c***@z***.com'],
-    ['a@x.com@y.com', 'a***@x***.com@y.com'],
+    ['a@x.com@y.com', 'a***@x***.com@y***.com'],
+    ['leak%40corp.example@victim.example', 'l***@c***.example@v***.example'],
+    ['l***@c***.example@v***.example', 'l***@c***.example@v***.example'],
     ["user='ana@x.com'", "user='a***@x***.com'"],
     ['mailto:ana@x.com?subject=hi', 'mailto:a***@x***.com?subject=hi'],
     ['/v1/suppression/check?email=test%40example.com', '/v1/suppression/check?email=t***@e***.com'],
@@ -155,12 +157,25 @@ test.each([
   ['victim.person&x@secret.example', 'v***@s***.example'],
   ['victim%40person@secret.example', 'v***@s***.example'],
   ['user=to=victim.person@secret.example', 'u***@s***.example'],
-  ['Maria <victim.person/x@secret.example>', 'Maria <v***@s***.example>'],
+  ['sql.leak@victim.9', 's***@v***.9'],
+  ['Maria <victim.person/x@secret.example>', 'M*** <v***@s***.example>'],
+  ['"Ribeiro, Rafael" <rafael@example.org>', 'R*** <r***@e***.org>'],
+  ['550 5.1.1 <rafael@example.org>: user unknown', '550 5.1.1 <r***@e***.org>: user unknown'],
   ['call 529 982 247 25, 529-982-247-25 or 529.982.247/25', 'call ***.***.***-25, ***.***.***-25 or ***.***.***-25'],
   ['11 222 333 0001 81', '**.***.***/****-81'],
   ['maria＠example.com and maria&#64;example.com', 'm***@e***.com and m***@e***.com'],
 ])('maskAnswer: %s → %s', (text, masked) => {
   expect(maskAnswer(text)).toBe(masked)
+})
+
+test('maskAnswer masks the name of a person beside the address, and no other name', () => {
+  expect(maskAnswer({ name: 'acme', recipients: [{ name: 'Rafael Ribeiro', address: 'rafael@example.org' }] })).toEqual(
+    {
+      name: 'acme',
+      recipients: [{ name: 'R***', address: 'r***@e***.org' }],
+    },
+  )
+  expect(maskAnswer({ name: 'ana', address: '10.0.0.1' })).toEqual({ name: 'ana', address: '10.0.0.1' })
 })
 
 test('maskAnswer masks every text of an answer, whole and at any depth, names of fields and dates included', () => {
@@ -174,7 +189,7 @@ test('maskAnswer masks every text of an answer, whole and at any depth, names of
       cpf: '529.982.247-25',
     }),
   ).toEqual({
-    list: [{ to: 'Maria <m***@e***.com>', 'a***@b***.com': long }],
+    list: [{ to: 'M*** <m***@e***.com>', 'a***@b***.com': long }],
     at: '1970-01-01T00:00:00.000Z',
     count: 1,
     none: null,

@@ -48,15 +48,26 @@ export function maskAnswer(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   if ('toJSON' in value && typeof value.toJSON === 'function') return maskAnswer(value.toJSON())
   if (Array.isArray(value)) return value.map(maskAnswer)
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [maskSensitive(key), maskAnswer(item)]))
+  const isPerson = 'address' in value && typeof value.address === 'string' && value.address.includes('@')
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      maskSensitive(key),
+      isPerson && key === 'name' && typeof item === 'string' ? maskName(item) : maskAnswer(item),
+    ]),
+  )
 }
+
+/** Rafael Ribeiro → R***: a name beside a masked address would say whose it is. */
+const maskName = (name: string) => `${firstCharacter(name)}***`
 
 /** A text that is an address is masked as one: in a sentence, `/`, `?`, `&` and `%40` would be taken for parts of a URL around it. */
 function maskText(text: string): string {
-  if (!text.includes('@') || !parseAddress(text).ok) return maskSensitive(text)
-  const start = text.lastIndexOf('<') + 1
-  const end = start > 0 ? text.lastIndexOf('>') : text.length
-  return maskSensitive(text.slice(0, start)) + maskEmail(text.slice(start, end).trim()) + text.slice(end)
+  // What an application wrote by SQL need not be a valid address: a mistyped one names a person, too.
+  if (/^[^\s@]+@[^\s@]+$/.test(text)) return maskEmail(text)
+  const parsed = text.includes('@') ? parseAddress(text) : null
+  if (!parsed?.ok) return maskSensitive(text)
+  const { displayName, address } = parsed.value
+  return displayName === null ? maskEmail(address) : `${maskName(displayName)} <${maskEmail(address)}>`
 }
 
 // %40: the @ in a URL query (GET /v1/suppression/check?email=…). The others look like an @ to people.
@@ -83,8 +94,10 @@ function maskAddressesIn(text: string): string {
     if (sign[0] !== '@') escaped = { start, end: afterLastSign }
     const local = text.slice(start, sign.index)
     const domain = domainAt(text, afterLastSign)
-    if (!looksLikeAddress(local, domain)) continue
-    masked += text.slice(done, start) + maskEmail(`${local}@${domain}`)
+    // `a%40b.com@c.com`: a second domain belongs to the address before it.
+    const continues = sign.index === done && done > 0 && domain !== ''
+    if (!continues && !looksLikeAddress(local, domain)) continue
+    masked += continues ? maskEmail(`*@${domain}`).slice(3) : text.slice(done, start) + maskEmail(`${local}@${domain}`)
     done = afterLastSign + domain.length
     escaped = { start: done, end: done }
   }

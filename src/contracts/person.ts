@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
 import { parseBareAddress } from './addresses.ts'
+import { hasMoreCharacters } from './characters.ts'
 import { isValidCpfCnpj } from './documents.ts'
 import { hashDocument } from './hashing.ts'
 
@@ -25,7 +26,7 @@ const cpf = z
   .string()
   .max(20)
   .refine(
-    text => text.length > 20 || isValidCpfCnpj(text),
+    text => hasMoreCharacters(text, 20) || isValidCpfCnpj(text),
     'must be a valid CPF or CNPJ; its check digits do not match',
   )
 
@@ -34,7 +35,7 @@ const name = (max: number) =>
     .string()
     .min(1)
     .max(max)
-    .refine(text => text.length > max || !/\p{Cc}/u.test(text), 'must not contain control characters')
+    .refine(text => hasMoreCharacters(text, max) || !/\p{Cc}/u.test(text), 'must not contain control characters')
 
 /** How a person is named. Several identifiers are of the same person, and each of them is searched for. */
 export const personSchema = z

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TEMPLATE_RULES } from './templates/rules.ts'
 
 /** Programs that write their own sentence need the limit beside the message. */
 export const fieldProblemSchema = z.object({
@@ -6,9 +7,17 @@ export const fieldProblemSchema = z.object({
   code: z.string(),
   message: z.string(),
   limit: z.number().optional().describe('The most that is allowed; with TOO_SMALL, the least'),
-  unit: z.enum(['characters', 'items']).optional().describe('What the limit counts; without it, the value itself'),
+  unit: z
+    .enum(['characters', 'items', 'bytes', 'days'])
+    .optional()
+    .describe('What the limit counts; without it, the value itself'),
+  rule: z.enum(TEMPLATE_RULES).optional().describe('Of a template and its HTML: which of their rules was broken'),
+  name: z.string().optional().describe('What it is about, such as the tag, the filter or the variable'),
+  line: z.int().optional().describe('In the template, from 1; also `column`'),
+  column: z.int().optional(),
 })
 export type FieldProblem = z.output<typeof fieldProblemSchema>
+export type Limit = Pick<FieldProblem, 'limit' | 'unit'>
 
 /** Why an e-mail is not accepted. Only http/problem.ts translates this into HTTP statuses. */
 export type Refusal =

@@ -23,6 +23,7 @@ const MORE_THAN_A_DAY = 48
 
 /** persistent is for SMTP servers that defer mail, because greylisting can take hours. */
 export const RETRY_POLICIES: Readonly<Record<RetryPolicyName, RetryPolicy>> = {
+  // Five attempts have four waits: the later delays are part of the published tables, and are never waited.
   steps: { delaysSeconds: [1, 5, 30, 120, 600], maxAttempts: EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS },
   exponential: { delaysSeconds: [1, 2, 4, 8, 16, 32, 60], maxAttempts: EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS },
   patient: { delaysSeconds: [60, 300, 900], maxAttempts: 4 },

@@ -127,6 +127,31 @@ describe('each field by itself', () => {
     expect(problemsOf([])).toHaveLength(1)
   })
 
+  test('a content id that two files have is refused at the second', () => {
+    const inline = (contentId: string) => ({ ...file(1), contentId })
+    expect(problemsOf({ ...LEAST, attachments: [file(1), inline('a'), inline('b'), file(1), inline('a')] })).toEqual([
+      { path: 'attachments.4.contentId', message: 'is the same as that of attachments[1]' },
+    ])
+    expect(problemsOf({ ...LEAST, attachments: [inline('a'), inline('A'), file(1), file(1)] })).toEqual([])
+  })
+
+  test('an emoji is one character', () => {
+    expect(problemsOf({ ...LEAST, subject: '😀'.repeat(150) })).toEqual([])
+    expect(pathsOf({ ...LEAST, subject: '😀'.repeat(151) })).toEqual(['subject'])
+  })
+
+  test('a text with many emoji is looked at like any other', () => {
+    const long = (max: number, end: string) => `${'😀'.repeat(max - end.length)}${end}`
+    expect(pathsOf({ ...LEAST, subject: long(150, '\r\nBcc: x') })).toEqual(['subject'])
+    expect(pathsOf({ ...LEAST, externalId: long(255, '\n') })).toEqual(['externalId'])
+    expect(pathsOf({ ...LEAST, recipient: { nome: long(200, '\u202e'), cpfCnpj: long(20, '1') } })).toEqual([
+      'recipient.cpfCnpj',
+      'recipient.nome',
+    ])
+    const attachments = [{ ...file(1), filename: long(255, '/../x') }]
+    expect(pathsOf({ ...LEAST, attachments })).toEqual(['attachments.0.filename'])
+  })
+
   test('messages about sizes give the size and the limit', () => {
     const [text] = problemsOf({ ...LEAST, text: 'é'.repeat(SEND_LIMITS.CONTENT_BYTES) })
     expect(text!.message).toBe('must not be larger than 524288 bytes, has 1048576')
@@ -237,6 +262,15 @@ describe('fields that depend on each other', () => {
 
 describe('the time to send', () => {
   const now = new Date('2026-01-01T00:00:00Z')
+
+  test('is refused with its limit, in days', () => {
+    expect(checkSchedule('2026-02-01T00:00:00Z', now)).toEqual({
+      code: 'TOO_LARGE',
+      message: 'must not be more than 30 days ahead',
+      limit: 30,
+      unit: 'days',
+    })
+  })
   const ahead = (ms: number) => new Date(now.getTime() + ms).toISOString()
 
   test.each([

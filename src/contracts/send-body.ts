@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { type MailAddress, parseAddress } from './addresses.ts'
-import { problemOfLine } from './characters.ts'
+import { hasMoreCharacters, isBlank, problemOfLine } from './characters.ts'
+import { refuseRepeatedContentIds } from './content-ids.ts'
 import { isValidCpfCnpj } from './documents.ts'
 import { checkHeaders } from './header-rules.ts'
 import { instantSchema } from './instant.ts'
+import type { FieldProblem } from './refusal.ts'
 import { RETRY_POLICY_NAMES } from './retry.ts'
 import { TEMPLATE_LOCALE, TEMPLATE_TYPE } from './templates/limits.ts'
 
@@ -32,7 +34,8 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
  * A text that is too long is refused for that alone: the body may have 16 MB, and scanning them would block the event loop. (Zod's
  * `abort` would also end the checks of the whole body, and one answer names every problem.)
  */
-const orTooLong = (max: number, check: (text: string) => boolean) => (text: string) => text.length > max || check(text)
+const orTooLong = (max: number, check: (text: string) => boolean) => (text: string) =>
+  hasMoreCharacters(text, max) || check(text)
 
 /** Text for the caller's own use, which recipients do not see. */
 const callerText = (max: number) =>
@@ -45,6 +48,8 @@ const callerText = (max: number) =>
       'must not contain line breaks or control characters',
     )
 
+export const externalIdSchema = callerText(255)
+
 /** Text that recipients see. */
 export const oneLine = (max: number) =>
   z
@@ -52,34 +57,51 @@ export const oneLine = (max: number) =>
     .min(1)
     .max(max)
     .superRefine((text, context) => {
-      if (text.length > max) return
+      if (hasMoreCharacters(text, max)) return
       const message = problemOfLine(text)
       if (message !== null) context.addIssue({ code: 'custom', message })
     })
 
-export const addressSchema = z
-  .string()
-  .max(320)
-  .transform((text, context): MailAddress => {
-    const parsed = parseAddress(text)
-    if (parsed.ok) return parsed.value
-    context.issues.push({
-      code: 'custom',
-      message: parsed.problem.message,
-      input: text,
-      params: { code: parsed.problem.code },
+export const subjectSchema = oneLine(SEND_LIMITS.SUBJECT_CHARS).refine(
+  orTooLong(SEND_LIMITS.SUBJECT_CHARS, isEmptyOrWritten),
+  'must not be blank',
+)
+
+/** What is empty is refused for its length. */
+function isEmptyOrWritten(text: string): boolean {
+  return text === '' || !isBlank(text)
+}
+
+const addressOr = (wordsForList?: string) =>
+  z
+    .string({ error: ({ input }) => (Array.isArray(input) ? wordsForList : undefined) })
+    .max(320)
+    .transform((text, context): MailAddress => {
+      const parsed = parseAddress(text)
+      if (parsed.ok) return parsed.value
+      context.issues.push({
+        code: 'custom',
+        message: parsed.problem.message,
+        input: text,
+        params: { code: parsed.problem.code },
+      })
+      return z.NEVER
     })
-    return z.NEVER
-  })
-  .meta({ description: 'address, or Name <address>', examples: ['Maria <maria@example.com>'] })
+    .meta({ description: 'address, or Name <address>', examples: ['Maria <maria@example.com>'] })
+
+export const addressSchema = addressOr()
+const oneAddress = addressOr(
+  'must be one address; for several e-mails use POST /v1/email/batch, for several recipients POST /emails',
+)
 
 export const contentSchema = z
   .string()
   .min(1)
+  .refine(text => !fits(text, SEND_LIMITS.CONTENT_BYTES) || isEmptyOrWritten(text), 'must not be blank')
   .superRefine((text, context) => {
     if (fits(text, SEND_LIMITS.CONTENT_BYTES)) return
     const message = `must not be larger than ${SEND_LIMITS.CONTENT_BYTES} bytes, has ${Buffer.byteLength(text)}`
-    context.addIssue({ code: 'custom', message })
+    context.addIssue({ code: 'custom', message, params: tooManyBytes(SEND_LIMITS.CONTENT_BYTES) })
   })
 
 export const templateTypeSchema = z
@@ -106,7 +128,8 @@ export const attachmentSchema = z.strictObject({
   ),
   content: z
     .string()
-    .min(1)
+    // Resend refuses an empty file, and would so after the e-mail was accepted.
+    .min(1, 'the file is empty')
     .refine(text => text.length % 4 === 0 && BASE64.test(text), 'must be base64')
     .describe('The file, base64'),
   contentType: oneLine(127)
@@ -124,7 +147,7 @@ export const attachmentSchema = z.strictObject({
 
 const recipient = z.strictObject({
   recipientId: z.uuid().optional(),
-  externalId: callerText(255).optional(),
+  externalId: externalIdSchema.optional(),
   cpfCnpj: z
     .string()
     .max(20)
@@ -152,14 +175,12 @@ export const SEND_EXAMPLE = {
 export const sendBodySchema = z
   .strictObject({
     /** One address here; the doors of other protocols give several. */
-    to: addressSchema.transform((one): MailAddress[] => [one]),
+    to: oneAddress.transform((one): MailAddress[] => [one]),
     cc: z.array(addressSchema).max(SEND_LIMITS.CC).optional(),
     bcc: z.array(addressSchema).max(SEND_LIMITS.BCC).optional(),
     from: addressSchema.optional(),
     replyTo: z.union([addressSchema, z.array(addressSchema).min(1).max(SEND_LIMITS.REPLY_TO)]).optional(),
-    subject: oneLine(SEND_LIMITS.SUBJECT_CHARS)
-      .optional()
-      .describe("Required without a template; wins over the template's"),
+    subject: subjectSchema.optional().describe("Required without a template; wins over the template's"),
     html: contentSchema.optional(),
     text: contentSchema.optional(),
     template: templateTypeSchema.optional().describe('The type of a template, in place of html and text'),
@@ -167,9 +188,14 @@ export const sendBodySchema = z
     locale: localeSchema.optional().describe("Of the template; the company's when absent"),
     headers: headersSchema.optional(),
     tags: z.array(callerText(SEND_LIMITS.TAG_CHARS)).max(SEND_LIMITS.TAGS).optional(),
-    attachments: z.array(attachmentSchema).max(SEND_LIMITS.ATTACHMENTS).superRefine(refuseLargeAttachments).optional(),
+    attachments: z
+      .array(attachmentSchema)
+      .max(SEND_LIMITS.ATTACHMENTS)
+      .superRefine(refuseLargeAttachments)
+      .superRefine(refuseRepeatedContentIds('contentId'))
+      .optional(),
     recipient: recipient.optional(),
-    externalId: callerText(255).optional(),
+    externalId: externalIdSchema.optional(),
     priority: z.int().min(1).max(10).default(DEFAULT_PRIORITY).describe('1 is the most urgent'),
     delay: z.int().min(0).max(SEND_LIMITS.SCHEDULE_MS).optional().describe('Milliseconds'),
     scheduledAt: instantSchema.optional(),
@@ -180,13 +206,10 @@ export const sendBodySchema = z
     when: ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value),
   })
   .superRefine((body, context) => {
-    const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
-    if (body.delay !== undefined && body.scheduledAt !== undefined)
-      refuse(['delay'], 'cannot be combined with scheduledAt')
-    if (body.recipient?.email && body.recipient.email.normalised !== body.to[0]?.normalised) {
-      refuse(['recipient', 'email'], 'must be the same address as to')
-    }
+    if (!body.recipient?.email || body.recipient.email.normalised === body.to[0]?.normalised) return
+    context.addIssue({ code: 'custom', path: ['recipient', 'email'], message: 'must be the same address as to' })
   })
+  .superRefine(refuseTwoTimes)
   .meta({ id: 'SendEmail', description: 'One e-mail', example: SEND_EXAMPLE })
 
 export type SendBodyInput = z.input<typeof sendBodySchema>
@@ -209,12 +232,24 @@ function refuseWithoutContent(body: WrittenContent, context: z.RefinementCtx): v
 
 type WrittenContent = Partial<Record<'subject' | 'html' | 'text' | 'template' | 'variables' | 'locale', unknown>>
 
+export function refuseTwoTimes(
+  body: { delay?: number | undefined; scheduledAt?: string | undefined },
+  context: z.RefinementCtx,
+): void {
+  if (body.delay === undefined || body.scheduledAt === undefined) return
+  context.addIssue({ code: 'custom', path: ['delay'], message: 'cannot be combined with scheduledAt' })
+}
+
 /** What is wrong with scheduledAt, or null. Not part of the schema because it depends on the time. */
-export function checkSchedule(scheduledAt: string | undefined, now: Date): string | null {
+export function checkSchedule(scheduledAt: string | undefined, now: Date): Omit<FieldProblem, 'path'> | null {
   if (scheduledAt === undefined) return null
   const aheadMs = Date.parse(scheduledAt) - now.getTime()
-  return aheadMs > SEND_LIMITS.SCHEDULE_MS ? 'must not be more than 30 days ahead' : null
+  if (aheadMs <= SEND_LIMITS.SCHEDULE_MS) return null
+  const limit = SEND_LIMITS.SCHEDULE_MS / DAY_MS
+  return { code: 'TOO_LARGE', message: `must not be more than ${limit} days ahead`, limit, unit: 'days' }
 }
+
+const DAY_MS = 24 * 60 * 60 * 1000
 
 function fits(text: string, bytes: number): boolean {
   // A UTF-16 unit takes at most three bytes, so short texts need no counting.
@@ -226,8 +261,10 @@ export function refuseLargeAttachments(files: { content: string }[], context: z.
   const bytes = totalBytes(files)
   if (bytes <= SEND_LIMITS.ATTACHMENT_BYTES) return
   const message = `must not be larger than ${SEND_LIMITS.ATTACHMENT_BYTES} bytes (10 MB) in all, have ${bytes}`
-  context.addIssue({ code: 'custom', message })
+  context.addIssue({ code: 'custom', message, params: tooManyBytes(SEND_LIMITS.ATTACHMENT_BYTES) })
 }
+
+const tooManyBytes = (limit: number) => ({ code: 'TOO_LARGE', limit, unit: 'bytes' })
 
 function totalBytes(files: { content: string }[]): number {
   return files.reduce((sum, file) => sum + Buffer.byteLength(file.content, 'base64'), 0)

@@ -37,7 +37,7 @@ export const EMAIL_EVENT_TYPES = [
 ] as const
 export type EmailEventType = (typeof EMAIL_EVENT_TYPES)[number]
 
-/** Transitions between event types, as published in the contract. STATUS_TRANSITIONS below is what the gateway enforces. */
+/** Transitions between event types, as published in the contract. STATUS_TRANSITIONS below is what the gateway does. */
 export const VALID_TRANSITIONS: Readonly<Record<string, readonly string[]>> = {
   QUEUED: ['SENT', 'REJECTED', 'DLQ_MOVED'],
   SENT: ['DELIVERED', 'BOUNCE', 'COMPLAINT'],
@@ -59,6 +59,9 @@ export type FeedbackStatus = keyof typeof FEEDBACK_RANK
 const ANY_FEEDBACK = ['SENT', 'REJECTED', 'BOUNCED', 'DELIVERED', 'COMPLAINED'] as const
 
 /**
+ * The moves that the SQL statements make, each guarded by the status it leaves. Nothing reads this table at run time: tests compare
+ * every move that the gateway made with it.
+ *
  * A provider event proves that an attempt reached the provider, so it also moves an e-mail that is waiting or dead by now
  * (resent after UNKNOWN, or a hold that expired): if it stayed replayable, a replay would send it twice. The gateway itself sets
  * SENT, and REJECTED when the provider refuses the e-mail or every recipient is suppressed.
@@ -67,11 +70,11 @@ export const STATUS_TRANSITIONS: Readonly<Record<EmailStatus, readonly EmailStat
   // RETRY_SCHEDULED and DLQ: mark_email_failed() records a failure reported by the caller. UNKNOWN: the provider to ask about an
   // earlier attempt is parked.
   PENDING: ['PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
-  // PENDING: an open breaker, a shutdown, or a lease that expired before SENT_ATTEMPT returns it to ready.
+  // PENDING: the provider was parked by its answer, so that no attempt is spent.
   PROCESSING: ['PENDING', 'RETRY_SCHEDULED', 'UNKNOWN', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
-  // PENDING: the retry is due, or process_pending_emails_for_retry() brought it forward.
+  // The status stays until the retry is started, also when its time has come.
   RETRY_SCHEDULED: ['PENDING', 'PROCESSING', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
-  // PENDING: onUnknown is resend. FAILED: onUnknown is hold and it has expired. DLQ: no attempts left. See docs/sending.md.
+  // PENDING: onUnknown is resend, or an idempotent provider is called again with the same attempt. FAILED: onUnknown is hold and it has expired. DLQ: no attempts left. See docs/sending.md.
   UNKNOWN: ['PENDING', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
   SENT: ['REJECTED', 'BOUNCED', 'DELIVERED', 'COMPLAINED'],
   BOUNCED: ['DELIVERED', 'COMPLAINED'],

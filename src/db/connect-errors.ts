@@ -39,6 +39,8 @@ function networkSentence(code: string, message: string, server: string): string 
 function sslSentence(code: string, message: string, server: string): string | null {
   if (/server does not support SSL/.test(message))
     return `DATABASE_URL: sslmode demands SSL, and ${server} offers none. Turn it on there (ssl = on), or set sslmode=disable on a network you trust.`
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `DATABASE_URL: the certificate of ${server} is for another host (${message}). Connect by a name that it has, or set sslmode=verify-ca to verify its authority only.`
   if (/CERT|VERIFY|SIGNATURE/.test(code))
     return `DATABASE_URL: the certificate of ${server} could not be verified (${message}). Name the file of its authority with sslrootcert=FILE, or set sslmode=require to encrypt without verifying.`
   return null

@@ -18,6 +18,12 @@ export function isLostConnection(error: unknown): boolean {
   )
 }
 
+/** SQLSTATE insufficient_privilege, also of a migration, which wraps what it met. */
+export function isInsufficientPrivilege(error: unknown): boolean {
+  const { code, cause } = error as { code?: string; cause?: { code?: string } }
+  return (code ?? cause?.code) === '42501'
+}
+
 /** The statement itself was at fault (a value, a constraint), so the same neighbours would do better without it. */
 export function isDataError(error: unknown): boolean {
   return /^(22|23)/.test((error as { code?: string }).code ?? '')

@@ -1,3 +1,4 @@
+import { DUE_SINCE } from './outbox/ready-heads.ts'
 import { type Queryable, run } from './query.ts'
 
 export type Health = {
@@ -30,7 +31,7 @@ export async function readHealth(db: Queryable): Promise<Health> {
           and inhrelid = to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')))) as "partitionsUntil",
        (select count(*) from (select from email_ready limit 100000) r)::int as waiting,
        (select count(*) from (select from companies c join email_ready r using (company_id) where c.paused_at is not null limit 100000) r)::int as held,
-       (select extract(epoch from now() - min(coalesce(o.next_attempt_at, o.created_at)))::float8 from (
+       (select extract(epoch from now() - min(${DUE_SINCE}))::float8 from (
           select outbox_id from email_ready where company_id not in (select company_id from companies where paused_at is not null) limit 100000) r
         join email_outbox o using (outbox_id)) as "oldestWaitingSeconds",
        (select count(*) from unknown_sends)::int as unknown, (select count(*) from dead_letters)::int as "deadLetters",
@@ -54,6 +55,22 @@ export async function findLongestLockWait(db: Queryable): Promise<LockWait | nul
      where w.datname = current_database() and w.wait_event_type = 'Lock'
      -- The one that itself waits for nobody is the cause.
      order by b.wait_event_type is not distinct from 'Lock', w.state_change limit 1`,
+    [],
+  )
+  return row ?? null
+}
+
+export type IdleTransaction = { pid: number; application: string; role: string; seconds: number }
+
+/** The session that has been idle in its transaction for longest: it does nothing, and keeps its snapshot and its locks. */
+export async function findIdleTransaction(db: Queryable): Promise<IdleTransaction | null> {
+  const [row] = await run<IdleTransaction>(
+    db,
+    'find-idle-transaction',
+    `select pid, application_name as application, usename as role,
+       extract(epoch from clock_timestamp() - state_change)::float8 as seconds
+     from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'
+     order by state_change limit 1`,
     [],
   )
   return row ?? null

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { findAlteredFunctions } from './altered-functions.ts'
 import { driverUrl } from './connection-url.ts'
 import type { Queryable } from './query.ts'
 import { applySettings, UNLIMITED } from './session-settings.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations')
-/** Applied after the migrations, and again when their text changes. */
+/** Applied after the migrations, and again when their text changes, or somebody has changed a function in the database. */
 const FUNCTIONS = join(MIGRATIONS, 'functions')
 /** One migration at a time, whichever process came first. */
 const MIGRATION_LOCK = 7_305_001
@@ -48,7 +49,7 @@ export async function requireMigrated(db: Queryable): Promise<void> {
   const applied = rows[0]!.there ? await readApplied(db) : new Set<number>()
   refuseNewerDatabase(applied, migrations)
   refuseOlderDatabase(applied, migrations)
-  if ((await changedFunctions(db)).length > 0)
+  if ((await changedFunctions(db, await readFunctions())).length > 0)
     throw new DatabaseNotMigrated(
       'The functions in the database are those of another version of this program: stop the running processes, then run email-gateway migrate, or start the gateway.',
     )
@@ -86,8 +87,11 @@ async function apply(client: pg.Client, { version, name, path }: Migration): Pro
 async function applyChangedFunctions(client: pg.Client): Promise<string[]> {
   await client.query(`create table if not exists schema_functions (
     name text primary key, digest text not null, applied_at timestamptz not null default now())`)
-  const changed = await changedFunctions(client)
-  for (const { name, sql, digest } of changed) {
+  const files = await readFunctions()
+  const altered = (await findAlteredFunctions(client, files)).map(({ file }) => file)
+  const changed = new Set([...(await changedFunctions(client, files)), ...altered])
+  const pending = files.filter(file => changed.has(file))
+  for (const { name, sql, digest } of pending) {
     const record = () =>
       client.query(
         `insert into schema_functions (name, digest) values ($1, $2)
@@ -96,16 +100,21 @@ async function applyChangedFunctions(client: pg.Client): Promise<string[]> {
       )
     await applyFile(client, name, sql, record)
   }
-  return changed.map(({ name }) => name)
+  return pending.map(({ name }) => name)
 }
 
-async function changedFunctions(db: Queryable): Promise<SqlFunctions[]> {
+/** The names of functions that somebody has changed in the database. */
+export async function readAlteredFunctions(db: Queryable): Promise<string[]> {
+  return (await findAlteredFunctions(db, await readFunctions())).map(({ name }) => name)
+}
+
+async function changedFunctions(db: Queryable, files: SqlFunctions[]): Promise<SqlFunctions[]> {
   const { rows } = await db.query<{ there: boolean }>(`select to_regclass('schema_functions') is not null as there`)
   const applied = rows[0]!.there
     ? await db.query<{ name: string; digest: string }>('select name, digest from schema_functions')
     : { rows: [] }
   const known = new Map(applied.rows.map(row => [row.name, row.digest]))
-  return (await readFunctions()).filter(({ name, digest }) => known.get(name) !== digest)
+  return files.filter(({ name, digest }) => known.get(name) !== digest)
 }
 
 async function applyFile(client: pg.Client, name: string, sql: string, record: () => Promise<unknown>): Promise<void> {

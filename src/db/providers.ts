@@ -85,6 +85,11 @@ export async function takeProbe(db: Queryable, name: string, seconds: number): P
   return rows.length > 0
 }
 
+/** The worker that took the probe has not sent it. */
+export async function returnProbe(db: Queryable, name: string): Promise<void> {
+  await run(db, 'return-probe', `update providers set probe_at = now() where name = $1 and state = 'open'`, [name])
+}
+
 export async function saveProviderRate(db: Queryable, name: string, ratePerSecond: number | null): Promise<void> {
   await run(
     db,

@@ -48,6 +48,23 @@ export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
   return row!
 }
 
+/** The role of this connection. `notWritable`: tables of ours that it may not both insert into and update. */
+export type RoleFacts = { role: string; owner: string; ownsTables: boolean; notWritable: string[] }
+
+export async function readRole(db: Queryable): Promise<RoleFacts> {
+  const [row] = await run<RoleFacts>(
+    db,
+    'read-role',
+    `select current_user as role, pg_get_userbyid(o.relowner) as owner, pg_has_role(o.relowner, 'usage') as "ownsTables",
+       array(select c.relname::text from pg_class c
+         where c.relnamespace = o.relnamespace and c.relkind in ('r', 'p') and not c.relispartition
+           and not (has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'update')) order by 1) as "notWritable"
+     from pg_class o where o.oid = 'email_outbox'::regclass`,
+    [],
+  )
+  return row!
+}
+
 /** Whether e-mails went out by this provider in the last day, some time ago, and whether any event of it has come since. */
 export type EventFlow = { sent: boolean; received: boolean }
 

@@ -23,6 +23,15 @@ export function effectsOf(decided: DecidedEmail[], fresh: Set<string>): Effect[]
   )
 }
 
+/** An e-mail whose provider event came before the answer, or in place of it, is counted as sent here: its settlement finds nothing to do. */
+export function sentOf(decided: DecidedEmail[], fresh: Set<string>) {
+  return decided.flatMap(({ email: { companyId, counts, recipients }, decision }) =>
+    counts && decision.events.some(({ id, type }) => type === 'SENT' && fresh.has(id))
+      ? [{ companyId, sent: recipients.filter(one => !one.suppressed).length }]
+      : [],
+  )
+}
+
 export function reputationOf(effects: Effect[]) {
   return effects.flatMap(({ email: { companyId, counts }, kind }) =>
     counts ? [kind === 'COMPLAINT' ? { companyId, complained: 1 } : { companyId, bounced: 1 }] : [],

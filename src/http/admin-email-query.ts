@@ -56,7 +56,7 @@ export function lookupOf({ id, recipient, externalId, messageId }: ListQuery): E
   if (recipient !== undefined) given.push({ by: 'recipient', value: recipientHash(recipient) })
   if (externalId !== undefined) given.push({ by: 'externalId', value: externalId })
   if (messageId !== undefined) given.push({ by: 'messageId', value: messageId })
-  if (given.length > 1) throw invalidField(given[1]!.by, `cannot be used together with ${given[0]!.by}`)
+  if (given.length > 1) throw invalidField(given[1]!.by, `cannot be used together with ${given[0]!.by}`, 'NOT_TOGETHER')
   return given[0] ?? null
 }
 
@@ -64,7 +64,8 @@ function recipientHash(text: string): string {
   const hash = readEmailHash(text)
   if (hash) return hash
   const [lookup] = recogniseSearch(text)
-  if (lookup?.by !== 'recipient') throw invalidField('recipient', 'must be an address, or sha256: and its hash')
+  if (lookup?.by !== 'recipient')
+    throw invalidField('recipient', 'must be an address, or sha256: and its hash', 'INVALID_FORMAT')
   return lookup.value
 }
 
@@ -72,8 +73,9 @@ export function filterOf(query: Filters, lookup: EmailLookup | null, now: Date):
   const { from, to } = query
   const isRanged = lookup === null || from !== undefined || to !== undefined
   const begin = from ?? new Date(Date.parse(to ?? now.toISOString()) - RANGE_DAYS * DAY_MS).toISOString()
-  if (to !== undefined && begin >= to) throw invalidField('from', 'must be before to')
-  if (query.olderThan && query.newerThan) throw invalidField('newerThan', 'cannot be used together with olderThan')
+  if (to !== undefined && begin >= to) throw invalidField('from', 'must be before to', 'RANGE_REVERSED')
+  if (query.olderThan && query.newerThan)
+    throw invalidField('newerThan', 'cannot be used together with olderThan', 'NOT_TOGETHER')
   return {
     lookup,
     range: isRanged ? { from: begin, to: to ?? null } : null,

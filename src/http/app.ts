@@ -7,6 +7,7 @@ import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './conne
 import { acceptJson } from './json-body.ts'
 import { MAX_PARAM_LENGTH, SMALL_BODY_LIMIT } from './limits.ts'
 import { documentApi } from './openapi.ts'
+import { collectMethods, refuseOtherMethods } from './other-methods.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
 import { beginSpan, endSpan, logRequest } from './request-telemetry.ts'
@@ -63,6 +64,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await documentApi(app, deps)
   await app.register(async api => {
     refuseUnknownQuery(api)
+    const methods = collectMethods(api)
     sendRoutes(api, deps)
     emailRoutes(api, deps)
     emailChangeRoutes(api, deps)
@@ -73,6 +75,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     sqlDoorRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
+    refuseOtherMethods(api, methods)
     await api.register(async admin => allAdminRoutes(admin, deps))
   })
   // Outside of refuseUnknownQuery: health checks and scrapers may add query parameters.

@@ -74,5 +74,5 @@ function positionOf(cursor: string, field: string): AuditPosition {
   const isTable = table === 'a' || table === 's'
   if (isTable && rangeEndSchema.safeParse(time).success && /^\d{1,18}$/.test(id) && rest.length === 0)
     return { time, table, id }
-  throw invalidField(field, 'is not a cursor of this list')
+  throw invalidField(field, 'is not a cursor of this list', 'INVALID_CURSOR')
 }

@@ -25,5 +25,5 @@ export function fromCursor(cursor: string | undefined): DeadLetterCursor | null 
   if (cursor === undefined) return null
   const [movedAt = '', outboxId = ''] = cursor.split('_')
   if (rangeEndSchema.safeParse(movedAt).success && isUuid(outboxId)) return { movedAt, outboxId }
-  throw invalidField('cursor', 'is not a cursor of this list')
+  throw invalidField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import sjson from 'secure-json-parse'
 import { fieldPath } from '../contracts/refusal.ts'
@@ -16,14 +17,39 @@ declare module 'fastify' {
 export function acceptJson(app: FastifyInstance): void {
   app.decorateRequest('writtenBody', null)
   app.removeContentTypeParser(['text/plain'])
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
-    if (text.length === 0) return undefined
-    const body = parse(text)
-    refuseUnsafeShape(body)
-    request.writtenBody = body
-    return body
-  })
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (bytes.length === 0) return undefined
+      const body = parse(textOf(bytes, request))
+      refuseUnsafeShape(body)
+      request.writtenBody = body
+      return body
+    },
+  )
 }
+
+/** Decoding would replace what is not UTF-8, and the e-mail would be sent with the wrong letters. */
+function textOf(bytes: Buffer, { headers }: FastifyRequest): string {
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    throw new Problem('UNSUPPORTED_MEDIA_TYPE', {
+      detail: `The body must not be compressed: Content-Encoding ${quoted(encoding)} is not supported.`,
+    })
+  const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1]
+  if (charset !== undefined && !CHARSETS.has(charset.toLowerCase()))
+    throw new Problem('UNSUPPORTED_MEDIA_TYPE', {
+      detail: `The body must be UTF-8: the charset ${quoted(charset)} of Content-Type is not supported.`,
+    })
+  if (!isUtf8(bytes)) throw new Problem('INVALID_JSON', { detail: 'The body is not valid UTF-8.' })
+  return bytes.toString()
+}
+
+const CHARSET = /;\s*charset\s*=\s*"?([^\s";]+)/i
+const CHARSETS: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii'])
+
+const quoted = (value: string) => JSON.stringify(value.slice(0, 40))
 
 function parse(text: string): unknown {
   try {
@@ -72,5 +98,5 @@ function refuseUnstorableText(text: string, parent: Visit | null, last: Property
   if (!text.includes('\u0000') && text.isWellFormed()) return
   const path = last
   for (let visit = parent; visit?.parent; visit = visit.parent) path.unshift(visit.key)
-  throw invalidField(fieldPath(path), 'must not contain NUL or unpaired surrogate characters')
+  throw invalidField(fieldPath(path), 'must not contain NUL or unpaired surrogate characters', 'INVALID_CHARACTERS')
 }

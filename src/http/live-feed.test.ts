@@ -82,7 +82,7 @@ test('ends whoever does not keep up or is signed out, and everybody when the pro
   const unsure = listener({ isAllowed: () => Promise.reject(new Error('the database is away')) })
   for (const one of [slow, signedOut, unsure]) feed.add(one)
   expect(feed.isFullFor('somebody')).toBe(true)
-  await vi.advanceTimersByTimeAsync(LIVE_LIMITS.commentMs)
+  await vi.advanceTimersByTimeAsync(LIVE_LIMITS.checkMs)
   expect([slow, signedOut, unsure].map(one => one.state.ended)).toEqual([true, true, false])
   feed.close()
   expect([unsure.state.ended, feed.size]).toEqual([true, 0])

@@ -19,7 +19,9 @@ export const LIVE_LIMITS = {
   listeners: 200,
   perPerson: 20,
   tickMs: 2_000,
-  /** A comment keeps proxies from closing a silent connection; the session is checked with it. */
+  /** How soon the stream of a session that was ended is. The session itself is read once a second at most. */
+  checkMs: 2_000,
+  /** A comment keeps proxies from closing a silent connection. */
   commentMs: 15_000,
   emails: 50,
   /** Answered e-mails and their status, so that the overlap of two questions repeats none. */
@@ -34,11 +36,13 @@ export class LiveFeed {
   readonly #onError: (error: unknown) => void
   readonly #listeners = new Set<Listener>()
   #tick: NodeJS.Timeout | undefined
+  #check: NodeJS.Timeout | undefined
   #comment: NodeJS.Timeout | undefined
   #since: string | null = null
   #known = new Map<string, string>()
   #lastCounts = ''
   #reading = false
+  #checking = false
 
   constructor(source: LiveSource, onError: (error: unknown) => void, limits: LiveLimits = LIVE_LIMITS) {
     this.#source = source
@@ -72,20 +76,19 @@ export class LiveFeed {
   }
 
   #start(): void {
-    const { tickMs, commentMs } = this.#limits
+    const { tickMs, checkMs, commentMs } = this.#limits
     this.#since = null
     this.#tick = setInterval(() => void this.#readAndSend(), tickMs)
-    this.#comment = setInterval(() => void this.#checkListeners(), commentMs)
-    this.#tick.unref()
-    this.#comment.unref()
+    this.#check = setInterval(() => void this.#checkListeners(), checkMs)
+    this.#comment = setInterval(() => this.#send(': still here\n\n'), commentMs)
+    for (const timer of [this.#tick, this.#check, this.#comment]) timer.unref()
     void this.#readAndSend()
   }
 
   #remove(listener: Listener): void {
     this.#listeners.delete(listener)
     if (this.#listeners.size > 0) return
-    clearInterval(this.#tick)
-    clearInterval(this.#comment)
+    for (const timer of [this.#tick, this.#check, this.#comment]) clearInterval(timer)
     this.#tick = undefined
     this.#lastCounts = ''
     this.#known.clear()
@@ -126,7 +129,9 @@ export class LiveFeed {
   }
 
   async #checkListeners(): Promise<void> {
-    this.#send(': still here\n\n')
+    // As above: one check at a time.
+    if (this.#checking) return
+    this.#checking = true
     await Promise.all(
       [...this.#listeners].map(async listener => {
         // A database that does not answer ends nobody's session.
@@ -136,6 +141,7 @@ export class LiveFeed {
         listener.end()
       }),
     )
+    this.#checking = false
   }
 
   #send(text: string): void {

@@ -15,7 +15,7 @@ test('the message names the first field and what is wrong with it', () => {
   expect(messageOf(new Problem('INVALID_PAYLOAD', { errors }))).toBe(
     'Some fields are not valid: externalId: expected string, received number',
   )
-  expect(messageOf(invalidField('', 'give scheduledAt or delay'))).toBe(
+  expect(messageOf(invalidField('', 'give scheduledAt or delay', 'NOT_TOGETHER'))).toBe(
     'Some fields are not valid: give scheduledAt or delay',
   )
   expect(messageOf(new Problem('NOT_FOUND'))).toBe('Not found')

@@ -29,6 +29,7 @@ const PROBLEMS = {
   EVENT_REFUSED: [403, 'The event is not authentic, or not for this gateway'],
   NOT_SUPPRESSED: [404, 'The address is not on the suppression list'],
   NOT_FOUND: [404, 'Not found'],
+  METHOD_NOT_ALLOWED: [405, 'This path does not take this method'],
   REQUEST_TIMEOUT: [408, 'The request did not arrive in time'],
   IDEMPOTENCY_KEY_REUSED: [409, 'This Idempotency-Key was used with another body'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'A request with this Idempotency-Key is still running'],
@@ -101,9 +102,24 @@ export class Problem extends Error {
   }
 }
 
-export function invalidField(path: string, message: string, code = 'INVALID_PAYLOAD'): Problem {
-  return new Problem('INVALID_PAYLOAD', { errors: [{ path, code, message }] })
+/** What is wrong with one field. Each has words in both languages of the admin UI. */
+export function invalidField(path: string, message: string, code: FieldCode): Problem {
+  return invalidFields([{ path, code, message }])
 }
+
+export type FieldCode =
+  | 'INVALID_TYPE'
+  | 'INVALID_VALUE'
+  | 'INVALID_FORMAT'
+  | 'INVALID_CHARACTERS'
+  | 'INVALID_CURSOR'
+  | 'INVALID_EMAIL'
+  | 'INVALID_WEBHOOK_URL'
+  | 'FROM_NOT_ALLOWED'
+  | 'NOT_TOGETHER'
+  | 'RANGE_REVERSED'
+
+export const invalidFields = (errors: FieldProblem[]) => new Problem('INVALID_PAYLOAD', { errors })
 
 export function refusalProblem(refusal: Refusal): Problem {
   if (refusal.code === 'RECIPIENT_SUPPRESSED') return new Problem(refusal.code, { recipient: refusal.recipient })

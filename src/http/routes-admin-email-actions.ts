@@ -23,7 +23,7 @@ import type { EmailLog } from '../telemetry/email-log.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
-import { invalidField, Problem, refusalProblem } from './problem.ts'
+import { invalidFields, Problem, refusalProblem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 import { adminEmailParams } from './routes-admin-email.ts'
 import { logCancelled, throwUnlessDone } from './routes-email-changes.ts'
@@ -117,7 +117,7 @@ async function cancel(request: FastifyRequest, { db, emailLog }: AdminEmailActio
 async function reschedule(request: FastifyRequest, { db }: AdminEmailActionDeps) {
   const { scheduledAt, reason } = request.body as z.output<typeof rescheduleBody>
   const problem = checkSchedule(scheduledAt, db.clock.now())
-  if (problem) throw invalidField('scheduledAt', problem)
+  if (problem) throw invalidFields([{ path: 'scheduledAt', ...problem }])
   const audited: Change = { action: 'RESCHEDULED', reason, after: { scheduledAt } }
   const { outboxId } = await change(request, db, audited, (tx, id, companyId) =>
     rescheduleEmail(tx, id, companyId, scheduledAt),

@@ -2,13 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { formatAddress } from '../contracts/addresses.ts'
 import { adminEmailContentSchema } from '../contracts/admin/email-view.ts'
-import { hasRemoteContent, type InlineFile, previewPolicy, withInlineImages } from '../contracts/admin/preview.ts'
+import { hasRemoteContent, type InlineFile } from '../contracts/admin/preview.ts'
 import { textFromHtml } from '../contracts/html/to-text.ts'
 import { listFiles, readFileContent } from '../db/outbox/content.ts'
 import { readStoredEmail, type StoredEmail } from '../db/outbox/resend.ts'
 import { composeMime } from '../providers/mime.ts'
 import type { App } from './app.ts'
 import { sendDownload } from './download.ts'
+import { sendHtmlPreview } from './html-preview.ts'
 import { problemAnswers } from './openapi.ts'
 import { uuidParam } from './params.ts'
 import { Problem } from './problem.ts'
@@ -73,10 +74,7 @@ export function adminEmailContentRoutes(app: App, deps: AdminRouteDeps): void {
     const email = await storedEmail(request, deps)
     if (email.html === null) throw new Problem('CONTENT_GONE')
     const { images } = request.query as z.output<typeof previewQuery>
-    return reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', previewPolicy(images === 'remote'))
-      .send(withInlineImages(email.html, inlineFiles(email)))
+    return sendHtmlPreview(reply, email.html, inlineFiles(email), images === 'remote')
   })
   app.get('/admin/emails/:outboxId/source', { onRequest, config, schema: sourceSchema }, async (request, reply) => {
     const email = await storedEmail(request, deps)

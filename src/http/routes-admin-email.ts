@@ -52,7 +52,7 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
     listEmailDeliveries(db.pool, outboxId),
     listResends(db.pool, outboxId),
   ])
-  const { departed, unrendered, replayable, ...shown } = email
+  const { departed, replayable, ...shown } = email
   return {
     ...shown,
     explanation: explainEmail(email, location),
@@ -62,9 +62,9 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
       recipients.map(async one => ({ ...one, suppression: await blockingEntry(db, one, email) })),
     ),
     webhooks,
-    contentGone: location.contentGone && !unrendered,
+    contentGone: location.contentGone,
     resentAs,
-    may: { ...mayOf(email, location.contentGone && !unrendered, departed), replay: replayable },
+    may: { ...mayOf(email, location.contentGone, departed), replay: replayable },
   }
 }
 

@@ -5,7 +5,7 @@ import { loadAttachments } from '../db/outbox/load.ts'
 import type { Database } from '../db/pool.ts'
 import { composeMime } from '../providers/mime.ts'
 import type { App } from './app.ts'
-import { sendHtmlPreview, withInlineImages } from './html-preview.ts'
+import { sendHtmlPreview } from './html-preview.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
@@ -69,7 +69,7 @@ async function preview(request: FastifyRequest, reply: FastifyReply, db: Databas
   if (message.html === null) throw new Problem('NOT_FOUND', { detail: 'The message has no HTML' })
   const hasInline = message.attachments.some(file => file.contentId !== null)
   const files = hasInline ? await loadAttachments(db.pool, outboxId) : []
-  return sendHtmlPreview(reply, withInlineImages(message.html, files), remote === 'true')
+  return sendHtmlPreview(reply, message.html, files, remote === 'true')
 }
 
 async function sendAttachment(request: FastifyRequest, reply: FastifyReply, db: Database) {

@@ -146,6 +146,6 @@ const toCursor = ({ micros, messageId }: CapturePlace) => Buffer.from(`${micros}
 
 function fromCursor(cursor: string): CapturePlace {
   const [, micros, messageId] = /^(\d{1,16}) ([^\0]{1,200})$/s.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
-  if (micros === undefined) throw invalidField('cursor', 'is not a cursor of this list')
+  if (micros === undefined) throw invalidField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
   return { micros, messageId: messageId! }
 }

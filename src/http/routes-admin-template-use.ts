@@ -97,7 +97,7 @@ async function previewDraft(request: FastifyRequest, { db, accept }: AdminTempla
   return {
     ...answer,
     rendered: { subject: result.subject, html: result.html, text: result.text },
-    problems: problems.map(({ code, message }) => ({ path: 'html', code, message })),
+    problems: problems.map(({ code, message }) => ({ path: 'html', code, message, rule: code })),
   }
 }
 
@@ -105,7 +105,8 @@ async function sendTest(request: FastifyRequest, reply: FastifyReply, { db, acce
   const template = await findAdminTemplate(request, db)
   const given = request.body as z.output<typeof testBody>
   const companyId = template.companyId ?? given.companyId
-  if (companyId === undefined) throw invalidField('companyId', 'is needed for a starter: the company that sends it')
+  if (companyId === undefined)
+    throw invalidField('companyId', 'is needed for a starter: the company that sends it', 'INVALID_TYPE')
   const company = await companyOrProblem(companyId, db)
   const source = await requireVersion(template, db, given.version ?? null)
   const body = testEmail(renderSource(source, given.variables), given)
@@ -132,6 +133,6 @@ async function sendTest(request: FastifyRequest, reply: FastifyReply, { db, acce
 
 async function companyOrProblem(companyId: string, db: Database): Promise<Company> {
   const company = await findCompany(db.pool, companyId.toLowerCase())
-  if (!company) throw invalidField('companyId', 'is not the id of a company')
+  if (!company) throw invalidField('companyId', 'is not the id of a company', 'INVALID_VALUE')
   return company
 }

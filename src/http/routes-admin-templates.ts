@@ -140,7 +140,7 @@ export function adminTemplateRoutes(app: App, deps: AdminRouteDeps & TemplateCha
 async function list(request: FastifyRequest, { db }: AdminRouteDeps) {
   const { companyId = null, text = null, cursor, limit } = request.query as z.output<typeof listQuery>
   const after = cursor === undefined ? null : await findAnyTemplate(db.pool, cursor)
-  if (cursor !== undefined && !after) throw invalidField('cursor', 'is not a cursor of this list')
+  if (cursor !== undefined && !after) throw invalidField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
   const filter = { companyId, text, after, sinceDays: STATISTICS_DAYS, limit: limit + 1 }
   const rows = await listTemplateOverviews(db.pool, filter)
   const data = rows.slice(0, limit)

@@ -132,7 +132,7 @@ async function list(request: FastifyRequest, { db }: AdminWebhookDeps) {
   const none = { companyId: null, webhookId: null, state: null, after: null }
   const [last] =
     cursor === undefined ? [] : await listEndpointOverviews(db.pool, { ...none, webhookId: cursor, limit: 1 })
-  if (cursor !== undefined && !last) throw invalidField('cursor', 'is not a cursor of this list')
+  if (cursor !== undefined && !last) throw invalidField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
   const filter = { ...none, companyId, state, after: last ?? null, limit: limit + 1 }
   const [rows, counts] = await Promise.all([listEndpointOverviews(db.pool, filter), countEndpoints(db.pool)])
   const data = rows.slice(0, limit)

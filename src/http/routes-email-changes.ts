@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { instantSchema } from '../contracts/instant.ts'
-import { checkSchedule, SEND_LIMITS } from '../contracts/send-body.ts'
+import { checkSchedule, refuseTwoTimes, SEND_LIMITS } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES, type EmailStatus } from '../contracts/states.ts'
 import { logEmails } from '../db/outbox/logged-emails.ts'
 import { type ChangeOutcome, cancelEmail, rescheduleEmail } from '../db/outbox/schedule.ts'
@@ -10,7 +10,7 @@ import type { EmailLog } from '../telemetry/email-log.ts'
 import type { App } from './app.ts'
 import { requireKey } from './auth.ts'
 import { problemAnswers } from './openapi.ts'
-import { invalidField, Problem } from './problem.ts'
+import { invalidFields, Problem } from './problem.ts'
 import { type EmailRouteDeps, emailParams, emailRefusals, findOwnEmail } from './routes-emails.ts'
 
 const tags = ['E-mails']
@@ -19,7 +19,8 @@ const rescheduleBody = z
     scheduledAt: instantSchema.optional(),
     delay: z.int().min(0).max(SEND_LIMITS.SCHEDULE_MS).optional().describe('Milliseconds from now'),
   })
-  .refine(body => (body.scheduledAt === undefined) !== (body.delay === undefined), 'give scheduledAt or delay')
+  .refine(body => body.scheduledAt !== undefined || body.delay !== undefined, 'give scheduledAt or delay')
+  .superRefine(refuseTwoTimes)
   .meta({ id: 'RescheduleEmail', example: { delay: 3_600_000 } })
 const changedSchema = z.object({
   outboxId: z.uuid(),
@@ -59,7 +60,7 @@ async function reschedule(request: FastifyRequest, db: Database) {
   const { outboxId, status } = await findOwnEmail(request, db)
   const body = request.body as z.output<typeof rescheduleBody>
   const problem = checkSchedule(body.scheduledAt, db.clock.now())
-  if (problem) throw invalidField('scheduledAt', problem)
+  if (problem) throw invalidFields([{ path: 'scheduledAt', ...problem }])
   const scheduledAt = new Date(body.scheduledAt ?? db.clock.nowMs() + body.delay!).toISOString()
   throwUnlessDone(await rescheduleEmail(db.pool, outboxId, request.key!.companyId, scheduledAt), status)
   return { outboxId, status: 'PENDING' as const, scheduledAt }

@@ -7,7 +7,7 @@ import { emailListSchema, emailSchema, explanationSchema } from '../contracts/em
 import { explainEmail } from '../contracts/explain.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
-import { templateTypeSchema } from '../contracts/send-body.ts'
+import { externalIdSchema, templateTypeSchema } from '../contracts/send-body.ts'
 import { EMAIL_STATUSES } from '../contracts/states.ts'
 import { type EmailFilter, findEmail, listEmails, listEvents } from '../db/outbox/emails.ts'
 import { findLocation } from '../db/outbox/location.ts'
@@ -45,6 +45,7 @@ const listQuery = z.object({
     .max(64)
     .refine(text => !text.includes('\0'), 'must not contain NUL')
     .optional(),
+  externalId: externalIdSchema.optional().describe('Your own id, exactly as it was sent'),
   template: templateTypeSchema.optional().describe('The type of a template'),
   createdAfter: rangeEndSchema.optional(),
   createdBefore: rangeEndSchema.optional(),
@@ -95,9 +96,13 @@ export function emailRoutes(app: App, { db, keys, pepper, providers }: EmailRout
 
 /** 404 also for an e-mail of another company or mode, so that an answer does not reveal that it exists. */
 export async function findOwnEmail(request: FastifyRequest, db: Database) {
-  const email = await findEmail(db.pool, uuidParam(request, 'outboxId'), ownerOf(request))
-  if (!email) throw new Problem('NOT_FOUND')
+  const email = await findEmail(db.pool, uuidParam(request, 'outboxId', NO_EMAIL), ownerOf(request))
+  if (!email) throw new Problem('NOT_FOUND', NO_EMAIL)
   return email
+}
+
+const NO_EMAIL = {
+  detail: 'There is no e-mail with this id; a key finds those of its own company and mode (live or test).',
 }
 
 function toFilter(query: ListQuery, owner: Owner): EmailFilter {
@@ -106,6 +111,7 @@ function toFilter(query: ListQuery, owner: Owner): EmailFilter {
     status: query.status ?? null,
     recipient: query.recipient === undefined ? null : recipientFilter(query.recipient),
     tag: query.tag ?? null,
+    externalId: query.externalId ?? null,
     template: query.template ?? null,
     createdAfter: query.createdAfter ?? null,
     createdBefore: query.createdBefore ?? null,
@@ -126,6 +132,6 @@ const toCursor = (outboxId: string) => Buffer.from(outboxId.replaceAll('-', ''),
 function fromCursor(cursor: string): string {
   const hex = Buffer.from(cursor, 'base64url').toString('hex')
   const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  if (!z.uuid().safeParse(id).success) throw invalidField('cursor', 'is not a cursor of this list')
+  if (!z.uuid().safeParse(id).success) throw invalidField('cursor', 'is not a cursor of this list', 'INVALID_CURSOR')
   return id
 }

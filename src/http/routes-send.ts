@@ -12,7 +12,7 @@ import { boundBodies, SEND_MEMORY } from './body-memory.ts'
 import type { KeyRegistry } from './key-registry.ts'
 import { BATCH_BODY_LIMIT, SEND_BODY_LIMIT } from './limits.ts'
 import { problemAnswers } from './openapi.ts'
-import { invalidField, Problem } from './problem.ts'
+import { invalidField, invalidFields, Problem } from './problem.ts'
 import { type RateLimitDeps, spendTokens } from './rate-limit.ts'
 import { batchAnswer, sendAnswer } from './send-answers.ts'
 import { validatorCompiler } from './validation.ts'
@@ -91,8 +91,12 @@ async function sendBatch(request: FastifyRequest, reply: FastifyReply, deps: Sen
 }
 
 export function batchMembers(body: unknown): unknown[] {
-  if (Array.isArray(body) && body.length >= 1 && body.length <= SEND_LIMITS.BATCH) return body
-  throw invalidField('', `must be an array of 1 to ${SEND_LIMITS.BATCH} e-mails`)
+  const message = `must be an array of 1 to ${SEND_LIMITS.BATCH} e-mails`
+  if (!Array.isArray(body)) throw invalidField('', message, 'INVALID_TYPE')
+  const has = body.length
+  if (has >= 1 && has <= SEND_LIMITS.BATCH) return body
+  const passed = has === 0 ? { code: 'TOO_SMALL', limit: 1 } : { code: 'TOO_LARGE', limit: SEND_LIMITS.BATCH }
+  throw invalidFields([{ path: '', ...passed, unit: 'items', message: `${message}, has ${has}` }])
 }
 
 function validateMembers(bodies: unknown[]) {

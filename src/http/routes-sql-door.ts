@@ -83,7 +83,7 @@ export function adminQueueRoutes(app: App, { db, onRequest }: AdminRouteDeps): v
   app.post('/admin/queue/process', { onRequest, schema: adminProcessSchema }, async request => {
     const { limit, companyId = null } = request.body as z.output<typeof adminProcessBody>
     if (companyId !== null && !(isUuid(companyId) && (await findCompany(db.pool, companyId.toLowerCase()))))
-      throw invalidField('companyId', 'is not the id of a company')
+      throw invalidField('companyId', 'is not the id of a company', 'INVALID_VALUE')
     const ids = await inTransaction(db.pool, async tx => {
       const ready = await readyRetries(tx, { companyId, test: false }, limit)
       const audit = { performedBy: request.admin!, action: 'RETRIES_BROUGHT_FORWARD', subjectType: 'queue' } as const

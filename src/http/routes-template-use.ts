@@ -69,11 +69,13 @@ export function templateUseRoutes(app: App, deps: TemplateRouteDeps): void {
 
 async function preview(request: FastifyRequest, deps: TemplateRouteDeps) {
   const rendered = await renderVersion(request, deps)
+  if (rendered.html === null) return rendered
   const { companyId, linkSchemes } = request.key!
-  const problems = rendered.html === null ? [] : await deps.accept.html.check(rendered.html, companyId, { linkSchemes })
-  if (problems.length === 0) return rendered
+  const checker = deps.accept.html
+  const problems = await checker.check(rendered.html, companyId, { linkSchemes })
   const errors = problems.map(({ code, message }) => ({ path: 'html', code, message }))
-  throw new Problem('INVALID_TEMPLATE', { errors })
+  if (errors.length > 0) throw new Problem('INVALID_TEMPLATE', { errors })
+  return { ...rendered, text: rendered.text ?? (await checker.textOf(rendered.html, companyId)) }
 }
 
 async function sendTest(request: FastifyRequest, reply: FastifyReply, deps: TemplateRouteDeps) {
@@ -92,6 +94,8 @@ async function renderVersion(request: FastifyRequest, { db }: TemplateRouteDeps)
 }
 
 async function statistics(request: FastifyRequest, { db }: TemplateRouteDeps) {
+  if (request.key!.mode === 'test')
+    throw new Problem('INSUFFICIENT_SCOPE', { detail: 'Statistics are of live e-mails: a live key is needed.' })
   const { since = new Date(db.clock.now().getTime() - DEFAULT_RANGE_MS).toISOString() } = request.query as z.output<
     typeof statisticsQuery
   >

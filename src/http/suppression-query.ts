@@ -80,5 +80,5 @@ export function fromCursor(cursor: string | undefined, { sort, order }: Suppress
     .split(' ')
   const isKey = key === 'infinity' || rangeEndSchema.safeParse(key).success
   if (cursorSort === sort && cursorOrder === order && isKey && isUuid(id) && rest.length === 0) return { key, id }
-  throw invalidField('cursor', 'is not a cursor of this list in this order')
+  throw invalidField('cursor', 'is not a cursor of this list in this order', 'INVALID_CURSOR')
 }

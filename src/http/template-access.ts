@@ -59,7 +59,7 @@ export async function withVersions(template: TemplateView, db: Database, number:
 
 export async function requireVersion({ id }: TemplateView, db: Database, number: number | null): Promise<Version> {
   const version = await findVersion(db.pool, id, number)
-  if (!version) throw invalidField('version', 'is not a version of this template')
+  if (!version) throw invalidField('version', 'is not a version of this template', 'INVALID_VALUE')
   return version
 }
 

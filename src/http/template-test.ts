@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { firstCharacters } from '../contracts/characters.ts'
 import { fieldProblems } from '../contracts/field-problems.ts'
 import { summarise } from '../contracts/refusal.ts'
 import { SEND_LIMITS, type SendBody, sendBodySchema } from '../contracts/send-body.ts'
@@ -36,7 +37,7 @@ export function testEmail(
   const body = sendBodySchema.safeParse({
     to,
     ...(from !== undefined && { from }),
-    subject: (TEST_MARK + subject).slice(0, SEND_LIMITS.SUBJECT_CHARS),
+    subject: firstCharacters(TEST_MARK + subject, SEND_LIMITS.SUBJECT_CHARS),
     ...(html !== null && { html }),
     ...(text !== null && { text }),
     tags: ['template-test'],

@@ -28,6 +28,7 @@ export type AcceptRequest = {
 }
 
 export type AcceptResult =
+  /** Each member was accepted, or its recipient is suppressed. */
   | { kind: 'answered'; replayed: boolean; answer: RequestAnswer }
   | { kind: 'refused'; refusals: Map<number, Refusal> }
   | { kind: 'key-used-for-another-body' }
@@ -35,26 +36,31 @@ export type AcceptResult =
   /** Nothing was checked or written: the same request may be repeated soon. */
   | { kind: 'busy' }
 
-export type AcceptDeps = DraftDeps & {
-  /** Writes outbox rows and QUEUED events of one request in one commit. */
-  write: (request: RequestToStore) => Promise<StoreOutcome>
+export type AcceptDeps = {
   html: HtmlChecker
   findTemplate: FindTemplate
+  /** Writes outbox rows and QUEUED events of one request in one commit. */
+  write: (request: RequestToStore) => Promise<StoreOutcome>
+  onAccepted: () => void
+  secrets: DraftDeps['secrets']
+  /** `idempotencyDays`: how long an idempotency key stands for its request. */
+  settings: DraftDeps['settings'] & { idempotencyDays: number }
   /** Times and ids follow the clock of the database. */
   clock: { now: () => Date; newId: () => string }
-  /** How long an idempotency key stands for its request. */
-  idempotencyDays: number
-  onAccepted: () => void
+  observe: AcceptObserver
+}
+
+export type AcceptObserver = {
   /** E-mails that the database was asked to accept, and those of them that the suppression list stopped. */
   countRequests: (companyId: string, requests: number, suppressed: number) => void
   log: EmailLog
   tracing: Tracing
 }
 
-/** Step 1: check, suppress, write outbox row and QUEUED event. Once this has answered, the e-mail is kept, whatever dies. */
+/** Step 1: check, suppress, write outbox row and QUEUED event. What it says is accepted is kept, whatever dies. */
 export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Promise<AcceptResult> {
   const accept = (traceparent: string | null) => checkAndWrite({ ...request, traceparent }, deps)
-  return deps.tracing.traced('accept', request.traceparent, accept, result => ({
+  return deps.observe.tracing.traced('accept', request.traceparent, accept, result => ({
     companyId: request.caller.companyId,
     emails: request.members.length,
     outcome: result.kind,
@@ -74,7 +80,7 @@ async function checkAndWrite(request: TracedRequest, deps: AcceptDeps): Promise<
   deps.onAccepted()
   if (outcome.replayed) return outcome
   count(request.caller.companyId, outcome.answer, deps)
-  logAccepted(drafts, outcome.answer.results, request.strict, deps.log)
+  logAccepted(drafts, outcome.answer.results, request.strict, deps.observe.log)
   return outcome
 }
 
@@ -109,7 +115,7 @@ async function draftAll(request: TracedRequest, deps: AcceptDeps) {
     if (!content.ok) return content.refusal
     const { body } = content
     const problems = body.html === undefined ? [] : await deps.html.check(body.html, caller.companyId, allowances)
-    const refusal = refuseBody(body, problems, caller, deps.sender, deps.clock.now())
+    const refusal = refuseBody(body, problems, caller, deps.settings.sender, deps.clock.now())
     if (!refusal) drafts.push(draftEmail({ ...member, body }, request, deps))
     return refusal
   }
@@ -127,7 +133,7 @@ function toStore(
     strict,
     idempotency: storedIdempotency(request.idempotency, caller, {
       pepper: deps.secrets.pepper,
-      days: deps.idempotencyDays,
+      days: deps.settings.idempotencyDays,
     }),
     refusedBefore: [...refusals].map(([index, refusal]) => batchError(index, refusal)),
   }
@@ -135,5 +141,5 @@ function toStore(
 
 function count(companyId: string, { results }: RequestAnswer, deps: AcceptDeps): void {
   const suppressed = results.filter(({ status }) => status === 'SUPPRESSED').length
-  deps.countRequests(companyId, results.length, suppressed)
+  deps.observe.countRequests(companyId, results.length, suppressed)
 }

@@ -1,4 +1,3 @@
-import { hashEmail } from '../contracts/hashing.ts'
 import type { Attachment, EmailToSend, RecipientToSend } from '../db/outbox/load.ts'
 import type { AttemptStart } from '../db/outbox/start.ts'
 import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../providers/provider.ts'
@@ -9,9 +8,10 @@ import type { UnderLease } from '../sending/lane.ts'
 import type { AttemptObserver } from '../sending/observe-attempt.ts'
 import { attemptNumber, decideOutcome, type Outcome, type OutcomeSettings } from '../sending/outcome.ts'
 import { toMessage } from '../sending/outgoing-message.ts'
+import { reasonNotToSend } from '../sending/reason-not-to-send.ts'
 import type { Invalid } from '../sending/validate-email.ts'
 
-/** Content is null when the e-mail has ended, or another worker has it. */
+/** `email` is null when it has ended, or another worker has it. */
 export type ClaimedEmail = UnderLease<EmailToSend | null>
 
 /** What an attempt ended with. `call` is null when no provider was called. */
@@ -30,6 +30,8 @@ export type AttemptDeps = {
   providers: {
     /** null: every provider that could take it is parked. */
     route: (email: EmailToSend) => Promise<Provider | null>
+    /** The e-mail that `route` sent there does not call it after all: a probe is free for another one. */
+    notCalled: (provider: Provider) => void
     /** What an answer says about the provider, for its breaker and its rate. */
     report: (provider: Provider, result: SendResult, callMs: number) => void
     /** Waits, with `sleep`, until the rate limit has room for so many recipients or messages. false: it has none for too long. */
@@ -48,11 +50,9 @@ export type AttemptDeps = {
     prepare: (email: EmailToSend, companyId: string) => Promise<EmailToSend | Invalid | null>
     /** The text part: the e-mail's own, or made from its HTML. */
     textOf: (email: EmailToSend) => Promise<string>
-  }
-  attachments: {
-    load: (outboxId: string) => Promise<Attachment[]>
+    loadAttachments: (outboxId: string) => Promise<Attachment[]>
     /** Bounds the bytes of attachments that are in memory at once. */
-    memory: Pick<WeightedSemaphore, 'spend'>
+    attachmentMemory: Pick<WeightedSemaphore, 'spend'>
   }
   outbox: {
     /** Commits SENT_ATTEMPT. false: the lease is lost, or somebody else is changing the e-mail. */
@@ -66,7 +66,9 @@ export type AttemptDeps = {
 }
 
 type Ended = Omit<Attempt, 'durationMs'>
-type Prepared = { email: EmailToSend; provider: Provider; message: OutgoingMessage; leftOut: RecipientToSend[] }
+type Message = { email: EmailToSend; provider: Provider; message: OutgoingMessage; leftOut: RecipientToSend[] }
+/** `readByMs`: by then, the e-mail and what is suppressed of it had been read. */
+type Prepared = Message & { readByMs: number }
 
 /** Step 3: validate → pick a provider → commit SENT_ATTEMPT → call the provider → outcome. */
 export async function attemptEmail(claimed: ClaimedEmail, deps: AttemptDeps): Promise<Attempt> {
@@ -76,60 +78,45 @@ export async function attemptEmail(claimed: ClaimedEmail, deps: AttemptDeps): Pr
 }
 
 async function validateAndSend(claimed: ClaimedEmail, deps: AttemptDeps): Promise<Ended> {
-  const waiting = claimed.content
-  if (!waiting) return withoutCall({ kind: 'not-ours' })
-  const ended = findEnd(waiting)
-  if (ended) return withoutCall(ended)
-  const email = waiting.unresolvedAttempt ? waiting : await deps.content.prepare(waiting, claimed.companyId)
+  const { email } = claimed
+  const readByMs = deps.clock.nowMs()
   if (!email) return withoutCall({ kind: 'not-ours' })
-  if ('failure' in email) return withoutCall({ kind: 'dead', status: 'FAILED', ...email })
-  return deps.attachments.memory.spend(email.fileBytes, () => send(claimed, email, deps))
+  const reason = reasonNotToSend(email)
+  if (reason) return withoutCall(reason)
+  const prepared = email.unresolvedAttempt ? email : await deps.content.prepare(email, claimed.companyId)
+  if (!prepared) return withoutCall({ kind: 'not-ours' })
+  if ('failure' in prepared) return withoutCall({ kind: 'dead', status: 'FAILED', ...prepared })
+  return deps.content.attachmentMemory.spend(prepared.fileBytes, () => send(claimed, prepared, readByMs, deps))
 }
 
-async function send(claimed: ClaimedEmail, email: EmailToSend, deps: AttemptDeps): Promise<Ended> {
+async function send(claimed: ClaimedEmail, email: EmailToSend, readByMs: number, deps: AttemptDeps): Promise<Ended> {
   if (deps.stopping.aborted) return BACK_TO_READY
   const provider = await deps.providers.route(email)
   if (!provider) return withoutCall(withoutProvider(email))
-  const prepared = await prepareMessage(email, provider, deps)
   const { starts } = deps.slots
-  if (!(await starts.enter())) return BACK_TO_READY
+  let ended = BACK_TO_READY
   try {
-    return await startAndCall(claimed, prepared, deps)
+    const message = { ...(await prepareMessage(email, provider, deps)), readByMs }
+    if (await starts.enter()) ended = await startAndCall(claimed, message, deps).finally(() => starts.leave())
   } finally {
-    starts.leave()
+    if (!ended.call) deps.providers.notCalled(provider)
   }
+  return ended
 }
 
 const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
 const BACK_TO_READY = withoutCall({ kind: 'back-to-ready' })
 
-/** Finds a reason to end the e-mail, whatever its content is. */
-function findEnd(email: EmailToSend): Outcome | null {
-  // Its message may have left already: the provider must be asked, even if the e-mail has expired or become invalid.
-  if (email.unresolvedAttempt) return null
-  if (email.expired) return { kind: 'expired' }
-  if (email.attempts >= email.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: ATTEMPTS_EXHAUSTED }
-  const to = email.recipients.filter(one => one.kind === 'to')
-  if (to.length > 0 && to.every(one => one.suppressed))
-    return { kind: 'suppressed', hashes: to.map(one => hashEmail(one.address)) }
-  return null
-}
-
-const ATTEMPTS_EXHAUSTED = {
-  code: 'ATTEMPTS_EXHAUSTED',
-  category: 'PERMANENT_ERROR',
-  message: 'No attempts are left; the last one ended when its worker crashed or was lost',
-}
-
 /** Only the provider of an unresolved attempt can say what became of it. */
 function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
-  return unresolvedAttempt ? { kind: 'cannot-ask', provider: unresolvedAttempt.provider } : { kind: 'back-to-ready' }
+  if (!unresolvedAttempt) return { kind: 'back-to-ready' }
+  return { kind: 'cannot-ask', provider: unresolvedAttempt.provider, reason: 'PROVIDER_UNAVAILABLE' }
 }
 
 /** Everything that takes time or can fail comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
-async function prepareMessage(email: EmailToSend, provider: Provider, deps: AttemptDeps): Promise<Prepared> {
+async function prepareMessage(email: EmailToSend, provider: Provider, deps: AttemptDeps): Promise<Message> {
   const text = await deps.content.textOf(email)
-  const attachments = email.files > 0 ? await deps.attachments.load(email.outboxId) : []
+  const attachments = email.files > 0 ? await deps.content.loadAttachments(email.outboxId) : []
   // The provider recognises an unresolved attempt by its body, too: it must be the same.
   const leftOut = email.unresolvedAttempt ? [] : email.recipients.filter(one => one.suppressed)
   return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
@@ -157,7 +144,7 @@ async function commitSentAttempt(
   prepared: Prepared,
   deps: AttemptDeps,
 ): Promise<'committed' | 'back-to-ready' | 'not-ours'> {
-  const { email, provider, message } = prepared
+  const { email, provider, message, leftOut } = prepared
   if (!(await waitForRateAndRecheck(prepared, deps))) return 'back-to-ready'
   const isOurs = await deps.outbox.commitStart({
     outboxId,
@@ -166,23 +153,26 @@ async function commitSentAttempt(
     provider: provider.name,
     attempt: attemptNumber(email),
     attemptsBefore: email.attempts,
+    leftOut: leftOut.map(one => one.ordinal),
   })
   return isOurs ? 'committed' : 'not-ours'
 }
 
-/** After a wait as long as this, a recipient may have been suppressed. */
+/** After a wait as long as this, for a slot or for the rate, a recipient may have been suppressed. */
 const LOOK_AGAIN_MS = 1_000
 
 /** At a low rate the wait may take minutes. false: the rate has no room, the process stops, or a recipient was suppressed. */
-async function waitForRateAndRecheck({ email, provider, message }: Prepared, deps: AttemptDeps): Promise<boolean> {
+async function waitForRateAndRecheck(
+  { email, provider, message, readByMs }: Prepared,
+  deps: AttemptDeps,
+): Promise<boolean> {
   const { stopping } = deps
   if (stopping.aborted) return false
-  const sinceMs = deps.clock.nowMs()
   const amount = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
   const hasRoom = await deps.providers.waitForRate(provider, amount, ms => sleepUnlessAborted(ms, stopping))
   if (!hasRoom || stopping.aborted) return false
-  const waitedLong = deps.clock.nowMs() - sinceMs > LOOK_AGAIN_MS
-  return !waitedLong || email.unresolvedAttempt !== null || !(await deps.outbox.isNewlySuppressed(email))
+  const waitedLong = deps.clock.nowMs() - readByMs > LOOK_AGAIN_MS
+  return !waitedLong || !(await deps.outbox.isNewlySuppressed(email))
 }
 
 async function callProvider(prepared: Prepared, deps: AttemptDeps): Promise<Ended> {

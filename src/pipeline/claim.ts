@@ -1,10 +1,11 @@
 import { uuidv7 } from '../contracts/uuid.ts'
 import { claimFairBatch, returnToReady } from '../db/outbox/claim.ts'
 import { DISPATCH_SECONDS, loadJobs } from '../db/outbox/dispatch.ts'
+import { leaseDispatched } from '../db/outbox/lease-dispatched.ts'
 import { endLeases } from '../db/outbox/leases.ts'
 import { type EmailToSend, loadEmailsToSend } from '../db/outbox/load.ts'
-import { leaseDispatched } from '../db/outbox/receive.ts'
 import type { Queryable } from '../db/query.ts'
+import { retryWhileUnavailable } from '../db/retries.ts'
 import type { LeasedJob } from '../sending/bullmq-lane.ts'
 import type { Batch, ClaimLimits } from '../sending/direct-lane.ts'
 import type { Dispatch } from '../sending/feeder.ts'
@@ -27,14 +28,12 @@ export async function claimFairly(
   const items = await claimFairBatch(db.claims, { ...options, ...limits, leaseId, kind: 'work' })
   options.onClaimed(items)
   if (items.length === 0) return null
+  const outboxIds = items.map(item => item.outboxId)
   return {
     leaseId,
     items,
-    contents: () =>
-      loadEmailsToSend(
-        db.emails,
-        items.map(item => item.outboxId),
-      ),
+    // A lost connection does not cost an attempt, as the lease would when it expires.
+    emails: () => retryWhileUnavailable(() => loadEmailsToSend(db.emails, outboxIds), options.leaseSeconds * 1000),
   }
 }
 
@@ -64,7 +63,7 @@ export async function takeBack(db: Queryable, leaseId: string, outboxIds: string
 }
 
 /** Step 2, BullMQ lane, worker: leases the e-mails of received jobs to this process. */
-export async function receiveJobs(
+export async function leaseJobs(
   db: Queryable,
   outboxIds: string[],
   endedLeases: string[],
@@ -76,8 +75,8 @@ export async function receiveJobs(
   const ids = new Set(outboxIds.filter(id => id === id.toLowerCase()))
   const found = await leaseDispatched(db, { leaseId, holder, leaseSeconds, outboxIds: [...ids], endedLeases })
   return outboxIds.map(outboxId => {
-    const content = found.get(outboxId)
-    if (content) return { kind: 'taken', leaseId, content }
-    return { kind: content === null ? 'elsewhere' : 'missing' }
+    const email = found.get(outboxId)
+    if (email) return { kind: 'taken', leaseId, email }
+    return { kind: email === null ? 'not-ours' : 'missing' }
   })
 }

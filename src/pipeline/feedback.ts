@@ -11,7 +11,7 @@ import { lockEmails, putFeedback } from '../db/feedback/write.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
 import { decideEmails, decideEventEnd, laterOrNever } from '../feedback/decide.ts'
-import { countsOf, effectsOf, reputationOf, suppressionsOf } from '../feedback/effects.ts'
+import { countsOf, effectsOf, reputationOf, sentOf, suppressionsOf } from '../feedback/effects.ts'
 import type { Recorded } from '../feedback/event-loop.ts'
 import { logReported, type ReportedEvent, reportedEvents } from '../feedback/log.ts'
 import { matchEmails } from '../feedback/match.ts'
@@ -106,7 +106,7 @@ async function recordEvents(
   await finishProviderEvents(tx, ends)
 
   const effects = effectsOf(decided, fresh)
-  await addToReputation(tx, reputationOf(effects))
+  await addToReputation(tx, [...sentOf(decided, fresh), ...reputationOf(effects)])
   await addCounts(tx, countsOf(read, ends, decided))
   // Last: it locks rows that all processes share, and two transactions must not wait for each other in a circle.
   await addSuppressions(tx, suppressionsOf(effects, suppression))

@@ -24,6 +24,7 @@ import type { DomainDeps } from '../domains/domains.ts'
 import { tellOfDeadLetters } from '../feedback/tell-dead-letters.ts'
 import { continueErasures } from '../people/erase-person.ts'
 import { periodically } from '../runtime/periodic-task.ts'
+import { failureLog } from '../sending/housekeeping-failures.ts'
 import { logExpired, logFaults, logGivenUp, logLost } from '../sending/housekeeping-log.ts'
 import { resolveUnknownSends } from '../sending/resolve-unknown.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
@@ -93,13 +94,14 @@ const RECORD_EVERY_MS = 5_000
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => Promise<void> {
   const ended = new Set<Task>()
-  const failed = (task: string) => (error: unknown) =>
-    log.warn({ err: error, task }, 'Housekeeping failed; trying again')
+  const failures = failureLog(log)
+  const failed = (task: string) => (error: unknown) => failures.failed(task, error)
   const stops = TASKS.map(task => {
     const { name, everyMs, pausesAfterFailure, run } = task
     const runAndNote = async () => {
       await run(db, options, log)
       ended.add(task)
+      failures.succeeded()
     }
     return periodically(everyMs, pausesAfterFailure ? pausedAfterFailure(db, runAndNote) : runAndNote, failed(name))
   })
@@ -159,7 +161,7 @@ async function requeueOrphans(db: Queryable, { graceSeconds }: HousekeepingOptio
   if (count === 0) return
   log.error(
     { count, orphans: orphans.slice(0, MAX_LOGGED) },
-    `Requeued ${count} orphaned e-mails (no lease, not ready, not scheduled); this is a bug, please report it`,
+    `Requeued ${count} orphaned ${count === 1 ? 'e-mail' : 'e-mails'} (no lease, not ready, not scheduled); this is a bug, please report it`,
   )
 }
 

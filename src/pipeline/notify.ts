@@ -55,7 +55,8 @@ export function secretReader(keys: KeyRing): ReadSecret {
   return (cipher, companyId) => read(companyId + cipher.toString('latin1'))
 }
 
-const UNSIGNED: Posted = { status: null, error: 'SECRET_UNREADABLE', retryAfterMs: null, answer: '', durationMs: 0 }
+const NOT_POSTED = { status: null, retryAfterMs: null, answer: '', durationMs: 0, ourFault: true } as const
+const UNSIGNED: Posted = { ...NOT_POSTED, error: 'SECRET_UNREADABLE' }
 
 function headersOf(
   { deliveryId, format }: ClaimedDelivery,
@@ -75,7 +76,7 @@ function headersOf(
 
 /** Retention has deleted the e-mail and its events, so no body can be made. */
 function nothingToSend(delivery: ClaimedDelivery): Notified {
-  const posted = { status: null, error: 'EVENT_GONE', retryAfterMs: null, answer: '', durationMs: 0 }
+  const posted = { ...NOT_POSTED, error: 'EVENT_GONE' }
   return { delivery, posted, decision: { kind: 'failed', ourFault: true, pauseMs: 0 }, body: '' }
 }
 

@@ -10,20 +10,27 @@ import type { Tracing } from '../telemetry/tracing.ts'
 import { type Attempt, type AttemptDeps, attemptEmail, type ClaimedEmail, type ProviderCall } from './attempt.ts'
 
 export type SettleDeps = {
-  /** Writes state, events and where the e-mail goes next in one commit. false: the guard did not hold, and nothing was written. */
-  write: (settlement: Settlement) => Promise<boolean>
-  returnToReady: (outboxId: string) => Promise<unknown>
-  /** The same, as soon as nobody else is changing it. Nothing happens to what has ended or was started by another worker. */
-  returnWhenUnlocked: (outboxId: string) => Promise<unknown>
-  /** Keeps what the provider reported with its answer, for the feedback step. */
-  storeEvents: (sent: SynchronousEvents) => Promise<unknown>
-  /** Counts recipients for the company's reputation. */
-  countSent: (companyId: string, recipients: number) => void
-  /** For /metrics: what was written, and how long the attempt took. */
-  countSettled: (settlement: Settlement, durationMs: number) => void
-  eventsReceived: { wake(): void }
-  /** Called after a write, which may have enqueued webhooks. */
-  wakeWebhooks: () => void
+  outbox: {
+    /** Writes state, events and where the e-mail goes next in one commit. false: the guard did not hold, and nothing was written. */
+    write: (settlement: Settlement) => Promise<boolean>
+    returnToReady: (outboxId: string) => Promise<unknown>
+    /** The same, as soon as nobody else is changing it. Nothing happens to what has ended or was started by another worker. */
+    returnWhenUnlocked: (outboxId: string) => Promise<unknown>
+    /** Keeps what the provider reported with its answer, for the feedback step. */
+    storeEvents: (sent: SynchronousEvents) => Promise<unknown>
+  }
+  count: {
+    /** Recipients, for the company's reputation. */
+    sent: (companyId: string, recipients: number) => void
+    /** For /metrics: what was written, and how long the attempt took. */
+    settled: (settlement: Settlement, durationMs: number) => void
+  }
+  wake: {
+    /** After events of the provider were stored. */
+    feedback: () => void
+    /** After a write, which may have enqueued webhooks. */
+    webhooks: () => void
+  }
   log: AttemptLog
   tracing: Tracing
 }
@@ -34,10 +41,10 @@ export async function sendClaimed(
   deps: { attempt: AttemptDeps; settle: SettleDeps },
 ): Promise<void> {
   const attempt = await attemptEmail(claimed, deps.attempt)
-  // The provider has answered: the lane may bring the next e-mail while this outcome is written.
+  // No call is under way any more: the lane may bring the next e-mail while this outcome is written.
   claimed.release()
   const settle = () => settleEmail(claimed, attempt, deps.settle)
-  await deps.settle.tracing.traced('settle', claimed.content?.traceparent, settle, () => ({
+  await deps.settle.tracing.traced('settle', claimed.email?.traceparent, settle, () => ({
     outboxId: claimed.outboxId,
     outcome: attempt.outcome.kind,
   }))
@@ -46,28 +53,26 @@ export async function sendClaimed(
 /** Step 4: write the outcome: sent | retry at | dead | unknown | back to ready. */
 export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps: SettleDeps): Promise<void> {
   const { outcome, call } = attempt
-  const email = claimed.content
+  const email = claimed.email
   if (!email) return deps.log.notOurs(claimed)
   if (outcome.kind === 'not-ours') return leaveToOthers(claimed, deps)
-  if (outcome.kind === 'back-to-ready') return void (await deps.returnToReady(claimed.outboxId))
+  if (outcome.kind === 'back-to-ready') return void (await deps.outbox.returnToReady(claimed.outboxId))
   const facts = factsOf(claimed, email, outcome, attempt)
   const settlement = toSettlement(outcome, facts)
 
   // Before the outcome: once it is written, nobody asks the provider for these events again.
   const hasEvents = await storeEvents(email, outcome, call, deps)
-  if (await deps.write(settlement)) {
-    countReputation(email, outcome, deps)
-    deps.countSettled(settlement, facts.durationMs)
+  if (await deps.outbox.write(settlement)) {
     deps.log.settled(email, outcome, facts)
-    deps.wakeWebhooks()
-  } else if (call) await settleLate(email, settlement, facts, deps)
+    afterWrite(email, outcome, settlement, facts, deps)
+  } else if (call) await settleLate(email, outcome, settlement, facts, deps)
   else await leaveToOthers(claimed, deps)
-  if (hasEvents) deps.eventsReceived.wake()
+  if (hasEvents) deps.wake.feedback()
 }
 
 /** Whoever has locked the e-mail may leave it as it is: then it still waits, and nobody else would come back to it. */
 async function leaveToOthers(claimed: ClaimedEmail, deps: SettleDeps): Promise<void> {
-  await deps.returnWhenUnlocked(claimed.outboxId)
+  await deps.outbox.returnWhenUnlocked(claimed.outboxId)
   deps.log.notOurs(claimed)
 }
 
@@ -94,7 +99,7 @@ function factsOf(
     attemptId,
     provider,
     isUnresolved: email.unresolvedAttempt !== null,
-    leftOut: call.leftOut.map(one => ({ ordinal: one.ordinal, hash: hashEmail(one.address) })),
+    leftOut: call.leftOut.map(one => hashEmail(one.address)),
   }
 }
 
@@ -106,14 +111,22 @@ async function storeEvents(
 ): Promise<boolean> {
   if (outcome.kind !== 'sent' || !call || call.events.length === 0) return false
   const { provider, attemptId, events } = call
-  await deps.storeEvents({ provider, outboxId, attemptId, messageId: outcome.messageId, events })
+  await deps.outbox.storeEvents({ provider, outboxId, attemptId, messageId: outcome.messageId, events })
   return true
 }
 
-/** E-mails of test keys are not counted: they never leave the gateway. */
-function countReputation(email: EmailToSend, outcome: SettledOutcome, deps: SettleDeps): void {
-  if (outcome.kind !== 'sent' || email.test) return
-  deps.countSent(email.companyId, email.recipients.filter(one => !one.suppressed).length)
+function afterWrite(
+  email: EmailToSend,
+  outcome: SettledOutcome,
+  settlement: Settlement,
+  facts: AttemptFacts,
+  deps: SettleDeps,
+): void {
+  // E-mails of test keys are no part of a reputation: they never leave the gateway.
+  if (outcome.kind === 'sent' && !email.test)
+    deps.count.sent(email.companyId, email.recipients.filter(one => !one.suppressed).length)
+  deps.count.settled(settlement, facts.durationMs)
+  deps.wake.webhooks()
 }
 
 /**
@@ -122,13 +135,14 @@ function countReputation(email: EmailToSend, outcome: SettledOutcome, deps: Sett
  */
 async function settleLate(
   email: EmailToSend,
+  outcome: SettledOutcome,
   settlement: Settlement,
   facts: AttemptFacts,
   deps: SettleDeps,
 ): Promise<void> {
   // An unknown outcome is no evidence.
   if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(email, facts)
-  const isResolved = await deps.write({
+  const isResolved = await deps.outbox.write({
     ...settlement,
     guard: { unknownAttemptId: facts.attemptId! },
     events: [{ type: 'RESOLVED', metadata: { by: 'late-answer', attemptId: facts.attemptId } }, ...settlement.events],
@@ -136,5 +150,5 @@ async function settleLate(
   })
   if (!isResolved) return deps.log.leaseLost(email, facts)
   deps.log.late(email, facts, settlement.status)
-  deps.wakeWebhooks()
+  afterWrite(email, outcome, settlement, facts, deps)
 }

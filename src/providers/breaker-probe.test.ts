@@ -91,6 +91,23 @@ describe('the probe', () => {
     expect([other.maxInFlight(), await other.route()]).toEqual([1, first])
   })
 
+  test('whose e-mail does not call after all is given to the next one, and older calls are not taken for it', async () => {
+    const [one, other] = [worker([first]), worker([first])]
+    one.report(first, QUOTA)
+    await later(one, other)
+    expect(await one.route()).toBe(first)
+    one.notCalled(first)
+    one.report(first, THROTTLED)
+    await one.flush()
+    expect(shared.rows.get('ses')!.state, 'throttled is no proof that it works').toBe('open')
+    await other.refresh()
+    expect([other.maxInFlight(), await other.route()]).toEqual([1, first])
+    one.notCalled(first)
+    await one.flush()
+    await one.refresh()
+    expect(one.maxInFlight(), 'who has no probe cannot return it').toBe(0)
+  })
+
   test('may be a request about an unknown outcome', async () => {
     const breakers = worker()
     breakers.report(first, QUOTA)

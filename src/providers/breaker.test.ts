@@ -73,12 +73,12 @@ describe('closed', () => {
 
   test('results without a call are ignored: they neither open it nor start the count again', async () => {
     const breakers = worker()
-    const notAsked = { kind: 'failed', failure: UNCONNECTED, notAsked: true } as const
-    for (let time = 0; time < 20; time++) breakers.reportResult(first, notAsked)
+    const notCalled = { kind: 'failed', failure: UNCONNECTED, notCalled: true } as const
+    for (let time = 0; time < 20; time++) breakers.reportResult(first, notCalled)
     expect(await breakers.route()).toBe(first)
     for (let time = 0; time < 3; time++) {
       breakers.reportResult(first, { kind: 'failed', failure: UNCONNECTED })
-      breakers.reportResult(first, notAsked)
+      breakers.reportResult(first, notCalled)
     }
     expect(await breakers.route()).toBe(second)
   })

@@ -15,6 +15,7 @@ export type BreakerStore = {
   }) => Promise<boolean>
   close: (name: string) => Promise<boolean>
   takeProbe: (name: string) => Promise<boolean>
+  returnProbe: (name: string) => Promise<void>
 }
 
 /** How often one e-mail may be claimed as a probe: another worker may claim it first and not know yet that a probe is due. */
@@ -98,10 +99,18 @@ export class Breakers {
     return state.probing
   }
 
+  /** The e-mail that was routed there did not call the provider: if it was the probe, another one may be it now. */
+  notCalled(provider: Provider): void {
+    const state = this.#states.find(one => one.provider === provider)
+    if (!state?.probing) return
+    state.probing = false
+    this.#write(this.#store.returnProbe(provider.name))
+  }
+
   /** A result without a call shows nothing about the provider. */
   reportResult(provider: Provider, result: SendResult): void {
     if (result.kind === 'sent') this.report(provider, null)
-    else if (!result.notAsked) this.report(provider, result.failure)
+    else if (!result.notCalled) this.report(provider, result.failure)
   }
 
   report(provider: Provider, failure: ProviderFailure | null): void {

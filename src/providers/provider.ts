@@ -27,12 +27,12 @@ export type ProviderEvent = {
 }
 
 /**
- * `failure.ambiguous`: the message may have been accepted, the outcome is unknown. notAsked: there was no call, so the failure shows
+ * `failure.ambiguous`: the message may have been accepted, the outcome is unknown. notCalled: there was no call, so the failure shows
  * nothing about the provider.
  */
 export type SendResult =
   | { kind: 'sent'; messageId: string; events: ProviderEvent[]; rate?: RateHint }
-  | { kind: 'failed'; failure: ProviderFailure; rate?: RateHint; notAsked?: true }
+  | { kind: 'failed'; failure: ProviderFailure; rate?: RateHint; notCalled?: true }
 
 /** The limits reported by the provider. `paused`: why the account cannot send now. */
 export type ProviderQuota = { recipientsPerSecond: number | null; paused: string | null }

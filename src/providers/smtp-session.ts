@@ -70,7 +70,10 @@ export class SmtpSession {
       progress.dotSent = true
     })
     try {
-      return await this.#reply<SMTPConnectionSendInfo>(done => this.#connection.send({ ...envelope }, body, done))
+      const info = await this.#reply<SMTPConnectionSendInfo>(done => this.#connection.send({ ...envelope }, body, done))
+      // A second reply to DATA, which nodemailer takes for the answer to the message.
+      if (!progress.dotSent) throw connectionClosed('The server took a message that it has not got yet')
+      return info
     } catch (error) {
       if (isSessionUsableAfter(error as SmtpError, progress)) this.#refused = true
       else this.close()
@@ -124,7 +127,7 @@ export class SmtpSession {
   }
 }
 
-const connectionClosed = () => Object.assign(new Error('Connection closed'), { code: 'ECONNECTION' })
+const connectionClosed = (why = 'Connection closed') => Object.assign(new Error(why), { code: 'ECONNECTION' })
 
 /** The server replied, and not in the middle of the body. */
 function isSessionUsableAfter({ responseCode }: SmtpError, { bodyBegun, dotSent }: SmtpProgress): boolean {

@@ -79,13 +79,20 @@ async function sendOnce(pool: SmtpPool, message: OutgoingMessage, signal: AbortS
     const info = await pool.use(session => session.send(envelope, mime, progress), progress, signal)
     return { kind: 'sent', messageId: messageIdOf(message), events: refusedRecipients(info) }
   } catch (error) {
-    const events = signal.aborted ? null : bouncesOfAll(error, message)
+    const events = signal.aborted ? null : bouncesWhenAllRefused(error, message)
     if (events) return { kind: 'sent', messageId: messageIdOf(message), events }
-    const { hasSlot, bodyBegun, dotSent } = progress
-    const when = !bodyBegun ? 'unconnected' : dotSent ? 'left' : 'unsent'
-    const failure = signal.aborted ? timedOut('smtp', when) : toFailure(error, progress)
-    return { kind: 'failed', failure, ...(!hasSlot && { notAsked: true }) }
+    const failure = signal.aborted ? silence(progress) : toFailure(error, progress)
+    return { kind: 'failed', failure, ...(!progress.hasSlot && { notCalled: true }) }
   }
+}
+
+/**
+ * The server has not answered in time. Silence on an open session before the body is most often about the recipient, whose own server
+ * the relay waits for: the e-mail is deferred, as by a 4xx reply, and does not park the relay for everybody.
+ */
+function silence({ hasSlot, opening, bodyBegun, dotSent }: SmtpProgress): ProviderFailure {
+  if (bodyBegun) return timedOut('smtp', dotSent ? 'left' : 'unsent')
+  return opening || !hasSlot ? timedOut('smtp', 'unconnected') : { ...timedOut('smtp', 'unsent'), deferred: true }
 }
 
 /** These recipients were refused, whatever happens to the message. */
@@ -101,7 +108,7 @@ function refusedRecipients({ rejectedErrors = [] }: Pick<SMTPConnectionSendInfo,
  * All recipients were refused and no `to` has a mailbox: counts as sent and bounced, as it would if another recipient had been
  * accepted. A refusal for policy or size is a failure of the e-mail instead.
  */
-function bouncesOfAll(error: unknown, { to }: OutgoingMessage): ProviderEvent[] | null {
+function bouncesWhenAllRefused(error: unknown, { to }: OutgoingMessage): ProviderEvent[] | null {
   const events = refusedRecipients(error as Pick<SMTPConnectionSendInfo, 'rejectedErrors'>)
   if (events.some(({ metadata }) => metadata.bounceType === 'Transient')) return null
   const gone = new Set(events.filter(one => one.metadata.bounceType === 'Permanent').map(one => one.recipient))

@@ -30,7 +30,7 @@ export function attemptLog(log: Logger, emailLog: EmailLog = makeEmailLog(log)):
     notOurs: ({ outboxId, companyId }) =>
       log.debug({ outboxId, jobId: outboxId, companyId }, 'Not sent: the e-mail has ended, or another worker has it'),
     late: (email, facts, state) => emailLog('late', email, { ...attemptFields(facts), state }),
-    leaseLost: (email, facts) => emailLog('lease-lost', email, { ...attemptFields(facts), state: 'UNKNOWN' }),
+    leaseLost: (email, facts) => emailLog('lease-lost', email, attemptFields(facts)),
   }
 }
 
@@ -71,7 +71,11 @@ function settledLine(outcome: SettledOutcome): EmailFacts & { line: EmailLine } 
         nextRetryDelay: outcome.delayMs,
       }
     case 'cannot-ask':
-      return { line: 'cannot-ask', state: 'UNKNOWN', provider: outcome.provider }
+      return {
+        line: outcome.reason === 'RECIPIENT_SUPPRESSED' ? 'must-not-ask' : 'cannot-ask',
+        state: 'UNKNOWN',
+        provider: outcome.provider,
+      }
     case 'suppressed':
       return { line: 'suppressed', state: 'REJECTED', errorCode: 'RECIPIENT_SUPPRESSED' }
     case 'expired':

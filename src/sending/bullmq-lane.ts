@@ -1,4 +1,4 @@
-import { type Job, Worker } from 'bullmq'
+import { type Job, WaitingError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME, type SlimJobData } from '../contracts/job.ts'
@@ -8,7 +8,7 @@ import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { Feeder } from './feeder.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { Lane, UnderLease } from './lane.ts'
-import { JOBS_PER_CALL, LEASE_AND_SETTLE_MS } from './queue-window.ts'
+import { jobsBesideCalls } from './queue-window.ts'
 import { SKIP_VERSION_CHECK } from './redis-settings.ts'
 import type { UnreadableJobs } from './unreadable-jobs.ts'
 
@@ -22,23 +22,23 @@ const CLOSE_MS = 5_000
 /** Errors come by the thousand while Redis refuses commands: one line in this time is enough. */
 const LOG_ERROR_EVERY_MS = 10_000
 
-/** taken: leased to this process. elsewhere: not ours to send now. missing: there is no such e-mail. */
-export type LeasedJob<Content> =
-  | { kind: 'taken'; leaseId: string; content: Content }
-  | { kind: 'elsewhere' }
+/** taken: leased to this process. not-ours: not to be sent now, or somebody else has it. missing: there is no such e-mail. */
+export type LeasedJob<Email> =
+  | { kind: 'taken'; leaseId: string; email: Email }
+  | { kind: 'not-ours' }
   | { kind: 'missing' }
 
 export type PoisonJob = { jobId: string | undefined; reason: 'garbled' | 'no-such-email' }
 
-export type BullmqLaneOptions<Content> = {
+export type BullmqLaneOptions<Email> = {
   /** For the worker alone: BullMQ blocks on a copy of it. */
   connection: Redis
   /** Provider calls at once. */
   concurrency: number
   feeder: Feeder
   unreadableJobs: UnreadableJobs
-  lease: (outboxId: string) => Promise<LeasedJob<Content>>
-  work: (item: Omit<UnderLease<Content>, 'companyId'>) => Promise<void>
+  lease: (outboxId: string) => Promise<LeasedJob<Email>>
+  work: (item: Omit<UnderLease<Email>, 'companyId'>) => Promise<void>
   leases: HeldLeases
   reportPoison: (job: PoisonJob) => void
   log: Logger
@@ -48,21 +48,21 @@ export type BullmqLaneOptions<Content> = {
  * Claimed work travels through Redis. A job only says "look at this e-mail": the worker takes its lease in Postgres, so a stale,
  * doubled, garbled or lost job is harmless.
  */
-export class BullmqLane<Content> implements Lane {
-  readonly #options: BullmqLaneOptions<Content>
+export class BullmqLane<Email> implements Lane {
+  readonly #options: BullmqLaneOptions<Email>
   readonly #running = new Map<string, Promise<void>>()
   #worker: Worker | null = null
   readonly #throughput = new ThroughputMeter()
   #stopping = false
   #loggedErrorMs = Number.NEGATIVE_INFINITY
 
-  constructor(options: BullmqLaneOptions<Content>) {
+  constructor(options: BullmqLaneOptions<Email>) {
     this.#options = options
   }
 
   start(): void {
     const { connection, concurrency, leases, feeder } = this.#options
-    this.#worker = new Worker(BULLMQ_QUEUE_NAME, job => this.#process(job), {
+    this.#worker = new Worker(BULLMQ_QUEUE_NAME, (job, token) => this.#process(job, token), {
       connection,
       ...SKIP_VERSION_CHECK,
       concurrency,
@@ -82,9 +82,7 @@ export class BullmqLane<Content> implements Lane {
   async stop(): Promise<void> {
     const { feeder, leases, unreadableJobs } = this.#options
     this.#stopping = true
-    await feeder.stop()
-    await unreadableJobs.stop()
-    await this.#closeWorker()
+    await Promise.all([this.#closeWorker(), feeder.stop(), unreadableJobs.stop()])
     await leases.stop()
   }
 
@@ -93,6 +91,7 @@ export class BullmqLane<Content> implements Lane {
     const { connection } = this.#options
     // A graceful close waits for Redis to come back.
     const closed = connection.status === 'ready' ? this.#worker?.close() : undefined
+    if (!closed) connection.disconnect()
     await Promise.allSettled(this.#running.values())
     // A connection that died silently counts as ready.
     if (closed) await finishedWithin(CLOSE_MS, closed)
@@ -100,9 +99,8 @@ export class BullmqLane<Content> implements Lane {
     if (!closed) await this.#worker?.close(true)
   }
 
-  async #process(job: Job): Promise<void> {
-    // A job that is dropped here leaves an e-mail without a job: the next feeder finds it.
-    if (this.#stopping) return
+  async #process(job: Job, token: string | undefined): Promise<void> {
+    if (this.#stopping) return this.#backToQueue(job, token)
     this.#adjustConcurrency()
     const outboxId = outboxIdOf(job)
     if (!outboxId) return this.#options.reportPoison({ jobId: job.id, reason: 'garbled' })
@@ -117,6 +115,12 @@ export class BullmqLane<Content> implements Lane {
     }
   }
 
+  /** It was being fetched when the stop began: another worker takes it. If Redis is away, the next feeder finds its e-mail. */
+  async #backToQueue(job: Job, token: string | undefined): Promise<void> {
+    await job.moveToWait(token)
+    throw new WaitingError()
+  }
+
   async #leaseAndWork(outboxId: string): Promise<void> {
     const { lease, feeder, reportPoison } = this.#options
     const claimedAtMs = Date.now()
@@ -126,13 +130,13 @@ export class BullmqLane<Content> implements Lane {
     if (leased.kind === 'taken') await this.#work({ outboxId, claimedAtMs, ...leased })
   }
 
-  async #work(taken: Pick<UnderLease<Content>, 'outboxId' | 'leaseId' | 'content' | 'claimedAtMs'>): Promise<void> {
-    const { outboxId, leaseId, content, claimedAtMs } = taken
+  async #work(taken: Pick<UnderLease<Email>, 'outboxId' | 'leaseId' | 'email' | 'claimedAtMs'>): Promise<void> {
+    const { outboxId, leaseId, email, claimedAtMs } = taken
     const { work, leases } = this.#options
     let settled = false
     try {
       // Nothing to release before the outcome is written: the job stays until then, and counts towards the window.
-      await work({ outboxId, leaseId, content, claimedAtMs, release: () => {} })
+      await work({ outboxId, leaseId, email, claimedAtMs, release: () => {} })
       settled = true
     } finally {
       leases.done(leaseId, settled)
@@ -151,8 +155,7 @@ export class BullmqLane<Content> implements Lane {
    */
   #adjustConcurrency(): void {
     const { concurrency } = this.#options
-    const beside = Math.floor(this.#throughput.perMs() * LEASE_AND_SETTLE_MS)
-    this.#worker!.concurrency = concurrency + Math.min((JOBS_PER_CALL - 1) * concurrency, beside)
+    this.#worker!.concurrency = concurrency + jobsBesideCalls(concurrency, this.#throughput.perMs())
   }
 
   /** Either the work threw, and the lease returns the e-mail; or no lease was taken, and the feeder returns it. */

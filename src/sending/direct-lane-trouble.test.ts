@@ -83,8 +83,8 @@ describe('trouble', () => {
   test('work that throws before it promised anything is caught too', async () => {
     const seen: number[] = []
     const { lane } = laneOver([1, 2, 3], {
-      work: ({ content }) => {
-        seen.push(content!)
+      work: ({ email }) => {
+        seen.push(email!)
         throw new Error('not even started')
       },
     })
@@ -97,7 +97,7 @@ describe('trouble', () => {
     let claims = 0
     const { lane, wake, names, ended, batchOf } = laneOver([], {
       claim: async () => {
-        if (++claims === 1) return { ...batchOf([1, 2, 3, 4]), contents: () => Promise.reject(new Error('gone')) }
+        if (++claims === 1) return { ...batchOf([1, 2, 3, 4]), emails: () => Promise.reject(new Error('gone')) }
         return claims === 2 ? batchOf([5]) : null
       },
     })
@@ -109,12 +109,12 @@ describe('trouble', () => {
     expect(ended).toEqual([])
   })
 
-  test('what is somebody else’s by now comes without content, and its neighbours with theirs', async () => {
+  test('what is somebody else’s by now comes without email, and its neighbours with theirs', async () => {
     const seen: (number | null)[] = []
     let claims = 0
     const { lane, batchOf } = laneOver([], {
-      claim: async () => (++claims === 1 ? { ...batchOf([1, 2]), contents: async () => new Map([['2', 2]]) } : null),
-      work: async ({ content }) => void seen.push(content),
+      claim: async () => (++claims === 1 ? { ...batchOf([1, 2]), emails: async () => new Map([['2', 2]]) } : null),
+      work: async ({ email }) => void seen.push(email),
     })
     lane.start()
     await soon()

@@ -41,10 +41,10 @@ describe('concurrency', () => {
     let [now, most, done] = [0, 0, 0]
     const { lane } = laneOver(ready, {
       concurrency: 7,
-      work: async ({ content, release }) => {
+      work: async ({ email, release }) => {
         await semaphore.enter()
         most = Math.max(most, ++now)
-        await new Promise(resolve => setTimeout(resolve, content! % 4))
+        await new Promise(resolve => setTimeout(resolve, email! % 4))
         now--
         done++
         semaphore.leave()

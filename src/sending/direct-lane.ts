@@ -5,11 +5,11 @@ import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { Lane, UnderLease } from './lane.ts'
 
-export type Batch<Content> = {
+export type Batch<Email> = {
   leaseId: string
   items: { outboxId: string; companyId: string }[]
   /** Read after the claim, so that the next claim does not wait for it. */
-  contents: () => Promise<Map<string, Content>>
+  emails: () => Promise<Map<string, Email>>
 }
 
 export type ClaimLimits = {
@@ -21,11 +21,11 @@ export type ClaimLimits = {
   defaultAllowance: number
 }
 
-export type DirectLaneOptions<Content> = {
+export type DirectLaneOptions<Email> = {
   /** null: nothing is ready. */
-  claim: (limits: ClaimLimits) => Promise<Batch<Content> | null>
+  claim: (limits: ClaimLimits) => Promise<Batch<Email> | null>
   /** Attempts and settles one e-mail. */
-  work: (item: UnderLease<Content | null>) => Promise<void>
+  work: (item: UnderLease<Email | null>) => Promise<void>
   leases: HeldLeases
   /** How many provider calls may be under way at once. */
   concurrency: number
@@ -52,8 +52,8 @@ const AFTER_SHORT_CLAIM_MS = 4
 const MAX_UNSETTLED_TIMES = 8
 
 /** The direct lane: the process that claims e-mails also sends them. */
-export class DirectLane<Content> implements Lane {
-  readonly #options: DirectLaneOptions<Content>
+export class DirectLane<Email> implements Lane {
+  readonly #options: DirectLaneOptions<Email>
   /** How many e-mails of each company are claimed and not yet answered by the provider. */
   readonly #inFlightByCompany = new Map<string, number>()
   #inFlight = 0
@@ -65,7 +65,7 @@ export class DirectLane<Content> implements Lane {
   #whenSettled: (() => void) | null = null
   readonly #throughput = new ThroughputMeter()
 
-  constructor(options: DirectLaneOptions<Content>) {
+  constructor(options: DirectLaneOptions<Email>) {
     this.#options = options
   }
 
@@ -88,7 +88,7 @@ export class DirectLane<Content> implements Lane {
       this.#options.ready.clear()
       const found = await this.#claim()
       if (found === 'nothing') await this.#sleep(this.#options.idleMs)
-      // A short batch means that the ready table is empty.
+      // A short batch: nothing more is ready, or companies have all that they may have in flight.
       else if (found === 'short') await this.#sleepUntilReady(AFTER_SHORT_CLAIM_MS)
     }
   }
@@ -136,27 +136,27 @@ export class DirectLane<Content> implements Lane {
     return { allowances, defaultAllowance }
   }
 
-  async #runBatch({ leaseId, items, contents }: Batch<Content>, claimedAtMs: number): Promise<void> {
+  async #runBatch({ leaseId, items, emails }: Batch<Email>, claimedAtMs: number): Promise<void> {
     const { leases, log } = this.#options
     leases.track(leaseId, items.length)
     if (this.#inFlight === 0) this.#throughput.begin()
     this.#inFlight += items.length
     this.#unsettled += items.length
     for (const { companyId } of items) this.#countInFlight(companyId, 1)
-    const found = await contents().catch(error => {
+    const found = await emails().catch(error => {
       log.error({ err: error, leaseId }, 'Could not read claimed e-mails; their lease will return them')
       return null
     })
     for (const { outboxId, companyId } of items) {
-      const content = found?.get(outboxId) ?? null
+      const email = found?.get(outboxId) ?? null
       const release = this.#releaser(companyId)
-      const item = { outboxId, companyId, leaseId, claimedAtMs, content, release }
+      const item = { outboxId, companyId, leaseId, claimedAtMs, email, release }
       if (found) void this.#work(item)
       else this.#done(item, false)
     }
   }
 
-  async #work(item: UnderLease<Content | null>): Promise<void> {
+  async #work(item: UnderLease<Email | null>): Promise<void> {
     let settled = false
     try {
       await this.#options.work(item)
@@ -171,7 +171,7 @@ export class DirectLane<Content> implements Lane {
     this.#done(item, settled)
   }
 
-  #done(item: UnderLease<Content | null>, settled: boolean): void {
+  #done(item: UnderLease<Email | null>, settled: boolean): void {
     item.release()
     this.#options.leases.done(item.leaseId, settled)
     this.#unsettled--

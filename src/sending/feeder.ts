@@ -6,7 +6,7 @@ import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { ClaimLimits } from './direct-lane.ts'
 import type { FeederElection } from './feeder-election.ts'
-import { LEASE_AND_SETTLE_MS, QueueWindow, WINDOW_PER_CALL } from './queue-window.ts'
+import { jobsBesideCalls, QueueWindow } from './queue-window.ts'
 
 /** E-mails that were claimed for the queue, under one lease of the feeder, and the data of their jobs. */
 export type Dispatch = {
@@ -43,6 +43,8 @@ const RETURN_EVERY_MS = 1_000
 const COUNT_WORKERS_EVERY_MS = 2_000
 /** Until a full window is looked at again. Room is collected meanwhile: a claim for each job that ends would cost more than it brings. */
 const FULL_MS = 5
+/** Jobs in Redis for each provider call. */
+const WINDOW_PER_CALL = 3
 /** The smallest part of the window that is worth a claim. */
 const WORTH_A_CLAIM = 1 / 4
 /** How often the window is read from Redis. Jobs of this process's worker are counted when they end; those of others are not. */
@@ -115,7 +117,7 @@ export class Feeder {
     await this.#readWindow()
     if (!this.#hasRoom() || performance.now() < this.#cappedUntilMs) return FULL_MS
     const allowed = this.#options.maxInFlight() - this.#window.size
-    // Providers are parked for minutes; the one that comes back wakes the feeder.
+    // Providers are parked, or their rate allows no more in flight. A provider that comes back wakes the feeder.
     if (allowed < 1) return this.#options.idleMs
     return this.#fill(Math.min(this.#room(), allowed))
   }
@@ -149,23 +151,27 @@ export class Feeder {
     await Promise.all(gone.map(id => queue.remove(id)))
   }
 
+  /** The jobs in Redis, waiting and in progress. More would be a second queue, without the fair order of the first. */
+  #windowSize(): number {
+    return WINDOW_PER_CALL * this.#concurrency
+  }
+
   #room(): number {
-    return WINDOW_PER_CALL * this.#concurrency - this.#window.size
+    return this.#windowSize() - this.#window.size
   }
 
   #hasRoom(): boolean {
-    const worthAClaim = WINDOW_PER_CALL * this.#concurrency * WORTH_A_CLAIM
+    const worthAClaim = this.#windowSize() * WORTH_A_CLAIM
     return this.#room() >= 1 && (this.#room() >= worthAClaim || this.#window.size === 0)
   }
 
   /**
-   * Jobs that may be in progress at once; one company alone may have most of them. With 10 calls: 11, so that a job waits when a call
-   * ends, and up to 10 more that are being leased or settled. At a provider that hangs these are none, and a company whose recipients
-   * hang cannot take all calls.
+   * Jobs that may be in progress at once; one company alone may have four fifths of them. 1.1 for each call, so that one is ready when a
+   * call ends, and those that are in Postgres before and after a call. At a provider that hangs these are none, and a company whose
+   * recipients hang cannot take all calls.
    */
-  #inProgress(): number {
-    const besideCalls = Math.min(this.#concurrency, this.#throughput.perMs() * LEASE_AND_SETTLE_MS)
-    return Math.ceil(this.#concurrency * 1.1 + besideCalls)
+  #maxInProgress(): number {
+    return Math.ceil(this.#concurrency * 1.1) + jobsBesideCalls(this.#concurrency, this.#throughput.perMs())
   }
 
   #onLeave(): void {
@@ -180,7 +186,7 @@ export class Feeder {
   /** Answers how long to sleep. */
   async #fill(size: number): Promise<number> {
     const { claim, idleMs } = this.#options
-    const { allowances, defaultAllowance } = this.#window.allowances(this.#inProgress())
+    const { allowances, defaultAllowance } = this.#window.allowances(this.#maxInProgress())
     // Lost when the claim fails: returnUndelivered ends them then.
     const endedLeases = this.#window.takeDelivered()
     const dispatch = await claim({ size, endedLeases, allowances, defaultAllowance })

@@ -6,7 +6,7 @@ import type { Returned } from '../db/outbox/leases.ts'
 import { logEmails } from '../db/outbox/logged-emails.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
-import { NOBODY_KNOWS } from './resolve-unknown.ts'
+import { NOBODY_KNOWS } from './outcome.ts'
 
 /** E-mails that a lost worker had. */
 export async function logLost(db: Queryable, { lost }: Returned, log: EmailLog): Promise<void> {

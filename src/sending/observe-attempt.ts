@@ -8,7 +8,7 @@ import { attemptNumber, type Outcome } from './outcome.ts'
 type Claimed = UnderLease<EmailToSend | null>
 type Ended = { outcome: Outcome; call: { provider: string } | null }
 
-/** What logs and traces see of an attempt. It changes nothing. */
+/** What logs and traces see of an attempt. */
 export type AttemptObserver = {
   /** The whole attempt. `work` gets the e-mail with the span that its call belongs to. */
   attempt<T extends Ended>(claimed: Claimed, work: (claimed: Claimed) => Promise<T>): Promise<T>
@@ -23,7 +23,7 @@ export function observeAttempts(tracing: Tracing, log: Pick<AttemptLog, 'started
   return {
     attempt(claimed, work) {
       const attempt = (own: string | null) => work(own ? under(own, claimed) : claimed)
-      return tracing.traced('attempt', claimed.content?.traceparent, attempt, ended => describe(claimed, ended))
+      return tracing.traced('attempt', claimed.email?.traceparent, attempt, ended => describe(claimed, ended))
     },
     call({ email, provider, message }, work) {
       log.started(email, provider.name)
@@ -37,14 +37,14 @@ export function observeAttempts(tracing: Tracing, log: Pick<AttemptLog, 'started
 }
 
 function under(traceparent: string, claimed: Claimed): Claimed {
-  return { ...claimed, content: claimed.content && { ...claimed.content, traceparent } }
+  return { ...claimed, email: claimed.email && { ...claimed.email, traceparent } }
 }
 
-function describe({ outboxId, companyId, content }: Claimed, { outcome, call }: Ended) {
+function describe({ outboxId, companyId, email }: Claimed, { outcome, call }: Ended) {
   return {
     outboxId,
     companyId,
-    attempt: content && attemptNumber(content),
+    attempt: email && attemptNumber(email),
     provider: call?.provider,
     outcome: outcome.kind,
     errorCode: 'failure' in outcome ? outcome.failure.code : null,

@@ -29,10 +29,12 @@ export type SettledOutcome =
   | { kind: 'unknown'; failure: FailureFacts & { ambiguous?: boolean }; graceSeconds: number }
   | { kind: 'parked'; failure: FailureFacts }
   | { kind: 'postponed'; because: Postponed; failure: FailureFacts; delayMs: number }
-  /** The provider that could say what became of an unknown send is parked or gone. */
-  | { kind: 'cannot-ask'; provider: string }
+  /** The provider that could say what became of an unknown send is parked or gone, or must not be asked. */
+  | { kind: 'cannot-ask'; provider: string; reason: CannotAsk }
   | { kind: 'suppressed'; hashes: string[] }
   | { kind: 'expired' }
+
+export type CannotAsk = 'PROVIDER_UNAVAILABLE' | 'RECIPIENT_SUPPRESSED'
 
 /** throttled: the provider limits its send rate. unconnected: no connection could be made. Neither is a failure of the e-mail. */
 export type Postponed = 'throttled' | 'unconnected'
@@ -42,6 +44,13 @@ const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
 
 /** When an e-mail that was postponed is due again; its provider's rate or breaker may make it wait longer. */
 const POSTPONED_MS = 1_000
+
+export const NOBODY_KNOWS = {
+  code: 'SEND_OUTCOME_UNKNOWN',
+  category: 'TIMEOUT_ERROR',
+  message:
+    'Whether the provider took the message was never learnt: the connection or the worker was lost after it had left',
+}
 
 /** An unresolved attempt keeps its number. */
 export const attemptNumber = (email: EmailToSend) => (email.unresolvedAttempt ? email.attempts : email.attempts + 1)
@@ -70,6 +79,7 @@ export function decideOutcome(
       graceSeconds: provider.recognisesAttempts ? askAgainSeconds(email) : settings.graceSeconds,
     }
   if (failure.openBreaker) return { kind: 'parked', failure }
+  if (email.unresolvedAttempt) return { kind: 'dead', status: 'FAILED', failure: refusedQuestion(failure) }
   if (failure.throttled || failure.unconnected)
     return {
       kind: 'postponed',
@@ -88,6 +98,15 @@ export function decideOutcome(
   if (next.kind === 'retry')
     return { kind: 'retry', failure, delayMs: next.delayMs, ...(limit > email.maxAttempts && { maxAttempts: limit }) }
   return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure }
+}
+
+/** A refusal of the question says nothing about the first request: a proxy, a revoked key or a removed domain refuses before the provider looks. */
+function refusedQuestion({ message, originalCode, code }: FailureFacts): FailureFacts {
+  return {
+    ...NOBODY_KNOWS,
+    message: `Whether the provider took the message is not known: asked again, it refused (${code}: ${message})`,
+    ...(originalCode != null && { originalCode }),
+  }
 }
 
 function askAgainSeconds({ unresolvedAttempt }: EmailToSend): number {

@@ -1,5 +1,5 @@
 import type { Settlement } from '../db/outbox/settle.ts'
-import type { FailureFacts, SettledOutcome } from './outcome.ts'
+import type { CannotAsk, FailureFacts, SettledOutcome } from './outcome.ts'
 
 /** What a settlement says about its attempt, beside the outcome. */
 export type AttemptFacts = {
@@ -16,12 +16,12 @@ export type AttemptFacts = {
   provider?: string
   /** The provider was asked what became of an attempt whose outcome was unknown. */
   isUnresolved?: boolean
-  /** Recipients that got no copy, because they have been suppressed since the e-mail was accepted. */
-  leftOut?: { ordinal: number; hash: string }[]
+  /** Address hashes of recipients that got no copy, because they have been suppressed since the e-mail was accepted. */
+  leftOut?: string[]
 }
 
-/** How soon an unknown send is looked at again when the provider that could answer is parked or gone. */
-const CANNOT_ASK_SECONDS = 30
+/** How soon an unknown send is looked at again when the provider that could answer is parked or gone, or must not be asked. */
+const CANNOT_ASK_SECONDS: Record<CannotAsk, number> = { PROVIDER_UNAVAILABLE: 30, RECIPIENT_SUPPRESSED: 600 }
 
 export type SettlementEvent = Settlement['events'][number]
 /** What depends on the outcome alone. `attempts` is set when it is not the number of this attempt. */
@@ -42,7 +42,7 @@ export function partialSettlementOf(outcome: SettledOutcome, facts: AttemptFacts
     case 'postponed':
       return postponed(outcome, facts)
     case 'cannot-ask':
-      return cannotAsk(facts)
+      return cannotAsk(outcome.reason, facts)
     case 'suppressed':
       return suppressed(outcome.hashes, facts)
     case 'expired':
@@ -59,7 +59,7 @@ function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptF
     attempts: attempt,
     durationMs,
     processingTimeMs: durationMs,
-    ...(leftOut.length > 0 && { suppressed: leftOut.map(one => one.hash) }),
+    ...(leftOut.length > 0 && { suppressed: leftOut }),
   }
   return { status: 'SENT', messageId, durationMs, events: [{ type: 'SENT', metadata }] }
 }
@@ -191,9 +191,9 @@ function postponed(
   }
 }
 
-/** The provider that could answer is parked or gone: still unknown, at the latest until the e-mail expires. No attempt was made. */
-function cannotAsk({ attemptsBefore }: AttemptFacts): PartialSettlement {
-  const unknown = { reason: 'PROVIDER_UNAVAILABLE', graceSeconds: CANNOT_ASK_SECONDS }
+/** Still unknown, at the latest until the e-mail expires. No attempt was made. */
+function cannotAsk(reason: CannotAsk, { attemptsBefore }: AttemptFacts): PartialSettlement {
+  const unknown = { reason, graceSeconds: CANNOT_ASK_SECONDS[reason] }
   return { status: 'UNKNOWN', attempts: attemptsBefore, unknown, events: [] }
 }
 

@@ -2,12 +2,21 @@ import type { Queue } from 'bullmq'
 import { inFlightAllowance } from '../contracts/fairness.ts'
 import { isUuid } from '../contracts/uuid.ts'
 
-/** Jobs that a worker takes at most for each provider call it may make: one is with the provider, the other is leased or settled. */
-export const JOBS_PER_CALL = 2
 /** How long a job is being leased and settled, around its call. */
-export const LEASE_AND_SETTLE_MS = 40
-/** Jobs in Redis, waiting and active, for each provider call. More would be a second queue, without the fair order of the first. */
-export const WINDOW_PER_CALL = 3
+const LEASE_AND_SETTLE_MS = 40
+/**
+ * The most jobs that are being leased or settled for each provider call. With 4, workers were faster, and overtook each other: a
+ * company was served four times in a row (`FAULT=fair-order npm run faults`).
+ */
+const MOST_BESIDE_A_CALL = 1
+
+/**
+ * Jobs that are being leased or settled while others are with the provider. The faster the provider answers, the more they are: of a
+ * hundred calls that take a millisecond each, most jobs are in Postgres. At a provider that hangs they are none.
+ */
+export function jobsBesideCalls(calls: number, finishedPerMs: number): number {
+  return Math.min(MOST_BESIDE_A_CALL * calls, Math.floor(finishedPerMs * LEASE_AND_SETTLE_MS))
+}
 
 /** A job that has been in the queue for longer is counted as slow: its recipient, or the send rate, keeps it waiting. */
 const SLOW_MS = 1_000
@@ -115,14 +124,14 @@ export class QueueWindow {
   }
 
   /** How many more e-mails may be added: of companies that have some in the window, and of any other company. */
-  allowances(concurrency: number): { allowances: Map<string, number>; defaultAllowance: number } {
+  allowances(maxInProgress: number): { allowances: Map<string, number>; defaultAllowance: number } {
     const { byCompany, slow } = this.#count()
     const allowances = new Map<string, number>()
     for (const [companyId, own] of byCompany) {
-      const free = concurrency - slow - own.fresh
+      const free = maxInProgress - slow - own.fresh
       allowances.set(companyId, inFlightAllowance({ own: own.slow + own.fresh, free }))
     }
-    return { allowances, defaultAllowance: inFlightAllowance({ own: 0, free: concurrency - slow }) }
+    return { allowances, defaultAllowance: inFlightAllowance({ own: 0, free: maxInProgress - slow }) }
   }
 
   #count() {

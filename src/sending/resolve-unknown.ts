@@ -7,13 +7,7 @@ import {
   type UnknownSend,
 } from '../db/outbox/unknown-sends.ts'
 import type { Queryable } from '../db/query.ts'
-
-export const NOBODY_KNOWS = {
-  code: 'SEND_OUTCOME_UNKNOWN',
-  category: 'TIMEOUT_ERROR',
-  message:
-    'Whether the provider took the message was never learnt: the connection or the worker was lost after it had left',
-}
+import { NOBODY_KNOWS } from './outcome.ts'
 
 /** Sends whose outcome nobody could tell in time: each is asked again, sent again, held, or given up, as its policy wants. */
 export async function resolveUnknownSends(

@@ -4,7 +4,7 @@ import { type AttemptFacts, partialSettlementOf, type SettlementEvent } from './
 
 /** What is written for each outcome: the state, its events in order, and where the e-mail goes next. */
 export function toSettlement(outcome: SettledOutcome, facts: AttemptFacts): Settlement {
-  const { outboxId, guard, leftOut = [] } = facts
+  const { outboxId, guard } = facts
   const { attempts = facts.attempt, events, ...rest } = partialSettlementOf(outcome, facts)
   const resolved = resolvedNow(outcome, facts)
   return {
@@ -12,9 +12,12 @@ export function toSettlement(outcome: SettledOutcome, facts: AttemptFacts): Sett
     guard,
     attempts,
     ...rest,
-    ...(leftOut.length > 0 && { leftOut: leftOut.map(one => one.ordinal) }),
-    ...(resolved.length > 0 && { count: ['unknown_resolved', 'idempotency-key'] as [string, string] }),
-    events: [...receivedNow(outcome, facts), ...resolved, ...events],
+    ...(resolved && { count: ['unknown_resolved', resolved] as [string, string] }),
+    events: [
+      ...receivedNow(outcome, facts),
+      ...(resolved ? [{ type: 'RESOLVED' as const, metadata: { by: resolved, attemptId: facts.attemptId } }] : []),
+      ...events,
+    ],
   }
 }
 
@@ -23,7 +26,8 @@ function receivedNow({ kind }: SettledOutcome, { guard, attempt, requestId }: At
   return 'waiting' in guard && kind !== 'cannot-ask' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
 }
 
-function resolvedNow({ kind }: SettledOutcome, { isUnresolved, attemptId }: AttemptFacts): SettlementEvent[] {
-  if (!isUnresolved || kind === 'unknown' || kind === 'parked') return []
-  return [{ type: 'RESOLVED', metadata: { by: 'idempotency-key', attemptId } }]
+/** What ended the doubt about an attempt that the provider was asked about; null: nothing did, or there was none. */
+function resolvedNow({ kind }: SettledOutcome, { isUnresolved }: AttemptFacts): 'idempotency-key' | 'given-up' | null {
+  if (!isUnresolved || kind === 'unknown' || kind === 'parked') return null
+  return kind === 'dead' ? 'given-up' : 'idempotency-key'
 }

@@ -8,14 +8,14 @@ export type KeepTrace = (outboxId: string, traceparent: string) => Promise<boole
 
 /** An e-mail that came by SQL had no request that could begin a trace: its first claim does. */
 export async function tracedFromSql(claimed: Claimed, tracing: Tracing, keep: KeepTrace): Promise<Claimed> {
-  const { outboxId, companyId, content } = claimed
-  if (!content || content.traceparent || content.attempts > 0 || !isFromSql(content)) return claimed
+  const { outboxId, companyId, email } = claimed
+  if (!email || email.traceparent || email.attempts > 0 || !isFromSql(email)) return claimed
   const span = tracing.begin('SQL e-mail')
   // Without its trace the e-mail is sent all the same.
   if (!span || !(await keep(outboxId, span.traceparent).catch(() => false))) return claimed
-  const attributes: RootAttributes<'SQL e-mail'> = { requestId: content.requestId, companyId, outboxId }
+  const attributes: RootAttributes<'SQL e-mail'> = { requestId: email.requestId, companyId, outboxId }
   span.end(attributes, false)
-  return { ...claimed, content: { ...content, traceparent: span.traceparent } }
+  return { ...claimed, email: { ...email, traceparent: span.traceparent } }
 }
 
 /** enqueue_email() names the transaction as the request, and leaves the content to the worker. */

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { validateEmailJobData } from '../contracts/job.ts'
+import { sendBodySchema } from '../contracts/send-body.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
-import { isPlain, jobDataOf } from './validate-email.ts'
+import { HtmlChecker } from './html-check.ts'
+import { isPlain, jobDataOf, validateEmail } from './validate-email.ts'
 
 const PLAIN: EmailToSend = {
   companySender: null,
@@ -94,4 +96,19 @@ test('what needs no look at the schema is what the schema would accept', () => {
 
 test('the usual e-mail needs none', () => {
   expect(isPlain(PLAIN)).toBe(true)
+})
+
+test('a subject that is accepted is sent, however many emoji it has', async () => {
+  const checker = new HtmlChecker('pepper')
+  const letters = fc.array(fc.constantFrom('a', 'é', '😀', '𝒳'), { minLength: 70, maxLength: 155 })
+  const emoji = letters.map(parts => parts.join(''))
+  await fc.assert(
+    fc.asyncProperty(emoji, fc.boolean(), async (subject, tagged) => {
+      const body = sendBodySchema.safeParse({ to: 'maria@example.com', subject, text: 'Hi' })
+      const headers = tagged ? { 'X-Order': '1' } : null
+      const email: EmailToSend = { ...PLAIN, subject, html: null, text: 'Hi', headers }
+      const invalid = await validateEmail(email, PLAIN.companyId, checker, async () => [])
+      expect(invalid === null).toBe(body.success)
+    }),
+  )
 })

@@ -1,5 +1,6 @@
 import { ZodError } from 'zod'
 import { bareAddress, parseAddress, parseBareAddress } from '../contracts/addresses.ts'
+import { hasMoreCharacters } from '../contracts/characters.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import type { HtmlProblem } from '../contracts/html/rules.ts'
 import { EMAIL_JOB_CONFIG, type EmailSendJobData, validateEmailJobData } from '../contracts/job.ts'
@@ -39,11 +40,22 @@ const invalid = (validation: Validation, code: string, message: string): Invalid
 
 function checkIntegrity(email: EmailToSend): Invalid | null {
   try {
+    const wrongTo = problemOfTo(email)
+    if (wrongTo !== null) return invalid('INTEGRITY', 'INVALID_EMAIL', `to: ${wrongTo}`)
     validateEmailJobData(jobDataOf(email))
     return otherReplyTo(email)
   } catch (error) {
     return invalid('INTEGRITY', 'INVALID_PAYLOAD', firstSentence(error))
   }
+}
+
+/** SQL takes any text for an address. The schema of the job says only that it is none. */
+function problemOfTo({ recipients }: EmailToSend): string | null {
+  const to = recipients.find(one => one.kind === 'to')?.address
+  if (to === undefined) return null
+  const parsed = parseBareAddress(to)
+  if (parsed.ok) return null
+  return parseAddress(to).ok ? 'The e-mail address must be given alone, without a name' : parsed.problem.message
 }
 
 /** The job has one replyTo, an e-mail may have several. */
@@ -80,7 +92,7 @@ export function isPlain({
     tags.length <= 5 &&
     requestId !== '' &&
     subject !== null &&
-    /^[^\r\n]{1,150}$/.test(subject) &&
+    /^[^\r\n]{1,150}$/u.test(subject) &&
     attempts < EMAIL_JOB_CONFIG.MAX_ATTEMPTS
   )
 }
@@ -138,7 +150,8 @@ async function checkTemplate(
 ): Promise<Invalid | null> {
   const { html, text, subject, companyId } = email
   if (!html && !text) return badTemplate('The e-mail has no content')
-  if (!subject || subject.length > SEND_LIMITS.SUBJECT_CHARS) return badTemplate('The subject is missing or too long')
+  if (!subject || hasMoreCharacters(subject, SEND_LIMITS.SUBJECT_CHARS))
+    return badTemplate('The subject is missing or too long')
   if (!html) return null
   if (Buffer.byteLength(html) > SEND_LIMITS.CONTENT_BYTES) return badTemplate('The HTML is larger than 512 KB')
   if (checker.isProven(html, email.htmlProof)) return null

@@ -1,8 +1,8 @@
 import { callerOf } from '../accepting/caller.ts'
 import { type MailAddress, parseAddress } from '../contracts/addresses.ts'
 import { fieldProblems, REPORT_INPUT } from '../contracts/field-problems.ts'
-import { summarise } from '../contracts/refusal.ts'
-import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
+import { type FieldProblem, summarise } from '../contracts/refusal.ts'
+import { SEND_LIMITS, type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import type { KnownKey } from '../db/companies/api-keys.ts'
 import type { MemberResult } from '../db/outbox/draft.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
@@ -37,7 +37,13 @@ function validated({ to, ...others }: MessageBody['body']): SendBody {
   const problems = [
     ...(parsed.success ? [] : fieldProblems(parsed.error.issues).filter(({ path }) => path !== 'to')),
     ...addresses.flatMap((one, index) => (one.ok ? [] : [{ path: `to[${index}]`, ...one.problem }])),
+    ...tooMany(to),
   ]
   if (!parsed.success || problems.length > 0) throw refusedBy(summarise(problems))
   return { ...parsed.data, to: addresses.flatMap(one => (one.ok ? [one.value] : [])) }
+}
+
+function tooMany({ length }: string[]): FieldProblem[] {
+  if (length <= SEND_LIMITS.TO) return []
+  return [{ path: 'to', code: 'TOO_LARGE', message: `must have at most ${SEND_LIMITS.TO} items, has ${length}` }]
 }

@@ -5,10 +5,18 @@ import { cannotCarry, malformed } from './refused.ts'
 export function decodedAs(charset: string, bytes: Buffer, what: string): string {
   const decoder = knownCharset(charset)
   if (!decoder) throw cannotCarry(`The charset of the ${what} is not known: use UTF-8`)
+  const text = decodedBy(decoder, bytes)
+  if (text === null) throw malformed(`The ${what} has bytes that are not ${decoder.encoding}`)
+  // Postgres cannot store it. NUL bytes were refused when the message was read; this one was encoded.
+  if (text.includes('\0')) throw malformed(`The ${what} has a NUL character`)
+  return text
+}
+
+function decodedBy(decoder: TextDecoder, bytes: Buffer): string | null {
   try {
     return decoder.decode(bytes)
   } catch {
-    throw malformed(`The ${what} has bytes that are not ${decoder.encoding}`)
+    return null
   }
 }
 

@@ -97,6 +97,14 @@ describe('recipients', () => {
     expect(body(from(written)).from).toBe(read)
   })
 
+  test.each(['X-Gateway-Tags', 'X-Gateway-External-Id', 'X-Campaign', 'Reply-To', 'Cc'])(
+    'an encoded NUL in %s is refused',
+    name => {
+      const message = plain(`${name}: =?utf-8?Q?a=00b?= <maria@example.com>`)
+      expect(() => body(message)).toThrow(`5.6.0 The header ${name} has a NUL character`)
+    },
+  )
+
   test('an encoded name does not become an address', () => {
     const tricked = plain()
       .toString()
@@ -106,6 +114,14 @@ describe('recipients', () => {
 })
 
 describe('headers', () => {
+  test.each([
+    ['<https://shop.test/u(1)> (Unsubscribe \\(a\\) here), <mailto:u@shop.test> (=?utf-8?Q?Ol=C3=A1?=)'],
+    ['<https://shop.test/u(1)>(a) , <mailto:u@shop.test>'],
+  ])('comments after the links of List-Unsubscribe are left out: %s', written => {
+    const links = expect.stringMatching(/^<https:\/\/shop\.test\/u\(1\)> ?, <mailto:u@shop\.test>$/)
+    expect(body(plain(`List-Unsubscribe: ${written}`))).toMatchObject({ headers: { 'List-Unsubscribe': links } })
+  })
+
   test('options are taken off the message, other headers stay, and what mail servers write is left out', () => {
     const message = plain(
       'X-Gateway-Tags: order, paid',
@@ -380,6 +396,31 @@ describe('content', () => {
     [
       'bytes of another charset',
       Buffer.concat([typed('text/plain; charset=utf-8', '', ''), Buffer.from([0xe1])]),
+      'bytes that are not utf-8',
+    ],
+    [
+      'an encoded NUL',
+      typed('text/plain', 'Content-Transfer-Encoding: quoted-printable', '', 'a=00b'),
+      '5.6.0 The text/plain part has a NUL character',
+    ],
+    [
+      'a NUL of base64',
+      multipart('alternative', part('text/plain', 'YQBi', 'Content-Transfer-Encoding: base64')),
+      '5.6.0 The text/plain part has a NUL character',
+    ],
+    [
+      'a NUL in the HTML',
+      typed('text/html', 'Content-Transfer-Encoding: quoted-printable', '', '<p>a=00b</p>'),
+      '5.6.0 The text/html part has a NUL character',
+    ],
+    [
+      'a lone surrogate of UTF-16',
+      typed('text/plain; charset=utf-16le', 'Content-Transfer-Encoding: base64', '', 'YQAA2GIA'),
+      '5.6.0 The text/plain part has bytes that are not utf-16le',
+    ],
+    [
+      'a lone surrogate of UTF-8',
+      typed('text/plain; charset=utf-8', 'Content-Transfer-Encoding: quoted-printable', '', '=ED=A0=80'),
       'bytes that are not utf-8',
     ],
     [

@@ -82,7 +82,14 @@ function copiedHeaders(headers: readonly MimeHeader[]): Record<string, string> {
   for (const { lower } of copied) onlyHeader(copied, lower)
   // The rules of the send body would never see it.
   if (onlyHeader(copied, '__proto__')) throw new Refused(550, '5.6.0', 'The header __proto__ cannot be set')
-  return Object.fromEntries(copied.map(({ name, value }) => [name, decodedText({ name }, value)]))
+  return Object.fromEntries(copied.map(header => [header.name, decodedText(header, withoutComments(header))]))
+}
+
+const LINK_AND_COMMENT = /(<[^<>]*>)\s*\((?:[^()\\]|\\.)*\)/g
+
+/** RFC 2369 allows `<link> (comment)`, and nodemailer writes it. Mailbox providers read the links only. */
+function withoutComments({ lower, value }: MimeHeader): string {
+  return lower === 'list-unsubscribe' ? value.replaceAll(LINK_AND_COMMENT, '$1') : value
 }
 
 function isCopied(lower: string): boolean {

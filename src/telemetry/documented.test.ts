@@ -25,7 +25,7 @@ const dashboards = readdirSync(join(ROOT, DASHBOARDS)).map(name => {
 })
 
 /** Names that a query of Prometheus has beside those of metrics. */
-const NOT_OURS = new Set(['up', 'by', 'on', 'and', 'unless', 'le', 'sum', 'min', 'max', 'time'])
+const NOT_OURS = new Set(['up', 'by', 'on', 'and', 'or', 'unless', 'absent', 'le', 'sum', 'min', 'max', 'time'])
 const FUNCTIONS = /\b(rate|increase|delta|histogram_quantile|topk|bottomk|count)\b/g
 
 /** Words that are neither in a string, nor a label in braces or after `by` and `on`, nor a range. */

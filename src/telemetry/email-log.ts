@@ -23,6 +23,10 @@ export const EMAIL_LINES = {
     level: 'warn',
     message: 'Unknown send: the provider that could resolve it is parked or gone',
   },
+  'must-not-ask': {
+    level: 'warn',
+    message: 'Unknown send: the provider is not asked, because a recipient is suppressed by now',
+  },
   late: { level: 'warn', message: 'The answer came after the lease had ended and resolved the unknown send' },
   'lease-lost': { level: 'warn', message: 'Lease lost: the answer of the provider changes nothing' },
   suppressed: { level: 'warn', message: 'Recipient suppressed before the e-mail was sent' },
@@ -49,8 +53,8 @@ export type LoggedEmail = {
 
 /** What happened, as far as the line knows it. */
 export type EmailFacts = {
-  /** An event or status of the e-mail, in the words of docs/sending.md. */
-  state: string
+  /** An event or status of the e-mail, in the words of docs/sending.md. Absent where somebody else has decided it. */
+  state?: string
   attempt?: number
   maxAttempts?: number
   provider?: string | null

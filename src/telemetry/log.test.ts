@@ -34,3 +34,14 @@ test('for machines it is one JSON value a line', () => {
   makeLog({ level: 'info', pretty: false, destination }).info({ status: 404 }, 'Request')
   expect(JSON.parse(text())).toMatchObject({ level: 'info', message: 'Request', status: 404 })
 })
+
+test('a lost connection is logged without a stack, a bug with it', () => {
+  const { destination, text } = collected()
+  const log = makeLog({ level: 'info', pretty: false, destination })
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  log.warn({ err: new Error('The database is away', { cause: refused }) }, 'Failed')
+  expect(text()).toContain('connect ECONNREFUSED')
+  expect(text()).not.toContain('    at ')
+  log.warn({ err: new TypeError('a bug') }, 'Failed')
+  expect(text()).toContain('    at ')
+})

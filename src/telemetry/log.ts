@@ -62,6 +62,9 @@ function withoutControls(line: string): string {
 const droppedLine = (count: number) =>
   `${JSON.stringify({ level: 'warn', timestamp: new Date().toISOString(), message: `${count} log lines were dropped because the output was not read` })}\n`
 
+/** The stack of a connection that was refused or lost is the driver's, and the same on every line of an outage. */
+const OUTAGE = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET|08|57P)/
+
 /** Error messages of drivers and providers contain their input. */
 function maskedError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
@@ -71,7 +74,12 @@ function maskedError(error: unknown): unknown {
     name,
     code,
     message: maskSensitive(message),
-    stack: maskSensitive(stack ?? ''),
+    stack: isOutage(error) ? undefined : maskSensitive(stack ?? ''),
     cause: error.cause ? maskedError(error.cause) : undefined,
   }
+}
+
+function isOutage(error: Error): boolean {
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  return OUTAGE.test(String(code ?? '')) || (cause instanceof Error && isOutage(cause))
 }

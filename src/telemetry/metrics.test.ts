@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeMetrics } from './metrics.ts'
 import { ProcessFigures } from './process/figures.ts'
@@ -19,7 +21,7 @@ const EMPTY_SNAPSHOT: SystemSnapshot = {
   suppressionSize: {},
   suppressions: [],
   inbox: { waiting: 0, oldestSeconds: null },
-  webhooks: { waiting: 0, oldestSeconds: null, disabled: 0 },
+  webhooks: { waiting: 0, oldestSeconds: null, unservedSeconds: null, disabled: 0 },
   ledgerImbalance: 0,
   housekeeping: [],
   redis: null,
@@ -48,6 +50,16 @@ test('counters whose labels are known start at zero, so that the first increase 
   const text = await made().metrics.text()
   for (const line of ['dlq_entries_total 0', 'pipeline_final_state_total{state="FAILED"} 0'])
     expect(text.split('\n')).toContain(line)
+})
+
+test('counters that an alert looks at start at zero, or the alert would miss the first of them', async () => {
+  const rules = readFileSync(join(import.meta.dirname, '../../ops/prometheus/alerts.yml'), 'utf8')
+  const named = new Set([...rules.matchAll(/increase\((\w+_total)/g)].map(match => match[1]!))
+  // Redis counts these itself, from its start.
+  named.delete('queue_redis_oom_errors_total')
+  const text = await made().metrics.text()
+  expect(named.size).toBeGreaterThan(3)
+  for (const name of named) expect(text).toMatch(new RegExp(`^${name}(\\{.*\\})? 0$`, 'm'))
 })
 
 test('without Redis there is nothing about Redis, and one that is away is down', async () => {

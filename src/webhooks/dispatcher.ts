@@ -178,9 +178,10 @@ export class WebhookDispatcher {
     try {
       const notified = await this.#options.notify(delivery, facts)
       const report = this.#endpoints.recordOutcome(delivery, notified.decision, startedMs, performance.now())
+      await this.#settlements.add({ notified, report })
+      // After the answer is written: housekeeping fails what still waits for a disabled endpoint, without an answer.
       if (notified.decision.kind === 'failed' && notified.decision.gone)
         await this.#disable(delivery.endpointId, 'GONE')
-      await this.#settlements.add({ notified, report })
       // An endpoint that failed gets no other delivery at once.
       hasMore = report === null || report.failures === 0
       logDelivery(this.#options.log, notified)

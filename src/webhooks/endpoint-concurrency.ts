@@ -57,7 +57,7 @@ export class EndpointConcurrency {
       endpoint.limit = Math.min(MAX_PER_ENDPOINT, endpoint.limit * 2)
       return recovered ? { endpointId, failures: 0, pauseMs: 0 } : null
     }
-    if (outcome.kind === 'failed' && outcome.ourFault) return null
+    if (outcome.ourFault) return null
     if (startedMs >= endpoint.failedAtMs || endpoint.failures === 0) endpoint.failures++
     endpoint.failedAtMs = nowMs
     endpoint.limit = 1

@@ -198,9 +198,29 @@ describe('GET', () => {
       ] as const) {
         const answer = await gateway.call(company, method, path, body)
         expect(`${method} ${answer.status} ${answer.body?.code}`).toBe(`${method} 404 NOT_FOUND`)
+        if (id.length < 100) expect(answer.body.detail).toMatch(/^There is no e-mail with this id; /)
       }
     },
   )
+})
+
+describe('a known path with another method', () => {
+  test.each([
+    ['GET', '/v1/email/send', '/v1/email/send', 'POST'],
+    ['DELETE', '/v1/email/batch', '/v1/email/batch', 'POST'],
+    ['POST', '/v1/emails', '/v1/emails', 'GET, HEAD'],
+    ['PUT', '/v1/email/0190a0b0-0000-7000-8000-000000000000', '/v1/email/:outboxId', 'GET, HEAD, PATCH'],
+    ['GET', '/v1/email/x/cancel?a=b', '/v1/email/:outboxId/cancel', 'POST'],
+  ])('is 405 and names those it takes: %s %s', async (method, path, pattern, allowed) => {
+    const answer = await gateway.call(null, method, path)
+    expect([answer.status, answer.body.code]).toEqual([405, 'METHOD_NOT_ALLOWED'])
+    expect(answer.headers.get('allow')).toBe(allowed)
+    expect(answer.body.detail).toBe(`${pattern} does not take ${method}; it takes ${allowed}.`)
+  })
+
+  test('is not what a path that does not exist is', async () => {
+    expect((await gateway.call(null, 'GET', '/v1/email/x/cancelled')).status).toBe(404)
+  })
 })
 
 describe('X-Request-Id', () => {
@@ -340,7 +360,7 @@ describe('PATCH', () => {
 
   test.each([
     ['nothing', {}, ''],
-    ['both forms', { delay: 5, scheduledAt: fromNow(HOUR_MS) }, ''],
+    ['both forms', { delay: 5, scheduledAt: fromNow(HOUR_MS) }, 'delay'],
     ['31 days', { scheduledAt: fromNow(31 * DAY_MS) }, 'scheduledAt'],
     ['a delay of more than 30 days', { delay: 30 * DAY_MS + 1 }, 'delay'],
     ['a negative delay', { delay: -1 }, 'delay'],
@@ -360,6 +380,14 @@ describe('PATCH', () => {
     expect([answer.status, answer.body.code]).toEqual([422, 'INVALID_PAYLOAD'])
     expect(answer.body.errors.map((error: Json) => error.path)).toContain(path)
     expect(await read(gateway, company, outboxId)).toEqual(before)
+  })
+
+  test('with both forms is refused in the words of a send', async () => {
+    const both = { delay: 5, scheduledAt: fromNow(HOUR_MS) }
+    const outboxId = await sendOk(gateway, company, { delay: HOUR_MS })
+    const { errors } = (await patch(outboxId, both)).body
+    expect(errors).toEqual((await send(gateway, company, mail(both))).body.errors)
+    expect(errors).toEqual([{ path: 'delay', code: 'INVALID_PAYLOAD', message: 'cannot be combined with scheduledAt' }])
   })
 
   test.each(['0000-01-01T00:00:00Z', '0001-01-01T00:00:00+23:59', '9999-12-31T23:59:59-23:59'])(

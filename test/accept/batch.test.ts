@@ -145,6 +145,13 @@ describe('a batch', () => {
     }
   })
 
+  test('that is too long says how many it has, and one that is no list that it must be one', async () => {
+    const [tooLong] = (await sendBatch(numbered(101))).body.errors
+    const message = 'must be an array of 1 to 100 e-mails'
+    expect(tooLong).toEqual({ path: '', code: 'TOO_LARGE', limit: 100, unit: 'items', message: `${message}, has 101` })
+    expect((await sendBatch({})).body.errors).toEqual([{ path: '', code: 'INVALID_TYPE', message }])
+  })
+
   test('with a mode that does not exist is refused', async () => {
     const answer = await sendBatch([mail()], 'loose' as 'strict')
     expect([answer.status, answer.body.errors[0].path]).toEqual([422, 'x-batch-validation'])

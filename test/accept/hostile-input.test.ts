@@ -418,13 +418,42 @@ describe('what is not a JSON body', () => {
     expect(await keptOf(gateway, company.companyId)).toEqual(NOTHING_KEPT)
   })
 
-  test.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset=UTF-8'])(
+  test.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset="UTF-8"'])(
     'but %s is JSON',
     async type => {
       company = await gateway.company()
       expect((await send(gateway, company, JSON.stringify(mail()), { 'content-type': type })).status).toBe(202)
     },
   )
+
+  test('with a charset other than UTF-8 is refused, and so is what is compressed', async () => {
+    company = await gateway.company()
+    const refusalOf = async (headers: Record<string, string>) => {
+      const answer = await post('/v1/email/send', JSON.stringify(mail()), headers)
+      return [answer.status, answer.body.code, answer.body.message]
+    }
+    expect(await refusalOf({ 'content-type': 'application/json; charset="ISO-8859-1"' })).toEqual([
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+      'The body must be UTF-8: the charset "ISO-8859-1" of Content-Type is not supported.',
+    ])
+    expect(await refusalOf({ 'content-encoding': 'gzip' })).toEqual([
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+      'The body must not be compressed: Content-Encoding "gzip" is not supported.',
+    ])
+    expect(await keptOf(gateway, company.companyId)).toEqual(NOTHING_KEPT)
+  })
+
+  test('with bytes that are not UTF-8 is refused instead of sent with other letters', async () => {
+    company = await gateway.company()
+    const body = Buffer.from(JSON.stringify(mail({ subject: 'Olá' })), 'latin1')
+    for (const path of ['/v1/email/send', '/v1/email/batch', '/emails']) {
+      const answer = await post(path, body)
+      expect([answer.status, answer.body.message]).toEqual([400, 'The body is not valid UTF-8.'])
+    }
+    expect(await keptOf(gateway, company.companyId)).toEqual(NOTHING_KEPT)
+  })
 
   test.each([
     '{',
@@ -536,6 +565,7 @@ describe('text of every kind is kept letter for letter', () => {
     'e\u0301 is not é, ﬁ is not fi, K is not K',
     '𝒳𝓎𝓏 𐍈 🀄',
     ' surrounded by spaces ',
+    '😀'.repeat(150),
   ]
 
   test.each(TEXTS)('%j', async text => {

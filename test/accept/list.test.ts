@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EMAIL_STATUSES } from '../../src/contracts/states.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { type Json, mail, read, rows, sendOk, sleep } from '../support/mail.ts'
 
@@ -60,6 +61,24 @@ describe('the list', () => {
       expect(resentAs).toEqual([])
       expect(one).toEqual(email)
     }
+  })
+
+  test('finds e-mails by an id of the caller, in its own company and mode', async () => {
+    company = await gateway.company()
+    const other = await gateway.company()
+    const testKey = { ...company, ...(await gateway.key(company.companyId, { mode: 'test' })) }
+    const externalId = 'order/1042 ção'
+    const query = `?externalId=${encodeURIComponent(externalId)}`
+    const ids = [await sendOk(gateway, company, { externalId }), await sendOk(gateway, company, { externalId })]
+    await sendOk(gateway, company, { externalId: 'order/1042' })
+    await sendOk(gateway, company)
+    expect(await idsFor(query)).toEqual([...ids].reverse())
+    expect(await allPages(`limit=1&${query.slice(1)}`)).toEqual([...ids].reverse())
+    expect(await idsFor(query, other)).toEqual([])
+    expect(await idsFor(query, testKey)).toEqual([])
+    const ofTest = await sendOk(gateway, testKey, { externalId })
+    expect(await idsFor(query, testKey)).toEqual([ofTest])
+    expect((await list('?externalId=')).status).toBe(422)
   })
 
   test('never has rows of another company, with any filter', async () => {
@@ -182,6 +201,11 @@ describe('a filter by', () => {
     const answer = await list(`?${name}=${value}`)
     expect([answer.status, answer.body.errors?.[0].path]).toEqual([422, name])
     expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+  })
+
+  test('a status that is none is refused with all that there are', async () => {
+    const { body } = await list('?status=sent')
+    for (const status of EMAIL_STATUSES) expect(body.errors[0].message).toContain(`"${status}"`)
   })
 
   test.each([

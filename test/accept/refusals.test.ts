@@ -46,7 +46,8 @@ function expectProblem(answer: Answer, status: number, code: string): void {
       code: expect.stringMatching(/^[A-Z_]+$/),
       message: expect.stringMatching(/\S/),
       ...(/^TOO_/.test(error.code) && { limit: expect.any(Number) }),
-      ...('unit' in error && { unit: expect.stringMatching(/^(characters|items)$/) }),
+      ...(error.code === 'INVALID_TEMPLATE' && { rule: expect.stringMatching(/^[A-Z_]+$/) }),
+      ...('unit' in error && { unit: expect.stringMatching(/^(characters|items|bytes|days)$/) }),
     })
   }
   expect(answer.text.toLowerCase()).not.toContain(MARK)
@@ -523,7 +524,7 @@ describe('a suppressed', () => {
 describe('every error is a problem document:', () => {
   test.each<[string, number, string, (company: TestCompany) => Promise<Answer>]>([
     ['no route', 404, 'NOT_FOUND', company => gateway.call(company, 'GET', `/nothing/${TO}`)],
-    ['another method', 404, 'NOT_FOUND', company => gateway.call(company, 'DELETE', '/v1/email/send')],
+    ['another method', 405, 'METHOD_NOT_ALLOWED', company => gateway.call(company, 'DELETE', '/v1/email/send')],
     [
       'a URL that cannot be decoded',
       400,
@@ -610,7 +611,10 @@ describe('a sender, where mail leaves the machine,', () => {
       region: 'us-east-1',
       suppression: DEFAULT_SUPPRESSION_POLICY,
       events: { inbox: { add: async () => true }, onReported() {}, onRefused() {}, sns: NO_TOPICS, resendSecrets: [] },
-      accept: { ...accept, sender: { ...accept.sender, captureOnly: false } },
+      accept: {
+        ...accept,
+        settings: { ...accept.settings, sender: { ...accept.settings.sender, captureOnly: false } },
+      },
       webhooks: { keys: keyRing(config.encryptionKeys), allowPrivate: false, onEnqueued: () => {} },
       tokens: { add: async () => ({ granted: true, remaining: 1, retryAfterSeconds: 0 }) },
       log: makeLog({ level: 'trace', pretty: false, destination }),

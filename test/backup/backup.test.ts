@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { requireSameSecrets } from '../../src/compose/secrets.ts'
+import { requireSecretsOfBackup } from '../../src/compose/secrets.ts'
 import { loadConfig } from '../../src/config.ts'
 import { dumpLines } from '../../src/db/backup/dump.ts'
 import { restoreLines } from '../../src/db/backup/restore.ts'
@@ -9,6 +9,7 @@ import { readLedger } from '../../src/db/ledger/read.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { createTestDatabase } from '../support/postgres.ts'
+import { atCleanUp, BIN, cleanUp, makeDataDir, runCommand, runShell } from '../support/process.ts'
 import { SHARED_SECRETS, startSecondGateway } from '../support/second-gateway.ts'
 
 let gateway: TestGateway
@@ -18,10 +19,13 @@ beforeAll(async () => {
   gateway = await startTestGateway()
   company = await gateway.company()
 })
-afterAll(() => gateway.stop())
+afterAll(async () => {
+  await gateway.stop()
+  await cleanUp()
+})
 
 const CONFIG = loadConfig({ DATABASE_URL: 'postgres://localhost/x', ...SHARED_SECRETS })
-const check = (tx: Parameters<typeof requireSameSecrets>[0]) => requireSameSecrets(tx, CONFIG)
+const check = (tx: Parameters<typeof requireSecretsOfBackup>[0]) => requireSecretsOfBackup(tx, CONFIG)
 
 async function collect(lines: AsyncIterable<string>): Promise<string[]> {
   const all: string[] = []
@@ -64,8 +68,8 @@ test('a file that is cut off, changed, foreign or of another schema is refused, 
     const pepper = createHash('sha256').update('other').digest('hex')
     const otherSecrets = { ...SHARED_SECRETS, HASH_PEPPER: pepper }
     const wrong = loadConfig({ DATABASE_URL: 'postgres://localhost/x', ...otherSecrets })
-    await expect(restoreLines(target.url, oneByOne(lines), tx => requireSameSecrets(tx, wrong))).rejects.toThrow(
-      'HASH_PEPPER',
+    await expect(restoreLines(target.url, oneByOne(lines), tx => requireSecretsOfBackup(tx, wrong))).rejects.toThrow(
+      'HASH_PEPPER is not the one that the backup was written with',
     )
     // None of them has left anything.
     expect((await db.pool.query('select from companies')).rowCount).toBe(0)
@@ -137,4 +141,45 @@ test('a backup under load is one moment: restored elsewhere, the ledger balances
     await db.close()
     await target.drop()
   }
+})
+
+test('a restore with wrong secrets says that they are not those of the backup, and the right ones still work', async () => {
+  const folder = await makeDataDir()
+  const file = `${folder}/gateway.backup`
+  const env = { DATABASE_URL: gateway.databaseUrl, ...SHARED_SECRETS }
+  expect(await runCommand(['backup', file], { env })).toMatchObject({ code: 0 })
+  const target = await createTestDatabase()
+  atCleanUp(() => target.drop())
+  const restore = (pepper: string) =>
+    runCommand(['restore', file], { env: { ...env, DATABASE_URL: target.url, HASH_PEPPER: pepper } })
+  expect(await restore('another-pepper-'.repeat(3))).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^HASH_PEPPER is not the one that the backup was written with\. .*nothing was restored/,
+    ),
+  })
+  expect(await restore(SHARED_SECRETS.HASH_PEPPER)).toMatchObject({ code: 0, stderr: '' })
+})
+
+test.each([
+  ['/nonexistent/x', 'into a folder that does not exist'],
+  ['- >/dev/full', 'to a full disk'],
+  ['- | head -c 10 >/dev/null', 'to a reader that goes away'],
+])('a backup to %s ends at once and leaves no transaction open: %s', async target => {
+  await gateway.db.pool.query(
+    `insert into company_statistics (company_id, hour, sent) select $1, h, 1
+     from generate_series(now() - interval '40000 hours', now(), interval '1 hour') h on conflict do nothing`,
+    [company.companyId],
+  )
+  const script = `node ${BIN} backup ${target}`
+  const env = { DATABASE_URL: gateway.databaseUrl, ...SHARED_SECRETS }
+  const ended = await runShell(script, { env, patienceMs: 15_000 })
+  expect(ended.signal).toBeNull()
+  if (!target.includes('|'))
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/cannot be written/) })
+  expect(ended.stderr).not.toMatch(/\n\s+at /)
+  const { rows } = await gateway.db.pool.query(
+    `select state from pg_stat_activity where application_name = 'email-gateway-backup'`,
+  )
+  expect(rows).toEqual([])
 })

@@ -178,8 +178,15 @@ describe.concurrent('beside a running gateway', () => {
     expect(await json('company', 'resume', 'acme')).toMatchObject({ pausedAt: null, pauseReason: null })
     await untilSent(gateway, second.outboxId, apiKey)
     const tomorrow = new Date(Date.now() + 24 * 60 * 60 * 1000).toISOString()
-    const third = await json<Email>('send', '--company', 'acme', '--scheduledAt', tomorrow, ...HELLO)
-    expect(await lines('email', 'cancel', third.outboxId)).toContain(third.outboxId)
+    // The second is how these options were spelled before.
+    for (const [scheduledAt, externalId] of [
+      ['--scheduled-at', '--external-id'],
+      ['--scheduledAt', '--externalId'],
+    ]) {
+      const later = await json<Email>('send', '--company', 'acme', scheduledAt!, tomorrow, `${externalId}=x`, ...HELLO)
+      expect(await json('email', 'show', later.outboxId)).toMatchObject({ scheduledAt: tomorrow, externalId: 'x' })
+      expect(await lines('email', 'cancel', later.outboxId)).toContain(later.outboxId)
+    }
     expect(await lines('company', 'resume', 'acme')).not.toContain('PAUSED')
   })
 
@@ -273,6 +280,7 @@ describe.concurrent('what cannot be done is told in one sentence, and exits 1', 
     const cli = await testCli()
     env = cli.env
     await cli.lines('company', 'create', 'acme')
+    await cli.lines('company', 'create', 'strict', '--from-domains', 'strict.example')
   })
 
   test.each([
@@ -294,8 +302,25 @@ describe.concurrent('what cannot be done is told in one sentence, and exits 1', 
 
   test('with --json as one JSON value', async () => {
     const { code, stdout, stderr } = await runCommand(['email', 'show', NOBODYS, '--json'], { env })
-    const error = { code: 'FAILED', message: `There is no e-mail ${NOBODYS}.` }
+    const error = { code: 'NOT_FOUND', message: `There is no e-mail ${NOBODYS}.` }
     expect({ code, printed: JSON.parse(stdout), stderr }).toEqual({ code: 1, printed: { error }, stderr: '' })
+  })
+
+  test.each([
+    ['COMPANY_EXISTS', ['company', 'create', 'acme']],
+    ['NOT_FOUND', ['company', 'update', 'nobody', '--weight', '2']],
+    ['NOT_FOUND', ['key', 'revoke', '0123456789abcdef']],
+    ['NOT_FOUND', ['admin', 'remove', 'nobody']],
+    ['NOT_FOUND', ['webhook', 'test', NOBODYS]],
+    ['NOT_FOUND', ['dlq', 'show', NOBODYS]],
+    ['NOT_FOUND', ['email', 'resend', NOBODYS]],
+    ['NOT_FOUND', ['template', 'show', 'no_such_type', '--company', 'acme']],
+    ['TEMPLATE_NOT_FOUND', ['send', '--company', 'acme', '--to', 'a@example.com', '--template', 'no_such_type']],
+    ['INVALID_TEMPLATE', ['send', '--company', 'acme', ...HELLO, '--html', '<script>1</script>']],
+    ['FROM_NOT_ALLOWED', ['send', '--company', 'strict', ...HELLO, '--from', 'a@other.example']],
+  ])('with --json and the code %s: %j', async (code, args) => {
+    const { stdout } = await runCommand([...args, '--json'], { env })
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code } })
   })
 })
 
@@ -321,6 +346,17 @@ describe.concurrent('called wrongly, a command shows its usage and exits 2', () 
     ['admin add a:b'],
     ['email show nonsense'],
   ])('%s', async line => expectUsage(line.split(' ')))
+
+  test('send names every option that is missing or wrong', async () => {
+    const error = async (...args: string[]) =>
+      JSON.parse((await runCommand(['send', ...args, '--json'], { env })).stdout).error
+    expect(await error()).toEqual({
+      code: 'USAGE',
+      message: '--to: is required; --subject: is required; --html: html or text is required.',
+    })
+    const { message } = await error(...HELLO, '--external-id', 'x'.repeat(300), '--scheduled-at', 'soon')
+    expect(message).toContain('--external-id: must have at most 255 characters, has 300; --scheduled-at: ')
+  })
 
   test('company create with a name that is longer than the 100 characters allowed', () =>
     expectUsage(['company', 'create', 'x'.repeat(101)]))

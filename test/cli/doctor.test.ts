@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { findFreePort } from '../../src/db/embedded/port.ts'
+import { findIdleTransaction } from '../../src/db/health.ts'
 import { startFakeResend } from '../support/fake-resend.ts'
 import { startFakeSes } from '../support/fake-ses.ts'
 import { startFakeSmtp } from '../support/fake-smtp.ts'
@@ -33,6 +34,21 @@ async function examine(env: Record<string, string>, ...options: string[]): Promi
 
 const named = (checks: Check[], name: string) => checks.filter(check => check.name === name)
 
+test.concurrent('a function that somebody has changed in the database is named, and migrate puts it back', async () => {
+  const { env, client } = await scene()
+  await runCommand(['migrate'], { env })
+  expect(named(await examine(env), 'functions')).toEqual([])
+  await client.query(
+    `create or replace function uuid_v7_floor(p_at timestamptz) returns uuid language sql immutable as 'select gen_random_uuid()'`,
+  )
+  expect(named(await examine(env), 'functions')).toEqual([
+    { name: 'functions', state: 'warning', detail: expect.stringMatching(/: uuid_v7_floor; .*email-gateway migrate$/) },
+  ])
+  const { stdout } = await runCommand(['migrate'], { env })
+  expect(stdout).toContain('Migrations applied: functions/uuid_v7.sql')
+  expect(named(await examine(env), 'functions')).toEqual([])
+})
+
 test.concurrent('from a shell without the settings, doctor, explain and send know those of the running gateway', async () => {
   const { env, client } = await scene()
   const created = await runCommand(['company', 'create', 'acme', '--json'], { env })
@@ -61,7 +77,7 @@ test.concurrent('from a shell without the settings, doctor, explain and send kno
       name: 'settings',
       state: 'ok',
       detail: expect.stringMatching(
-        /^provider smtp; lane direct, as recorded by the running gateway; this shell has another EMAIL_PROVIDER/,
+        /^provider smtp; lane direct, as recorded by the running gateway; this shell differs in EMAIL_PROVIDER/,
       ),
     },
   ])
@@ -70,6 +86,9 @@ test.concurrent('from a shell without the settings, doctor, explain and send kno
   ])
   expect(named(checks, 'provider')).toEqual([
     { name: 'provider', state: 'failed', detail: expect.stringMatching(/^smtp parked .*ECONNREFUSED/) },
+  ])
+  expect(named(checks, 'workers')).toMatchObject([
+    { state: 'failed', detail: expect.stringMatching(/email-gateway start --role worker$/) },
   ])
   const explained = await runCommand(['email', 'explain', accepted.body.outboxId], { env })
   expect(explained.stdout).toMatch(/^Held: provider smtp parked/)
@@ -106,6 +125,18 @@ test.concurrent('processes that differ in what they should share are named, and 
     { state: 'warning', detail: expect.stringMatching(/ differ in EMAIL_FROM$/) },
   ])
   for (const gateway of [three, two, one]) gateway.signal('SIGTERM')
+})
+
+test.concurrent('a session that is idle in its transaction is found with its pid and its program', async () => {
+  const { env, client } = await scene()
+  expect(await findIdleTransaction(client)).toBeNull()
+  const idle = new pg.Client({ connectionString: env.DATABASE_URL, application_name: 'a-report' })
+  await idle.connect()
+  atCleanUp(() => idle.end())
+  await idle.query('begin')
+  const { rows } = await idle.query('select pg_backend_pid() as pid')
+  expect(await findIdleTransaction(client)).toMatchObject({ pid: rows[0].pid, application: 'a-report' })
+  expect(named(await examine(env), 'locks')).toMatchObject([{ state: 'ok' }])
 })
 
 test.concurrent('.env of the working directory is read by start and every command, which say so', async () => {

@@ -127,6 +127,20 @@ describe('webhook', () => {
     })
   })
 
+  test('test says that a refused event is retried, and that 410 ends it and disables the endpoint', async () => {
+    receiver.answer('/busy', withStatus(503))
+    receiver.answer('/gone', withStatus(410))
+    const busy = await register(gateway, acme, `${receiver.url}/busy`)
+    expect((await runCommand(['webhook', 'test', busy.id], { env: cli.env })).stdout).toMatch(
+      /\/busy did not accept it: .* after \d+ ms\. It is retried like every delivery\.\n$/,
+    )
+    const gone = await register(gateway, acme, `${receiver.url}/gone`)
+    const { code, stdout } = await runCommand(['webhook', 'test', gone.id], { env: cli.env })
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/\/gone did not accept it: .* after \d+ ms\. It is not retried: 410 means gone, so the/)
+    expect(stdout).toContain('endpoint was disabled; its company has to enable it again.')
+  })
+
   test('test of an endpoint that does not exist says so', async () => {
     expect(await cli.fails(1, 'webhook', 'test', '01890000-0000-7000-8000-000000000000')).toContain('webhook list')
     expect(await cli.fails(2, 'webhook', 'test', 'nonsense')).toContain('ENDPOINT_ID must be')

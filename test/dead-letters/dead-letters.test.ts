@@ -93,7 +93,7 @@ describe('dlq list', () => {
     )
     const rest = await cli.lines('dlq', 'list', '--company', 'acme', ...lines[2]!.split(' '))
     expect(rest.trimEnd().split('\n')).toEqual([expect.stringContaining(old!)])
-    expect(await cli.lines('dlq', 'list', '--code', 'SES_THROTTLING')).toBe('No dead letters.\n')
+    expect(await cli.lines('dlq', 'list', '--code', 'SES_THROTTLING')).toBe('No dead letters match this filter.\n')
   })
 
   test('pages through a thousand entries without a gap or a repeat while new ones arrive', async () => {

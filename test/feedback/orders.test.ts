@@ -145,9 +145,11 @@ test('all orders of Send, Delivery, Bounce and Complaint, three times each, some
   )
   expect(inbox.rows).toEqual([{ state: 'processed', count: cases.length * KINDS.length * 2, kept: 0 }])
   const figures = await db.pool.query(
-    'select sum(bounced)::int as bounced, sum(complained)::int as complained from company_reputation',
+    'select sum(sent)::int as sent, sum(bounced)::int as bounced, sum(complained)::int as complained from company_reputation',
   )
-  expect(figures.rows).toEqual([{ bounced: cases.length, complained: cases.length }])
+  // The worker counts what it settles itself, which this test leaves out; the others were resolved by an event.
+  const sent = cases.filter(one => one.sentAfter > 0).length
+  expect(figures.rows).toEqual([{ sent, bounced: cases.length, complained: cases.length }])
 })
 
 describe('every order of two', () => {

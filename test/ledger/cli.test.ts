@@ -40,6 +40,19 @@ test('backup writes a file that restore takes once, into a new database, and ref
   expect(await target.lines('ledger', '--company', 'acme')).toMatch(/: balanced\n.*\n\S+ +acme +2 +0 +2 +0 +0\n$/s)
 })
 
+test('the time that ledger prints is that of the figures: every open hour is counted before', async () => {
+  const body = { to: 'maria@example.com', subject: 'Hello', text: 'It works.' }
+  await cli.json('ledger')
+  await gateway.db.pool.query(`update ledger_slices set final = false, counted_at = now() - interval '5 seconds'`)
+  const { rows } = await gateway.db.pool.query('select now() as asked')
+  const { body: sent } = await gateway.call(company, 'POST', '/v1/email/send', body)
+  const { countedAt, days } = await cli.json<{ countedAt: string; days: { accepted: number }[] }>('ledger')
+  expect(days[0]!.accepted).toBe(3)
+  expect(Date.parse(countedAt)).toBeGreaterThanOrEqual(rows[0].asked.getTime())
+  for (const table of ['email_events', 'email_recipients', 'email_content', 'email_ready', 'email_outbox'])
+    await gateway.db.pool.query(`delete from ${table} where outbox_id = $1`, [sent.outboxId])
+})
+
 test('ledger prints what was lost, and exits with 1 until somebody has said why it stays', async () => {
   expect(await cli.json('ledger')).toMatchObject({
     balanced: true,

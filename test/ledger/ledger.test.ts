@@ -12,6 +12,7 @@ import { ledgerImbalance, readLedger } from '../../src/db/ledger/read.ts'
 import type { Database } from '../../src/db/pool.ts'
 import { logFaults } from '../../src/sending/housekeeping-log.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { notAcrossMidnight } from '../support/midnight.ts'
 
 let gateway: TestGateway
 let db: Database
@@ -194,6 +195,7 @@ describe('the ledger', () => {
   })
 
   test('counts the current hour while it goes on', async () => {
+    await notAcrossMidnight()
     const company = await gateway.company()
     const day = new Date().toISOString().slice(0, 10)
     await gateway.call(company, 'POST', '/v1/email/send', {

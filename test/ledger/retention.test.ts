@@ -9,6 +9,7 @@ import type { Database } from '../../src/db/pool.ts'
 import { purgeAudit } from '../../src/db/retention/audit.ts'
 import { dropOldDays } from '../../src/db/retention/drop-days.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
+import { notAcrossMidnight } from '../support/midnight.ts'
 
 let gateway: TestGateway
 let db: Database
@@ -53,6 +54,7 @@ async function count() {
 }
 
 test('content, events and e-mails are dropped each in its time, which the ledger does not take for a loss', async () => {
+  await notAcrossMidnight()
   const days = { content: dayBefore(31), events: dayBefore(91), emails: dayBefore(366), kept: dayBefore(30) }
   const ids: Record<string, string> = {}
   for (const [kind, day] of Object.entries(days)) ids[kind] = await putEmail(day, 'SENT')
@@ -158,6 +160,7 @@ test('audit entries go after their time, and none with 0', async () => {
 })
 
 test('a partition that is detached or dropped ahead is missed, and made or attached again', async () => {
+  await notAcrossMidnight()
   const until = async () => (await readHealth(db.pool)).partitionsUntil
   const ahead = (days: number) => dayBefore(-days).replaceAll('-', '')
   const last = (await until())!

@@ -204,7 +204,7 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   test('under "Webhooks" make an endpoint', async () => {
     const [block, ...rest] = shellBlocks('Webhooks')
     expect(rest).toEqual([])
-    expect(JSON.parse(await run(block!))).toMatchObject({ url: 'https://example.com/hooks' })
+    expect(JSON.parse(await run(block!))).toMatchObject({ url: 'https://shop.example/hooks' })
   })
 
   test('under "Providers" send through a relay', async () => {

@@ -56,14 +56,16 @@ describe('a connection that breaks', () => {
     expect(await breaking(at, 'drop')).toMatchObject({ code: 'NETWORK_ERROR', ambiguous: true, connections: 1 })
   })
 
-  test.each(['connect', 'ehlo', 'mail', 'rcpt', 'data'] as const)(
-    'by falling silent at %s is given up with the signal, and carried nothing',
+  test.each(['connect', 'ehlo'] as const)('by falling silent at %s is given up with the signal', async at => {
+    expect(await breaking(at, 'hang')).toMatchObject({ code: 'SMTP_TIMEOUT', unconnected: true, ambiguous: false })
+  })
+
+  test.each(['mail', 'rcpt', 'data'] as const)(
+    'by falling silent at %s has carried nothing, and defers this e-mail instead of parking the relay for all',
     async at => {
-      expect(await breaking(at, 'hang')).toMatchObject({
-        code: 'SMTP_TIMEOUT',
-        unconnected: true,
-        ambiguous: false,
-      })
+      const failure = await breaking(at, 'hang')
+      expect(failure).toMatchObject({ code: 'SMTP_TIMEOUT', unconnected: false, deferred: true, ambiguous: false })
+      expect(failure).toMatchObject({ retryable: true })
     },
   )
 
@@ -91,10 +93,10 @@ describe('a connection that breaks', () => {
     const patientOne = smtp.send(message(), AbortSignal.timeout(2500))
     expect(await tooLate).toMatchObject({
       failure: { code: 'SMTP_TIMEOUT', unconnected: true, ambiguous: false },
-      notAsked: true,
+      notCalled: true,
     })
     expect(await stuck).toMatchObject({ failure: { ambiguous: true } })
-    expect(await stuck).not.toHaveProperty('notAsked')
+    expect(await stuck).not.toHaveProperty('notCalled')
     expect(failureOf(await patientOne).ambiguous).toBe(true)
     expect(relay.connections()).toBe(2)
     await smtp.close()

@@ -91,7 +91,7 @@ describe('a recipient that is greylisted', () => {
     // Once its lease has ended.
     await until(
       async () => (await gateway.call(company, 'GET', `/v1/email/${outboxId}/explain`)).body.summary,
-      summary => /^Retry 8 \(repeated until it expires at /.test(summary),
+      summary => /^Attempt 8 \(repeated until it expires at /.test(summary),
     )
     relay.refuse({})
     await makeDue(gateway.db.pool, [outboxId])

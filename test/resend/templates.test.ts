@@ -156,6 +156,23 @@ test('a template of the native API is read and sent here, too', async () => {
   expect((await resend.emails.get(sent.data!.id)).data).toMatchObject({ subject: 'Hi Ana', text: 'Hello Ana' })
 })
 
+test('templates of the native API and starters take objects and lists, Resend templates do not', async () => {
+  const native = { type: 'native_list', subject: 'Hi', text: '{{ user.name }}: {{ items | join: "+" }}', publish: true }
+  await gateway.call(company, 'POST', '/v1/templates', native)
+  const send = (id: string, variables: object) =>
+    resend.emails.send({ ...FROM, template: { id, variables: variables as Record<string, string> } })
+  const listed = await send('native_list', { user: { name: 'Ana' }, items: ['a', 'b'] })
+  expect((await resend.emails.get(listed.data!.id)).data).toMatchObject({ text: 'Ana: a+b' })
+  const started = await send('welcome_user', { user_data: { full_name: 'Ana' } })
+  expect((await resend.emails.get(started.data!.id)).data).toMatchObject({ subject: expect.stringContaining('Ana') })
+  const own = await resend.templates.create({ ...ORDER, alias: 'no-objects' })
+  await resend.templates.publish(own.data!.id)
+  expect((await send('no-objects', { NUMBER: 1, OTHER: {} })).error).toMatchObject({
+    statusCode: 422,
+    message: 'The `template.variables.OTHER` field must be a string or a number.',
+  })
+})
+
 test('what is not offered of templates answers 501', async () => {
   const { error } = await resend.templates.duplicate('x')
   expect(error).toMatchObject({ statusCode: 501, message: expect.stringMatching(/\/v1\/templates/) })

@@ -73,7 +73,7 @@ function bareLane({ server, bullmq: queue }: TestQueue, work: BullmqLaneOptions<
     }),
     async lease(outboxId) {
       leases.track(`of ${outboxId}`, 1)
-      return { kind: 'taken', leaseId: `of ${outboxId}`, content: null }
+      return { kind: 'taken', leaseId: `of ${outboxId}`, email: null }
     },
     work,
     leases,
@@ -145,6 +145,22 @@ describe.concurrent('jobs in the BullMQ lane', () => {
     held.finish()
     expect((await stopping).toSorted()).toEqual(ids.slice(0, 2).map(id => `of ${id}`))
     expect([held.started.length, (await queue.bullmq.getRanges(['active'], 0, -1)).length]).toEqual([2, 0])
+  })
+
+  test('a stop leaves in the queue what it does not finish, also what was being fetched', async () => {
+    const queue = await startQueue()
+    const ids = many(300, () => uuidv7())
+    const done: string[] = []
+    const lane = bareLane(queue, async ({ outboxId }) => void done.push(outboxId))
+    await queue.bullmq.addBulk(
+      ids.map(id => ({ name: EMAIL_JOB_CONFIG.QUEUE_NAME, data: jobData(id), opts: { jobId: id } })),
+    )
+    lane.start()
+    await untilLength(done, 20)
+    await lane.stop()
+    const waiting = await queue.bullmq.getRanges(['wait'], 0, -1)
+    expect(waiting.length).toBeGreaterThan(0)
+    expect([...done, ...waiting].toSorted()).toEqual(ids.toSorted())
   })
 
   test('a stop while Redis is away finishes what is in flight and does not wait for Redis', async () => {

@@ -44,12 +44,15 @@ describe.each([
     api = await startTestGateway({ role: 'api' })
     await api.db.pool.query(`
       create table claims (place bigserial, at timestamptz default clock_timestamp(), kind text, outbox_ids uuid[], left_out uuid[]);
-      -- left_out: who is left waiting, although nothing of theirs is in hand.
+      -- left_out: whose mail waits although nothing else of theirs is in hand. What was just sent still is: the lane learns of it when
+      -- the job has left the queue, a moment after Postgres has.
       create function note_claim() returns trigger language plpgsql as $$ begin
         insert into claims (kind, outbox_ids, left_out) select new.kind, new.outbox_ids, array(
-          select company_id from companies c where exists (select from email_ready r where r.company_id = c.company_id)
-            and not exists (select from leases l join email_outbox o on o.outbox_id = any(l.outbox_ids)
-              where o.company_id = c.company_id and o.status in ('PENDING', 'PROCESSING', 'RETRY_SCHEDULED')));
+          select company_id from companies c where (exists (select from email_ready r where r.company_id = c.company_id)
+              or exists (select from email_outbox o where o.outbox_id = any(new.outbox_ids) and o.company_id = c.company_id))
+            and not exists (select from leases l join email_outbox o on o.outbox_id = any(l.outbox_ids) where l.lease_id <> new.lease_id
+              and o.company_id = c.company_id and o.status in ('PENDING', 'PROCESSING', 'RETRY_SCHEDULED'))
+            and not exists (select from email_outbox o where o.company_id = c.company_id and o.sent_at > clock_timestamp() - interval '250 ms'));
         return null; end $$;
       create trigger note_claim after insert on leases for each row execute function note_claim();`)
   })
@@ -57,8 +60,11 @@ describe.each([
   afterEach(async () => {
     resend.release()
     await Promise.all(workers.splice(0).map(one => one.stop()))
-    expect(await forgotten(api.db.pool), 'e-mails that nothing would ever wake').toEqual([])
-    await api.db.pool.query('delete from email_ready; delete from leases; delete from claims')
+    const forgottenIds = await forgotten(api.db.pool)
+    // Also what a failed test left open: the next one begins with nothing.
+    await api.db.pool.query(`delete from email_ready; delete from leases; delete from claims;
+      delete from email_outbox where status in ('PENDING', 'PROCESSING', 'RETRY_SCHEDULED')`)
+    expect(forgottenIds, 'e-mails that nothing would ever wake').toEqual([])
   })
 
   async function work(env: Record<string, string> = {}): Promise<TestWorker> {
@@ -98,13 +104,14 @@ describe.each([
     const longest = new Map<string, number>()
     let [last, run] = ['', 0]
     for (const { outbox_ids, left_out } of await claims()) {
+      const waiting = new Set(left_out)
       for (const id of outbox_ids) {
         const owner = await ownerOf(id)
         run = owner === last ? run + 1 : 1
         last = owner
         longest.set(owner, Math.max(run, longest.get(owner) ?? 0))
-        const others = left_out.filter(one => one !== owner)
-        if (run > 3) expect(others, `${run} in a row`).toEqual([])
+        waiting.delete(owner)
+        if (run > 3) expect([...waiting], `${run} in a row`).toEqual([])
       }
     }
     return longest

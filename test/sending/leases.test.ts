@@ -73,7 +73,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
     expect(told.events[2]!.metadata).toMatchObject({ errorCode: 'WORKER_LOST', attempt: 1, nextAttemptNumber: 2 })
     const [next] = await receive(db, await claim(db, 1))
-    expect(next!.content).toMatchObject({ outboxId, attempts: 1, unresolvedAttempt: null })
+    expect(next!.email).toMatchObject({ outboxId, attempts: 1, unresolvedAttempt: null })
     await worker(db)(next!)
     expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'SENT', attempts: 2 })
   })
@@ -190,7 +190,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     const ids = events.filter(event => event.type === 'SENT_ATTEMPT').map(event => event.metadata.attemptId)
     expect(new Set(ids).size).toBe(2)
     const [next] = await receive(db, await claim(db, 1))
-    expect(next!.content).toMatchObject({ attempts: 2, unresolvedAttempt: null })
+    expect(next!.email).toMatchObject({ attempts: 2, unresolvedAttempt: null })
   })
 })
 
@@ -231,6 +231,8 @@ describe('an e-mail that ends its worker every time', () => {
     expect(dead!.last_failure_reason).toMatch(/\S/)
     expect(typesOf({ events }).slice(-2)).toEqual(['FAILED', 'DLQ_MOVED'])
     expect({ failed: dead!.failed_attempts, attempts: email.attempts }).toEqual({ failed: 5, attempts: 5 })
+    const retries = events.filter(({ type }) => type === 'RETRY_SCHEDULED').map(one => one.metadata.willRetry)
+    expect(retries, 'no retry is announced after the last one').toEqual([true, true, true, true, false])
   })
 
   test('in the middle of its fifth attempt, after a harmless four: what was sent is not called dead', async () => {
@@ -292,6 +294,32 @@ describe('an attempt that breaks off while its worker lives on', () => {
   })
 })
 
+test('a connection that is lost while claimed e-mails are read costs no attempt: they are read again', async () => {
+  const outboxId = await acceptOne()
+  let lost = 0
+  const query = async (...args: Parameters<Queryable['query']>) => {
+    const [{ name }] = args as unknown as [{ name?: string }]
+    if (name !== 'load-emails-to-send' || lost++ > 0) return db.query(...args)
+    throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+  }
+  const limits = { size: 1, endedLeases: [], allowances: new Map(), defaultAllowance: 1 }
+  const options = { perTurn: 3, holder: 'test', leaseSeconds: 60, onClaimed: () => {} }
+  const batch = await claimFairly({ claims: db, emails: { query } as Queryable }, limits, options)
+  expect([...(await batch!.emails()).keys()]).toEqual([outboxId])
+  expect(lost).toBe(2)
+})
+
+test('a lease that runs out counts no attempt of an e-mail that was returned and dispatched again since', async () => {
+  const outboxId = await acceptOne()
+  await claim(db, 1)
+  await returnToReady(db, [outboxId])
+  await claim(db, 1, 3, { kind: 'dispatch' })
+  await db.query(`update leases set expires_at = now() - interval '1 second' where kind = 'work'`)
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unstarted: 0, unknown: 0 })
+  expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+  expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
+})
+
 describe('jobs that are gone', () => {
   test('of two dispatches that name the same e-mail put it into the line once', async () => {
     const outboxId = await acceptOne()
@@ -327,6 +355,27 @@ describe('jobs that are gone', () => {
     )
     expect(await returnUndelivered(db, [], 0)).toEqual([])
     expect(await readyDueEmails(db, 1000)).toBe(1)
+    expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
+  })
+
+  test('are not those of an e-mail that is ready again, or dispatched again, while its first dispatch still lists it', async () => {
+    const outboxId = await acceptOne()
+    const first = await claim(db, 1, 3, { kind: 'dispatch' })
+    await returnToReady(db, [outboxId])
+    const listedAgain = () =>
+      db.query(
+        `insert into leases (lease_id, kind, holder, outbox_ids, taken_at, expires_at)
+         values ($1, 'dispatch', 'test', array[$2::uuid], now() - interval '3 seconds', now() + interval '1 minute')
+         on conflict (lease_id) do update set taken_at = excluded.taken_at`,
+        [first.leaseId, outboxId],
+      )
+    await listedAgain()
+    expect(await returnUndelivered(db, [], 1), 'ready').toEqual([])
+    await listedAgain()
+    // Its job is about to be added.
+    expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
+    expect(await returnUndelivered(db, [], 1), 'dispatched again').toEqual([])
+    expect(await returnUndelivered(db, [], 0), 'and that job was lost').toEqual([outboxId])
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 })

@@ -54,22 +54,52 @@ describe('an attempt that is to be asked about', () => {
     expect((await story(outboxId)).email).toMatchObject({ status: 'UNKNOWN', attempts: 1 })
   })
 
-  test('is the same message, whoever was suppressed meanwhile', async () => {
-    const bodies: string[][] = []
-    const heard = (message: { to: string[] }) => bodies.push(message.to)
-    const resend = scripted('resend', true, lost(), message => {
-      heard(message)
-      return Promise.resolve(taken())
-    })
+  test('is not asked about while a recipient of it is suppressed: the question could be its first delivery', async () => {
+    const resend = scripted('resend', true, lost(), taken())
     const outboxId = await toBeAsked(resend)
     await db.query(`insert into suppression_list (email_hash, reason) values ($1, 'COMPLAINT')`, [
       hashEmail('maria@example.com'),
     ])
     await workWith(resend)
+    expect((await story(outboxId)).email).toMatchObject({ status: 'UNKNOWN', attempts: 1 })
+    expect(await doubts(db)).toMatchObject([{ outbox_id: outboxId, reason: 'RECIPIENT_SUPPRESSED', seconds: 600 }])
+
     await db.query('delete from suppression_list')
-    const told = await story(outboxId)
-    expect(bodies).toEqual([['maria@example.com']])
-    expect([told.email.status, told.recipients.map(one => one.status)]).toEqual(['SENT', ['SENT']])
+    await graceOver(db)
+    await resolve()
+    await workWith(resend)
+    expect(resend.calls.map(call => call.to)).toEqual([['maria@example.com'], ['maria@example.com']])
+    expect((await story(outboxId)).email.status).toBe('SENT')
+  })
+
+  test('leaves out whom its first message left out, whether the worker lived to write the outcome or not', async () => {
+    const joao = 'joao@example.com'
+    const suppress = (address: string) =>
+      db.query(`insert into suppression_list (email_hash, reason) values ($1, 'COMPLAINT')`, [hashEmail(address)])
+    const died = async () => {
+      throw new Error('killed')
+    }
+    for (const write of [undefined, died]) {
+      const resend = scripted('resend', true, lost(), taken())
+      const [outboxId] = await accept(db, [draft(companyId, { cc: [joao, 'ana@example.com'] })])
+      await suppress(joao)
+      for (const hand of await receive(db, await claim(db, 1)))
+        await worker(db, { route: () => resend, ...(write && { write }) })(hand).catch(() => {})
+      await expireLeases(db)
+      await returnExpiredLeases(db, { all: false, idempotentProviders: ['resend'], graceSeconds: 120 })
+      await db.query('delete from suppression_list')
+      await graceOver(db)
+      await resolve()
+      await workWith(resend)
+      const told = await story(outboxId!)
+      expect(resend.calls.map(call => call.cc)).toEqual([['ana@example.com'], ['ana@example.com']])
+      expect(told.email.status).toBe('SENT')
+      expect(told.recipients.map(one => [one.status, one.suppressed])).toEqual([
+        ['SENT', false],
+        ['REJECTED', true],
+        ['SENT', false],
+      ])
+    }
   })
 
   test('spends none when its worker is lost before it asked, and is in doubt again', async () => {

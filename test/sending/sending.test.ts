@@ -287,7 +287,7 @@ describe('an e-mail that can no longer be sent', () => {
     ['its subject is gone', `update email_outbox set subject = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     ['its subject grew', `update email_outbox set subject = repeat('x', 151) where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     ['its subject broke', `update email_outbox set subject = E'a\\nb' where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
-    ['its address is none', `update email_recipients set address = 'maria' where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
+    ['its address is none', `update email_recipients set address = 'maria' where`, 'INTEGRITY', 'INVALID_EMAIL'],
     ['its address was erased', `update email_recipients set address = null where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     ['its recipients are gone', `delete from email_recipients where`, 'INTEGRITY', 'INVALID_PAYLOAD'],
     [

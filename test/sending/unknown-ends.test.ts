@@ -128,9 +128,11 @@ describe('the late answer of a worker that lost its lease while it waited', () =
       return answer
     })
     const [outboxId] = await accept(db, [draft(companyId)])
-    await workWith(slow)
+    for (const hand of await receive(db, await claim(db, 100)))
+      await worker(db, { route: () => slow, countSent: (_, recipients) => sentTo.push(recipients) })(hand)
     return story(outboxId!)
   }
+  const sentTo: number[] = []
   const COUNTED = { 'unknown_sends WORKER_LOST': 1, 'unknown_resolved late-answer': 1 }
 
   test('taken: SENT, and the doubt is over', async () => {
@@ -139,6 +141,7 @@ describe('the late answer of a worker that lost its lease while it waited', () =
     expect(metadataOf(told, 'RESOLVED')).toMatchObject({ by: 'late-answer' })
     expect(told.email).toMatchObject({ status: 'SENT', message_id: expect.stringMatching(/^m-/), started_at: null })
     expect([await doubts(db), await counted(db)]).toEqual([[], COUNTED])
+    expect(sentTo, 'as every sent e-mail, it counts for the reputation').toEqual([1])
   })
 
   test('refused: REJECTED with its dead letter', async () => {

@@ -181,16 +181,21 @@ describe('evidence: asking again with the same attempt id', () => {
     expect(await counted(db)).toEqual({ 'unknown_sends CONNECTION_LOST': 1, 'unknown_resolved idempotency-key': 1 })
   })
 
-  test('refused for good: it never was taken, and ends as a dead letter', async () => {
+  test('refused for good: says nothing about the first request, so it ends as one whose outcome nobody knows', async () => {
     const resend = scripted('resend', true, lost(), refused())
     const outboxId = await inDoubt(resend)
     await graceOver(db)
     await resolve()
     await workWith(resend)
     const told = await story(outboxId)
-    expect(typesOf(told)).toEqual([...IN_DOUBT, ...TRIED, 'RESOLVED', 'REJECTED', 'DLQ_MOVED'])
-    expect(told.dead).toMatchObject({ failed_attempts: 1 })
-    expect(await counted(db)).toMatchObject({ 'unknown_resolved idempotency-key': 1 })
+    expect(typesOf(told)).toEqual([...IN_DOUBT, ...TRIED, 'RESOLVED', 'FAILED', 'DLQ_MOVED'])
+    expect(told.email).toMatchObject({ status: 'FAILED', error_code: 'SEND_OUTCOME_UNKNOWN' })
+    expect(told.dead, 'a replay takes it only by its id or code').toMatchObject({
+      failed_attempts: 1,
+      last_failure_code: 'SEND_OUTCOME_UNKNOWN',
+      last_failure_reason: expect.stringContaining('no such domain'),
+    })
+    expect(await counted(db)).toMatchObject({ 'unknown_resolved given-up': 1 })
   })
 
   test('unanswered again: UNKNOWN again, and asked again, also when held, expired attempts and all', async () => {

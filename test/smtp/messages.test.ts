@@ -95,6 +95,14 @@ describe('a message by nodemailer', () => {
     )
   })
 
+  test('with a comment beside its unsubscribe link arrives with the link', async () => {
+    const unsubscribe = { url: 'https://shop.test/u', comment: 'Leave (all) lists' }
+    const outboxId = await deliver({ to: 'maria@example.com', subject: 'List', list: { unsubscribe } })
+    await untilStatus(gateway, company, outboxId, 'SENT')
+    const { headers } = await captured(gateway, outboxId)
+    expect(Object.values(headers)).toEqual(['<https://shop.test/u>'])
+  })
+
   test('of several MB arrives whole', async () => {
     const content = Buffer.alloc(7 * 1024 * 1024, 'x')
     const outboxId = await deliver({
@@ -137,6 +145,26 @@ describe('refusals keep nothing and say why', () => {
     ['a bare line feed', plainMessage().replace('Hi', 'Hi\n'), '554 5.6.0 The message has a bare CR or LF'],
     ['a bare carriage return', plainMessage().replace('Hi', 'Hi\r'), '554 5.6.0 The message has a bare CR or LF'],
     ['a NUL', plainMessage().replace('Hi', 'Hi\0'), '554 5.6.0 The message has a NUL'],
+    [
+      'an encoded NUL',
+      plainMessage('Content-Transfer-Encoding: quoted-printable').replace('Hi', 'Hi=00'),
+      '554 5.6.0 The text/plain part has a NUL character',
+    ],
+    [
+      'an encoded NUL in the subject',
+      plainMessage().replace('Hello', '=?utf-8?B?YQBi?='),
+      '554 5.6.0 The header Subject has a NUL character',
+    ],
+    [
+      'a NUL in the name of a file',
+      plainMessage(`Content-Disposition: attachment; filename*=utf-8''a%00b.txt`),
+      '550 5.6.0 INVALID_PAYLOAD: ',
+    ],
+    [
+      'half of a surrogate pair in the name of a file',
+      plainMessage(`Content-Disposition: attachment; filename*=utf-16le''%00%D8`),
+      '550 5.6.0 INVALID_PAYLOAD: ',
+    ],
   ])('%s', async (_name, message, reply) => {
     expect((await submit(message, undefined, strict)).text).toContain(reply)
     expect(await keptOf(gateway, strict.companyId)).toEqual(NOTHING_KEPT)
@@ -176,6 +204,15 @@ describe('refusals keep nothing and say why', () => {
       '452 4.5.3 A message may have at most 60 recipients',
     )
     client.socket.destroy()
+  })
+
+  test('the 51st recipient in To', async () => {
+    const many = Array.from({ length: 51 }, (_, i) => `r${i}@example.com`)
+    const naming = (to: string[]) => plainMessage().replace('maria@example.com', to.join(', '))
+    expect((await submit(naming(many), many)).text).toBe(
+      '550 5.6.0 INVALID_PAYLOAD: to: must have at most 50 items, has 51',
+    )
+    expect((await submit(naming(many.slice(1)), many.slice(1))).code).toBe(250)
   })
 
   test('more than the rate of the company', async () => {

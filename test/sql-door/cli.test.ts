@@ -50,6 +50,13 @@ describe('company', () => {
     )
     const changed = await cli.json('company', 'update', 'shop', '--default', '--from', 'news@shop.example')
     expect(changed).toMatchObject({ defaultFrom: 'news@shop.example', isDefault: true })
+    for (const domains of ['none', 'other.example'])
+      expect(await cli.fails(2, 'company', 'update', 'shop', '--from-domains', domains)).toContain(
+        'its default sender news@shop.example would be of none of its domains: give another with --from, or --from none',
+      )
+    const cleared = await cli.json('company', 'update', 'shop', '--from-domains', 'none', '--from', 'none')
+    expect(cleared).toMatchObject({ defaultFrom: null, fromDomains: [] })
+    await cli.json('company', 'update', 'shop', '--from-domains', 'shop.example', '--from', 'news@shop.example')
   })
 
   test('gets a role with a password that works, a new one when asked again, and none after --revoke', async () => {

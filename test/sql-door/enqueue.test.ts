@@ -4,6 +4,7 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { maxAttempts, RETRY_POLICIES, RETRY_POLICY_NAMES } from '../../src/contracts/retry.ts'
 import { changeCompany } from '../../src/db/companies/changes.ts'
 import { updateCompany } from '../../src/db/companies/companies.ts'
+import { findLocation } from '../../src/db/outbox/location.ts'
 import { addSuppressions } from '../../src/db/suppression/list.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { captured, untilStatus } from '../support/mail.ts'
@@ -130,11 +131,22 @@ describe('enqueue_email', () => {
     await app.query('commit')
     const codes: string[] = []
     for (const id of ids) codes.push((await untilStatus(gateway, company, id, 'FAILED')).lastError.code)
-    expect(codes.slice(0, 3)).toEqual(['INVALID_PAYLOAD', 'INVALID_PAYLOAD', 'INVALID_PAYLOAD'])
+    expect(codes.slice(0, 3)).toEqual(['INVALID_EMAIL', 'INVALID_EMAIL', 'INVALID_EMAIL'])
     expect(codes.slice(3)).toEqual(['TEMPLATE_NOT_FOUND', 'TEMPLATE_VARIABLE_MISSING'])
     expect(await one('select lastfailurecode, companyid from dlq where outboxid = $1', [ids[4]])).toEqual({
       ...{ lastfailurecode: 'TEMPLATE_VARIABLE_MISSING', companyid: company.companyId },
     })
+    const { contentGone } = await findLocation(gateway.db.pool, ids[3]!, [])
+    expect(contentGone, 'its variables are there: it can be replayed when there is a template').toBe(false)
+  })
+
+  test.each([
+    ['bad', 'to: The e-mail address has no @'],
+    ['josé@example.com', 'to: The e-mail address has characters outside ASCII before the @, which cannot be delivered'],
+    ['Maria <maria@example.com>', 'to: The e-mail address must be given alone, without a name'],
+  ])('the address %s fails the e-mail with the exact reason', async (address, message) => {
+    const { lastError } = await untilStatus(gateway, company, await enqueue(address), 'FAILED')
+    expect(lastError).toMatchObject({ code: 'INVALID_EMAIL', message })
   })
 
   test('a suppressed recipient is rejected with its event, in whatever spelling', async () => {
@@ -211,9 +223,9 @@ test('statistics wait for a transaction that has enqueued e-mails, for an hour a
   const countedAgo = async () => {
     await pool.query(`update statistics_cursor set counted_until = now() - interval '2 hours'`)
     // Each call counts a few minutes.
-    let counted: number | null
+    let counted: boolean
     do counted = (await pool.query('select roll_up_statistics() as counted')).rows[0].counted
-    while (counted !== null)
+    while (counted)
     const { rows } = await pool.query(
       `select round(extract(epoch from now() - counted_until) / 60)::int as minutes from statistics_cursor`,
     )

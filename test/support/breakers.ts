@@ -76,4 +76,8 @@ export class SharedBreakers implements BreakerStore {
     row.probeAtMs = this.nowMs + 60_000
     return true
   }
+
+  returnProbe = async (name: string) => {
+    this.rows.get(name)!.probeAtMs = this.nowMs
+  }
 }

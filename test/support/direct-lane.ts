@@ -34,7 +34,7 @@ export function laneOver(
   const batchOf = (names: number[]) => ({
     leaseId: `of ${names.join(' ')}`,
     items: names.map(name => ({ outboxId: String(name), companyId: companyOf(name) })),
-    contents: async () => new Map(names.map(name => [String(name), name])),
+    emails: async () => new Map(names.map(name => [String(name), name])),
   })
   const readySleep = change.ready ?? new WakeableSleep()
   const lane = new DirectLane<number>({
@@ -44,8 +44,8 @@ export function laneOver(
       const names = takeWithin(limits, ready, companyOf)
       return names.length > 0 ? batchOf(names) : null
     },
-    work: ({ content, release }) =>
-      new Promise((resolve, reject) => running.push({ name: content!, release, finish: resolve, fail: reject })),
+    work: ({ email, release }) =>
+      new Promise((resolve, reject) => running.push({ name: email!, release, finish: resolve, fail: reject })),
     leases,
     concurrency: 3,
     maxInFlight: () => Number.POSITIVE_INFINITY,

@@ -66,7 +66,6 @@ export const ready = (more: Partial<QueuePosition> = {}): QueuePosition => ({
   companies: 1,
   paused: false,
   pauseReason: null,
-  workersAlive: true,
   ...more,
 })
 export const where = (more: Partial<EmailLocation> = {}): EmailLocation => ({
@@ -75,6 +74,10 @@ export const where = (more: Partial<EmailLocation> = {}): EmailLocation => ({
   unknown: null,
   parked: null,
   contentGone: false,
+  workersAlive: true,
+  throughRedis: false,
+  eventsExpected: true,
+  sentAgain: false,
   ...more,
 })
 export const PARKED = [

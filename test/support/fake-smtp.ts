@@ -174,3 +174,71 @@ function converse(socket: Socket, at: BreakAt, { first, breakOff, accept }: Plot
     socket.write(`${verb === 'dot' ? '250 taken' : (REPLIES[verb] ?? '500 what?')}\r\n`)
   })
 }
+
+export type TalkativeSmtp = {
+  port: number
+  accepted: () => number
+  connections: () => number
+  close: () => Promise<void>
+}
+
+/**
+ * Says one thing too many, once on each connection: `extra` after its reply to the first such command, in the same packet or
+ * (`later`) when the next command has come, before the reply to it. `body`: with the first part of a message.
+ */
+export async function startTalkativeSmtp(
+  at: Exclude<BreakAt, 'ehlo'>,
+  extra: string,
+  { later = false, pipelining = false, replies = {} as Record<string, string> } = {},
+): Promise<TalkativeSmtp> {
+  const sockets = new Set<Socket>()
+  let connections = 0
+  let accepted = 0
+  const server = createServer(socket => {
+    connections++
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket)).on('error', () => {})
+    let kept = ''
+    let said = false
+    let inBody = false
+    let seen = ''
+    const answer = (point: string, reply: string) => {
+      const before = kept
+      kept = ''
+      const isPoint = point === at && !said
+      said ||= isPoint
+      if (isPoint && later) kept = `${extra}\r\n`
+      socket.write(`${before}${reply}\r\n${isPoint && !later ? `${extra}\r\n` : ''}`)
+    }
+    answer('connect', '220 talkative.test ESMTP')
+    socket.on('data', chunk => {
+      seen += chunk
+      if (inBody && at === 'body' && !said) {
+        said = true
+        socket.write(`${extra}\r\n`)
+      }
+      for (;;) {
+        const end = seen.indexOf(inBody ? '\r\n.\r\n' : '\r\n')
+        if (end === -1) return
+        const verb = inBody ? 'dot' : seen.slice(0, 4).toLowerCase()
+        seen = seen.slice(end + (inBody ? 5 : 2))
+        const hello = pipelining ? '250-talkative.test\r\n250 PIPELINING' : '250 talkative.test'
+        const reply = { ...REPLIES, ehlo: hello, dot: '250 taken', ...replies }[verb] ?? '500 what?'
+        if (inBody && !reply.startsWith('5')) accepted++
+        inBody = verb === 'data'
+        answer(verb, reply)
+      }
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', () => resolve()))
+  return {
+    port: (server.address() as { port: number }).port,
+    accepted: () => accepted,
+    connections: () => connections,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}

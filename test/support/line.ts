@@ -165,7 +165,7 @@ export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promi
   const claimedAtMs = Date.now()
   return claimed.map(one => ({
     ...{ ...one, leaseId, claimedAtMs, release: () => {} },
-    content: emails.get(one.outboxId) ?? null,
+    email: emails.get(one.outboxId) ?? null,
   }))
 }
 
@@ -178,6 +178,7 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
     provider: 'capture',
     attempt: 1,
     attemptsBefore: 0,
+    leftOut: [],
     ...change,
   }
 }
@@ -185,8 +186,8 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
 /** Starts what of a claim still waits and is due, as a worker does, and answers which it may really send. */
 export async function start(db: Queryable, lease: Lease): Promise<string[]> {
   const received = await receive(db, lease)
-  const starts = received.flatMap(({ outboxId, leaseId, content }) =>
-    content ? startOf(leaseId, outboxId, { attemptsBefore: content.attempts, attempt: content.attempts + 1 }) : [],
+  const starts = received.flatMap(({ outboxId, leaseId, email }) =>
+    email ? startOf(leaseId, outboxId, { attemptsBefore: email.attempts, attempt: email.attempts + 1 }) : [],
   )
   if (starts.length === 0) return []
   const held = await startAttempts(db, starts)
@@ -197,11 +198,11 @@ type WorkerChange = {
   route?: (email: EmailToSend) => Provider | null
   waitForRate?: AttemptDeps['providers']['waitForRate']
   slots?: AttemptDeps['slots']
-  memory?: AttemptDeps['attachments']['memory']
+  memory?: AttemptDeps['content']['attachmentMemory']
   commitStart?: AttemptDeps['outbox']['commitStart']
   nowMs?: () => number
-  write?: SettleDeps['write']
-  countSent?: SettleDeps['countSent']
+  write?: SettleDeps['outbox']['write']
+  countSent?: SettleDeps['count']['sent']
 }
 
 /** A worker without a lane: everything real, one e-mail at a time. */
@@ -228,16 +229,14 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
   }
   const { route = () => capture, waitForRate = async () => true, nowMs = () => performance.now() } = change
   return {
-    providers: { route: async email => route(email), report: () => {}, waitForRate },
+    providers: { route: async email => route(email), notCalled: () => {}, report: () => {}, waitForRate },
     slots: change.slots ?? { starts: new Semaphore(1000), calls: new Semaphore(1000) },
     stopping: new AbortController().signal,
     content: {
       prepare: (email, companyId) => prepareContent(email, companyId, content),
       textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
-    },
-    attachments: {
-      load: outboxId => loadAttachments(db, outboxId),
-      memory: change.memory ?? makeAttachmentMemory(),
+      loadAttachments: outboxId => loadAttachments(db, outboxId),
+      attachmentMemory: change.memory ?? makeAttachmentMemory(),
     },
     outbox: {
       commitStart: change.commitStart ?? (async start => (await startAttempts(db, [start]))[0]!),
@@ -251,14 +250,14 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
 
 function settleDepsOf(db: Queryable, change: WorkerChange): SettleDeps {
   return {
-    write: change.write ?? (async settlement => (await settleAttempts(db, [settlement]))[0]!),
-    returnToReady: outboxId => returnToReady(db, [outboxId]),
-    returnWhenUnlocked: outboxId => returnWhenUnlocked(db, [outboxId]),
-    storeEvents: sent => storeProviderEvents(db, toIncomingEvents(sent)),
-    countSent: change.countSent ?? (() => {}),
-    countSettled: () => {},
-    eventsReceived: { wake: () => {} },
-    wakeWebhooks: () => {},
+    outbox: {
+      write: change.write ?? (async settlement => (await settleAttempts(db, [settlement]))[0]!),
+      returnToReady: outboxId => returnToReady(db, [outboxId]),
+      returnWhenUnlocked: outboxId => returnWhenUnlocked(db, [outboxId]),
+      storeEvents: sent => storeProviderEvents(db, toIncomingEvents(sent)),
+    },
+    count: { sent: change.countSent ?? (() => {}), settled: () => {} },
+    wake: { feedback: () => {}, webhooks: () => {} },
     log: attemptLog(silent),
     tracing: NO_TRACING,
   }

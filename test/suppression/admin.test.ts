@@ -6,6 +6,7 @@ import { expireSuppressions } from '../../src/db/suppression/ends.ts'
 import { addSuppressions, type SuppressionEntry } from '../../src/db/suppression/list.ts'
 import { type Answer, startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { mail, send } from '../support/mail.ts'
+import { notAcrossMidnight } from '../support/midnight.ts'
 
 const HASH = hashEmail('spam@example.com')
 const WHY = 'Cliente solicitou bloqueio'
@@ -348,6 +349,7 @@ describe('figures', () => {
   const metric = async (line: string) => (await gateway.call(null, 'GET', '/metrics')).text.split('\n').includes(line)
 
   test('totals, hit rate of the last day and growth of thirty', async () => {
+    await notAcrossMidnight()
     await gateway.db.pool.query('truncate company_statistics, send_requests_total')
     await many(4)
     await add({ reason: 'COMPLAINT', expiresInDays: 0 })

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { readyDueEmails } from '../../src/db/outbox/schedule.ts'
 import type { Queryable } from '../../src/db/query.ts'
+import { Semaphore } from '../../src/runtime/semaphore.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { CLEAN_LINE, claim, forgotten, makeDue, receive, storyOf, typesOf, worker, workOff } from '../support/line.ts'
 import { read, send, sendOk } from '../support/mail.ts'
@@ -186,4 +187,22 @@ test('who was suppressed while the e-mail waited for its turn at the provider ge
   await workOff(db)
   const told = await story(outboxId)
   expect([told.email.status, told.email.error_code, told.inbox.length]).toEqual(['REJECTED', 'RECIPIENT_SUPPRESSED', 0])
+})
+
+test('so does who was suppressed while it waited for a free slot after it had been read', async () => {
+  const outboxId = await accepted()
+  let ms = 0
+  const starts = {
+    enter: async () => {
+      ms += 5_000
+      await suppress('maria@example.com')
+      return true
+    },
+    leave: () => {},
+  }
+  const slots = { starts, calls: new Semaphore(1) }
+  for (const hand of await receive(db, await claim(db, 10))) await worker(db, { slots, nowMs: () => ms })(hand)
+  expect((await story(outboxId)).email.status, 'it is back in line').toBe('PENDING')
+  await workOff(db)
+  expect((await story(outboxId)).inbox).toEqual([])
 })

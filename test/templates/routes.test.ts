@@ -185,8 +185,10 @@ describe('preview and test send', () => {
   test('a preview shows what would be sent and which variables are used, or names what is missing', async () => {
     const { id } = (await create()).body
     expect((await call('POST', `/${id}/preview`, { variables: { name: '<b>' } })).body).toEqual({
-      ...{ number: 1, subject: 'Hi <b>', html: '<p>&lt;b&gt;</p>', text: null, variables: ['name'] },
+      ...{ number: 1, subject: 'Hi <b>', html: '<p>&lt;b&gt;</p>', text: '<b>', variables: ['name'] },
     })
+    const both = (await create({ text: 'Dear {{ name }}' })).body
+    expect((await call('POST', `/${both.id}/preview`, { variables: { name: 'Ana' } })).body.text).toBe('Dear Ana')
     const missing = await call('POST', `/${id}/preview`, {})
     expect(missing.body).toMatchObject({ code: 'TEMPLATE_VARIABLE_MISSING', errors: [{ path: 'variables.name' }] })
     const linked = (await create({ html: '<a href="{{ url }}">x</a>' })).body
@@ -208,13 +210,12 @@ describe('preview and test send', () => {
     expect((await call('POST', `/${id}/test`, { to: 'nobody', variables })).body.code).toBe('INVALID_EMAIL')
   })
 
-  test('a hostile template is refused soon', async () => {
-    const { id } = (
-      await create({ html: '{% for a in (1..999) %}{% for b in (1..999) %}{{ b }}{% endfor %}{% endfor %}' })
-    ).body
-    const startMs = performance.now()
+  test('a hostile template is refused before it has run for long', async () => {
+    const loops = (depth: number): string =>
+      depth === 0 ? '{{ x }}' : `{% for x in (1..999) %}${loops(depth - 1)}{% endfor %}`
+    // A billion rounds: without the limit, this test would not end in its time.
+    const { id } = (await create({ html: loops(3) })).body
     expect((await call('POST', `/${id}/preview`, { variables })).status).toBe(422)
-    expect(performance.now() - startMs).toBeLessThan(500)
   })
 })
 

@@ -252,6 +252,8 @@ describe('an endpoint', () => {
     )
     expect(tried).toMatchObject({ status: 'waiting', lastError: 'SECRET_UNREADABLE', lastStatus: null })
     expect(receiver.at('/unreadable')).toEqual([])
+    const endpoint = await gateway.call(company, 'GET', `/v1/webhooks/${id}`)
+    expect(endpoint.body, 'not a failure of the receiver').toMatchObject({ enabled: true, failingSince: null })
   })
 
   test('is signed for with both secrets after a rotation, for a day', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readWebhookBacklog } from '../../src/db/webhooks/deliveries.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
 import { rows } from '../support/mail.ts'
 import { register } from '../support/webhook-receiver.ts'
@@ -159,10 +160,30 @@ describe('an endpoint', () => {
   })
 })
 
+test('a webhook waits unserved when no worker holds its endpoint, and not when the endpoint is slow or fails', async () => {
+  const db = gateway.db.pool
+  const unserved = async () => Math.round((await readWebhookBacklog(db)).unservedSeconds ?? -1)
+  await db.query('delete from webhook_ready')
+  expect(await unserved()).toBe(-1)
+  const { id } = await register(gateway, await gateway.company().then(made => (company = made)), URL)
+  await gateway.call(company, 'POST', `/v1/webhooks/${id}/test`)
+  await gateway.call(company, 'POST', `/v1/webhooks/${id}/test`)
+  await db.query(`update webhook_deliveries set created_at = now() - interval '1 hour' where endpoint_id = $1`, [id])
+  const state = (change: string) => db.query(`update webhook_state set ${change} where endpoint_id = $1`, [id])
+  expect(await unserved()).toBe(3600)
+  await state('failures = 1')
+  expect(await unserved(), 'failing').toBe(-1)
+  await state(`failures = 0, held_until = now() + interval '15 seconds'`)
+  expect(await unserved(), 'slow: a worker delivers').toBe(-1)
+  await state(`held_until = now() - interval '1 second'`)
+  expect(await unserved(), 'its worker died').toBe(3600)
+})
+
 test('webhooks are in the metrics, without a word about where they go', async () => {
   const { text } = await gateway.call(null, 'GET', '/metrics')
   expect(text).toMatch(/^webhook_backlog \d+$/m)
   expect(text).toMatch(/^webhook_oldest_ready_seconds [\d.]+$/m)
+  expect(text).toMatch(/^webhook_unserved_seconds [\d.]+$/m)
   expect(text).toMatch(/^webhook_endpoints_off 0$/m)
   expect(text).not.toContain('hooks.example')
 })

@@ -2877,7 +2877,14 @@ export interface components {
         /** The most that is allowed; with TOO_SMALL, the least */
         limit?: number
         /** What the limit counts; without it, the value itself */
-        unit?: 'characters' | 'items'
+        unit?: 'characters' | 'items' | 'bytes' | 'days'
+        /** Of a template and its HTML: which of their rules was broken */
+        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL'
+        /** What it is about, such as the tag, the filter or the variable */
+        name?: string
+        /** In the template, from 1; also `column` */
+        line?: number
+        column?: number
       })[]
     }
     EmailEvent: {
@@ -2946,7 +2953,7 @@ export interface components {
       /** What happens next, in one sentence */
       next: string | null
       /** The same for programs */
-      nextStep: 'resume' | 'probe' | 'due' | 'turn' | 'no-worker' | 'soon' | 'answer' | 'report' | 'decide' | 'hold' | 'unless-reported' | 'resend' | 'resend-unsuppressed' | 'replay' | 'replay-expired' | 'purged' | null
+      nextStep: 'resume' | 'probe' | 'due' | 'turn' | 'no-worker' | 'soon' | 'answer' | 'report' | 'decide' | 'hold' | 'turn-redis' | 'lost' | 'returned' | 'no-report' | 'resolve' | 'unless-resolved' | 'unless-reported' | 'resend' | 'resend-unsuppressed' | 'replay' | 'replay-expired' | 'purged' | null
       nextAt: string | null
       /** E-mails of this company that go first */
       aheadInCompany: number | null
@@ -2995,7 +3002,7 @@ export interface components {
     Ledger: {
       since: string
       until: string
-      /** The oldest count among the hours that are not final; null: all are */
+      /** The figures are of this time or later: the oldest count among the hours that are not final; null: all are */
       countedAt: string | null
       /** Hours that were never counted, or are to be counted again */
       uncountedHours: number
@@ -3233,7 +3240,14 @@ export interface components {
         /** The most that is allowed; with TOO_SMALL, the least */
         limit?: number
         /** What the limit counts; without it, the value itself */
-        unit?: 'characters' | 'items'
+        unit?: 'characters' | 'items' | 'bytes' | 'days'
+        /** Of a template and its HTML: which of their rules was broken */
+        rule?: 'UNKNOWN_TAG' | 'TAG_WITHOUT_BEGINNING' | 'UNKNOWN_FILTER' | 'NOT_CLOSED' | 'INVALID_TAG' | 'INVALID_EXPRESSION' | 'NOT_A_TEXT' | 'LISTS_COMPARED' | 'SEARCHED_TOO_LONG' | 'TOO_SLOW' | 'TOO_MUCH_WORK' | 'EMPTY' | 'CONTENT_MISSING' | 'RENDERED_EMPTY' | 'INVALID_LINE' | 'TOO_MANY_TAGS' | 'TAG_TOO_LONG' | 'TAGS_TOO_LONG' | 'NESTED_TOO_DEEP' | 'NUMBER_TOO_LARGE' | 'HTML_SCRIPT' | 'HTML_EVENT_HANDLER' | 'HTML_URL_SCHEME' | 'HTML_CHARSET' | 'HTML_FORBIDDEN_ELEMENT' | 'HTML_FORBIDDEN_ATTRIBUTE' | 'HTML_META_REFRESH' | 'HTML_CSS' | 'HTML_HIDDEN_MARKUP' | 'HTML_TOO_DEEP' | 'HTML_TOO_COMPLEX' | 'HTML_NUL'
+        /** What it is about, such as the tag, the filter or the variable */
+        name?: string
+        /** In the template, from 1; also `column` */
+        line?: number
+        column?: number
       })[]
       /** Hash of the suppressed address */
       recipient?: string

@@ -64,7 +64,12 @@ const linkSchemes = z
   .transform((given, context): string[] => {
     const parsed = parseLinkSchemes(given)
     if (parsed.ok) return parsed.value
-    context.issues.push({ code: 'custom', message: parsed.problem, input: given })
+    context.issues.push({
+      code: 'custom',
+      message: parsed.problem,
+      params: { code: 'INVALID_LINK_SCHEME' },
+      input: given,
+    })
     return z.NEVER
   })
 
@@ -110,7 +115,7 @@ export const newCompanySchema = z
       .trim()
       .min(1)
       .max(COMPANY_LIMITS.NAME_CHARS)
-      .refine(printable, 'must not contain control characters'),
+      .refine(printable, { message: 'must not contain control characters', params: { code: 'INVALID_CHARACTERS' } }),
     ...settings,
     reason,
   })

@@ -1,19 +1,6 @@
+import type { HtmlCode } from '../templates/rules.ts'
 import { checkCss } from './css-rules.ts'
 import { type DataUrls, isDangerousValue, isHarmlessUrl } from './urls.ts'
-
-export type HtmlCode =
-  | 'HTML_SCRIPT'
-  | 'HTML_EVENT_HANDLER'
-  | 'HTML_URL_SCHEME'
-  | 'HTML_CHARSET'
-  | 'HTML_FORBIDDEN_ELEMENT'
-  | 'HTML_FORBIDDEN_ATTRIBUTE'
-  | 'HTML_META_REFRESH'
-  | 'HTML_CSS'
-  | 'HTML_HIDDEN_MARKUP'
-  | 'HTML_TOO_DEEP'
-  | 'HTML_TOO_COMPLEX'
-  | 'HTML_NUL'
 
 /** Collects the problems; `linkSchemes` are the URL schemes of the company's own apps. */
 export type Inspection = {

@@ -1,5 +1,6 @@
 import { serialize } from 'parse5'
-import { type HtmlCode, hidesCode, type Inspection } from './attributes.ts'
+import type { HtmlCode } from '../templates/rules.ts'
+import { hidesCode, type Inspection } from './attributes.ts'
 import { declaresOtherCharset, hidesCharset, hidesOtherCharset, xmlHasOtherCharset } from './charset.ts'
 import { checkCss } from './css-rules.ts'
 import {

@@ -34,6 +34,18 @@ describe('an e-mail of the Resend API', () => {
     expect(refused({ html: '', text: '' })).toBe('html or the `text` field is required')
   })
 
+  test('may have a blank text or a blank HTML, not both, and no blank subject', () => {
+    expect(bodyOf({ text: ' \n', html: '<p>Hi</p>' })).toMatchObject({ text: undefined, html: '<p>Hi</p>' })
+    expect(refused({ text: ' ', html: '\t' })).toBe('html or the `text` field is required')
+    expect(refused({ text: ' '.repeat(600_000), html: '<p>Hi</p>' })).toBe('')
+    expect(refused({ subject: '  ' })).toBe('subject must not be blank')
+  })
+
+  test('has one file for each content id', () => {
+    const attachments = [1, 2].map(() => ({ filename: 'a.gif', content: 'AAAA', content_id: 'logo' }))
+    expect(refused({ attachments })).toBe('attachments.1.content_id is the same as that of attachments[0]')
+  })
+
   test('has tags as name and value, and files with their names in our form', () => {
     const attachments = [{ filename: 'a.png', content: 'aGk=', content_type: 'image/png', content_id: 'a' }]
     expect(bodyOf({ tags: [{ name: 'a', value: 'b' }], attachments })).toMatchObject({

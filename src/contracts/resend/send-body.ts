@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type MailAddress, parseAddress } from '../addresses.ts'
+import { refuseRepeatedContentIds } from '../content-ids.ts'
 import type { FieldProblem } from '../refusal.ts'
 import {
   addressSchema,
@@ -8,10 +9,10 @@ import {
   contentSchema,
   DEFAULT_PRIORITY,
   headersSchema,
-  oneLine,
   refuseLargeAttachments,
   SEND_LIMITS,
   type SendBody,
+  subjectSchema,
 } from '../send-body.ts'
 import { readScheduledAt, SCHEDULED_AT_FORMS } from './scheduled-at.ts'
 import { resendTagsSchema, toTag } from './tags.ts'
@@ -23,8 +24,12 @@ const MAX_RECIPIENTS = SEND_LIMITS.TO
 const addresses = (max: number, min = 0) =>
   z.union([addressSchema, z.array(addressSchema).min(min).max(max)]).transform(given => [given].flat())
 
-/** Resend's documentation: an empty text means no text of the caller's own. */
-const optionalContent = z.union([z.literal(''), contentSchema]).optional()
+/** Resend's documentation: an empty text means no text of the caller's own. A blank one says as little. */
+const blank = z
+  .string()
+  .regex(/^\s*$/)
+  .transform(() => '')
+const optionalContent = z.union([blank, contentSchema]).optional()
 
 const attachment = attachmentSchema
   .omit({ contentType: true, contentId: true })
@@ -42,7 +47,10 @@ const attachment = attachmentSchema
 
 const template = z.strictObject({
   id: z.string().min(1).max(200),
-  variables: z.record(z.string().max(100), z.union([z.string(), z.number()])).optional(),
+  variables: z
+    .record(z.string().max(100), z.unknown())
+    .optional()
+    .describe('Strings and numbers; for a template of the native API also objects and lists'),
 })
 
 /** Shown in the API documentation; a test sends it. */
@@ -62,13 +70,18 @@ export const resendEmailSchema = z
     cc: addresses(MAX_RECIPIENTS).optional(),
     bcc: addresses(MAX_RECIPIENTS).optional(),
     reply_to: addresses(SEND_LIMITS.REPLY_TO).optional(),
-    subject: oneLine(SEND_LIMITS.SUBJECT_CHARS).optional(),
+    subject: subjectSchema.optional(),
     html: optionalContent,
     text: optionalContent,
     template: template.optional(),
     headers: headersSchema.optional(),
     tags: resendTagsSchema.optional(),
-    attachments: z.array(attachment).max(SEND_LIMITS.ATTACHMENTS).superRefine(refuseLargeAttachments).optional(),
+    attachments: z
+      .array(attachment)
+      .max(SEND_LIMITS.ATTACHMENTS)
+      .superRefine(refuseLargeAttachments)
+      .superRefine(refuseRepeatedContentIds('content_id'))
+      .optional(),
     scheduled_at: z.string().max(100).optional().describe('ISO 8601, or simple English such as in 1 hour'),
     topic_id: z.null('is not offered: the gateway keeps no topics').optional(),
   })
@@ -146,12 +159,15 @@ function replyToOf({ reply_to = [] }: ResendEmail, named: NamedTemplate | null):
 }
 
 function problemsOfSchedule(scheduledAt: string | null | undefined, now: Date): FieldProblem[] {
-  const message = scheduledAt === null ? SCHEDULED_AT_FORMS : checkSchedule(scheduledAt, now)
-  return message === null ? [] : [{ path: 'scheduled_at', code: 'INVALID_PAYLOAD', message }]
+  const path = 'scheduled_at'
+  if (scheduledAt === null) return [{ path, code: 'INVALID_PAYLOAD', message: SCHEDULED_AT_FORMS }]
+  const late = checkSchedule(scheduledAt, now)
+  return late ? [{ path, ...late }] : []
 }
 
+/** Templates of the native API and starters declare no variables: their values are checked when they are rendered. */
 function problemsOfValues({ template }: ResendEmail, named: NamedTemplate | null): FieldProblem[] {
-  return problemsOfVariables(template?.variables ?? {}, named?.variables ?? [])
+  return named?.variables ? problemsOfVariables(template?.variables ?? {}, named.variables) : []
 }
 
 /** They were valid when the template was made. */

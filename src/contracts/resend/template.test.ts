@@ -68,7 +68,10 @@ test('a variable without value and fallback is missing, and the answer names it'
 
 test('values have the declared type, and so have fallbacks', () => {
   const declared = [variable('COUNT', 3), variable('A')]
-  expect(problemsOfVariables({ COUNT: 1, A: 'x', OTHER: true }, declared)).toEqual([])
+  expect(problemsOfVariables({ COUNT: 1, A: 'x', OTHER: 'y' }, declared)).toEqual([])
+  expect(problemsOfVariables({ COUNT: 1, A: 'x', OTHER: true }, declared)).toMatchObject([
+    { path: 'template.variables.OTHER', message: 'must be a string or a number' },
+  ])
   expect(problemsOfVariables({ COUNT: '1', A: 2 }, declared).map(({ path }) => path)).toEqual([
     'template.variables.COUNT',
     'template.variables.A',

@@ -104,13 +104,14 @@ export function problemsOfTemplate({ subject, html, text }: Written): FieldProbl
   })
 }
 
-/** Values of a type that the template does not declare. A missing one is named when it is rendered. */
+/** Values of a type that the template does not declare, or that Resend does not have. A missing one is named when it is rendered. */
 export function problemsOfVariables(given: Record<string, unknown>, declared: ResendVariable[]): FieldProblem[] {
-  return declared
-    .filter(({ key, type }) => Object.hasOwn(given, key) && typeof given[key] !== type)
-    .map(({ key, type }) => ({
+  const types = new Map<string, string>(declared.map(({ key, type }) => [key, type]))
+  return Object.entries(given)
+    .filter(([key, value]) => !(types.has(key) ? [types.get(key)] : ['string', 'number']).includes(typeof value))
+    .map(([key]) => ({
       path: `template.variables.${key}`,
       code: 'INVALID_TYPE',
-      message: `must be a ${type}`,
+      message: `must be a ${types.get(key) ?? 'string or a number'}`,
     }))
 }

@@ -15,7 +15,10 @@ export const justificationSchema = z
   .trim()
   .min(1, 'must say why')
   .max(SUPPRESSION_LIMITS.JUSTIFICATION)
-  .refine(text => !hasHostileCharactersInProse(text), 'must not contain control or invisible characters')
+  .refine(text => !hasHostileCharactersInProse(text), {
+    message: 'must not contain control or invisible characters',
+    params: { code: 'INVALID_CHARACTERS' },
+  })
 
 export const addressSchema = z.string().max(320)
 

@@ -1,10 +1,12 @@
 import { UndefinedVariableError } from 'liquidjs'
-import { problemOfLine } from '../characters.ts'
+import { countCharacters, isBlank, problemOfLine } from '../characters.ts'
 import type { FieldProblem } from '../refusal.ts'
 import { SEND_LIMITS } from '../send-body.ts'
 import { ENGINES } from './engine.ts'
 import { TEMPLATE_LIMITS } from './limits.ts'
+import { liquidProblem } from './liquid-problem.ts'
 import type { ParsedTemplate, TemplatePart } from './parse.ts'
+import type { TemplateRule } from './rules.ts'
 import { rootOf } from './used-variables.ts'
 import { problemOfVariables, type TemplateVariables, withoutNulls } from './variables.ts'
 
@@ -24,7 +26,7 @@ export function renderTemplate(template: ParsedTemplate, variables: TemplateVari
   return isTooSlow(result) ? renderAgain(template, scope) : result
 }
 
-const isTooSlow = (result: RenderResult) => !result.ok && result.problems.some(({ message }) => message === TOO_SLOW)
+const isTooSlow = (result: RenderResult) => !result.ok && result.problems.some(({ rule }) => rule === 'TOO_SLOW')
 
 const MAX_TRIES = 5
 
@@ -42,12 +44,14 @@ function renderAgain(template: ParsedTemplate, scope: object): RenderResult {
   }
 }
 
-const TOO_SLOW = 'takes too long to render; simplify it, or give it shorter lists'
-const TOO_MUCH = 'makes too much of its variables; simplify it, or give it shorter lists'
 /** How LiquidJS names its limits. */
-const LIMITS: [RegExp, string][] = [
-  [/^template render limit exceeded/, TOO_SLOW],
-  [/^memory alloc limit exceeded/, TOO_MUCH],
+const LIMITS: [RegExp, TemplateRule, string][] = [
+  [/^template render limit exceeded/, 'TOO_SLOW', 'takes too long to render; simplify it, or give it shorter lists'],
+  [
+    /^memory alloc limit exceeded/,
+    'TOO_MUCH_WORK',
+    'makes too much of its variables; simplify it, or give it shorter lists',
+  ],
 ]
 
 function renderParts(template: ParsedTemplate, scope: object, engines: Engines): RenderResult {
@@ -88,7 +92,7 @@ function errorsOf(error: unknown): Error[] {
 
 function failedPart(part: TemplatePart, { message }: Error): FieldProblem {
   const limit = LIMITS.find(([words]) => words.test(message))
-  return failed(part, limit ? limit[1] : message.slice(0, 300))
+  return failed(part, limit ? { rule: limit[1], message: limit[2] } : liquidProblem(message))
 }
 
 function missing({ token }: UndefinedVariableError, variables: string[]): FieldProblem {
@@ -100,37 +104,49 @@ function missing({ token }: UndefinedVariableError, variables: string[]): FieldP
     path: isGiven ? `variables.${name}` : 'variables',
     code: 'TEMPLATE_VARIABLE_MISSING',
     message: `${name} is missing: the template uses it and has no default for it`,
+    name,
   }
 }
 
-const failed = (path: string, message: string): FieldProblem => ({ path, code: 'INVALID_TEMPLATE', message })
+const failed = (path: string, found: Omit<FieldProblem, 'path' | 'code'>): FieldProblem => ({
+  path,
+  code: 'INVALID_TEMPLATE',
+  ...found,
+})
 
 /** The limits of an e-mail that was written by hand. */
 function problemsOfResult({ subject, html, text }: RenderedTemplate): FieldProblem[] {
   const problems: FieldProblem[] = []
   const inSubject = problemOfSubject(subject)
   if (inSubject)
-    problems.push({ ...failed('subject', `the rendered subject ${inSubject.message}`), ...inSubject.limit })
+    problems.push(failed('subject', { ...inSubject, message: `the rendered subject ${inSubject.message}` }))
   for (const [part, content] of Object.entries({ html, text })) {
     if (content === null) continue
     const bytes = Buffer.byteLength(content)
-    if (bytes === 0) problems.push(failed(part, `the rendered ${part} is empty`))
+    if (isBlank(content))
+      problems.push(failed(part, { message: `the rendered ${part} is empty`, rule: 'RENDERED_EMPTY' }))
     if (bytes > SEND_LIMITS.CONTENT_BYTES)
-      problems.push(failed(part, `the rendered ${part} must not be larger than ${SEND_LIMITS.CONTENT_BYTES} bytes`))
+      problems.push(
+        failed(part, {
+          message: `the rendered ${part} must not be larger than ${SEND_LIMITS.CONTENT_BYTES} bytes, has ${bytes}`,
+          limit: SEND_LIMITS.CONTENT_BYTES,
+          unit: 'bytes',
+        }),
+      )
   }
   return problems
 }
 
-type Limit = Pick<FieldProblem, 'limit' | 'unit'>
-
-function problemOfSubject(subject: string): { message: string; limit?: Limit } | null {
-  if (subject === '') return { message: 'is empty' }
+function problemOfSubject(subject: string): Omit<FieldProblem, 'path' | 'code'> | null {
+  if (subject === '') return { message: 'is empty', rule: 'RENDERED_EMPTY' }
   const { SUBJECT_CHARS } = SEND_LIMITS
-  if (subject.length > SUBJECT_CHARS)
+  const has = countCharacters(subject)
+  if (has > SUBJECT_CHARS)
     return {
-      message: `must not have more than ${SUBJECT_CHARS} characters, has ${subject.length}`,
-      limit: { limit: SUBJECT_CHARS, unit: 'characters' },
+      message: `must not have more than ${SUBJECT_CHARS} characters, has ${has}`,
+      limit: SUBJECT_CHARS,
+      unit: 'characters',
     }
   const message = problemOfLine(subject)
-  return message === null ? null : { message }
+  return message === null ? null : { message, rule: 'INVALID_LINE' }
 }

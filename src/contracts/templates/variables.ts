@@ -6,13 +6,26 @@ export type TemplateVariables = Record<string, unknown>
 /** What is wrong with the variables, or null. */
 export function problemOfVariables(variables: TemplateVariables): FieldProblem | null {
   const { VARIABLES_BYTES, VARIABLES_DEPTH } = TEMPLATE_LIMITS
-  const refuse = (message: string) => ({ path: 'variables', code: 'INVALID_PAYLOAD', message })
+  const refuse = (found: Pick<FieldProblem, 'message' | 'rule' | 'limit'>) => ({
+    path: 'variables',
+    code: 'INVALID_PAYLOAD',
+    ...found,
+  })
   if (isDeeperThan(variables, VARIABLES_DEPTH))
-    return refuse(`must not be nested deeper than ${VARIABLES_DEPTH} levels`)
+    return refuse({
+      message: `must not be nested deeper than ${VARIABLES_DEPTH} levels`,
+      rule: 'NESTED_TOO_DEEP',
+      limit: VARIABLES_DEPTH,
+    })
   if (someValue(variables, value => typeof value === 'number' && !Number.isFinite(value)))
-    return refuse('must not have a number that is too large, such as 1e400; give it as a text')
+    return refuse({
+      message: 'must not have a number that is too large, such as 1e400; give it as a text',
+      rule: 'NUMBER_TOO_LARGE',
+    })
   const bytes = Buffer.byteLength(JSON.stringify(variables))
-  return bytes > VARIABLES_BYTES ? refuse(`must not be larger than ${VARIABLES_BYTES} bytes, has ${bytes}`) : null
+  if (bytes <= VARIABLES_BYTES) return null
+  const message = `must not be larger than ${VARIABLES_BYTES} bytes, has ${bytes}`
+  return { path: 'variables', code: 'TOO_LARGE', message, limit: VARIABLES_BYTES, unit: 'bytes' }
 }
 
 function isDeeperThan(value: unknown, levels: number): boolean {

@@ -84,7 +84,12 @@ export const previewSchema = z
   .meta({ id: 'PreviewTemplate', example: { variables: { user: { name: 'Maria' }, order: { number: '1042' } } } })
 
 export const previewAnswerSchema = z
-  .object({ number: z.int(), ...fields, variables: z.array(z.string()) })
+  .object({
+    number: z.int(),
+    ...fields,
+    text: content.describe('As it would be sent: made from the HTML where the template has none'),
+    variables: z.array(z.string()),
+  })
   .meta({ id: 'TemplatePreview' })
 
 export const statisticsSchema = z

@@ -33,7 +33,7 @@ export type EmailFacts = {
   metadata: Record<string, unknown>
 }
 
-/** The body that is signed and sent. It depends only on immutable facts, so every retry sends the same bytes. */
+/** The body that is signed and sent. It is kept with a delivery that is tried again, so every retry sends the same bytes. */
 export function buildWebhookBody(facts: WebhookFacts): string {
   const { type, timestamp } = facts
   return JSON.stringify({ type, timestamp, data: webhookData(facts) })

@@ -34,7 +34,7 @@ const aboutEmail = z.object({
   requestId: z.string(),
   recipient: z.string().nullable().describe('The recipient it is about; null once the person was erased'),
   recipientHash: z.string().nullable().describe('sha256:<hex> of the address'),
-  from: z.string(),
+  from: z.string().nullable().describe('null: it came by SQL and ended before it got a sender'),
   to: z.array(z.string()),
   subject: z.string().nullable(),
   tags: z.array(z.string()),

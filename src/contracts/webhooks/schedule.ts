@@ -21,13 +21,21 @@ const MAX_RETRY_AFTER_MS = HOUR
 const FAILURES_BEFORE_COOLDOWN = 3
 const MAX_COOLDOWN_MS = MINUTE
 
-/** The receiver's response to one attempt. `status` null: there was none, and `error` says why. */
-export type WebhookAnswer = { status: number | null; error: string | null; retryAfterMs: number | null }
+/**
+ * The receiver's response to one attempt. `status` null: there was none, and `error` says why. `ourFault`: body or signature could not
+ * be made, which is not the receiver's failure.
+ */
+export type WebhookAnswer = {
+  status: number | null
+  error: string | null
+  retryAfterMs: number | null
+  ourFault?: true
+}
 
 export type DeliveryDecision =
   | { kind: 'delivered' }
-  | { kind: 'retry'; delayMs: number; pauseMs: number }
-  /** `gone`: status 410, the endpoint is disabled. `ourFault`: the body could not be made, which is not the receiver's failure. */
+  | { kind: 'retry'; delayMs: number; ourFault?: true; pauseMs: number }
+  /** `gone`: status 410, the endpoint is disabled. */
   | { kind: 'failed'; gone?: true; ourFault?: true; pauseMs: number }
 
 export function decideAfterWebhook(answer: WebhookAnswer, attempts: number, random: () => number): DeliveryDecision {
@@ -35,9 +43,10 @@ export function decideAfterWebhook(answer: WebhookAnswer, attempts: number, rand
   if (status !== null && answer.error === null && status >= 200 && status < 300) return { kind: 'delivered' }
   if (status === 410) return { kind: 'failed', gone: true, pauseMs: 0 }
   const pauseMs = status === 429 || status === 503 ? Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : 0
+  const rest = { pauseMs, ...(answer.ourFault && { ourFault: answer.ourFault }) }
   const delayMs = WEBHOOK_RETRY_DELAYS_MS[attempts - 1]
-  if (delayMs === undefined) return { kind: 'failed', pauseMs }
-  return { kind: 'retry', delayMs: Math.max(pauseMs, Math.round(delayMs * (1 + JITTER * random()))), pauseMs }
+  if (delayMs === undefined) return { kind: 'failed', ...rest }
+  return { kind: 'retry', delayMs: Math.max(pauseMs, Math.round(delayMs * (1 + JITTER * random()))), ...rest }
 }
 
 /** How long an endpoint is paused after so many failures in a row. */

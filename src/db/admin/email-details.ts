@@ -7,8 +7,6 @@ export type EmailDetails = AdminEmailSummary &
   Pick<AdminEmail, 'priority' | 'retryPolicy' | 'onUnknown' | 'attachments'> & {
     /** The message may have left with its last attempt. */
     departed: boolean
-    /** Of an e-mail from SQL that was not rendered. */
-    unrendered: boolean
     /** By its id: it is dead or has expired, and its content is there. */
     replayable: boolean
   }
@@ -20,8 +18,6 @@ export async function findEmailDetails(db: Queryable, outboxId: string): Promise
     `select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName", o.priority, o.retry_policy as "retryPolicy",
        o.on_unknown as "onUnknown", o.started_at is not null as departed,
        (select count(*)::int from email_attachments a where a.outbox_id = o.outbox_id) as attachments,
-       exists (select from email_content t where t.outbox_id = o.outbox_id and t.html is null and t.text is null and t.variables is not null)
-         as unrendered,
        coalesce(${MAY_BE_REPLAYED} and ${HAS_PAYLOAD}, false) as replayable
      from email_outbox o left join companies c on c.company_id = o.company_id left join dead_letters d on d.outbox_id = o.outbox_id
      where o.outbox_id = $1`,

@@ -1,5 +1,5 @@
 import type { QueueCounts } from '../../contracts/admin/overview.ts'
-import { READY_HEADS } from '../outbox/ready-heads.ts'
+import { DUE_SINCE, READY_HEADS } from '../outbox/ready-heads.ts'
 import { type Queryable, run } from '../query.ts'
 
 const upTo100000 = (rows: string) => `(select count(*) from (select ${rows} limit 100000) t)::int`
@@ -19,8 +19,8 @@ export async function readQueue(db: Queryable): Promise<QueueCounts> {
        ${upTo100000('from companies c join email_ready r using (company_id) where c.paused_at is not null')} as held, ${upTo100000('from email_scheduled')} as scheduled,
        ${upTo100000('from unknown_sends')} as unknown, ${upTo100000('from dead_letters where original_data is not null')} as "deadLetters",
        (select greatest(0, extract(epoch from now() - due_at))::float8 from (
-          select min(greatest(o.created_at, o.scheduled_at)) as due_at
-          from oldest cross join lateral (select o.created_at, o.scheduled_at from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) o
+          select min(${DUE_SINCE}) as due_at
+          from oldest cross join lateral (select o.next_attempt_at, o.expires_at from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) o
         ) t where due_at is not null) as "oldestWaitingSeconds"`,
     [],
   )

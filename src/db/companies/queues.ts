@@ -1,3 +1,4 @@
+import { DUE_SINCE } from '../outbox/ready-heads.ts'
 import { type Queryable, run } from '../query.ts'
 
 /** Up to this many ready e-mails of a company are counted. */
@@ -18,7 +19,7 @@ export async function listQueues(db: Queryable): Promise<CompanyQueue[]> {
      cross join lateral (select count(*)::int as ready from (
        select from email_ready e where e.company_id = c.company_id limit ${MAX_COUNTED}) e) r
      left join lateral (
-       select min(coalesce(o.next_attempt_at, o.created_at)) as due_at from generate_series(1, 10) as p(priority)
+       select min(${DUE_SINCE}) as due_at from generate_series(1, 10) as p(priority)
        cross join lateral (select e.outbox_id from email_ready e
          where e.company_id = c.company_id and e.priority = p.priority order by e.outbox_id limit 1) head
        join email_outbox o on o.outbox_id = head.outbox_id) w on true

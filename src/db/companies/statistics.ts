@@ -7,13 +7,13 @@ const MAX_CALLS = 100
 /** Counts the events of the log into company_statistics, up to a minute ago. Any process may call it; one at a time does the work. */
 export async function rollUpStatistics(db: Queryable): Promise<void> {
   for (let calls = 0; calls < MAX_CALLS; calls++) {
-    const [row] = await run<{ written: string | null }>(
+    const [row] = await run<{ counted: boolean }>(
       db,
       'roll-up-statistics',
-      'select roll_up_statistics() as written',
+      'select roll_up_statistics() as counted',
       [],
     )
-    if (row!.written === null) return
+    if (!row!.counted) return
   }
 }
 

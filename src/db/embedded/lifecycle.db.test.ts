@@ -99,6 +99,8 @@ test('the server has the settings that keep committed data and keep personal dat
   })
   const [temp] = await query(url, `select has_database_privilege('public', 'gateway', 'temp') as everybody`)
   expect(temp).toEqual({ everybody: false })
+  const others = `select has_database_privilege('public', datname, 'connect') as everybody from pg_database where datname in ('postgres', 'template1')`
+  expect(await query(url, others)).toEqual([{ everybody: false }, { everybody: false }])
   await query(url, "create table person (email text primary key); insert into person values ('ana@example.com')")
   await expect(query(url, "insert into person values ('ana@example.com')")).rejects.toThrow('duplicate key')
   const log = await readFile(join(dataDir, 'postgres.log'), 'utf8')

@@ -63,8 +63,10 @@ export async function ensureDatabase(client: pg.Client): Promise<void> {
   if (rowCount) return
   try {
     await client.query('create database gateway')
-    // The roles of companies need none, and could fill the disk with them.
+    // The roles of companies need no temporary tables, and could fill the disk with them.
     await client.query('revoke temporary on database gateway from public')
+    // Nor other databases: in "postgres" they could take the locks that commands and starts wait for.
+    await client.query('revoke connect on database postgres, template1 from public')
   } catch (error) {
     // Another process created it in between.
     if (codeOf(error) !== '42P04' && codeOf(error) !== '23505') throw error

@@ -99,7 +99,7 @@ export async function putFeedback(tx: Queryable, decided: DecidedEmail[]): Promi
   await putEmails(tx, decided)
   const fresh = await putEvents(tx, decided)
   await putRejected(tx, decided)
-  await forgetDoubtAndDeath(tx, decided)
+  await removeUnknownAndDeadLetter(tx, decided)
   return fresh
 }
 
@@ -237,17 +237,17 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
 }
 
 /** Evidence ends the doubt about an unknown send, and takes a dead letter out of its queue. */
-async function forgetDoubtAndDeath(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
+async function removeUnknownAndDeadLetter(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
   const known = decided.filter(({ decision }) => decision.moved).map(({ email }) => email.outboxId)
   if (known.length === 0) return
-  const undead = decided
+  const revived = decided
     .filter(({ decision }) => decision.moved && decision.status !== 'REJECTED')
     .map(({ email }) => email.outboxId)
   await run(
     tx,
-    'forget-doubt-and-death',
-    `with undead as (delete from dead_letters where outbox_id = any($2))
+    'remove-unknown-and-dead-letter',
+    `with revived as (delete from dead_letters where outbox_id = any($2))
      delete from unknown_sends where outbox_id = any($1)`,
-    [known, undead],
+    [known, revived],
   )
 }

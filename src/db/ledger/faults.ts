@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { AcknowledgedFault } from '../../contracts/ledger.ts'
+import type { AcknowledgedFault, LedgerFaultKind } from '../../contracts/ledger.ts'
 import { writeAudit } from '../audit.ts'
 import { inTransaction, type Queryable, run, runUnprepared } from '../query.ts'
 
@@ -14,6 +14,17 @@ export async function takeUnlogged(tx: Queryable): Promise<NewFault[]> {
      returning kind, day::text, company_id as "companyId", outbox_id as "outboxId", emails::int`,
     [],
   )
+}
+
+/** What the ledger has found about this e-mail. */
+export async function findFault(db: Queryable, outboxId: string): Promise<LedgerFaultKind | null> {
+  const [row] = await run<{ kind: LedgerFaultKind }>(
+    db,
+    'find-fault',
+    'select kind from ledger_faults where outbox_id = $1 limit 1',
+    [outboxId],
+  )
+  return row?.kind ?? null
 }
 
 /** Null: every e-mail, every day. */

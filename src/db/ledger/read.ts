@@ -49,6 +49,17 @@ export async function readLedger(db: Queryable, { since, until, companyId }: Led
   return row!
 }
 
+/** Over all days. */
+export async function acknowledgedEmails(db: Queryable): Promise<number> {
+  const [row] = await run<{ emails: number }>(
+    db,
+    'ledger-acknowledged',
+    'select coalesce(sum(emails), 0)::float8 as emails from ledger_faults where acknowledged_at is not null',
+    [],
+  )
+  return row!.emails
+}
+
 /** How many e-mails do not agree and are not acknowledged, over all days; 0 is right. For the metric ledger_imbalance. */
 export async function ledgerImbalance(db: Queryable): Promise<number> {
   const [row] = await run<{ emails: number }>(

@@ -11,8 +11,10 @@ export const isOver = (day: string, hour: string, now: string) =>
   `(${now} > ${begin(day, `(${hour} + 1)`)} + interval '2 minutes'
     and coalesce(open_sql_emails_since() > ${begin(day, `(${hour} + 1)`)}, true))`
 
-/** Somebody waits, and this hour was counted before he asked while e-mails still come into it. */
-const IS_WAITED_FOR = `(s.counted_at < $2::timestamptz and ${begin('d.day', '(h.hour + 1)')} > $2::timestamptz - interval '2 minutes')`
+/** Somebody waits, and this hour may have changed since it was counted. */
+const IS_WAITED_FOR = `(s.counted_at < $2::timestamptz and not s.final)`
+/** E-mails still come into it: first, if there is not time for all. */
+const GROWS = `(${IS_WAITED_FOR} and ${begin('d.day', '(h.hour + 1)')} > $2::timestamptz - interval '2 minutes')`
 
 /**
  * Counting takes at most a fiftieth of the time for an hour that is not final, or whose day has a fault: it may be mended. A time that
@@ -46,7 +48,7 @@ export async function takeDueSlice(db: Queryable, { since, askedAt }: Due): Prom
        left join ledger_slices s on s.day = d.day and s.hour = h.hour
        where ${IS_COUNTED} and to_regclass('email_outbox_' || to_char(d.day, 'YYYYMMDD')) is not null
          and ${begin('d.day', 'h.hour')} <= now() and ($1::date is null or d.day >= $1) and (s.day is null or (${IS_DUE} and ${IS_FREE})) and ${IS_AFFORDABLE}
-       order by ${IS_WAITED_FOR} desc nulls last, (s.counted_at < d.changed_at) desc nulls last, s.counted_at nulls first, d.day desc, h.hour desc limit 1
+       order by ${GROWS} desc nulls last, ${IS_WAITED_FOR} desc nulls last, (s.counted_at < d.changed_at) desc nulls last, s.counted_at nulls first, d.day desc, h.hour desc limit 1
      )
      insert into ledger_slices as s (day, hour, taken_at) select day, hour, now() from due
      on conflict (day, hour) do update set taken_at = now() where ${IS_FREE}

@@ -1,4 +1,4 @@
-import { READY_HEADS } from '../outbox/ready-heads.ts'
+import { DUE_SINCE, READY_HEADS } from '../outbox/ready-heads.ts'
 import { type Queryable, run } from '../query.ts'
 
 export type QueueFigures = {
@@ -52,7 +52,7 @@ export async function listWaitingQueues(db: Queryable, most: number): Promise<Wa
        from firsts join companies using (company_id) order by paused, outbox_id limit $1
      )
      select company_id as "companyId", companies, paused,
-       (select extract(epoch from now() - coalesce(o.next_attempt_at, o.created_at))::float8
+       (select extract(epoch from now() - ${DUE_SINCE})::float8
         from email_outbox o where o.outbox_id = oldest.outbox_id limit 1) as "oldestWaitingSeconds",
        (select count(*) from (select from email_ready e where e.company_id = oldest.company_id limit ${MAX_COUNTED}) e)::int as ready
      from oldest`,

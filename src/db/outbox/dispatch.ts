@@ -64,10 +64,14 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
        select old.lease_id, o.outbox_id, o.company_id, o.priority, o.outbox_id = any($1) as queued
        from old cross join unnest(old.outbox_ids) as i(id) join email_outbox o on o.outbox_id = i.id
        where ${WAITING_AND_DUE}
-         -- A worker has leased it since. An older lease may still list an e-mail that its worker has returned to ready.
-         and not exists (select from leases w where w.kind = 'work' and w.taken_at >= old.taken_at and w.outbox_ids @> array[i.id])
-         -- A retry that is due and not ready yet was delivered.
+         -- A worker has leased it since, or it was dispatched again. An older lease may still list an e-mail that its worker has
+         -- returned to ready.
+         and not exists (select from leases w where w.outbox_ids @> array[i.id]
+           and (w.taken_at > old.taken_at or (w.kind = 'work' and w.taken_at = old.taken_at)))
+         -- It was delivered, and is to be tried again (a throttled one within a second): as a retry that is not ready yet, or ready.
          and not exists (select from email_scheduled s where s.due_at = o.next_attempt_at and s.outbox_id = o.outbox_id)
+         and not exists (select from email_ready r
+           where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)
        select distinct company_id, priority, outbox_id from waiting where not queued ${LOCK_EXISTING_READY_ROW}

@@ -42,6 +42,7 @@ export type EmailFilter = {
   status: string | null
   recipient: { key: string; address: string } | null
   tag: string | null
+  externalId: string | null
   template: string | null
   createdAfter: string | null
   createdBefore: string | null
@@ -73,6 +74,7 @@ function listQuery(filter: EmailFilter): { text: string; values: unknown[] } {
   if (filter.owner.companyId) add(p => `o.company_id = ${p}`, filter.owner.companyId)
   if (filter.status) add(p => `o.status = ${p}`, filter.status)
   if (filter.tag) add(p => `o.tags @> array[${p}::text]`, filter.tag)
+  if (filter.externalId) add(p => `o.external_id = ${p}`, filter.externalId)
   if (filter.template) add(p => `o.template_type = ${p}`, filter.template)
   if (filter.createdAfter)
     add(

@@ -50,16 +50,17 @@ export async function returnExpiredLeases(
        from listed join email_outbox o on o.outbox_id = listed.outbox_id
        -- Any expired lease: a job that was delivered twice is listed under two, and one of the workers had started it.
        where o.lease_id in (select lease_id from expired)
-         -- Not started, and not returned: it waits, and is neither ready nor listed under another lease of a worker.
+         -- Not started, and not returned: it waits, and is neither ready nor listed under a newer lease.
          -- T1 (a late worker) settles the e-mail as PENDING and makes it ready; its commit is under way.
          -- T2 (this statement) waits for T1's lock, then sees the e-mail waiting, but not T1's ready row.
          -- So the e-mail must also have been waiting when T2 began (was_waiting), or it would be returned twice.
          or (listed.was_waiting and ${WAITING_AND_DUE}
            and not exists (select from email_ready r
              where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
-           -- An older lease may still list an e-mail that its worker has returned to ready.
-           and not exists (select from leases other where other.kind = 'work' and other.lease_id not in (select lease_id from expired)
-             and other.taken_at >= listed.taken_at and other.outbox_ids @> array[listed.outbox_id]))
+           -- An older lease may still list an e-mail that its worker has returned to ready, and that was claimed or dispatched since.
+           and not exists (select from leases other where other.lease_id not in (select lease_id from expired)
+             and (other.taken_at > listed.taken_at or (other.kind = 'work' and other.taken_at = listed.taken_at))
+             and other.outbox_ids @> array[listed.outbox_id]))
        for update of o
      ), not_started as (
        update email_outbox o set attempts = least(o.attempts + 1, o.max_attempts), status = 'RETRY_SCHEDULED'
@@ -86,8 +87,8 @@ export async function returnExpiredLeases(
        from unfinished where not started and kind = 'work'
        union all
        select outbox_id, company_id, 'RETRY_SCHEDULED', now() + interval '1 microsecond', jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
-         'errorMessage', 'The worker was lost before it sent anything', 'willRetry', true, 'attempt', attempts + 1,
-         'nextAttemptNumber', attempts + 2, 'backoffDelay', 0)
+         'errorMessage', 'The worker was lost before it sent anything', 'attempt', attempts + 1, 'willRetry', attempts + 1 < max_attempts,
+         'nextAttemptNumber', case when attempts + 1 < max_attempts then attempts + 2 end, 'backoffDelay', 0)
        from unfinished where not started and kind = 'work'
      ), put_counters as (
        insert into counters as c (name, label, value)

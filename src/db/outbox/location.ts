@@ -1,6 +1,23 @@
 import type { EmailLocation } from '../../contracts/explain.ts'
 import { iso, type Queryable, run } from '../query.ts'
 import { HEARTBEAT_TIMEOUT } from '../workers.ts'
+import { HAS_CONTENT } from './dead-letters.ts'
+
+/** Of an e-mail that was deleted meanwhile. */
+const NOWHERE: EmailLocation = {
+  ...{ queuePosition: null, inFlight: null, unknown: null, parked: null, contentGone: false, workersAlive: true },
+  ...{ throughRedis: false, eventsExpected: true, sentAgain: false },
+}
+
+const isRecorded = (setting: string) =>
+  `exists (select from gateway_processes where seen_at > now() - interval '15 seconds' and settings ? '${setting}')`
+
+/** By what running processes have recorded, and what has come before. */
+const EVENTS_EXPECTED = `case split_part(coalesce((select u.provider from unknown_sends u where u.outbox_id = o.outbox_id), o.provider, ''), ':', 1)
+  when 'smtp' then false when 'capture' then false
+  when 'ses' then ${isRecorded('SNS_TOPIC_ARNS')} or exists (select from sns_topics) or exists (select from provider_events where provider = 'ses')
+  when 'resend' then ${isRecorded('RESEND_WEBHOOK_SECRET')} or exists (select from provider_events where provider = 'resend')
+  else true end`
 
 /**
  * What the e-mail's own row does not tell: how many are ready before it, which lease it is under, what it waits for. Counting stops at a
@@ -19,12 +36,11 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
      select (
        select json_build_object('paused', c.paused_at is not null, 'pauseReason', c.pause_reason,
          'companies', (select count(company_id) from ready),
-         'workersAlive', exists (select from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT}),
          'ahead', (select count(*) from (select from email_ready a where a.company_id = r.company_id
            and (a.priority, a.outbox_id) < (r.priority, r.outbox_id) limit 1001) t))
        from email_ready r join companies c using (company_id)
        where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as "queuePosition", (
-       select json_build_object('kind', l.kind, 'holder', l.holder) from leases l
+       select json_build_object('kind', l.kind, 'holder', l.holder, 'expired', l.expires_at < now()) from leases l
        where l.outbox_ids @> array[o.outbox_id] order by l.kind desc limit 1) as "inFlight", (
        select json_build_object('reason', u.reason, 'provider', u.provider, 'since', ${iso('u.since')}, 'resolveAt', ${iso('u.resolve_at')},
          'onUnknown', o.on_unknown)
@@ -33,9 +49,14 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
          'probeAt', ${iso('p.probe_at')}) order by array_position($2::text[], p.name))
        from providers p where p.name = any($2) and p.state = 'open' and not o.test
        having count(*) = cardinality($2::text[])) as parked,
-       not exists (select from email_content c where c.outbox_id = o.outbox_id and (c.html is not null or c.text is not null)) as "contentGone"
+       not ${HAS_CONTENT} as "contentGone",
+       exists (select from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT}) as "workersAlive",
+       exists (select from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT} and lane = 'bullmq') as "throughRedis",
+       ${EVENTS_EXPECTED} as "eventsExpected",
+       exists (select from email_events v where v.outbox_id = o.outbox_id and v.type = 'RESOLVED'
+         and v.metadata ->> 'by' = 'policy-resend') as "sentAgain"
      from email_outbox o where o.outbox_id = $1`,
     [outboxId, providers],
   )
-  return row ?? { queuePosition: null, inFlight: null, unknown: null, parked: null, contentGone: false }
+  return row ?? NOWHERE
 }

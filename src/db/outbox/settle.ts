@@ -29,8 +29,6 @@ export type Settlement = {
   dead?: { failedAttempts: number; reason: string; code: string; providerCode?: string | null }
   /** For UNKNOWN: why the outcome is unknown, and how long to wait for evidence. */
   unknown?: { reason: string; graceSeconds: number }
-  /** Ordinals of the recipients that were left out, because they have been suppressed since the e-mail was accepted. */
-  leftOut?: number[]
   /** A counter that the same statement raises: `[name, label]`. */
   count?: [string, string]
 }
@@ -38,8 +36,8 @@ export type Settlement = {
 type Guard = 'lease' | 'waiting' | 'unknown'
 
 /**
- * The end of an attempt: state, events, and where the e-mail goes next. One commit for each e-mail; up to four statements for a
- * batch. Returns for each whether its guard held.
+ * The end of an attempt: state, events, and where the e-mail goes next. Everything about one e-mail is in one
+ * commit, which others share; a batch takes up to four statements. Returns for each whether its guard held.
  */
 export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
   const sent = settlements.filter(isPlainlySent)
@@ -85,11 +83,7 @@ function guardOf({ guard }: Settlement): Guard {
 }
 
 const isPlainlySent = (one: Settlement) =>
-  one.status === 'SENT' &&
-  guardOf(one) === 'lease' &&
-  !one.leftOut &&
-  one.events.length === 1 &&
-  one.durationMs !== undefined
+  one.status === 'SENT' && guardOf(one) === 'lease' && one.events.length === 1 && one.durationMs !== undefined
 
 function toRow({ guard, count, ...rest }: Settlement) {
   return { ...rest, guard: keyOf(guard), ...(count && { counter: count[0], label: count[1] }) }
@@ -140,7 +134,7 @@ const settleStatement = (guard: Guard) => `
 with input as materialized (
   select * from json_to_recordset($3::json) as x(
     "outboxId" uuid, guard uuid, status text, attempts smallint, events json, "messageId" text,
-    "durationMs" int, error json, "retryDelayMs" double precision, "maxAttempts" smallint, "sameAttempt" boolean, dead json, unknown json, "leftOut" smallint[],
+    "durationMs" int, error json, "retryDelayMs" double precision, "maxAttempts" smallint, "sameAttempt" boolean, dead json, unknown json,
     counter text, label text)
 ), ${
   guard === 'waiting'
@@ -166,14 +160,12 @@ unlocked as materialized (
       case when i."retryDelayMs" is not null then greatest(o.expires_at, now()) end)
   from input i where o.outbox_id = i."outboxId" and o.outbox_id = any(array(select "outboxId" from input)) and o.outbox_id between $1 and $2
     and ${GUARDS[guard]}
-  returning o.*, i.guard, i.events, i.dead, i.unknown, i."leftOut", i.counter, i.label
+  returning o.*, i.guard, i.events, i.dead, i.unknown, i.counter, i.label
 ), put_recipients as (
-  update email_recipients r set suppressed = coalesce(r.ordinal = any(s."leftOut"), false), status = case
-      when r.ordinal = any(s."leftOut") then 'REJECTED'
-      when s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') then s.status else r.status end
+  update email_recipients r set status = s.status
   from settled s
   where r.outbox_id = s.outbox_id and not r.suppressed and r.outbox_id between $1 and $2
-    and (s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED') or s."leftOut" is not null)
+    and s.status in ('SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED')
 ), put_events as (
   -- A microsecond apart: events are read in the order of their times.
   insert into email_events (outbox_id, company_id, type, created_at, metadata)

@@ -13,21 +13,25 @@ export type AttemptStart = {
   attempt: number
   /** Attempts as they were read: another worker's attempt in between makes this start void. */
   attemptsBefore: number
+  /** Ordinals of the recipients whom the message leaves out, because they have been suppressed since the e-mail was accepted. */
+  leftOut: number[]
 }
 
 /**
  * RECEIVED, VALIDATED and SENT_ATTEMPT, committed before the first byte goes out. The attempt is counted here; what never gets here
  * is counted when its lease is found expired. Answers who may go on: the lease must still stand, which its lock holds until this
  * commit, and the e-mail must still be waiting and due. `locked`: whether an e-mail that somebody else is changing is passed over,
- * which is answered with false, or waited for.
+ * which is answered with false, or waited for. Recipients that are left out are marked with it: if the process dies now, the provider is
+ * asked about this attempt with the same message.
  */
 export async function startAttempts(
   db: Queryable,
   starts: AttemptStart[],
   locked: 'skip' | 'wait' = 'skip',
 ): Promise<boolean[]> {
-  const [name, statement] = locked === 'skip' ? ['start-attempts', START] : ['start-attempts-waiting', START_WAITING]
   return writeBatch(starts, async (sorted, ids) => {
+    const leftOut = sorted.flatMap(({ outboxId, leftOut }) => leftOut.map(ordinal => ({ outboxId, ordinal })))
+    const [name, statement] = statementFor(locked, leftOut.length > 0)
     const rows = await run<{ outbox_id: string }>(db, name, statement, [
       ...ids,
       sorted.map(start => start.attemptId),
@@ -35,13 +39,17 @@ export async function startAttempts(
       sorted.map(start => start.provider),
       sorted.map(start => start.attempt),
       sorted.map(start => start.attemptsBefore),
+      ...(leftOut.length > 0 ? [leftOut.map(one => one.outboxId), leftOut.map(one => one.ordinal)] : []),
     ])
     return new Set(rows.map(row => row.outbox_id))
   })
 }
 
-/** $4 attempt ids, $5 leases, $6 providers, $7 numbers of the attempts, $8 attempts spent before. */
-const startStatement = (locked: 'skip' | 'wait') => `
+/**
+ * $4 attempt ids, $5 leases, $6 providers, $7 numbers of the attempts, $8 attempts spent before. With `leavesOut`, not in the order of
+ * the batch: $9 the e-mails and $10 the ordinals of the recipients that are left out.
+ */
+const startStatement = (locked: 'skip' | 'wait', leavesOut: boolean) => `
 with held as materialized (
   select lease_id, taken_at from leases where lease_id = any($5::uuid[]) for key share
 ), ${locked === 'skip' ? `${unlocked(AFTER_THE_LEASES)}, ` : ''}started as (
@@ -59,8 +67,22 @@ with held as materialized (
     -- A microsecond later: events are read in the order of their times.
     ('SENT_ATTEMPT', now() + interval '1 microsecond', jsonb_build_object('provider', s.provider, 'attemptId', s.attempt_id))
   ) as event(type, at, metadata)
-)
+)${leavesOut ? `, ${LEAVE_OUT}` : ''}
 select outbox_id from started`
 
-const START = startStatement('skip')
-const START_WAITING = startStatement('wait')
+const LEAVE_OUT = `left_out as (
+  update email_recipients r set suppressed = true, status = 'REJECTED'
+  where r.outbox_id = any($9::uuid[]) and r.outbox_id between $2 and $3 and r.outbox_id = any(array(select outbox_id from started))
+    and (r.outbox_id, r.ordinal) in (select * from unnest($9::uuid[], $10::smallint[]))
+)`
+
+/** Leaving somebody out is rare, and a statement that could do it costs every batch the preparation of one more update. */
+const STATEMENTS = {
+  skip: [startStatement('skip', false), startStatement('skip', true)],
+  wait: [startStatement('wait', false), startStatement('wait', true)],
+} as const
+
+function statementFor(locked: 'skip' | 'wait', leavesOut: boolean): [name: string, statement: string] {
+  const name = `start-attempts${locked === 'wait' ? '-waiting' : ''}${leavesOut ? '-leaving-out' : ''}`
+  return [name, STATEMENTS[locked][leavesOut ? 1 : 0]]
+}

@@ -143,7 +143,28 @@ export async function purgeOldDeliveries(db: Queryable, days: number, limit = 10
   return row!.count
 }
 
-export type WebhookBacklog = { waiting: number; oldestSeconds: number | null; disabled: number }
+/** `unservedSeconds`: how long the oldest webhook has waited for an endpoint that does not fail and that no process serves. */
+export type WebhookBacklog = {
+  waiting: number
+  oldestSeconds: number | null
+  unservedSeconds: number | null
+  disabled: number
+}
+
+/** An endpoint with deliveries in flight is held, so one that is slow is served, whatever the age of its webhooks. */
+const UNSERVED_SECONDS = `
+  with recursive endpoint as (
+    (select r.endpoint_id from webhook_ready r order by r.endpoint_id limit 1)
+    union all
+    select (select r.endpoint_id from webhook_ready r where r.endpoint_id > e.endpoint_id order by r.endpoint_id limit 1)
+    from endpoint e where e.endpoint_id is not null
+  )
+  select extract(epoch from now() - min(greatest(oldest.created_at, oldest.last_attempt_at)))::float8
+  from endpoint e join webhook_state s on s.endpoint_id = e.endpoint_id and s.failures = 0 and s.held_until < now()
+  cross join lateral (
+    select d.created_at, d.last_attempt_at from webhook_ready r
+    join webhook_deliveries d on d.endpoint_id = r.endpoint_id and d.delivery_id = r.delivery_id
+    where r.endpoint_id = e.endpoint_id order by r.sequence limit 1) oldest`
 
 /** Counts up to 100 000. */
 export async function readWebhookBacklog(db: Queryable): Promise<WebhookBacklog> {
@@ -154,6 +175,7 @@ export async function readWebhookBacklog(db: Queryable): Promise<WebhookBacklog>
          + (select count(*) from (select from webhook_deliveries where due_at is not null limit 100000) d)::int as waiting,
        (select extract(epoch from now() - min(d.created_at))::float8 from (select * from webhook_ready limit 100000) r
         join webhook_deliveries d on d.endpoint_id = r.endpoint_id and d.delivery_id = r.delivery_id) as "oldestSeconds",
+       (${UNSERVED_SECONDS}) as "unservedSeconds",
        (select count(*) from webhook_endpoints where disabled_reason in ('GONE', 'FAILING'))::int as disabled`,
     [],
   )

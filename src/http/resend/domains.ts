@@ -58,7 +58,7 @@ async function create(request: FastifyRequest, reply: FastifyReply, deps: Resend
   const { domains, region } = deps
   const { name, region: wanted } = request.body as z.output<typeof newDomainBody>
   if (wanted !== undefined && wanted !== region)
-    throw invalidField('region', `must be ${region}, where the gateway sends`)
+    throw invalidField('region', `must be ${region}, where the gateway sends`, 'INVALID_VALUE')
   const { companyId } = liveOwner(request)
   await boundCalls(companyId, deps)
   const claim = { companyId, domain: name, vouched: false }

@@ -12,7 +12,7 @@ import type { EmailLog } from '../../telemetry/email-log.ts'
 import type { App } from '../app.ts'
 import { ownerOf, requireKey } from '../auth.ts'
 import { uuidParam } from '../params.ts'
-import { invalidField, Problem } from '../problem.ts'
+import { invalidField, invalidFields, Problem } from '../problem.ts'
 import { logCancelled, throwUnlessDone } from '../routes-email-changes.ts'
 import { described, idParams } from './describe.ts'
 import type { ResendRouteDeps } from './index.ts'
@@ -80,11 +80,19 @@ async function list(request: FastifyRequest, db: Database) {
 }
 
 const NO_NAMES: ReadonlyMap<string, string> = new Map()
-const NO_FILTER = { status: null, recipient: null, tag: null, template: null, createdAfter: null, createdBefore: null }
+const NO_FILTER = {
+  status: null,
+  recipient: null,
+  tag: null,
+  externalId: null,
+  template: null,
+  createdAfter: null,
+  createdBefore: null,
+}
 
 function cursor(parameter: string, id: string | undefined): string | null {
   if (id === undefined) return null
-  if (!z.uuid().safeParse(id).success) throw invalidField(parameter, 'is not an id of this list')
+  if (!z.uuid().safeParse(id).success) throw invalidField(parameter, 'is not an id of this list', 'INVALID_CURSOR')
   return id
 }
 
@@ -93,9 +101,9 @@ async function update(request: FastifyRequest, db: Database) {
   const body = request.body as z.output<typeof changeBody>
   const now = db.clock.now()
   const scheduledAt = readScheduledAt(body.scheduled_at, now)
-  if (scheduledAt === null) throw invalidField('scheduled_at', SCHEDULED_AT_FORMS)
+  if (scheduledAt === null) throw invalidField('scheduled_at', SCHEDULED_AT_FORMS, 'INVALID_FORMAT')
   const problem = checkSchedule(scheduledAt, now)
-  if (problem) throw invalidField('scheduled_at', problem)
+  if (problem) throw invalidFields([{ path: 'scheduled_at', ...problem }])
   throwUnlessDone(await rescheduleEmail(db.pool, outboxId, request.key!.companyId, scheduledAt), status)
   return { object: 'email', id: outboxId }
 }

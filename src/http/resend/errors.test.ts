@@ -36,5 +36,5 @@ test.each([
   ['[0].to', 'is required', 'missing_required_field', 'Missing `[0].to` field.'],
   ['', 'must be an array', 'validation_error', 'The body must be an array.'],
 ])('the field "%s" that %s is an error with the name %s', (path, problem, name, message) => {
-  expect(toResendError(invalidField(path, problem), true)).toEqual({ statusCode: 422, name, message })
+  expect(toResendError(invalidField(path, problem, 'INVALID_VALUE'), true)).toEqual({ statusCode: 422, name, message })
 })

@@ -28,6 +28,6 @@ export function pageOf<Item extends { id: string }>(items: Item[], { limit, afte
 
 function placeOf(items: { id: string }[], id: string, parameter: string): number {
   const place = items.findIndex(item => item.id === id)
-  if (place < 0) throw invalidField(parameter, 'is not an id of this list')
+  if (place < 0) throw invalidField(parameter, 'is not an id of this list', 'INVALID_CURSOR')
   return place
 }

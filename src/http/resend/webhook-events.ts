@@ -38,7 +38,7 @@ async function list(request: FastifyRequest, { db }: ResendRouteDeps) {
   const endpoint = await findResendEndpoint(request, db)
   const { limit, after } = request.query as z.output<typeof listQuery>
   const before = after === undefined ? null : deliveryIdOf(after)
-  if (after !== undefined && before === null) throw invalidField('after', 'is not an id of this list')
+  if (after !== undefined && before === null) throw invalidField('after', 'is not an id of this list', 'INVALID_CURSOR')
   // One row more than the page shows whether there is another page.
   const rows = await listDeliveries(db.pool, endpoint.id, { before, limit: limit + 1, status: null })
   return page(rows.slice(0, limit).map(toEvent), rows.length > limit)

@@ -54,6 +54,7 @@ const COUNTERS: readonly Counted[] = [
     name: 'poison_jobs',
     labels: ['reason'],
     help: 'Jobs that were dropped because they were invalid or had no e-mail',
+    zeros: ['garbled', 'no-such-email'],
   },
   {
     name: 'orphaned_emails',

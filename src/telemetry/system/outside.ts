@@ -30,6 +30,11 @@ export const OUTSIDE_METRICS: SystemMetric[] = [
     ({ webhooks }) => webhooks.oldestSeconds ?? 0,
   ),
   gauge(
+    'webhook_unserved_seconds',
+    'How long the oldest webhook has waited for an endpoint that does not fail and that no worker serves',
+    ({ webhooks }) => webhooks.unservedSeconds ?? 0,
+  ),
+  gauge(
     'webhook_endpoints_off',
     'Endpoints that are disabled because they failed or are gone',
     ({ webhooks }) => webhooks.disabled,

@@ -22,7 +22,7 @@ export type SystemSnapshot = {
   suppressionSize: Record<string, number>
   suppressions: { reason: string; added: number; removed: number; expired: number }[]
   inbox: { waiting: number; oldestSeconds: number | null }
-  webhooks: { waiting: number; oldestSeconds: number | null; disabled: number }
+  webhooks: { waiting: number; oldestSeconds: number | null; unservedSeconds: number | null; disabled: number }
   /** E-mails that have lost their row or their events. */
   ledgerImbalance: number
   housekeeping: { task: string; everySeconds: number; finishedAtSeconds: number }[]
