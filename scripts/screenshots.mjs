@@ -17,6 +17,7 @@ const VARIANTS = process.env.VARIANTS?.split(',') ?? [
   ...['dark-en-1280', 'dark-en-390', 'dark-pt-1280', 'dark-pt-390'],
 ]
 const README_VIEWS = ['overview', 'email']
+const SIGN_IN = 'sign-in'
 
 const [first, ...only] = process.argv.slice(2)
 if (!first) throw new Error('Name a folder for the pictures, or --readme')
@@ -70,8 +71,13 @@ async function takeVariant(browser, variant, names, views, { url, password }) {
     timezoneId: 'America/Sao_Paulo',
     reducedMotion: 'reduce',
   })
+  // First, because a signed-in administrator is led away from it.
+  if (names.includes(SIGN_IN)) await take(SIGN_IN)
   await signIn(context, url, password)
-  for (const name of names) {
+  for (const name of names.filter(one => one !== SIGN_IN)) await take(name)
+  await context.close()
+
+  async function take(name) {
     const page = await context.newPage()
     page.on('console', message => message.type() === 'error' && console.log(`${name}: ${message.text()}`))
     await open(page, `${url}/admin${views[name]}`)
@@ -81,7 +87,6 @@ async function takeVariant(browser, variant, names, views, { url, password }) {
       console.log(`${file}: wider than the window`)
     await page.close()
   }
-  await context.close()
 }
 
 async function signIn(context, url, password) {
@@ -107,8 +112,9 @@ async function viewsOf(url, password) {
   const withFile = (await ask('/admin/inbox?limit=200&content=false')).data.find(
     one => one.message.attachments.length > 0,
   )
-  const tabs = ['activity', 'fairness', 'keys', 'webhooks', 'templates', 'domains', 'audit']
+  const tabs = ['activity', 'fairness', 'keys', 'webhooks', 'templates', 'domains', 'sql-access', 'audit']
   return {
+    [SIGN_IN]: '/sign-in',
     overview: '/',
     emails: '/emails',
     ...(email && { email: `/emails/${email}` }),
@@ -117,7 +123,9 @@ async function viewsOf(url, password) {
     companies: '/companies',
     ...Object.fromEntries(tabs.map(tab => [`company-${tab}`, `/companies/${company}/${tab}`])),
     templates: '/templates',
+    template: `/templates/${(await ask(`/admin/templates?companyId=${company}`)).data.find(one => one.companyId !== null).id}`,
     webhooks: '/webhooks',
+    webhook: `/webhooks/${await firstOf('/admin/webhooks?limit=1', 'id')}`,
     providers: '/providers',
     inbox: '/inbox',
     ...(withFile && {
@@ -128,5 +136,7 @@ async function viewsOf(url, password) {
       'inbox-links': `/inbox/${withFile.messageId}?tab=links`,
     }),
     audit: '/audit',
+    sessions: '/sessions',
+    'not-found': '/nothing',
   }
 }

@@ -15,7 +15,8 @@ import { passNonce, styleNonce, theme } from './theme.ts'
 
 whenSessionEnds(() => {
   const { pathname, href } = router.state.location
-  if (pathname !== '/sign-in') void router.navigate({ to: '/sign-in', search: { to: href, ended: true } })
+  if (pathname !== '/sign-in')
+    void router.navigate({ to: '/sign-in', search: { to: href, ended: true }, ignoreBlocker: true })
 })
 
 passNonce()

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { writeAudit } from '../../src/db/audit.ts'
@@ -73,6 +74,56 @@ test('the list, one entry of it and the sessions look as they should', async () 
   await expectSound(view, 'sessions')
 })
 
+test('what the gateway did by itself, and a page that is no more, are said in the language of the reader', async () => {
+  const { page } = await ui.openView('/audit?actor=any&subjectType=suppression', { language: 'pt' })
+  await page.getByRole('cell', { name: 'O gateway' }).waitFor()
+  expect(await page.getByText('system', { exact: true }).count()).toBe(0)
+  await page.goto(`${gateway.url}/admin/audit?olderThan=gone`)
+  await page.getByText('Página da lista: não é mais uma página desta lista; recomece pela primeira').waitFor()
+})
+
+test('a delivery that was replayed: a very long URL is cut and can be read, and the old answer is called so', async () => {
+  const [company] = await rows(gateway, `select company_id as id from companies where name = 'acme'`)
+  const [endpoint, delivery] = [randomUUID(), randomUUID()]
+  await gateway.db.pool.query(
+    `with e as (
+       insert into webhook_endpoints (endpoint_id, company_id, url, event_types, secret_cipher)
+       values ($1, $3, $4, '{email.sent}', '\\x00')
+     )
+     insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, data, status, attempts, last_attempt_at, last_status, last_answer)
+     values ($1, $2, $3, 'webhook.test', '{}', 'failed', 8, now(), 500, 'out of order')`,
+    [endpoint, delivery, company.id, `https://hooks.example/${'very-long-path/'.repeat(66)}`],
+  )
+  const view = await ui.openView(`/webhooks/${endpoint}?delivery=${delivery}`, { width: 390 })
+  const { page } = view
+  const drawer = page.getByRole('dialog')
+  const url = drawer.getByText(/^POST https:/)
+  await drawer.getByRole('button', { name: 'Show all of it' }).waitFor()
+  const shown = () => url.evaluate(text => text.parentElement!.parentElement!.clientHeight)
+  expect(await shown()).toBeLessThan(100)
+  await screenshot(page, 'delivery-long-url')
+  expect(await axeViolations(page)).toEqual([])
+  await drawer.getByRole('button', { name: 'Show all of it' }).click()
+  await expect.poll(shown).toBeGreaterThan(300)
+  await drawer.getByRole('button', { name: 'Show less' }).waitFor()
+
+  await drawer.getByText('500', { exact: true }).waitFor()
+  await drawer.getByRole('button', { name: 'Replay' }).click()
+  await drawer.getByText('no answer yet').waitFor()
+  await drawer.getByRole('heading', { name: 'Last answer before the replay' }).waitFor()
+  expect(await drawer.getByText('500', { exact: true }).count()).toBe(0)
+})
+
+test('the dialogs of the suppression list begin with their first field', async () => {
+  const { page } = await ui.openView('/suppression')
+  const focused = () => page.evaluate<string>('document.activeElement.closest(".mantine-InputWrapper-root")?.innerText')
+  await page.getByRole('button', { name: 'Import CSV' }).click()
+  await expect.poll(focused).toMatch(/^CSV file/)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Add an address' }).click()
+  await expect.poll(focused).toMatch(/^Address/)
+})
+
 test('filters and pages are in the URL, and a reload keeps the place', async () => {
   const { page } = await ui.openView('/audit?action=COMPANY_CHANGED')
   await page.getByRole('button', { name: 'Next' }).click()
@@ -93,9 +144,9 @@ test('filters and pages are in the URL, and a reload keeps the place', async () 
   await page.getByRole('dialog').getByText('Step 0', { exact: true }).waitFor()
   await page.goto(`${gateway.url}/admin/audit?subjectType=suppression`)
   await page.getByText('Asked by phone for no more mail').waitFor()
-  expect(await page.getByRole('cell', { name: 'system' }).count()).toBe(0)
+  expect(await page.getByRole('cell', { name: 'The gateway' }).count()).toBe(0)
   await page.getByText('Everything', { exact: true }).click()
-  await page.getByRole('cell', { name: 'system' }).waitFor()
+  await page.getByRole('cell', { name: 'The gateway' }).waitFor()
   await page.getByRole('button', { name: 'Export' }).click()
   const download = page.waitForEvent('download')
   await page.getByRole('menuitem', { name: /CSV/ }).click()

@@ -108,8 +108,13 @@ describe('the way of a new company', () => {
 
 test('a company that was warned shows why, and nothing of a hostile name runs', async () => {
   const name = `<img src="http://outside.test/name.png" onerror="document.title='ran'"> ${'long '.repeat(4)}`
+  // With figures as bad as the warning says, so that housekeeping does not end it meanwhile.
   await gateway.db.pool.query(
-    `insert into companies (company_id, name, warned_at, warn_reason) values (gen_random_uuid(), $1, now(), 'Bounces: 6.0 % of 500')`,
+    `with warned as (
+       insert into companies (company_id, name, warned_at, warn_reason) values (gen_random_uuid(), $1, now(), 'Bounces: 6.0 % of 500')
+       returning company_id)
+     insert into company_reputation (company_id, hour, sent, bounced, complained)
+     select company_id, date_trunc('hour', now()), 500, 30, 0 from warned`,
     [name],
   )
   const { page, requests, complaints } = await ui.openView('/companies', { theme: 'dark', width: 390 })

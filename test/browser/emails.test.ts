@@ -53,7 +53,7 @@ test('the list and an e-mail look as they should; the keyboard opens it', async 
   const view = await ui.openView('/emails', { language: 'pt' })
   const { page, requests } = view
   await expectSound(view, 'emails')
-  await page.getByPlaceholder('Situação: Qualquer').click()
+  await page.getByPlaceholder('Situação', { exact: true }).click()
   await page.getByRole('option', { name: 'Nova tentativa' }).waitFor()
   expect.soft(await axeViolations(page, ['region', 'scrollable-region-focusable'])).toEqual([])
   await page.keyboard.press('Escape')

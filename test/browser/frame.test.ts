@@ -154,10 +154,12 @@ test('the overview shows figures, a chart and what needs attention', async () =>
   const view = await ui.openView('', { language: 'pt' })
   const { page } = view
   await page.getByText('1.150 de 1.200 enviados').waitFor()
-  await page.locator('polyline').first().waitFor()
+  await page.locator('polyline').filter({ visible: true }).first().waitFor()
+  await page.getByText('Tracejado: ainda não terminou, os números vão crescer').waitFor()
   await expectSound(view, 'overview')
   await page.getByRole('button', { name: 'Mostrar como tabela' }).click()
   await page.getByRole('cell', { name: '1.200' }).first().waitFor()
+  expect(await page.getByRole('cell', { name: /Ainda não terminou$/ }).count()).toBeGreaterThan(0)
   await expectSound(view, 'overview-table')
   const review = page.getByRole('link', { name: 'Ver', exact: true })
   await page.getByText('3 e-mails perderam o registro ou os eventos').waitFor()

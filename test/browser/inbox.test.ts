@@ -113,6 +113,9 @@ test('finds by subject, announces what has come, deletes one and then all', asyn
   await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click()
   await page.getByText('Nothing was captured yet').waitFor()
   expect(await rows(gateway, 'select from capture_inbox')).toEqual([])
+  await page.getByRole('searchbox').fill('invoice')
+  await page.getByText('No message has “invoice”').waitFor()
+  expect(await page.getByRole('button', { name: 'Delete all' }).isDisabled()).toBe(true)
 })
 
 test('providers: why one is parked, and "try now"', async () => {

@@ -28,11 +28,18 @@ const asJson: Middleware = {
 export const api = createClient<paths>({ baseUrl: '/', headers: REQUEST_HEADERS })
 api.use(asJson)
 
+let onUnauthorized: () => void = () => {}
+/** Called when an answer says that nobody is signed in. */
+export function whenUnauthorized(listener: () => void): void {
+  onUnauthorized = listener
+}
+
 type Answer<T> = { data?: T; error?: unknown; response: Response }
 
 /** The data of an answer; a problem is thrown as an ApiProblem. */
 export async function take<T>(asked: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await asked
+  if (response.status === 401) onUnauthorized()
   if (!response.ok) throw problemOf(response.status, error, response.headers.get('retry-after'))
   return data as T
 }

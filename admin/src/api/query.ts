@@ -1,7 +1,8 @@
-import { QueryCache, QueryClient } from '@tanstack/react-query'
+import { QueryClient } from '@tanstack/react-query'
+import { whenStreamEnds } from '../lib/live.ts'
+import { whenUnauthorized } from './client.ts'
 import { connection } from './connection.ts'
-import { isProblem } from './problem.ts'
-import { sessionEnded } from './session.ts'
+import { sessionEnded, sessionQuery } from './session.ts'
 
 const PROBE_MS = { up: 15_000, away: 3_000 }
 
@@ -16,12 +17,12 @@ export const queryClient = new QueryClient({
     },
     mutations: { retry: false, networkMode: 'always' },
   },
-  queryCache: new QueryCache({
-    onError: error => {
-      if (isProblem(error) && error.status === 401) sessionEnded(queryClient)
-    },
-  }),
 })
+
+whenUnauthorized(() => sessionEnded(queryClient))
+
+/** A stream that ended may be that of a session that did: then the answer leads to the sign-in page. */
+whenStreamEnds(() => void queryClient.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => {}))
 
 /** Whether the gateway can work is asked while the page is visible, and more often while it cannot; then every view asks again. */
 let timer: ReturnType<typeof setTimeout>
@@ -29,7 +30,11 @@ let wasUp = true
 
 async function probe(): Promise<void> {
   clearTimeout(timer)
-  if (document.hidden) return
+  if (!document.hidden) await askConnection()
+}
+
+/** Whether the gateway answers, found out now. */
+export async function askConnection(): Promise<void> {
   try {
     connection.answered((await fetch('/health/ready')).status)
   } catch {

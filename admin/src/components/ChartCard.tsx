@@ -10,7 +10,7 @@ type ChartCardProps = {
   unit: string
   chart: ReactNode
   /** The same figures, for those who cannot or do not want to read the picture. */
-  table: { head: string[]; rows: (string | number)[][] }
+  table: { head: string[]; rows: (string | number)[][]; unfinishedFrom?: number }
   actions?: ReactNode
 }
 
@@ -41,7 +41,8 @@ export function ChartCard({ question, unit, chart, table, actions }: ChartCardPr
   )
 }
 
-function Figures({ head, rows, label }: ChartCardProps['table'] & { label: string }) {
+function Figures({ head, rows, unfinishedFrom = rows.length, label }: ChartCardProps['table'] & { label: string }) {
+  const { t } = useTranslation()
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
     <section className={classes.figures} aria-label={label} tabIndex={0}>
@@ -54,11 +55,14 @@ function Figures({ head, rows, label }: ChartCardProps['table'] & { label: strin
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {rows.map(row => (
+          {rows.map((row, index) => (
             <Table.Tr key={row.join(' ')}>
               {head.map((name, column) => (
                 <Table.Td key={name} data-label={name}>
                   {row[column]}
+                  {column === 0 && index >= unfinishedFrom && (
+                    <span className="quiet"> · {t('chart.unfinishedRow')}</span>
+                  )}
                 </Table.Td>
               ))}
             </Table.Tr>

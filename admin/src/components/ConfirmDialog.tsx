@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Modal, Stack, Text, Textarea, TextInput } from '@mantine/core'
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { keepFocus } from '../lib/keep-focus.ts'
 import { useErrorText } from './error-text.ts'
 
 type ConfirmDialogProps = {
@@ -18,6 +19,10 @@ type ConfirmDialogProps = {
   askReason?: boolean | { minLength: number }
   /** Asks to type this text, for what cannot be undone. */
   typeToConfirm?: string
+  /** The first of the `children` has the focus, and not the reason. */
+  childFocus?: boolean
+  /** It cannot be done as it is; `children` say why. */
+  blocked?: boolean
   /** A promise that is refused keeps the dialog open and shows why. */
   onConfirm: (reason: string) => Promise<unknown>
   children?: ReactNode
@@ -25,6 +30,8 @@ type ConfirmDialogProps = {
 
 /** A change is confirmed here: the consequence, the reason where the audit log needs one, and the verb on the button. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { opened } = props
+  useEffect(() => (opened ? () => keepFocus() : undefined), [opened])
   return (
     <Modal opened={props.opened} onClose={props.onClose} title={props.title} closeButtonProps={useCloseLabel()}>
       <ConfirmForm {...props} />
@@ -36,7 +43,17 @@ export function useCloseLabel() {
   return { 'aria-label': useTranslation().t('dialog.close') }
 }
 
-function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConfirm, ...props }: ConfirmDialogProps) {
+function ConfirmForm({
+  onClose,
+  verb,
+  consequence,
+  danger,
+  askReason,
+  typeToConfirm,
+  blocked,
+  childFocus = false,
+  ...props
+}: ConfirmDialogProps) {
   const { t } = useTranslation()
   const errorText = useErrorText()
   const [reason, setReason] = useState('')
@@ -44,7 +61,8 @@ function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConf
   const [error, setError] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
   const minLength = typeof askReason === 'object' ? askReason.minLength : 1
-  const complete = (!askReason || reason.trim().length >= minLength) && (!typeToConfirm || typed === typeToConfirm)
+  const hasReason = !askReason || reason.trim().length >= minLength
+  const complete = hasReason && (!typeToConfirm || typed === typeToConfirm) && !blocked
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     if (!complete) return
@@ -81,7 +99,7 @@ function ConfirmForm({ onClose, verb, consequence, danger, askReason, typeToConf
           minRows={2}
           maxRows={8}
           maxLength={500}
-          data-autofocus
+          data-autofocus={!childFocus || undefined}
         />
       )}
       {typeToConfirm && (

@@ -81,6 +81,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 <tr
                   key={key}
                   data-key={key}
+                  tabIndex={-1}
                   data-active={key === active || undefined}
                   data-selected={selection?.selected.has(key) || undefined}
                   data-opens={onOpen ? true : undefined}

@@ -1,5 +1,7 @@
+import { Center } from '@mantine/core'
 import { useElementSize } from '@mantine/hooks'
 import { type PointerEvent, useState } from 'react'
+import { useTranslation } from 'react-i18next'
 import { labelledPoints, ticksUpTo } from '../lib/ticks.ts'
 import classes from './LineChart.module.css'
 
@@ -15,15 +17,30 @@ type LineChartProps<Name extends string> = {
   /** For the axis, where there is little room. */
   formatTick: (value: number) => string
   height: number
+  /** The first point that is still being counted; from there on the lines are dashed. Without it, all are complete. */
+  unfinishedFrom?: number
 }
 
 const LEFT = 52
 const BOTTOM = 24
 const TOP = 8
 
-/** Lines over time. Own and small: a chart library would be a third of everything that a first visit loads. */
+/** Lines over time, or a word where there is nothing to draw. */
 export function LineChart<Name extends string>(props: LineChartProps<Name>) {
-  const { label, points, series, formatTime, formatTick, height } = props
+  const { t } = useTranslation()
+  const { points, series, height } = props
+  if (points.some(point => series.some(({ name }) => point[name] > 0))) return <Lines {...props} />
+  return (
+    <Center h={height} className="quiet">
+      {t('chart.none')}
+    </Center>
+  )
+}
+
+/** Own and small: a chart library would be a third of everything that a first visit loads. */
+function Lines<Name extends string>(props: LineChartProps<Name>) {
+  const { label, points, series, formatTime, formatTick, height, unfinishedFrom = points.length } = props
+  const { t } = useTranslation()
   const { ref, width } = useElementSize()
   const [hovered, setHovered] = useState<number | null>(null)
   const ticks = ticksUpTo(Math.max(0, ...points.flatMap(point => series.map(({ name }) => point[name]))))
@@ -71,21 +88,31 @@ export function LineChart<Name extends string>(props: LineChartProps<Name>) {
           {hovered !== null && (
             <line className={classes.cross} x1={x(hovered)} x2={x(hovered)} y1={TOP} y2={TOP + innerHeight} />
           )}
-          {series.map(({ name, color }) => (
-            <polyline
-              key={name}
-              className={classes.line}
-              style={{ stroke: color }}
-              points={points.map((point, index) => `${x(index)},${y(point[name])}`).join(' ')}
-            />
-          ))}
+          {series.map(({ name, color }) => {
+            const places = points.map((point, index) => `${x(index)},${y(point[name])}`)
+            return (
+              <g key={name} className={classes.line} style={{ stroke: color }}>
+                <polyline points={places.slice(0, unfinishedFrom).join(' ')} />
+                <polyline
+                  className={classes.unfinished}
+                  points={places.slice(Math.max(0, unfinishedFrom - 1)).join(' ')}
+                />
+              </g>
+            )
+          })}
           {hovered !== null &&
             series.map(({ name, color }) => (
               <circle key={name} cx={x(hovered)} cy={y(points[hovered]![name])} r={3.5} style={{ fill: color }} />
             ))}
         </svg>
         {hovered !== null && points[hovered] && (
-          <Values {...props} point={points[hovered]} left={x(hovered)} isRight={x(hovered) > width / 2} />
+          <Values
+            {...props}
+            point={points[hovered]}
+            left={x(hovered)}
+            isRight={x(hovered) > width / 2}
+            isUnfinished={hovered >= unfinishedFrom}
+          />
         )}
       </div>
       <ul className={classes.legend}>
@@ -95,6 +122,12 @@ export function LineChart<Name extends string>(props: LineChartProps<Name>) {
             {label}
           </li>
         ))}
+        {unfinishedFrom < points.length && (
+          <li className="quiet">
+            <span className={classes.dashes} />
+            {t('chart.unfinished')}
+          </li>
+        )}
       </ul>
     </div>
   )
@@ -104,12 +137,16 @@ type ValuesProps<Name extends string> = LineChartProps<Name> & {
   point: { at: string } & Record<Name, number>
   left: number
   isRight: boolean
+  isUnfinished: boolean
 }
 
-function Values<Name extends string>({ point, series, formatTime, formatValue, left, isRight }: ValuesProps<Name>) {
+function Values<Name extends string>(props: ValuesProps<Name>) {
+  const { point, series, formatTime, formatValue, left, isRight, isUnfinished } = props
+  const { t } = useTranslation()
   return (
     <div className={classes.values} data-right={isRight || undefined} style={{ left }}>
       <strong>{formatTime(point.at)}</strong>
+      {isUnfinished && <div className="quiet">{t('chart.unfinishedRow')}</div>}
       {series.map(({ name, label, color }) => (
         <div key={name} className={classes.value}>
           <span className={classes.key} style={{ background: color }} />

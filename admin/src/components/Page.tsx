@@ -28,7 +28,7 @@ export function Page({ title, subtitle, actions, back, children }: PageProps) {
               {back.label}
             </TextLink>
           )}
-          <Title order={1} size="h3" lineClamp={3} title={title}>
+          <Title order={1} size="h3" lineClamp={6} title={title}>
             {title}
           </Title>
           {subtitle && (

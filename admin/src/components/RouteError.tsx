@@ -1,14 +1,60 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { connection, useConnection } from '../api/connection.ts'
+import { ApiProblem, isProblem } from '../api/problem.ts'
+import { askConnection } from '../api/query.ts'
+import { isChunkError } from '../lib/chunk-error.ts'
 import { ConnectionBar } from './ConnectionBar.tsx'
 import { ErrorState } from './ErrorState.tsx'
 
-/** A view that could not be opened: trying again loads its data anew. */
+const OFFLINE = new ApiProblem({ status: 0, code: 'OFFLINE', message: '' })
+
+/** A view that could not be opened: trying again loads its data anew, also by itself once the gateway is back. */
 export function RouteError({ error }: ErrorComponentProps) {
   const router = useRouter()
+  const isScriptMissing = isChunkError(error)
+  // A reload while the gateway is away would show a page of the browser.
+  const retry = () =>
+    isScriptMissing
+      ? void askConnection().then(() => connection.get().state === 'up' && location.reload())
+      : void router.invalidate()
+  useRetryWhenBack(isScriptMissing || (isProblem(error) && error.isTemporary), retry)
+  const { state } = useConnection()
+  useEffect(() => {
+    if (isScriptMissing) void askConnection().then(reloadOnce)
+  }, [isScriptMissing])
+  return <ErrorState error={isScriptMissing && state !== 'up' ? OFFLINE : error} reset={retry} />
+}
+
+const RELOADED_KEY = 'email-gateway-reloaded-at'
+const RELOAD_AGAIN_MS = 30_000
+
+/** The gateway answers and the script is not there: another version was started meanwhile, and the page belongs to the one before. */
+function reloadOnce(): void {
+  const before = Number(sessionStorage.getItem(RELOADED_KEY))
+  if (connection.get().state !== 'up' || Date.now() - before < RELOAD_AGAIN_MS) return
+  sessionStorage.setItem(RELOADED_KEY, String(Date.now()))
+  location.reload()
+}
+
+/** In place of the frame, which has the bar otherwise. */
+export function FrameError(props: ErrorComponentProps) {
   return (
     <>
       <ConnectionBar />
-      <ErrorState error={error} reset={() => void router.invalidate()} />
+      <RouteError {...props} />
     </>
   )
+}
+
+function useRetryWhenBack(isAway: boolean, retry: () => void): void {
+  const { state } = useConnection()
+  const wasDown = useRef(false)
+  useEffect(() => {
+    if (state !== 'up') wasDown.current = true
+    else if (isAway && wasDown.current) {
+      wasDown.current = false
+      retry()
+    }
+  })
 }

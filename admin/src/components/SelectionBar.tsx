@@ -3,22 +3,42 @@ import { type ReactNode, useCallback, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import classes from './SelectionBar.module.css'
 
-export type Selection = { selected: ReadonlySet<string>; toggle: (keys: string[]) => void; clear: () => void }
+export type Selection = {
+  selected: ReadonlySet<string>
+  toggle: (keys: string[]) => void
+  drop: (keys: string[]) => void
+  clear: () => void
+}
 
-/** The rows that are selected, for `DataTable`. */
-export function useSelection(): Selection {
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  const toggle = useCallback(
-    (keys: string[]) =>
-      setSelected(before => {
-        const after = new Set(before)
-        for (const key of keys) if (!after.delete(key)) after.add(key)
-        return after
+/** The rows that are selected, for `DataTable`. Another `list` begins with none. */
+export function useSelection(list = ''): Selection {
+  const [state, setState] = useState<{ list: string; selected: ReadonlySet<string> }>({ list, selected: new Set() })
+  if (state.list !== list) setState({ list, selected: new Set() })
+  const { selected } = state
+  const change = useCallback(
+    (alter: (after: Set<string>) => void) =>
+      setState(before => {
+        const after = new Set(before.selected)
+        alter(after)
+        return { list: before.list, selected: after }
       }),
     [],
   )
-  const clear = useCallback(() => setSelected(new Set()), [])
-  return useMemo(() => ({ selected, toggle, clear }), [selected, toggle, clear])
+  return useMemo(
+    () => ({
+      selected,
+      toggle: keys =>
+        change(after => {
+          for (const key of keys) if (!after.delete(key)) after.add(key)
+        }),
+      drop: keys =>
+        change(after => {
+          for (const key of keys) after.delete(key)
+        }),
+      clear: () => change(after => after.clear()),
+    }),
+    [selected, change],
+  )
 }
 
 export function SelectionBar({ selection, children }: { selection: Selection; children: ReactNode }) {

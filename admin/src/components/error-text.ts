@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next'
 import { type FieldError, isProblem } from '../api/problem.ts'
-import { fieldLabel, isHtmlRule, liquidPlace, missingVariable } from '../lib/field-problem.ts'
+import { fieldLabel, fieldName, plainWords } from '../lib/field-problem.ts'
 
 /** What went wrong, in one sentence in the reader's language; the gateway's own words where the code is not known here. */
 export function useErrorText(): (error: unknown) => string {
@@ -17,27 +17,35 @@ export function useErrorText(): (error: unknown) => string {
   }
 }
 
-/** What is wrong with one field: its label, as forms have it, and why. The template engine's own words stay English. */
+/** Why an e-mail was not sent: its code in the reader's language, with the words that were kept, which name the detail. */
+export function useFailureText(): (code: string | null | undefined, words: string) => string {
+  const { i18n } = useTranslation()
+  const known: Record<string, string> = i18n.getResourceBundle(i18n.language, 'failures') ?? {}
+  return (code, words) => (code && known[code] ? `${known[code].replace(/\.$/, '')} (“${words}”)` : words)
+}
+
+/** What is wrong with one field: its label, as forms have it, and why. The template engine's own words are a detail at most. */
 export function useFieldProblemText(): (problem: FieldError) => string {
-  const { t, i18n } = useTranslation(['fieldProblems', 'fieldLimits'])
+  const { t, i18n } = useTranslation(['fieldProblems', 'fieldLimits', 'templateRules'])
   const { language } = i18n
   const labels: Record<string, string> = i18n.getResourceBundle(language, 'fields') ?? {}
   const known: Record<string, string> = i18n.getResourceBundle(language, 'fieldProblems') ?? {}
-  const why = ({ code, message, limit, unit }: FieldError) => {
-    const place = liquidPlace(message)
-    if (place) return t('liquid', place)
+  const why = ({ path, code, message, limit, unit, rule, name }: FieldError) => {
+    const words = plainWords(message)
+    if (rule && !(language === 'en' && rule.startsWith('HTML_')))
+      return t(`templateRules:${rule}`, { words, name: name ?? words, limit })
     // The gateway's own words are English, and say more than a code.
-    if (language === 'en') return message
-    if (isHtmlRule(code, message)) return t('html', { words: message })
+    if (language === 'en') return words
     if (limit !== undefined)
       return t(`fieldLimits:${code === 'TOO_SMALL' ? code : 'TOO_LARGE'}.${unit ?? 'value'}`, { count: limit })
-    if (code === 'INVALID_TEMPLATE') return t('template', { words: message })
-    return known[code] ?? message
+    if (code === 'INVALID_TEMPLATE') return t('template', { words })
+    return known[`${fieldName(path)}_${code}`] ?? known[code] ?? t('other', { words })
   }
   return problem => {
-    const name = problem.code === 'TEMPLATE_VARIABLE_MISSING' ? missingVariable(problem.message) : null
-    if (name) return t('TEMPLATE_VARIABLE_MISSING', { name })
-    const label = fieldLabel(problem.path, labels)
-    return label === '' ? why(problem) : `${label}: ${why(problem)}`
+    const { code, name, path, line, column } = problem
+    if (code === 'TEMPLATE_VARIABLE_MISSING' && name) return t('TEMPLATE_VARIABLE_MISSING', { name })
+    const label = fieldLabel(path, labels)
+    const what = line === undefined ? why(problem) : t('place', { line, column, what: why(problem) })
+    return label === '' ? what : `${label}: ${what}`
   }
 }

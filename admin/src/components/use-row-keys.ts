@@ -19,7 +19,10 @@ export function useRowKeys(keys: string[], actions: Actions) {
         const key = keys[Math.max(0, Math.min(keys.length - 1, next))]
         if (key === undefined) return
         setActive(key)
-        bodyRef.current?.querySelector(`[data-key="${CSS.escape(key)}"]`)?.scrollIntoView({ block: 'nearest' })
+        const row = bodyRef.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)
+        // Tab goes on from the row, and a screen reader says it.
+        row?.focus({ preventScroll: true })
+        row?.scrollIntoView({ block: 'nearest' })
       }
       if (event.key === 'j') moveTo(index + 1)
       else if (event.key === 'k') moveTo(index - 1)

@@ -22,7 +22,7 @@ export function Frame() {
   return (
     <AppShell
       header={{ height: 52 }}
-      navbar={{ width: 228, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      navbar={{ width: 244, breakpoint: 'sm', collapsed: { mobile: !opened } }}
       padding="md"
       classNames={{ header: classes.header, navbar: classes.navbar }}
     >
@@ -51,7 +51,7 @@ export function Frame() {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar aria-label={t('nav.label')}>
-        <AppShell.Section grow component={ScrollArea} p="xs">
+        <AppShell.Section grow component={ScrollArea} px={6} py="xs">
           <Navigation />
         </AppShell.Section>
         <AppShell.Section p="xs" className={classes.user}>

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { useFormat } from '../lib/format.ts'
 import { useLive } from '../lib/live.ts'
 import classes from './Frame.module.css'
-import { NAVIGATION } from './navigation.ts'
+import { useNavigation } from './navigation.ts'
 
 /** The menu; dead letters show how many there are, live. */
 export function Navigation() {
@@ -12,7 +12,7 @@ export function Navigation() {
   const { compact } = useFormat()
   const [deadLetters, setDeadLetters] = useState(0)
   useLive<{ deadLetters: number }>('counts', counts => setDeadLetters(counts.deadLetters))
-  return NAVIGATION.map(({ to, text, icon: Icon }) => (
+  return useNavigation().map(({ to, text, icon: Icon }) => (
     <Link key={to} to={to} className={classes.entry} activeOptions={{ exact: to === '/', includeSearch: false }}>
       <Icon size={18} stroke={1.6} aria-hidden />
       <span>{t(`nav.${text}`)}</span>

@@ -9,7 +9,7 @@ import { api, take } from '../api/client.ts'
 import { companiesQuery } from '../api/companies.ts'
 import { useErrorText } from '../components/error-text.ts'
 import { notify } from '../components/notify.ts'
-import { NAVIGATION } from './navigation.ts'
+import { useNavigation } from './navigation.ts'
 import classes from './Palette.module.css'
 import { PaletteOption } from './PaletteOption.tsx'
 import { type PaletteEntry, paletteEntries } from './palette-entries.ts'
@@ -53,7 +53,7 @@ function PaletteSearch({ onDone }: { onDone: () => void }) {
   const [chosen, setChosen] = useState(0)
   const { data: companies } = useQuery(companiesQuery)
   const go = useGo(onDone)
-  const views = NAVIGATION.map(view => ({ to: view.to, name: t(`nav.${view.text}`) }))
+  const views = useNavigation().map(view => ({ to: view.to, name: t(`nav.${view.text}`) }))
   const entries = paletteEntries(text, companies?.data ?? [], views)
   const active = Math.min(chosen, entries.length - 1)
   const onKeyDown = (event: KeyboardEvent) => {

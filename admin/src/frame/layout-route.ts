@@ -3,6 +3,7 @@ import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/rea
 import { isProblem } from '../api/problem.ts'
 import { sessionQuery } from '../api/session.ts'
 import { NotFound } from '../components/NotFound.tsx'
+import { FrameError } from '../components/RouteError.tsx'
 import { Frame } from './Frame.tsx'
 
 export const root = createRootRouteWithContext<{ queryClient: QueryClient }>()()
@@ -12,6 +13,7 @@ export const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',
   component: Frame,
+  errorComponent: FrameError,
   beforeLoad: async ({ context, location }) => {
     try {
       await context.queryClient.ensureQueryData(sessionQuery)

@@ -11,8 +11,10 @@ import {
   IconTemplate,
   IconWebhook,
 } from '@tabler/icons-react'
+import { type Role, useMay } from '../api/session.ts'
 
-export type NavigationEntry = { to: string; text: NavigationText; icon: Icon }
+/** `role`: at least this one; others find nothing there. */
+export type NavigationEntry = { to: string; text: NavigationText; icon: Icon; role?: Role }
 type NavigationText =
   | 'overview'
   | 'emails'
@@ -35,6 +37,12 @@ export const NAVIGATION = [
   { to: '/templates', text: 'templates', icon: IconTemplate },
   { to: '/webhooks', text: 'webhooks', icon: IconWebhook },
   { to: '/providers', text: 'providers', icon: IconServer2 },
-  { to: '/inbox', text: 'inbox', icon: IconInbox },
+  { to: '/inbox', text: 'inbox', icon: IconInbox, role: 'support' },
   { to: '/audit', text: 'audit', icon: IconHistory },
 ] as const satisfies NavigationEntry[]
+
+/** Those that the person who is signed in may use. */
+export function useNavigation(): NavigationEntry[] {
+  const maySupport = useMay('support')
+  return NAVIGATION.filter(entry => !('role' in entry) || maySupport)
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fieldLabel, isHtmlRule, liquidPlace, missingVariable } from './field-problem.ts'
+import { fieldLabel, fieldName, plainWords } from './field-problem.ts'
 
 const LABELS = { subject: 'Assunto', fromDomains: 'Domínios do remetente', variables: 'Variáveis' }
 
@@ -15,22 +15,17 @@ test.each([
   expect(fieldLabel(path, LABELS)).toBe(text)
 })
 
-test('the place in a sentence of LiquidJS is told apart from its words', () => {
-  expect(liquidPlace('tag "foo" not found, line:3, col:5')).toEqual({
-    words: 'tag "foo" not found',
-    line: '3',
-    column: '5',
-  })
-  expect(liquidPlace('must not have more than 500 tags')).toBeNull()
+test.each([
+  ['fromDomains[1]', 'fromDomains'],
+  ['variables.user.name', 'variables'],
+  ['newerThan', 'cursor'],
+  ['', ''],
+])('the field of %s is %s', (path, name) => {
+  expect(fieldName(path)).toBe(name)
 })
 
-test('a broken rule for HTML is recognised by its code, wherever it stands', () => {
-  expect(isHtmlRule('HTML_SCRIPT', '<script> is not allowed')).toBe(true)
-  expect(isHtmlRule('INVALID_TEMPLATE', '<script> is not allowed (HTML_SCRIPT)')).toBe(true)
-  expect(isHtmlRule('INVALID_TEMPLATE', 'must not be empty')).toBe(false)
-})
-
-test('a missing variable is named by the gateway', () => {
-  expect(missingVariable('user.name is missing: the template uses it and has no default for it')).toBe('user.name')
-  expect(missingVariable('is missing')).toBeNull()
+test('the words of a refusal are told apart from its place and its code', () => {
+  expect(plainWords('tag "foo" not found, line:3, col:5')).toBe('tag "foo" not found')
+  expect(plainWords('<script> is not allowed (HTML_SCRIPT)')).toBe('<script> is not allowed')
+  expect(plainWords('must not have more than 500 tags')).toBe('must not have more than 500 tags')
 })

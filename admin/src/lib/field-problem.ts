@@ -6,17 +6,12 @@ export function fieldLabel(path: string, labels: Record<string, string>): string
   return inside ? `${labels[root]} (${inside})` : labels[root]!
 }
 
-/** LiquidJS ends its sentences with the place: "tag \"x\" not found, line:3, col:5". null: it names none. */
-export function liquidPlace(message: string): { words: string; line: string; column: string } | null {
-  const [, words, line, column] = /^([\s\S]*), line:(\d+), col:(\d+)$/.exec(message) ?? []
-  return words && line && column ? { words, line, column } : null
+/** "fromDomains[1]" → "fromDomains"; the three parameters that hold a page of a list are one. */
+export function fieldName(path: string): string {
+  const name = path.split(/[.[]/, 1)[0]!
+  return name === 'olderThan' || name === 'newerThan' ? 'cursor' : name
 }
 
-/** A rule for HTML was broken; the gateway names its code, of the problem or at the end of its words (src/contracts/templates/markup.ts). */
-export const isHtmlRule = (code: string, message: string) =>
-  code.startsWith('HTML_') || /\(HTML_[A-Z_]+\)$/.test(message)
-
-/** The variable in the gateway's words for one that is missing (src/contracts/templates/render.ts). */
-export function missingVariable(message: string): string | null {
-  return /^(.*) is missing: the template uses it and has no default for it$/.exec(message)?.[1] ?? null
-}
+/** The words of the template engine without the place, and those of the HTML rules without their code: both are given apart. */
+export const plainWords = (message: string) =>
+  message.replace(/, line:\d+, col:\d+$/, '').replace(/ \(HTML_[A-Z_]+\)$/, '')

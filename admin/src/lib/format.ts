@@ -30,6 +30,10 @@ export function formatFor(language: Language, zone: Zone) {
   const utcDates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
   const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', ...timeZone })
   const dateTimes = new Intl.DateTimeFormat(locale, { day: '2-digit', month: 'short', ...hour, ...timeZone })
+  const datesWithTime = new Intl.DateTimeFormat(locale, {
+    ...{ day: '2-digit', month: 'short', year: 'numeric', ...hour, ...timeZone },
+  })
+  const years = new Intl.DateTimeFormat('en-US', { year: 'numeric', ...timeZone })
   const exact = new Intl.DateTimeFormat(locale, {
     ...{ year: 'numeric', month: 'short', day: '2-digit', ...hour, second: '2-digit' },
     ...{ fractionalSecondDigits: 3, timeZoneName: 'short', ...timeZone },
@@ -51,21 +55,29 @@ export function formatFor(language: Language, zone: Zone) {
     /** The same with the year: "Nov 17, 2026". */
     utcDate: (at: Date | string | number) => utcDates.format(new Date(at)),
     date: (at: Date | string | number) => dates.format(new Date(at)),
-    /** "17 Nov, 10:31" */
-    dateTime: (at: Date | string | number) => dateTimes.format(new Date(at)),
+    /** "17 Nov, 10:31"; with the year when it is another one. */
+    dateTime: (at: Date | string | number, now = Date.now()) =>
+      (years.format(new Date(at)) === years.format(now) ? dateTimes : datesWithTime).format(new Date(at)),
     /** With milliseconds and zone, for details and on hover. */
     // A hyphen would let a line break inside of GMT-3; a minus does not.
     exact: (at: Date | string | number) => exact.format(new Date(at)).replace('GMT-', 'GMT−'),
     /** "3 min. ago", "in 2 hr." */
     relative(at: Date | string | number, now = Date.now()): string {
       const seconds = Math.round((new Date(at).getTime() - now) / 1000)
-      const [unit, size] = UNITS.find(([, unitSeconds]) => Math.abs(seconds) >= unitSeconds) ?? UNITS[5]
-      return relatives.format(Math.trunc(seconds / size), unit)
+      const index = UNITS.findIndex(([, unitSeconds]) => Math.abs(seconds) >= unitSeconds)
+      const [unit, size] = UNITS[index] ?? UNITS[5]
+      // To the nearest: what is due in seven days is not "in 6 days" a second later, and 59.6 minutes are an hour.
+      const rounded = Math.round(seconds / size)
+      const [larger, largerSize] = UNITS[index - 1] ?? [unit, Number.POSITIVE_INFINITY]
+      return Math.abs(rounded) * size >= largerSize
+        ? relatives.format(Math.sign(rounded), larger)
+        : relatives.format(rounded, unit)
     },
     /** 0.214 → "214 ms", 95 → "1 min 35 s", 90 000 → "1 d 1 h" */
+    /** A number and its unit stay on one line. */
     duration(seconds: number): string {
-      if (seconds < 1) return `${whole.format(seconds * 1000)} ms`
-      if (seconds < 60) return `${new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(seconds)} s`
+      if (seconds < 1) return `${whole.format(seconds * 1000)}\u00a0ms`
+      if (seconds < 60) return `${new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(seconds)}\u00a0s`
       const parts = [
         [Math.floor(seconds / 86_400), 'd'],
         [Math.floor((seconds % 86_400) / 3_600), 'h'],
@@ -76,12 +88,12 @@ export function formatFor(language: Language, zone: Zone) {
       return parts
         .slice(first, first + 2)
         .filter(([count]) => count > 0)
-        .map(([count, unit]) => `${count} ${unit}`)
+        .map(([count, unit]) => `${count}\u00a0${unit}`)
         .join(' ')
     },
     bytes(count: number): string {
       const step = count < 1024 ? 0 : count < 1024 ** 2 ? 1 : 2
-      return `${fine.format(Math.round((count / 1024 ** step) * 10) / 10)} ${['B', 'KB', 'MB'][step]}`
+      return `${fine.format(Math.round((count / 1024 ** step) * 10) / 10)}\u00a0${['B', 'KB', 'MB'][step]}`
     },
   }
 }

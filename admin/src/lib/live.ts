@@ -14,6 +14,12 @@ let source: EventSource | undefined
 let retry: ReturnType<typeof setTimeout> | undefined
 let state: LiveState = 'off'
 
+let onEnd: () => void = () => {}
+/** Called when the stream ends or is refused: an EventSource does not say why. */
+export function whenStreamEnds(listener: () => void): void {
+  onEnd = listener
+}
+
 function setState(next: LiveState): void {
   if (state === next) return
   state = next
@@ -26,6 +32,7 @@ function connect(): void {
   source = new EventSource(PATH)
   source.onopen = () => setState('live')
   source.onerror = () => {
+    if (state === 'live' || source?.readyState === EventSource.CLOSED) onEnd()
     setState('connecting')
     if (source?.readyState !== EventSource.CLOSED) return
     disconnect()

@@ -8,7 +8,7 @@ import { Panel } from '../Panel.tsx'
 import { BulkProgress } from './BulkProgress.tsx'
 
 /** So long an action that has ended stays in sight by itself. */
-const RECENT_MS = 10 * 60_000
+const RECENT_MS = 60_000
 
 type BulkActionsProps = {
   kinds: BulkKind[]

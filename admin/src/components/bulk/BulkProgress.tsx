@@ -1,13 +1,14 @@
 import { Alert, Button, Group, List, Progress, Stack, Text } from '@mantine/core'
 import { IconAlertTriangle, IconCircleCheck, IconClock, IconLoader, IconPlayerStop } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type RefObject, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { type BulkAction, stopBulkAction } from '../../api/bulk-actions.ts'
 import { companiesQuery } from '../../api/companies.ts'
 import { isProblem } from '../../api/problem.ts'
 import { useMay } from '../../api/session.ts'
 import { useFormat } from '../../lib/format.ts'
+import { keepFocus } from '../../lib/keep-focus.ts'
 import { useErrorText } from '../error-text.ts'
 import { notify } from '../notify.ts'
 import { TimeText } from '../TimeText.tsx'
@@ -35,8 +36,9 @@ export function BulkProgress({ action }: { action: BulkAction }) {
   const worked = action.done + action.failed
   const percent = action.total === 0 ? 100 : Math.min(100, (worked / action.total) * 100)
   const title = t(TITLES[action.kind])
+  const section = useRef<HTMLDivElement>(null)
   return (
-    <Stack gap={6} component="section" aria-label={`${title}, ${exact(action.createdAt)}`}>
+    <Stack ref={section} tabIndex={-1} gap={6} component="section" aria-label={`${title}, ${exact(action.createdAt)}`}>
       <Group justify="space-between" gap="xs">
         <Group gap="sm">
           <Text fw={600} size="sm">
@@ -46,7 +48,7 @@ export function BulkProgress({ action }: { action: BulkAction }) {
             {t(`states.${action.state}`)}
           </Tone>
         </Group>
-        <Stop action={action} />
+        <Stop action={action} section={section} />
       </Group>
       <Progress.Root size="lg">
         <Progress.Section
@@ -107,7 +109,7 @@ function Origin({ action }: { action: BulkAction }) {
   )
 }
 
-function Stop({ action }: { action: BulkAction }) {
+function Stop({ action, section }: { action: BulkAction; section: RefObject<HTMLDivElement | null> }) {
   const { t } = useTranslation('bulk')
   const errorText = useErrorText()
   const client = useQueryClient()
@@ -118,12 +120,14 @@ function Stop({ action }: { action: BulkAction }) {
     setBusy(true)
     try {
       await stopBulkAction(action.actionId)
+      notify.done(t('stopped'))
     } catch (error) {
       // It ended by itself meanwhile: the list below says so.
       if (!isProblem(error, 'ALREADY_ENDED')) notify.failed(errorText(error))
     }
     await client.invalidateQueries({ queryKey: ['bulk-actions'] })
     setBusy(false)
+    keepFocus(section.current)
   }
   return (
     <Button

@@ -10,6 +10,7 @@ export const audit = {
   reason: 'Reason',
   actor: 'Whose changes',
   actors: { people: 'People', any: 'Everything' },
+  by: { gateway: 'The gateway', key: 'API key {{name}}', network: 'Network {{name}}' },
   yes: 'Yes',
   no: 'No',
   whoFilter: 'Who, e.g. cli:root',

@@ -36,6 +36,7 @@ export const bulk = {
   all: 'All',
   by: 'by {{name}}',
   stop: 'Stop',
+  stopped: 'It stops after the batch that is under way.',
   lastError: 'The last batch failed and is tried again: {{error}}',
   refusedLines: 'Refused lines ({{number}})',
   line: 'Line {{line}}: {{problem}}',

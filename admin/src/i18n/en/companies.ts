@@ -58,7 +58,7 @@ export const companies = {
     keys: 'API keys',
     webhooks: 'Webhooks',
     templates: 'Templates',
-    domains: 'Domains and sender',
+    domains: 'Settings',
     'sql-access': 'SQL access',
     audit: 'Audit',
   },

@@ -1,5 +1,6 @@
 export const inbox = {
   title: 'Inbox',
+  notForViewers: 'Viewers do not see the content of e-mails',
   subtitle: 'What the provider capture took instead of sending it. Nothing here has left the machine.',
   search: 'Search subject or recipient',
   list: 'Messages',

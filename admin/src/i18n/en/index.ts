@@ -7,7 +7,7 @@ import { emails } from './emails.ts'
 import { fields, fieldValues } from './fields.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
-import { fieldLimits, fieldProblems, problems } from './problems.ts'
+import { fieldLimits, fieldProblems, problems, templateRules } from './problems.ts'
 import { providers } from './providers.ts'
 import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
@@ -34,6 +34,7 @@ export const en = {
   sessions,
   signIn,
   suppression,
+  templateRules,
   templates,
   webhooks,
 }

@@ -1,3 +1,5 @@
+import type { FieldError } from '../../api/problem.ts'
+
 /** Refusals of the gateway by their code. One that is not here is shown in the gateway's own words. */
 export const problems = {
   INVALID_PAYLOAD: 'Some fields are not valid',
@@ -34,9 +36,23 @@ export const problems = {
   SERVER_BUSY: 'The gateway receives too much at once. Try again in a moment.',
   PROVIDER_NOT_ASKED: 'The provider could not be asked. Try again; the log of the gateway has the reason.',
   DATABASE_UNAVAILABLE: 'The database of the gateway does not answer.',
+  INVALID_JSON: 'The gateway could not read the request.',
+  SIGN_IN_LINK_INVALID: 'This sign-in link was used already, has expired, or is not whole.',
+  METHOD_NOT_ALLOWED: 'The gateway does not offer this here.',
+  NOT_OFFERED: 'The gateway does not offer this.',
+  REQUEST_TIMEOUT: 'The request did not arrive in time. Try again.',
+  UNSUPPORTED_MEDIA_TYPE: 'The gateway could not read the request.',
+  HEADERS_TOO_LARGE: 'The request is too large.',
+  DOMAIN_TAKEN: 'Another company sends from this domain.',
+  DOMAIN_LIMIT_REACHED: 'The company has the maximum number of domains.',
+  DOMAIN_IN_USE: 'The default sender of the company is of this domain. Change the sender first.',
+  SQL_ACCESS_UNSAFE: 'The database is not safe to share with a role of a company.',
+  TEMPLATE_NOT_FOUND: 'There is no published template of this type.',
+  RECIPIENT_NOT_FOUND: 'The recipient does not exist.',
+  TOO_MANY_LISTENERS: 'Too many browsers listen for live figures.',
 }
 
-/** What is wrong with a field, by its code. In English the gateway's own words are shown: they say more. */
+/** What is wrong with a field, by its code, or by its name and its code. In English the gateway's own words are shown: they say more. */
 export const fieldProblems = {
   INVALID_TYPE: 'is missing, or not of the right type',
   INVALID_VALUE: 'is not one of the possible values',
@@ -45,21 +61,73 @@ export const fieldProblems = {
   TOO_SMALL: 'is too short or too small',
   UNKNOWN_FIELD: 'is not a field of this request',
   FROM_NOT_ALLOWED: 'has a domain that is not one of the company',
+  INVALID_FORMAT: 'is not written in the right form',
+  INVALID_CHARACTERS: 'has control or invisible characters, which are not allowed',
+  INVALID_CURSOR: 'is no longer a page of this list; start again at the first one',
+  NOT_TOGETHER: 'cannot be combined with another of these filters',
+  RANGE_REVERSED: 'must be before the end of the range',
+  UNKNOWN_PARAMETER: 'is not a filter of this list',
+  RECIPIENT_NOT_FOUND: 'does not exist',
+  TEMPLATE_NOT_FOUND: 'is not a published template',
+  locale_INVALID_FORMAT: 'must be a language, or a language and a country, such as en or pt-BR',
+  type_INVALID_FORMAT: 'may only have lower-case letters, digits, _ and -',
+  cursor_INVALID_FORMAT: 'is no longer a page of this list; start again at the first one',
   INVALID_DOMAIN: 'is not a valid domain',
+  INVALID_LINK_SCHEME: 'has one that is not a URL scheme such as myapp, or that could start a program at the reader',
   INVALID_WEBHOOK_URL: 'is not an https address on the public internet',
   TEMPLATE_VARIABLE_MISSING: '{{name}} is missing: the template uses it and has no default for it',
-  template: 'the template cannot be used like this: {{words}}',
-  html: 'the rules for HTML refuse it: {{words}}',
-  liquid: 'line {{line}}, column {{column}}: {{words}}',
+  other: 'is not accepted: {{words}}',
+  template: 'the template cannot be used like this ({{words}})',
+  place: 'line {{line}}, column {{column}}: {{what}}',
 }
 
-/** A limit that was passed: of characters, of the items of a list, or of a number. */
+/** The rules of templates and their HTML. `words` are the gateway's or the engine's own, as a detail. */
+export const templateRules = {
+  UNKNOWN_TAG: 'there is no tag {{name}}',
+  TAG_WITHOUT_BEGINNING: '{{name}} has no tag before it that it belongs to',
+  UNKNOWN_FILTER: 'there is no filter {{name}}',
+  NOT_CLOSED: '{{name}} is not closed',
+  INVALID_TAG: 'the tag is not written in the right form ({{words}})',
+  INVALID_EXPRESSION: 'this is not a valid expression ({{words}})',
+  NOT_A_TEXT: 'a list or an object is used where a text belongs',
+  LISTS_COMPARED: 'two lists cannot be compared',
+  SEARCHED_TOO_LONG: '"contains" searches for at most {{limit, number}} characters',
+  TOO_SLOW: 'takes too long to render; simplify it, or give it shorter lists',
+  TOO_MUCH_WORK: 'makes too much of its variables; simplify it, or give it shorter lists',
+  EMPTY: 'must not be empty',
+  CONTENT_MISSING: 'HTML or text is needed',
+  RENDERED_EMPTY: 'is empty once it is rendered',
+  INVALID_LINE: 'must not contain line breaks, control or invisible characters, nor encoded words (=?…?=)',
+  TOO_MANY_TAGS: 'may have at most {{limit, number}} tags',
+  TAG_TOO_LONG: 'a tag may have at most {{limit, number}} characters',
+  TAGS_TOO_LONG: 'all tags together may have at most {{limit, number}} characters',
+  NESTED_TOO_DEEP: 'may be nested at most {{limit, number}} levels deep',
+  NUMBER_TOO_LARGE: 'has a number that is too large; give it as a text',
+  HTML_SCRIPT: 'scripts are not allowed ({{words}})',
+  HTML_EVENT_HANDLER: 'event handlers such as onclick are not allowed ({{words}})',
+  HTML_URL_SCHEME: 'an address in the HTML has a scheme that is not allowed ({{words}})',
+  HTML_CHARSET: 'the character set is not allowed ({{words}})',
+  HTML_FORBIDDEN_ELEMENT: 'an element is not allowed ({{words}})',
+  HTML_FORBIDDEN_ATTRIBUTE: 'an attribute is not allowed ({{words}})',
+  HTML_META_REFRESH: 'a page that opens another one by itself is not allowed ({{words}})',
+  HTML_CSS: 'this style is not allowed ({{words}})',
+  HTML_HIDDEN_MARKUP: 'hidden markup is not allowed ({{words}})',
+  HTML_TOO_DEEP: 'elements are nested too deeply',
+  HTML_TOO_COMPLEX: 'has too many elements, comments or attributes, or takes too long to read',
+  HTML_NUL: 'NUL characters are not allowed',
+} satisfies Record<NonNullable<FieldError['rule']>, string>
+
+/** A limit that was passed: of characters, of the items of a list, of bytes, of days ahead, or of a number. */
 export const fieldLimits = {
   TOO_LARGE: {
     characters_one: 'may have at most {{count, number}} character',
     characters_other: 'may have at most {{count, number}} characters',
     items_one: 'may have at most {{count, number}} item',
     items_other: 'may have at most {{count, number}} items',
+    bytes_one: 'may have at most {{count, number}} byte',
+    bytes_other: 'may have at most {{count, number}} bytes',
+    days_one: 'may be at most {{count, number}} day ahead',
+    days_other: 'may be at most {{count, number}} days ahead',
     value: 'may be at most {{count, number}}',
   },
   TOO_SMALL: {
@@ -67,6 +135,10 @@ export const fieldLimits = {
     characters_other: 'must have at least {{count, number}} characters',
     items_one: 'must have at least {{count, number}} item',
     items_other: 'must have at least {{count, number}} items',
+    bytes_one: 'must have at least {{count, number}} byte',
+    bytes_other: 'must have at least {{count, number}} bytes',
+    days_one: 'must be at least {{count, number}} day ahead',
+    days_other: 'must be at least {{count, number}} days ahead',
     value: 'must be at least {{count, number}}',
   },
 }

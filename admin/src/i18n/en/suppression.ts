@@ -37,7 +37,7 @@ export const suppression = {
   removedAt: 'Removed',
   expiredAt: 'Expired',
   by: 'By',
-  byName: 'by {{name}}',
+  emailsTo: 'E-mails to this address',
   justification: 'Justification',
   found_one: '{{count, number}} address on the list',
   found_other: '{{count, number}} addresses on the list',

@@ -15,6 +15,8 @@ export const templates = {
   changed: 'Changed',
   search: 'Search a type',
   empty: 'No templates',
+  emptyHintOfCompany:
+    'A template is a subject, HTML and text with variables. An administrator writes it here with New template, or pushes it by the command line.',
   emptyHint:
     'A template is a subject, HTML and text with variables. It is written on the page of its company, or pushed by the command line.',
   none: 'No template matches these filters.',
@@ -44,10 +46,15 @@ export const templates = {
   variablesWrong: 'This is not valid JSON.',
   used: 'Variables in it',
   noVariables: 'It uses no variables.',
+  sampleLacks: 'The sample variables lack',
   problems: 'It cannot be sent like this',
   save: 'Save draft',
   saved: 'Draft {{version}} was saved.',
   unsaved: 'Not saved',
+  leaveTitle: 'Leave without saving?',
+  leaveConsequence: 'What you changed in this template was not saved and is lost.',
+  leave: 'Leave',
+  stay: 'Keep editing',
   publish: 'Publish',
   publishTitle: 'Publish draft {{version}}',
   publishConsequence:

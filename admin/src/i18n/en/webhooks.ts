@@ -14,6 +14,9 @@ export const webhooks = {
   filterState: 'State',
   counts: 'Enabled: {{enabled}} · failing: {{failing}} · disabled: {{disabled}}',
   empty: 'No webhook endpoints',
+  emptyHintOfCompany:
+    'An endpoint is told what happens to e-mails. An administrator registers it here with New webhook, or the company by the API.',
+  toCompanies: 'Choose the company',
   emptyHint: 'An endpoint is told what happens to e-mails. It is registered on the page of its company, or by the API.',
   none: 'No endpoint matches these filters.',
   new: 'New webhook',
@@ -71,6 +74,7 @@ export const webhooks = {
   request: 'Request',
   requestGone: 'The e-mail that it was about has been deleted, and the body with it.',
   response: 'Last answer',
+  responseBefore: 'Last answer before the replay',
   responseEmpty: 'The body was empty.',
   webhookId: 'webhook-id',
   back: 'Webhooks',

@@ -13,6 +13,7 @@ export const audit: SameKeys<typeof en> = {
   reason: 'Motivo',
   actor: 'Alterações de quem',
   actors: { people: 'Pessoas', any: 'Tudo' },
+  by: { gateway: 'O gateway', key: 'Chave de API {{name}}', network: 'Rede {{name}}' },
   yes: 'Sim',
   no: 'Não',
   whoFilter: 'Quem, ex.: cli:root',

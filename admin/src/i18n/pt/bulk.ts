@@ -39,6 +39,7 @@ export const bulk: SameKeys<typeof en> = {
   all: 'Todos',
   by: 'por {{name}}',
   stop: 'Interromper',
+  stopped: 'Para depois do lote em andamento.',
   lastError: 'O último lote falhou e será tentado de novo: {{error}}',
   refusedLines: 'Linhas recusadas ({{number}})',
   line: 'Linha {{line}}: {{problem}}',

@@ -100,7 +100,14 @@ export const common: SameKeys<typeof en> = {
     once: 'Só aparece desta vez; não há como mostrar de novo.',
     done: 'Já copiei',
   },
-  chart: { asTable: 'Mostrar como tabela', asChart: 'Mostrar como gráfico', none: 'Nada neste período' },
+  longText: { all: 'Mostrar tudo', less: 'Mostrar menos' },
+  chart: {
+    asTable: 'Mostrar como tabela',
+    asChart: 'Mostrar como gráfico',
+    none: 'Nada neste período',
+    unfinished: 'Tracejado: ainda não terminou, os números vão crescer',
+    unfinishedRow: 'Ainda não terminou',
+  },
   ranges: { '1h': 'Última hora', '24h': 'Últimas 24 horas', '7d': 'Últimos 7 dias', '30d': 'Últimos 30 dias' },
   rangesShort: { '1h': '1 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' },
   status: {
@@ -118,6 +125,31 @@ export const common: SameKeys<typeof en> = {
     EXPIRED: 'Expirado',
     CANCELLED: 'Cancelado',
     SUPPRESSED: 'Suprimido',
+  },
+  actor: {
+    gateway: 'pelo gateway',
+    administrator: 'pelo administrador {{name}}',
+    key: 'pela chave de API {{name}}',
+    role: 'pelo papel {{name}} do banco de dados',
+    commandLine: 'pela linha de comando',
+    erasure: 'pela eliminação dos dados de uma pessoa',
+    other: 'por {{name}}',
+  },
+  bounce: {
+    types: { Permanent: 'Permanente', Transient: 'Temporária', Undetermined: 'Indeterminada' },
+    subTypes: {
+      General: 'Geral',
+      NoEmail: 'Caixa de correio inexistente',
+      Suppressed: 'Na lista de supressão do provedor',
+      OnAccountSuppressionList: 'Na lista de supressão da conta',
+      MailboxFull: 'Caixa de correio cheia',
+      MessageTooLarge: 'Mensagem grande demais',
+      MessageRejected: 'Mensagem recusada',
+      ContentRejected: 'Conteúdo recusado',
+      AttachmentRejected: 'Anexo recusado',
+      CustomTimeoutExceeded: 'Não entregue a tempo',
+      Undetermined: 'Indeterminada',
+    },
   },
   reputation: {
     bounced:

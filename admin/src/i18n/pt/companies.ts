@@ -61,7 +61,7 @@ export const companies: SameKeys<typeof en> = {
     keys: 'Chaves de API',
     webhooks: 'Webhooks',
     templates: 'Modelos',
-    domains: 'Domínios e remetente',
+    domains: 'Configurações',
     'sql-access': 'Acesso por SQL',
     audit: 'Auditoria',
   },

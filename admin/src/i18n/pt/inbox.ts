@@ -3,6 +3,7 @@ import type { SameKeys } from '../same-keys.ts'
 
 export const inbox: SameKeys<typeof en> = {
   title: 'Caixa de entrada',
+  notForViewers: 'Leitores não veem o conteúdo dos e-mails',
   subtitle: 'O que o provedor capture guardou em vez de enviar. Nada daqui saiu desta máquina.',
   search: 'Buscar por assunto ou destinatário',
   list: 'Mensagens',

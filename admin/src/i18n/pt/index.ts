@@ -4,10 +4,11 @@ import { common } from './common.ts'
 import { companies } from './companies.ts'
 import { deadLetters } from './deadLetters.ts'
 import { emails } from './emails.ts'
+import { failures } from './failures.ts'
 import { fields, fieldValues } from './fields.ts'
 import { inbox } from './inbox.ts'
 import { overview } from './overview.ts'
-import { fieldLimits, fieldProblems, problems } from './problems.ts'
+import { fieldLimits, fieldProblems, problems, templateRules } from './problems.ts'
 import { providers } from './providers.ts'
 import { sessions } from './sessions.ts'
 import { signIn } from './signIn.ts'
@@ -23,6 +24,7 @@ export const pt = {
   companies,
   deadLetters,
   emails,
+  failures,
   fieldLimits,
   fieldProblems,
   fields,
@@ -34,6 +36,7 @@ export const pt = {
   sessions,
   signIn,
   suppression,
+  templateRules,
   templates,
   webhooks,
 }

@@ -1,4 +1,9 @@
-import type { problems as en, fieldProblems as enFields, fieldLimits as enLimits } from '../en/problems.ts'
+import type {
+  problems as en,
+  fieldProblems as enFields,
+  fieldLimits as enLimits,
+  templateRules as enRules,
+} from '../en/problems.ts'
 import type { SameKeys } from '../same-keys.ts'
 
 export const problems: SameKeys<typeof en> = {
@@ -36,6 +41,20 @@ export const problems: SameKeys<typeof en> = {
   SERVER_BUSY: 'O gateway está recebendo dados demais. Tente de novo daqui a pouco.',
   PROVIDER_NOT_ASKED: 'Não foi possível consultar o provedor. Tente de novo; o motivo está no log do gateway.',
   DATABASE_UNAVAILABLE: 'O banco de dados do gateway não responde.',
+  INVALID_JSON: 'O gateway não conseguiu ler a requisição.',
+  SIGN_IN_LINK_INVALID: 'Este link de entrada já foi usado, expirou ou está incompleto.',
+  METHOD_NOT_ALLOWED: 'O gateway não oferece isto aqui.',
+  NOT_OFFERED: 'O gateway não oferece isto.',
+  REQUEST_TIMEOUT: 'A requisição não chegou a tempo. Tente de novo.',
+  UNSUPPORTED_MEDIA_TYPE: 'O gateway não conseguiu ler a requisição.',
+  HEADERS_TOO_LARGE: 'A requisição é grande demais.',
+  DOMAIN_TAKEN: 'Outra empresa envia por este domínio.',
+  DOMAIN_LIMIT_REACHED: 'A empresa atingiu o número máximo de domínios.',
+  DOMAIN_IN_USE: 'O remetente padrão da empresa usa este domínio. Troque o remetente antes.',
+  SQL_ACCESS_UNSAFE: 'Não é seguro compartilhar o banco de dados com um papel de empresa.',
+  TEMPLATE_NOT_FOUND: 'Não há modelo publicado deste tipo.',
+  RECIPIENT_NOT_FOUND: 'O destinatário não existe.',
+  TOO_MANY_LISTENERS: 'Há navegadores demais acompanhando os números ao vivo.',
 }
 
 export const fieldProblems: SameKeys<typeof enFields> = {
@@ -46,12 +65,60 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   TOO_SMALL: 'é curto ou pequeno demais',
   UNKNOWN_FIELD: 'não é um campo desta requisição',
   FROM_NOT_ALLOWED: 'tem um domínio que não é da empresa',
+  INVALID_FORMAT: 'não está escrito na forma certa',
+  INVALID_CHARACTERS: 'tem caracteres de controle ou invisíveis, que não são permitidos',
+  INVALID_CURSOR: 'não é mais uma página desta lista; recomece pela primeira',
+  NOT_TOGETHER: 'não pode ser combinado com outro destes filtros',
+  RANGE_REVERSED: 'deve ser antes do fim do período',
+  UNKNOWN_PARAMETER: 'não é um filtro desta lista',
+  RECIPIENT_NOT_FOUND: 'não existe',
+  TEMPLATE_NOT_FOUND: 'não é um modelo publicado',
+  locale_INVALID_FORMAT: 'deve ser um idioma, ou um idioma e um país, como en ou pt-BR',
+  type_INVALID_FORMAT: 'só pode ter letras minúsculas, dígitos, _ e -',
+  cursor_INVALID_FORMAT: 'não é mais uma página desta lista; recomece pela primeira',
   INVALID_DOMAIN: 'não é um domínio válido',
+  INVALID_LINK_SCHEME:
+    'tem um que não é um esquema de URL como myapp ou que poderia abrir um programa no aparelho do leitor',
   INVALID_WEBHOOK_URL: 'não é um endereço https na internet pública',
   TEMPLATE_VARIABLE_MISSING: 'Falta {{name}}: o modelo usa a variável e não tem um valor padrão para ela',
-  template: 'o modelo não pode ser usado assim: {{words}}',
-  html: 'as regras para o HTML não permitem: {{words}}',
-  liquid: 'linha {{line}}, coluna {{column}}: {{words}}',
+  other: 'não é aceito: {{words}}',
+  template: 'o modelo não pode ser usado assim ({{words}})',
+  place: 'linha {{line}}, coluna {{column}}: {{what}}',
+}
+
+export const templateRules: SameKeys<typeof enRules> = {
+  UNKNOWN_TAG: 'a tag {{name}} não existe',
+  TAG_WITHOUT_BEGINNING: '{{name}} não pertence a nenhuma tag aberta antes',
+  UNKNOWN_FILTER: 'o filtro {{name}} não existe',
+  NOT_CLOSED: '{{name}} não foi fechado',
+  INVALID_TAG: 'a tag não está escrita na forma certa ({{words}})',
+  INVALID_EXPRESSION: 'isto não é uma expressão válida ({{words}})',
+  NOT_A_TEXT: 'uma lista ou um objeto está no lugar de um texto',
+  LISTS_COMPARED: 'duas listas não podem ser comparadas',
+  SEARCHED_TOO_LONG: '"contains" procura no máximo {{limit, number}} caracteres',
+  TOO_SLOW: 'demora demais para ser montado; simplifique ou use listas mais curtas',
+  TOO_MUCH_WORK: 'processa dados demais das variáveis; simplifique ou use listas mais curtas',
+  EMPTY: 'não pode ficar vazio',
+  CONTENT_MISSING: 'é preciso ter HTML ou texto',
+  RENDERED_EMPTY: 'fica vazio depois de montado',
+  INVALID_LINE: 'não pode ter quebras de linha, caracteres de controle ou invisíveis, nem palavras codificadas (=?…?=)',
+  TOO_MANY_TAGS: 'pode ter no máximo {{limit, number}} tags',
+  TAG_TOO_LONG: 'uma tag pode ter no máximo {{limit, number}} caracteres',
+  TAGS_TOO_LONG: 'todas as tags juntas podem ter no máximo {{limit, number}} caracteres',
+  NESTED_TOO_DEEP: 'pode ter no máximo {{limit, number}} níveis, um dentro do outro',
+  NUMBER_TOO_LARGE: 'tem um número grande demais; informe-o como texto',
+  HTML_SCRIPT: 'scripts não são permitidos ({{words}})',
+  HTML_EVENT_HANDLER: 'atributos de evento como onclick não são permitidos ({{words}})',
+  HTML_URL_SCHEME: 'um endereço no HTML tem um esquema que não é permitido ({{words}})',
+  HTML_CHARSET: 'o conjunto de caracteres não é permitido ({{words}})',
+  HTML_FORBIDDEN_ELEMENT: 'um elemento não é permitido ({{words}})',
+  HTML_FORBIDDEN_ATTRIBUTE: 'um atributo não é permitido ({{words}})',
+  HTML_META_REFRESH: 'uma página que abre outra sozinha não é permitida ({{words}})',
+  HTML_CSS: 'este estilo não é permitido ({{words}})',
+  HTML_HIDDEN_MARKUP: 'marcação escondida não é permitida ({{words}})',
+  HTML_TOO_DEEP: 'os elementos têm níveis demais, um dentro do outro',
+  HTML_TOO_COMPLEX: 'tem elementos, comentários ou atributos demais, ou demora demais para ser lido',
+  HTML_NUL: 'caracteres NUL não são permitidos',
 }
 
 export const fieldLimits: SameKeys<typeof enLimits> = {
@@ -60,6 +127,10 @@ export const fieldLimits: SameKeys<typeof enLimits> = {
     characters_other: 'pode ter no máximo {{count, number}} caracteres',
     items_one: 'pode ter no máximo {{count, number}} item',
     items_other: 'pode ter no máximo {{count, number}} itens',
+    bytes_one: 'pode ter no máximo {{count, number}} byte',
+    bytes_other: 'pode ter no máximo {{count, number}} bytes',
+    days_one: 'pode ser no máximo daqui a {{count, number}} dia',
+    days_other: 'pode ser no máximo daqui a {{count, number}} dias',
     value: 'pode ser no máximo {{count, number}}',
   },
   TOO_SMALL: {
@@ -67,6 +138,10 @@ export const fieldLimits: SameKeys<typeof enLimits> = {
     characters_other: 'deve ter pelo menos {{count, number}} caracteres',
     items_one: 'deve ter pelo menos {{count, number}} item',
     items_other: 'deve ter pelo menos {{count, number}} itens',
+    bytes_one: 'deve ter pelo menos {{count, number}} byte',
+    bytes_other: 'deve ter pelo menos {{count, number}} bytes',
+    days_one: 'deve ser daqui a pelo menos {{count, number}} dia',
+    days_other: 'deve ser daqui a pelo menos {{count, number}} dias',
     value: 'deve ser pelo menos {{count, number}}',
   },
 }

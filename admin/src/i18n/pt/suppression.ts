@@ -40,7 +40,7 @@ export const suppression: SameKeys<typeof en> = {
   removedAt: 'Removido',
   expiredAt: 'Expirou',
   by: 'Por',
-  byName: 'por {{name}}',
+  emailsTo: 'E-mails para este endereço',
   justification: 'Justificativa',
   found_one: '{{count, number}} endereço na lista',
   found_other: '{{count, number}} endereços na lista',

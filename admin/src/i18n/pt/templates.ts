@@ -18,6 +18,8 @@ export const templates: SameKeys<typeof en> = {
   changed: 'Alterado',
   search: 'Buscar tipo',
   empty: 'Nenhum modelo',
+  emptyHintOfCompany:
+    'Um modelo é um assunto, HTML e texto com variáveis. Um administrador o escreve aqui em Novo modelo ou o envia pela linha de comando.',
   emptyHint:
     'Um modelo é um assunto, HTML e texto com variáveis. Ele é escrito na página da empresa ou enviado pela linha de comando.',
   none: 'Nenhum modelo corresponde a estes filtros.',
@@ -47,10 +49,15 @@ export const templates: SameKeys<typeof en> = {
   variablesWrong: 'Isto não é um JSON válido.',
   used: 'Variáveis usadas',
   noVariables: 'Não usa variáveis.',
+  sampleLacks: 'Faltam nas variáveis de exemplo',
   problems: 'Assim não pode ser enviado',
   save: 'Salvar rascunho',
   saved: 'O rascunho {{version}} foi salvo.',
   unsaved: 'Não salvo',
+  leaveTitle: 'Sair sem salvar?',
+  leaveConsequence: 'O que você alterou neste modelo não foi salvo e será perdido.',
+  leave: 'Sair',
+  stay: 'Continuar editando',
   publish: 'Publicar',
   publishTitle: 'Publicar o rascunho {{version}}',
   publishConsequence:

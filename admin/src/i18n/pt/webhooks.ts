@@ -17,6 +17,9 @@ export const webhooks: SameKeys<typeof en> = {
   filterState: 'Situação',
   counts: 'Ativos: {{enabled}} · com falha: {{failing}} · desativados: {{disabled}}',
   empty: 'Nenhum webhook',
+  emptyHintOfCompany:
+    'Um webhook é avisado do que acontece com os e-mails. Um administrador o cadastra aqui em Novo webhook, ou a empresa pela API.',
+  toCompanies: 'Escolher a empresa',
   emptyHint: 'Um webhook é avisado do que acontece com os e-mails. Ele é cadastrado na página da empresa ou pela API.',
   none: 'Nenhum webhook corresponde a estes filtros.',
   new: 'Novo webhook',
@@ -76,6 +79,7 @@ export const webhooks: SameKeys<typeof en> = {
   request: 'Requisição',
   requestGone: 'O e-mail a que ela se referia foi excluído, e o conteúdo junto.',
   response: 'Última resposta',
+  responseBefore: 'Última resposta antes do reenvio',
   responseEmpty: 'O conteúdo veio vazio.',
   webhookId: 'webhook-id',
   back: 'Webhooks',

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
 import { EmptyState } from '../../components/EmptyState.tsx'
+import { TextLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { useReasonText } from '../../components/reason-text.ts'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -53,7 +54,7 @@ function Facts({ entry }: { entry: AuditEntry }) {
           <TimeText at={entry.performedAt} exact />
         </dd>
         <dt className="quiet">{t('who')}</dt>
-        <dd>{entry.performedBy}</dd>
+        <dd title={entry.performedBy}>{words.who(entry.performedBy)}</dd>
         <dt className="quiet">{t('action')}</dt>
         <dd title={entry.action}>{words.action(entry.action)}</dd>
         <dt className="quiet">{t('subject')}</dt>
@@ -97,12 +98,24 @@ function Difference({ entry, lines }: { entry: AuditEntry; lines: FieldDifferenc
             )}
             {entry.after && (
               <td className={both && line.changed ? classes.after : undefined}>
-                {both && line.changed ? <ins>{line.after}</ins> : line.after}
+                {both && line.changed ? <ins>{line.after}</ins> : <Value field={line.field} text={line.after} />}
               </td>
             )}
           </tr>
         ))}
       </tbody>
     </table>
+  )
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The e-mail that another one was sent again as is one click away. */
+function Value({ field, text }: { field: string; text: string | null }) {
+  if (text === null || field !== 'resentAs' || !UUID.test(text)) return text
+  return (
+    <TextLink to="/emails/$outboxId" params={{ outboxId: text }} size="sm">
+      {text}
+    </TextLink>
   )
 }

@@ -34,7 +34,7 @@ function AuditLog() {
   const page = (cursor: AuditSearch) =>
     void navigate({ search: ({ olderThan: _, newerThan: _newer, open: _open, ...now }) => ({ ...now, ...cursor }) })
   const show = (open: string | undefined) =>
-    void navigate({ search: ({ open: _, ...now }) => ({ ...now, ...(open && { open }) }) })
+    void navigate({ search: ({ open: _, ...now }) => ({ ...now, ...(open && { open }) }), resetScroll: false })
   const { data, older, newer } = query.data ?? {}
   const isFiltered = Object.keys(filterOf(search)).length > 0
   return (
@@ -82,7 +82,11 @@ function useColumns(): Column<AuditEntry>[] {
         </Short>
       ),
     },
-    { key: 'who', header: t('who'), cell: entry => <Cut text={entry.performedBy} /> },
+    {
+      key: 'who',
+      header: t('who'),
+      cell: entry => <Cut text={words.who(entry.performedBy)} hint={entry.performedBy} />,
+    },
     { key: 'action', header: t('action'), name: true, cell: entry => words.action(entry.action) },
     {
       key: 'subject',
@@ -117,9 +121,9 @@ function Short({ children }: { children: ReactNode }) {
 }
 
 /** The whole text is in the details, too. */
-function Cut({ text, narrow }: { text: string; narrow?: boolean }) {
+function Cut({ text, hint = text, narrow }: { text: string; hint?: string; narrow?: boolean }) {
   return (
-    <span className={classes.cut} data-narrow={narrow} title={text}>
+    <span className={classes.cut} data-narrow={narrow} title={hint}>
       {text}
     </span>
   )

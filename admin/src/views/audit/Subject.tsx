@@ -14,8 +14,30 @@ export function Subject({ entry, whole = false }: { entry: AuditEntry; whole?: b
   )
 }
 
+/** After these there is nothing to open. */
+const GONE = ['TEMPLATE_DELETED', 'WEBHOOK_REMOVED']
+
 function SubjectLink({ entry, children }: { entry: AuditEntry; children: string }) {
-  const { subjectType, subjectId } = entry
+  const { subjectType, subjectId, action } = entry
+  if (GONE.includes(action)) return <>{children}</>
+  if (subjectType === 'suppression')
+    return (
+      <TextLink to="/suppression" search={{ open: subjectId }} size="sm">
+        {children}
+      </TextLink>
+    )
+  if (subjectType === 'template')
+    return (
+      <TextLink to="/templates/$templateId" params={{ templateId: subjectId }} size="sm">
+        {children}
+      </TextLink>
+    )
+  if (subjectType === 'webhook')
+    return (
+      <TextLink to="/webhooks/$webhookId" params={{ webhookId: subjectId }} size="sm">
+        {children}
+      </TextLink>
+    )
   if (subjectType === 'email')
     return (
       <TextLink to="/emails/$outboxId" params={{ outboxId: subjectId }} size="sm">

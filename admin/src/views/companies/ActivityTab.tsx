@@ -9,6 +9,7 @@ import { LineChart } from '../../components/LineChart.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { Tile, Tiles } from '../../components/Tile.tsx'
 import { useFormat } from '../../lib/format.ts'
+import { firstUnfinished } from '../../lib/unfinished.ts'
 
 const route = getRouteApi('/signed-in/companies/$companyId/$tab')
 
@@ -61,6 +62,7 @@ function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; r
   const sum = (name: Counted | 'suppressed') => data.reduce((total, row) => total + row[name], 0)
   const suppressed = sum('suppressed')
   const unit = t(step === 'hour' ? 'activity.unitHour' : 'activity.unitDay')
+  const unfinishedFrom = firstUnfinished(data, step === 'hour' ? 3_600 : 86_400, countedUntil)
   const formatTime = { '24h': format.time, '7d': format.dateTime, '30d': format.utcDay }[range]
   return (
     <>
@@ -78,6 +80,7 @@ function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; r
         question={t('activity.question')}
         unit={`${unit}, ${t('activity.until', { time: format.time(countedUntil) })}`}
         table={{
+          unfinishedFrom,
           head: [t('activity.time'), ...COUNTED.map(name => t(`activity.series.${name}`))],
           rows: data.map(row => [formatTime(row.at), ...COUNTED.map(name => format.number(row[name]))]),
         }}
@@ -90,6 +93,7 @@ function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; r
             formatValue={format.number}
             formatTick={format.compact}
             height={260}
+            unfinishedFrom={unfinishedFrom}
           />
         }
       />

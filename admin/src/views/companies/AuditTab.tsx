@@ -1,6 +1,6 @@
 import { Code, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, useNavigate, useRouter } from '@tanstack/react-router'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import type { Schemas } from '../../api/client.ts'
 import { type Company, companyAuditQuery } from '../../api/company.ts'
@@ -10,6 +10,7 @@ import { TextLink } from '../../components/links.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
 import { useReasonText } from '../../components/reason-text.ts'
 import { TimeText } from '../../components/TimeText.tsx'
+import { cursorPages } from '../../lib/cursor-pages.ts'
 import { useAuditWords } from '../audit/words.ts'
 import classes from './AuditTab.module.css'
 
@@ -18,11 +19,13 @@ const route = getRouteApi('/signed-in/companies/$companyId/$tab')
 
 export function AuditTab({ company: { companyId } }: { company: Company }) {
   const { t } = useTranslation('companies')
-  const { cursor } = route.useSearch()
+  const { cursors } = route.useSearch()
+  const cursor = cursors?.at(-1)
   const navigate = useNavigate()
-  const { history } = useRouter()
-  const query = useQuery(companyAuditQuery(companyId, cursor))
-  const next = query.data?.cursor ?? null
+  const query = useQuery(companyAuditQuery(companyId, cursor === undefined ? undefined : Number(cursor)))
+  const next = query.data?.cursor
+  const show = (search: { cursors?: string[] }) =>
+    void navigate({ to: '/companies/$companyId/$tab', params: { companyId, tab: 'audit' }, search })
   return (
     <>
       <StaleBar query={query} />
@@ -33,18 +36,7 @@ export function AuditTab({ company: { companyId } }: { company: Company }) {
         rowKey={entry => String(entry.id)}
         onOpen={({ id }) => void navigate({ to: '/audit', search: openIn(companyId, id) })}
         empty={<EmptyState title={t('audit.empty')} hint={t('audit.emptyHint')} />}
-        pages={{
-          onPrevious: cursor === undefined ? undefined : () => history.back(),
-          onNext:
-            next === null
-              ? undefined
-              : () =>
-                  void navigate({
-                    to: '/companies/$companyId/$tab',
-                    params: { companyId, tab: 'audit' },
-                    search: { cursor: next },
-                  }),
-        }}
+        pages={cursorPages(cursors, next ? String(next) : null, pages => show(pages ? { cursors: pages } : {}))}
       />
     </>
   )
@@ -59,7 +51,12 @@ function useColumns(companyId: string): Column<Entry>[] {
   const reasonText = useReasonText()
   return [
     { key: 'when', header: t('audit.when'), cell: ({ performedAt }) => <TimeText at={performedAt} /> },
-    { key: 'who', header: t('audit.who'), name: true, cell: ({ performedBy }) => performedBy },
+    {
+      key: 'who',
+      header: t('audit.who'),
+      name: true,
+      cell: ({ performedBy }) => <span title={performedBy}>{words.who(performedBy)}</span>,
+    },
     {
       key: 'action',
       header: t('audit.action'),

@@ -10,6 +10,7 @@ import { type Company as CompanySettings, companyKey, companyQuery } from '../..
 import { useMay } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { IdText } from '../../components/IdText.tsx'
+import { LongText } from '../../components/LongText.tsx'
 import { notify } from '../../components/notify.ts'
 import { Page } from '../../components/Page.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
@@ -86,10 +87,15 @@ function Subtitle({ companyId }: { companyId: string }) {
     <>
       {standing && (
         <>
-          <State state={standing.state} /> <StateReason company={standing} />{' '}
+          <State state={standing.state} />{' '}
         </>
       )}
       <IdText id={companyId} />
+      {standing && standing.state !== 'active' && (
+        <LongText>
+          <StateReason company={standing} />
+        </LongText>
+      )}
     </>
   )
 }

@@ -85,6 +85,9 @@ const MAX_COUNTED = 1_000
 function useColumns(): Column<CompanyStanding>[] {
   const { t } = useTranslation('companies')
   const format = useFormat()
+  /** Of nothing there is no share. */
+  const rate = ({ accepted, bounceRate, complaintRate }: CompanyStanding, share: number) =>
+    accepted + bounceRate + complaintRate === 0 ? '–' : format.percent(share)
   return [
     {
       key: 'name',
@@ -111,8 +114,8 @@ function useColumns(): Column<CompanyStanding>[] {
     },
     { key: 'state', header: t('state'), cell: ({ state }) => <State state={state} /> },
     { key: 'accepted', header: t('accepted'), align: 'right', cell: row => format.number(row.accepted) },
-    { key: 'bounces', header: t('bounces'), align: 'right', cell: row => format.percent(row.bounceRate) },
-    { key: 'complaints', header: t('complaints'), align: 'right', cell: row => format.percent(row.complaintRate) },
+    { key: 'bounces', header: t('bounces'), align: 'right', cell: row => rate(row, row.bounceRate) },
+    { key: 'complaints', header: t('complaints'), align: 'right', cell: row => rate(row, row.complaintRate) },
     {
       key: 'waiting',
       header: t('waiting'),

@@ -1,6 +1,7 @@
 import { createRoute, redirect } from '@tanstack/react-router'
 import { ACTIVITY_RANGES, type ActivityRange } from '../../api/company.ts'
 import { signedIn } from '../../frame/layout-route.ts'
+import { cursorsOf } from '../../lib/cursor-pages.ts'
 import { COMPANY_TABS, type CompanyTab } from './tabs.ts'
 
 export const companyListRoute = createRoute({
@@ -19,7 +20,7 @@ export const companyRoute = createRoute({
   },
 })
 
-type CompanySearch = { range?: ActivityRange; cursor?: number }
+type CompanySearch = { range?: ActivityRange; cursors?: string[] }
 
 export const companyTabRoute = createRoute({
   getParentRoute: () => signedIn,
@@ -30,9 +31,9 @@ export const companyTabRoute = createRoute({
       tab: (COMPANY_TABS as readonly string[]).includes(tab) ? (tab as CompanyTab) : 'activity',
     }),
   },
-  validateSearch: ({ range, cursor }: Record<string, unknown>): CompanySearch => ({
+  validateSearch: ({ range, cursors }: Record<string, unknown>): CompanySearch => ({
     ...((ACTIVITY_RANGES as readonly unknown[]).includes(range) && { range: range as ActivityRange }),
-    ...(Number.isSafeInteger(cursor) && { cursor: cursor as number }),
+    ...(cursorsOf(cursors)?.every(one => /^\d{1,15}$/.test(one)) && { cursors: cursors as string[] }),
   }),
 }).lazy(() => import('./Company.tsx').then(view => view.Route))
 

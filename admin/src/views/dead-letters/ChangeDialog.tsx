@@ -2,6 +2,7 @@ import { Alert, Loader, Text } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { startBulkAction } from '../../api/bulk-actions.ts'
+import { companiesQuery } from '../../api/companies.ts'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
 import { useErrorText } from '../../components/error-text.ts'
 import { notify } from '../../components/notify.ts'
@@ -10,7 +11,7 @@ import { countQuery, type DeadLetterFilter, OUTCOME_UNKNOWN } from './data.ts'
 /** Some by their ids, or all that match a filter. `mayArriveTwice`: it is not known whether they were sent. */
 export type ChangeRequest = { verb: 'replay' | 'purge' } & (
   | { outboxIds: string[]; mayArriveTwice?: boolean; onStarted: () => void; filter?: never }
-  | { filter: DeadLetterFilter; outboxIds?: never }
+  | { filter: DeadLetterFilter; onStarted?: () => void; outboxIds?: never }
 )
 
 export function ChangeDialog({ change, onClose }: { change: ChangeRequest | null; onClose: () => void }) {
@@ -24,7 +25,7 @@ export function ChangeDialog({ change, onClose }: { change: ChangeRequest | null
       reason,
       ...(change.filter ? { filter: change.filter } : { outboxIds: change.outboxIds }),
     })
-    if (!change.filter) change.onStarted()
+    change.onStarted?.()
     notify.done(t(change.verb === 'replay' ? 'replayStarted' : 'purgeStarted'))
     await client.invalidateQueries({ queryKey: ['bulk-actions'] })
   }
@@ -71,13 +72,34 @@ function Counted({ verb, filter }: { verb: ChangeRequest['verb']; filter: DeadLe
   const { data, error } = useQuery(countQuery(filter))
   if (error) return errorText(error)
   if (!data) return <Loader size="xs" aria-label={t('counting')} />
-  if (verb === 'purge') return t('purgeChosen', { count: data.all })
+  if (verb === 'purge')
+    return (
+      <>
+        <Which filter={filter} />
+        <Text size="sm">{t('purgeChosen', { count: data.all })}</Text>
+      </>
+    )
   return (
     <>
+      <Which filter={filter} />
       <Text size="sm">{t('replayChosen', { count: data.replayable })}</Text>
       {data.payloadPurged > 0 && <Text size="sm">{t('leftOut.purged', { count: data.payloadPurged })}</Text>}
       {data.outcomeUnknown > 0 && <Text size="sm">{t('leftOut.unknown', { count: data.outcomeUnknown })}</Text>}
       {filter.code === OUTCOME_UNKNOWN && <TwiceWarning />}
     </>
+  )
+}
+
+/** Their code and company, as far as they were chosen by them. */
+function Which({ filter: { code, company } }: { filter: DeadLetterFilter }) {
+  const { data } = useQuery(companiesQuery)
+  const name = data?.data.find(one => one.companyId === company)?.name ?? company
+  if (!code && !name) return null
+  return (
+    <Text size="sm" fw={600} mb={4}>
+      {code && <span className="mono">{code}</span>}
+      {code && name && ' · '}
+      {name}
+    </Text>
   )
 }

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
+import { useFailureText } from '../../components/error-text.ts'
 import { IdText } from '../../components/IdText.tsx'
 import { ButtonLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
@@ -87,6 +88,7 @@ const FIELDS = [
 
 function Facts({ entry }: { entry: DeadLetter }) {
   const { t } = useTranslation('deadLetters')
+  const failureText = useFailureText()
   const facts: [string, ReactNode][] = [
     [t('status'), entry.status ? <StatusBadge key="status" status={entry.status} /> : t('gone')],
     [
@@ -95,7 +97,7 @@ function Facts({ entry }: { entry: DeadLetter }) {
         {[entry.lastFailureCode, entry.providerCode].filter(Boolean).join(' · ') || t('noCode')}
       </span>,
     ],
-    [t('why'), entry.lastFailureReason],
+    [t('why'), failureText(entry.lastFailureCode, entry.lastFailureReason)],
     [t('company'), entry.companyName],
     [t('enqueued'), <TimeText key="enqueued" at={entry.enqueuedAt} exact />],
     [t('moved'), <TimeText key="moved" at={entry.movedToDLQAt} exact />],

@@ -1,13 +1,15 @@
 import { Box, Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { BreakableText } from '../../components/BreakableText.tsx'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
+import { useFailureText } from '../../components/error-text.ts'
 import { IdText } from '../../components/IdText.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
-import { useSelection } from '../../components/SelectionBar.tsx'
+import type { Selection } from '../../components/SelectionBar.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { cursorPages } from '../../lib/cursor-pages.ts'
 import { useFormat } from '../../lib/format.ts'
@@ -19,14 +21,15 @@ import type { DeadLetterSearch } from './routes.ts'
 type DeadLetterListProps = {
   search: DeadLetterSearch
   show: (search: DeadLetterSearch) => void
+  selection: Selection
   onChange: (change: ChangeRequest) => void
 }
 
-export function DeadLetterList({ search, show, onChange }: DeadLetterListProps) {
+export function DeadLetterList({ search, show, selection, onChange }: DeadLetterListProps) {
   const { t } = useTranslation('deadLetters')
   const { open: _, cursors, ...place } = search
   const query = useQuery(listQuery(filterOf(search), cursors?.at(-1)))
-  const selection = useSelection()
+  useDropGone(selection, query.data?.data, `${JSON.stringify(filterOf(place))} ${cursors?.at(-1)}`)
   const mayChange = useMay('support')
   const columns = useColumns(search)
   const change = (verb: ChangeRequest['verb']) =>
@@ -65,6 +68,22 @@ export function DeadLetterList({ search, show, onChange }: DeadLetterListProps) 
   )
 }
 
+/** What is no longer on the same page was replayed or purged, maybe by somebody else: it is not selected any more. */
+function useDropGone({ drop }: Selection, rows: DeadLetter[] | undefined, page: string): void {
+  const before = useRef<{ page: string; keys: string[] }>({ page, keys: [] })
+  const latest = useRef(drop)
+  useEffect(() => {
+    latest.current = drop
+  })
+  useEffect(() => {
+    if (!rows) return
+    const keys = rows.map(({ outboxId }) => outboxId)
+    const gone = before.current.page === page ? before.current.keys.filter(key => !keys.includes(key)) : []
+    before.current = { page, keys }
+    if (gone.length > 0) latest.current(gone)
+  }, [rows, page])
+}
+
 /** How many there are, from the groups, and since when was searched. */
 function Summary({ search }: { search: DeadLetterSearch }) {
   const { t } = useTranslation(['deadLetters', 'common'])
@@ -78,6 +97,7 @@ function Summary({ search }: { search: DeadLetterSearch }) {
 function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
   const { t } = useTranslation('deadLetters')
   const { number } = useFormat()
+  const failureText = useFailureText()
   return [
     {
       key: 'subject',
@@ -88,6 +108,7 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
           <TextLink
             to="/dead-letters"
             search={{ ...search, open: entry.outboxId }}
+            resetScroll={false}
             size="sm"
             lineClamp={2}
             title={dataText(entry, 'subject')}
@@ -110,7 +131,7 @@ function useColumns(search: DeadLetterSearch): Column<DeadLetter>[] {
             {entry.lastFailureCode ? <BreakableText text={entry.lastFailureCode} /> : t('noCode')}
           </span>
           <Text size="sm" className="quiet" lineClamp={2} title={entry.lastFailureReason}>
-            {entry.lastFailureReason}
+            {failureText(entry.lastFailureCode, entry.lastFailureReason)}
           </Text>
         </Box>
       ),

@@ -9,6 +9,7 @@ import { BulkActions } from '../../components/bulk/BulkActions.tsx'
 import { CompanyFilter } from '../../components/CompanyFilter.tsx'
 import { FilterSelect, Filters } from '../../components/Filters.tsx'
 import { Page } from '../../components/Page.tsx'
+import { useSelection } from '../../components/SelectionBar.tsx'
 import { RANGES } from '../overview/data.ts'
 import { ChangeDialog, type ChangeRequest } from './ChangeDialog.tsx'
 import { CodeFilter } from './CodeFilter.tsx'
@@ -25,10 +26,13 @@ function DeadLetters() {
   const { t } = useTranslation('deadLetters')
   const search = Route.useSearch()
   const navigate = useNavigate()
-  const show = (next: DeadLetterSearch) => void navigate({ to: '/dead-letters', search: next })
+  const show = (next: DeadLetterSearch) =>
+    void navigate({ to: '/dead-letters', search: next, resetScroll: next.open === search.open })
   const [change, setChange] = useState<ChangeRequest | null>(null)
   const filter = filterOf(search)
   const showsList = search.list === true || search.code !== undefined
+  const selection = useSelection(JSON.stringify([showsList, search.code, search.company, search.range]))
+  const changeAll = (verb: ChangeRequest['verb']) => setChange({ verb, filter, onStarted: selection.clear })
   return (
     <Page
       title={t('title')}
@@ -36,14 +40,14 @@ function DeadLetters() {
       actions={
         <>
           <Export search={search} />
-          {showsList && <AllMatching filter={filter} onChange={verb => setChange({ verb, filter })} />}
+          {showsList && <AllMatching filter={filter} onChange={changeAll} />}
         </>
       }
     >
       <BulkActions kinds={['replay-dead-letters', 'purge-dead-letters']} changes={['dead-letters', 'overview']} />
       <FilterRow search={search} show={show} />
       {showsList ? (
-        <DeadLetterList search={search} show={show} onChange={setChange} />
+        <DeadLetterList search={search} show={show} selection={selection} onChange={setChange} />
       ) : (
         <GroupTable search={search} show={show} onChange={setChange} />
       )}

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { BreakableText } from '../../components/BreakableText.tsx'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
+import { useFailureText } from '../../components/error-text.ts'
 import { TextLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -49,6 +50,7 @@ const searchOf = ({ code, companyId }: DeadLetterGroup, { range }: DeadLetterSea
 function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChange']): Column<DeadLetterGroup>[] {
   const { t } = useTranslation('deadLetters')
   const { number } = useFormat()
+  const failureText = useFailureText()
   const mayChange = useMay('support')
   return [
     {
@@ -70,7 +72,7 @@ function useColumns(search: DeadLetterSearch, onChange: GroupTableProps['onChang
       wide: true,
       cell: group => (
         <Text size="sm" lineClamp={2} title={group.lastReason}>
-          {group.lastReason}
+          {failureText(group.code, group.lastReason)}
         </Text>
       ),
     },

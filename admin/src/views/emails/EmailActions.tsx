@@ -8,8 +8,10 @@ import { api, take } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { BreakableText } from '../../components/BreakableText.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
+import { TextLink } from '../../components/links.tsx'
 import { notify } from '../../components/notify.ts'
 import { useFormat } from '../../lib/format.ts'
+import { useNow } from '../../lib/now.ts'
 import { usePreferences } from '../../lib/preferences.ts'
 import { curlOf } from './curl.ts'
 import { contentQuery, type Email, emailQuery } from './queries.ts'
@@ -74,7 +76,7 @@ function ResendDialog({ email, ...dialog }: DialogProps) {
     const params = { path: { outboxId: email.outboxId } }
     try {
       const { outboxId } = await take(api.POST('/admin/emails/{outboxId}/resend', { params, body }))
-      notify.done(t('actions.resent'))
+      notify.done(<NewEmail outboxId={outboxId} />)
       setReason('')
       void navigate({ to: '/emails/$outboxId', params: { outboxId } })
     } finally {
@@ -88,6 +90,7 @@ function ResendDialog({ email, ...dialog }: DialogProps) {
       title={t('actions.resendTitle')}
       verb={t('actions.resend')}
       consequence={t('actions.resendConsequence')}
+      blocked={isRefused(email)}
       onConfirm={resend}
     >
       <SuppressedNow email={email} />
@@ -96,18 +99,34 @@ function ResendDialog({ email, ...dialog }: DialogProps) {
   )
 }
 
-/** Said before the gateway says it: who gets no copy, or that all of it is refused, and the way to the entries. */
-function SuppressedNow({ email: { recipients } }: { email: Email }) {
+function NewEmail({ outboxId }: { outboxId: string }) {
   const { t } = useTranslation('emails')
-  const suppressed = recipients.flatMap(({ address, suppression }) => (suppression ? [{ address, suppression }] : []))
+  return (
+    <>
+      {t('actions.resent')}{' '}
+      <TextLink size="sm" to="/emails/$outboxId" params={{ outboxId }}>
+        {t('actions.openNew')}
+      </TextLink>
+    </>
+  )
+}
+
+/** Nobody is left to send it to. */
+const isRefused = ({ recipients }: Email) => recipients.every(({ kind, suppression }) => kind !== 'to' || suppression)
+
+/** Said before the gateway says it: who gets no copy, or that all of it is refused, and the way to the entries. */
+function SuppressedNow({ email }: { email: Email }) {
+  const { t } = useTranslation('emails')
+  const suppressed = email.recipients.flatMap(({ address, suppression }) =>
+    suppression ? [{ address, suppression }] : [],
+  )
   if (suppressed.length === 0) return null
-  const isRefused = recipients.every(({ kind, suppression }) => kind !== 'to' || suppression)
   return (
     <Alert
       variant="light"
       color="red"
       icon={<IconBan size={18} />}
-      title={t(isRefused ? 'actions.resendRefused' : 'actions.resendWithout')}
+      title={t(isRefused(email) ? 'actions.resendRefused' : 'actions.resendWithout')}
       role="note"
     >
       <List size="sm">
@@ -149,7 +168,9 @@ function RescheduleDialog({ email, ...dialog }: DialogProps) {
   const format = useFormat()
   const { zone } = usePreferences()
   const refresh = useRefresh(email)
-  const [time, setTime] = useState(() => toInput(email.scheduledAt ?? new Date().toISOString(), zone))
+  const now = useNow()
+  const [time, setTime] = useState(() => toInput(laterThan(Date.now(), email.scheduledAt), zone))
+  const problem = timeProblem(time === '' ? null : Date.parse(fromInput(time, zone)), now)
   const [reason, setReason] = useState('')
   const reschedule = async () => {
     const scheduledAt = fromInput(time, zone)
@@ -165,6 +186,7 @@ function RescheduleDialog({ email, ...dialog }: DialogProps) {
       title={t('actions.rescheduleTitle')}
       verb={t('actions.reschedule')}
       consequence={t('actions.rescheduleConsequence')}
+      blocked={problem !== null}
       onConfirm={reschedule}
     >
       <TextInput
@@ -174,12 +196,30 @@ function RescheduleDialog({ email, ...dialog }: DialogProps) {
         })}
         value={time}
         onChange={event => setTime(event.currentTarget.value)}
+        min={toInput(new Date(now + MINUTE_MS).toISOString(), zone)}
+        max={toInput(new Date(now + MAX_AHEAD_MS).toISOString(), zone)}
+        error={problem && problem !== 'none' && t(`actions.${problem}`)}
         required
         withAsterisk={false}
       />
       <OptionalReason value={reason} onChange={setReason} />
     </ConfirmDialog>
   )
+}
+
+const MINUTE_MS = 60_000
+/** The gateway refuses more. */
+const MAX_AHEAD_MS = 30 * 24 * 60 * MINUTE_MS
+
+/** The time that it has, or in an hour when that has passed. */
+const laterThan = (nowMs: number, scheduledAt: string | null) =>
+  scheduledAt !== null && Date.parse(scheduledAt) > nowMs ? scheduledAt : new Date(nowMs + 60 * MINUTE_MS).toISOString()
+
+/** A time that has passed would send it at once, which nobody expects of a date. */
+function timeProblem(atMs: number | null, nowMs: number): 'none' | 'timePassed' | 'timeTooFar' | null {
+  if (atMs === null) return 'none'
+  if (atMs <= nowMs) return 'timePassed'
+  return atMs > nowMs + MAX_AHEAD_MS ? 'timeTooFar' : null
 }
 
 function OptionalReason({ value, onChange }: { value: string; onChange: (value: string) => void }) {

@@ -4,11 +4,13 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { TextLink } from '../../components/links.tsx'
 import { Page } from '../../components/Page.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { StatusBadge } from '../../components/StatusBadge.tsx'
 import { useFormat } from '../../lib/format.ts'
 import { useLive } from '../../lib/live.ts'
+import { auditQuery } from '../audit/data.ts'
 import { EmailActions } from './EmailActions.tsx'
 import { EmailFacts, EmailLinks } from './EmailFacts.tsx'
 import { AttemptList, RecipientList, WebhookList } from './EmailLists.tsx'
@@ -86,6 +88,7 @@ function Details({ email }: { email: Email }) {
             {t('next', { text: next })}
           </Text>
         )}
+        {email.status === 'CANCELLED' && <CancelReason outboxId={email.outboxId} />}
         {email.resendOf && (
           <Text size="sm" component="div">
             {t('facts.resendOf')} <EmailLinks outboxIds={[email.resendOf]} />
@@ -117,7 +120,7 @@ function Details({ email }: { email: Email }) {
               <EmailMessage email={email} />
             </Section>
             <Section title={t('attempts')}>
-              <AttemptList attempts={email.attemptList} />
+              <AttemptList email={email} />
             </Section>
             <Section title={t('webhooks')}>
               <WebhookList deliveries={email.webhooks} />
@@ -126,6 +129,22 @@ function Details({ email }: { email: Email }) {
         </Grid.Col>
       </Grid>
     </Stack>
+  )
+}
+
+/** The reason is in the audit log, where the whole change is. */
+function CancelReason({ outboxId }: { outboxId: string }) {
+  const { t } = useTranslation('emails')
+  const search = { subjectType: 'email', subjectId: outboxId, action: 'CANCELLED', actor: 'any' }
+  const [entry] = useQuery(auditQuery(search)).data?.data ?? []
+  if (!entry) return null
+  return (
+    <Text size="sm" component="div">
+      {entry.reason ? t('cancelReason', { reason: entry.reason }) : t('cancelNoReason')}{' '}
+      <TextLink size="sm" to="/audit" search={{ ...search, open: entry.id }}>
+        {t('cancelEntry')}
+      </TextLink>
+    </Text>
   )
 }
 

@@ -23,12 +23,14 @@ export function EmailFilters({ search, onChange }: Props) {
       ) as EmailSearch,
     )
   return (
-    <Filters onClear={hasFilters(search) ? () => onChange({}) : undefined}>
+    <Filters oneLine onClear={hasFilters(search) ? () => onChange({}) : undefined}>
       <FilterSelect
         label={t('columns.status')}
         value={search.status}
         options={EMAIL_STATUSES.map(value => ({ value, label: common(`status.${value}`) }))}
         onChange={status => set({ status: status as EmailSearch['status'] })}
+        any={t('columns.status')}
+        width={192}
       />
       <FilterSelect
         label={t('columns.company')}
@@ -37,6 +39,7 @@ export function EmailFilters({ search, onChange }: Props) {
         onChange={company => set({ company })}
         any={common('filters.allCompanies')}
         searchable
+        width={160}
       />
       <TextFilter label={t('tag')} value={search.tag} onChange={tag => set({ tag })} />
       <TextFilter label={t('template')} value={search.template} onChange={template => set({ template })} />
@@ -45,7 +48,8 @@ export function EmailFilters({ search, onChange }: Props) {
         value={search.mode}
         options={(['live', 'test'] as const).map(value => ({ value, label: t(`modes.${value}`) }))}
         onChange={mode => set({ mode })}
-        width={140}
+        any={t('mode')}
+        width={136}
       />
       {!lookupOf(search) && (
         <FilterSelect
@@ -53,7 +57,8 @@ export function EmailFilters({ search, onChange }: Props) {
           value={search.range ?? DEFAULT_RANGE}
           options={LIST_RANGES.map(value => ({ value, label: common(`ranges.${value}`) }))}
           onChange={range => set({ range })}
-          width={170}
+          required
+          width={172}
         />
       )}
     </Filters>
@@ -77,7 +82,7 @@ function TextFilter(props: {
   return (
     <TextInput
       size="sm"
-      w={130}
+      w={92}
       aria-label={label}
       placeholder={label}
       title={text}

@@ -2,6 +2,7 @@ import { Group, Stack, Text } from '@mantine/core'
 import { IconBan } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import { BreakableText } from '../../components/BreakableText.tsx'
+import { useFailureText } from '../../components/error-text.ts'
 import { TextLink } from '../../components/links.tsx'
 import { type Status, StatusBadge } from '../../components/StatusBadge.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -30,11 +31,15 @@ const WEBHOOK_TONES: Record<Email['webhooks'][number]['status'], ToneName> = {
   failed: 'red',
 }
 
+const MAY_START: Email['status'][] = ['PENDING', 'PROCESSING', 'RETRY_SCHEDULED']
+
 /** Each call of a provider, with its answer. */
-export function AttemptList({ attempts }: { attempts: Email['attemptList'] }) {
+export function AttemptList({ email: { attemptList: attempts, status } }: { email: Email }) {
   const { t } = useTranslation('emails')
   const format = useFormat()
-  if (attempts.length === 0) return <Text className="quiet">{t('noAttempts')}</Text>
+  const failureText = useFailureText()
+  if (attempts.length === 0)
+    return <Text className="quiet">{t(MAY_START.includes(status) ? 'noAttempts' : 'noAttemptsMade')}</Text>
   return (
     <Stack gap="sm" component="ol" className={classes.plainList}>
       {attempts.map(one => (
@@ -57,7 +62,7 @@ export function AttemptList({ attempts }: { attempts: Email['attemptList'] }) {
           )}
           {one.message && (
             <Text size="sm" className="quiet">
-              {one.message}
+              {failureText(one.code, one.message)}
             </Text>
           )}
           {one.retryInMs !== null && (

@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core'
 import { IconDownload, IconPhotoOff } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Schemas } from '../../api/client.ts'
@@ -9,9 +10,11 @@ import { QueryState } from '../../components/QueryState.tsx'
 import { useFormat } from '../../lib/format.ts'
 import classes from './emails.module.css'
 import { contentQuery, type Email, sourceQuery } from './queries.ts'
+import { MESSAGE_TABS, type MessageTab } from './routes.ts'
 
 type Content = Schemas['AdminEmailContent']
 const PATH = '/admin/emails'
+const route = getRouteApi('/signed-in/emails/$outboxId')
 
 /** What the e-mail says: as a preview that runs and loads nothing, as text, and as it is sent. */
 export function EmailMessage({ email }: { email: Email }) {
@@ -32,7 +35,10 @@ function Message({ outboxId }: { outboxId: string }) {
 
 function Parts({ outboxId, content }: { outboxId: string; content: Content }) {
   const { t } = useTranslation('emails')
-  const [tab, setTab] = useState<string | null>(content.html === null ? 'text' : 'html')
+  const { tab = content.html === null ? 'text' : 'html' } = route.useSearch()
+  const navigate = useNavigate({ from: '/emails/$outboxId' })
+  const setTab = (next: string | null) =>
+    void navigate({ search: { tab: next as MessageTab }, replace: true, resetScroll: false })
   if (content.variables)
     return (
       <Stack gap="xs">
@@ -43,7 +49,7 @@ function Parts({ outboxId, content }: { outboxId: string; content: Content }) {
   return (
     <Tabs value={tab} onChange={setTab} keepMounted={false}>
       <Tabs.List mb="sm">
-        {(['html', 'text', 'source', 'headers'] as const).map(name => (
+        {MESSAGE_TABS.map(name => (
           <Tabs.Tab key={name} value={name}>
             {t(`message.${name}`)}
           </Tabs.Tab>

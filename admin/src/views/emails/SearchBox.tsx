@@ -16,6 +16,14 @@ export function SearchBox({ search, onSearch }: { search: EmailSearch; onSearch:
   const by = lookupOf(search)
   const fromUrl = by && by !== 'recipient' ? search[by]! : ''
   const [text, setText] = useState(fromUrl)
+  // A link, or Back, leads to another search: the box follows. What is typed stays until then.
+  const place = by ? `${by} ${search[by]}` : ''
+  const [shown, setShown] = useState(place)
+  if (shown !== place) {
+    setShown(place)
+    // Of an address the URL has the hash only: what was typed for it stays.
+    setText(before => (by === 'recipient' && before.includes('@') ? before : fromUrl))
+  }
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)
 

@@ -1,6 +1,8 @@
 import { Button, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useFailureText } from '../../components/error-text.ts'
+import { useEventWords } from '../../components/event-words.ts'
 import { TimeText } from '../../components/TimeText.tsx'
 import type { ToneName } from '../../components/Tone.tsx'
 import { useFormat } from '../../lib/format.ts'
@@ -93,19 +95,24 @@ function useDetails({ type, metadata }: Event): string[] {
   const { t } = useTranslation('emails')
   const resolvedBy = t('resolvedBy', { returnObjects: true }) as Record<string, string>
   const format = useFormat()
+  const words = useEventWords()
+  const failureText = useFailureText()
   const text = (name: string) => (typeof metadata[name] === 'string' && metadata[name] !== '' ? metadata[name] : null)
-  const codes = [text('errorCode') ?? text('lastErrorCode'), text('providerCode')].filter(Boolean).join(' · ')
-  const words = text('errorMessage') ?? text('lastError') ?? text('reason')
+  const code = text('errorCode') ?? text('lastErrorCode')
+  const codes = [code, text('providerCode')].filter(Boolean).join(' · ')
+  const said = text('errorMessage') ?? text('lastError') ?? text('reason')
   const delay = metadata.backoffDelay
   return [
     type === 'RESOLVED' ? (resolvedBy[text('by') ?? ''] ?? text('by')) : null,
     text('provider'),
     codes,
-    words,
-    [text('bounceType'), text('bounceSubType')].filter(Boolean).join(' / '),
+    said && failureText(code, said),
+    [words.bounceType(text('bounceType') ?? ''), words.bounceSubType(text('bounceSubType') ?? '')]
+      .filter(Boolean)
+      .join(' / '),
     text('diagnosticCode') ?? text('smtpResponse'),
     text('messageId'),
-    text('cancelledBy'),
+    text('cancelledBy') && words.by(text('cancelledBy')!),
     typeof delay === 'number' ? t('retryIn', { duration: format.duration(delay / 1000) }) : null,
   ].filter((line): line is string => Boolean(line))
 }

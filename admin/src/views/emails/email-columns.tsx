@@ -40,10 +40,12 @@ export function useColumns(): Column<EmailRow>[] {
       header: t('columns.to'),
       wide: true,
       cell: ({ to, cc, bcc }) => (
-        <span className={classes.recipient} title={to[0]}>
-          {to[0] ?? '–'}
+        <span className={classes.recipients}>
+          <span className={classes.recipient} title={to[0]}>
+            {to[0] ?? '–'}
+          </span>
           {to.length + cc.length + bcc.length > 1 && (
-            <span className="quiet"> +{to.length + cc.length + bcc.length - 1}</span>
+            <span className="quiet nowrap">+{to.length + cc.length + bcc.length - 1}</span>
           )}
         </span>
       ),

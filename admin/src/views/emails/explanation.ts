@@ -1,4 +1,5 @@
 import { useTranslation } from 'react-i18next'
+import { useFailureText } from '../../components/error-text.ts'
 import { useReasonText } from '../../components/reason-text.ts'
 import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
@@ -11,6 +12,7 @@ export function useExplanation(email: Email): { summary: string; next: string | 
   const { t } = useTranslation('emails')
   const format = useFormat()
   const reasonText = useReasonText()
+  const failureText = useFailureText()
   const { language } = usePreferences()
   const { explanation, status, lastError, attempts, maxAttempts } = email
   const readable = (text: string) => text.replace(INSTANT, at => format.exact(at))
@@ -23,7 +25,9 @@ export function useExplanation(email: Email): { summary: string; next: string | 
     count: attempts,
     maxAttempts,
     provider: email.provider ?? '–',
-    error: lastError ? `${lastError.code}: ${lastError.message.replace(/[.\s]+$/, '')}` : '–',
+    error: lastError
+      ? `${lastError.code}: ${failureText(lastError.code, lastError.message.replace(/[.\s]+$/, ''))}`
+      : '–',
   }
   const step = explanation.nextStep
   const time = explanation.nextAt === null ? '–' : format.exact(explanation.nextAt)
@@ -42,8 +46,14 @@ export function useExplanation(email: Email): { summary: string; next: string | 
     return { summary: t('explain.suppressed'), next }
   if (status === 'PENDING' && email.nextAttemptAt)
     return { summary: t('explain.scheduled', { time: format.exact(email.nextAttemptAt) }), next }
-  return { summary: bounced ?? t(`explain.${status}`, values), next }
+  if (status === 'PROCESSING' && step === 'lost') return { summary: t('explain.lost', values), next }
+  const twice = wasSentAgain(email) ? ` ${t('explain.twice')}` : ''
+  return { summary: bounced ?? `${t(`explain.${status}`, values)}${twice}`, next }
 }
+
+const wasSentAgain = ({ status, events }: Email) =>
+  (status === 'SENT' || status === 'DELIVERED') &&
+  events.some(({ type, metadata }) => type === 'RESOLVED' && metadata.by === 'policy-resend')
 
 /** What the recipient's server said, without the name of the protocol: "550 5.1.1 user unknown". */
 function diagnosisOf(events: Email['events']): string | null {

@@ -2,6 +2,9 @@ import { createRoute } from '@tanstack/react-router'
 import { signedIn } from '../../frame/layout-route.ts'
 import { readSearch } from './search-params.ts'
 
+export const MESSAGE_TABS = ['html', 'text', 'source', 'headers'] as const
+export type MessageTab = (typeof MESSAGE_TABS)[number]
+
 export const emailListRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/emails',
@@ -11,6 +14,10 @@ export const emailListRoute = createRoute({
 export const emailDetailRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/emails/$outboxId',
+  validateSearch: ({ tab }: Record<string, unknown>): { tab?: MessageTab } => {
+    const found = MESSAGE_TABS.find(one => one === tab)
+    return found ? { tab: found } : {}
+  },
 }).lazy(() => import('./EmailDetail.tsx').then(view => view.Route))
 
 export const emailsRoutes = [emailListRoute, emailDetailRoute]

@@ -1,7 +1,7 @@
 import { Button, Center, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { createLazyRoute, Outlet, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -14,18 +14,29 @@ import { Page } from '../../components/Page.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import classes from './Inbox.module.css'
 import { ListSkeleton, MessageList } from './MessageList.tsx'
-import { INBOX_KEY, messagesQuery } from './queries.ts'
+import { INBOX_KEY, messagesQuery, newestQuery } from './queries.ts'
 
 export const Route = createLazyRoute('/signed-in/inbox')({ component: Inbox })
 
 const SEARCH_DELAY_MS = 300
 
+/** Messages cannot be masked. */
 function Inbox() {
+  const { t } = useTranslation('inbox')
+  if (useMay('support')) return <Messages />
+  return (
+    <Page title={t('title')}>
+      <EmptyState title={t('notForViewers')} />
+    </Page>
+  )
+}
+
+function Messages() {
   const { t } = useTranslation('inbox')
   const { search } = Route.useSearch()
   const { messageId } = useParams({ strict: false })
   const query = useInfiniteQuery(messagesQuery(search))
-  const isEmpty = !search && query.data?.pages[0]?.data.length === 0
+  const isEmpty = useQuery(newestQuery(undefined)).data?.data.length === 0
   return (
     <Page title={t('title')} subtitle={t('subtitle')} actions={<DeleteAll disabled={isEmpty} />}>
       <SearchBox search={search} />

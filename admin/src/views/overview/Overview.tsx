@@ -48,7 +48,7 @@ function Overview() {
       </QueryState>
       {ledger && (
         <Suspense>
-          <LedgerDrawer since={ledger} onClose={() => void navigate({ to: '/', search: place })} />
+          <LedgerDrawer since={ledger} onClose={() => void navigate({ to: '/', search: place, resetScroll: false })} />
         </Suspense>
       )}
     </Page>

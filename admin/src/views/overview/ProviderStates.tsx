@@ -1,3 +1,4 @@
+import { Text } from '@mantine/core'
 import { IconAlertTriangle, IconCircleCheck, IconPlayerPause } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import { TextLink } from '../../components/links.tsx'
@@ -42,7 +43,11 @@ function Provider({ name, state, reason, nextProbeAt, ratePerSecond, maxPerSecon
       <Tone tone={tone} icon={icon}>
         {t(`providers.${state}`)}
       </Tone>
-      {state !== 'healthy' && reason && <span className="quiet">{reason}</span>}
+      {state !== 'healthy' && reason && (
+        <Text inherit className="quiet" lineClamp={3} title={reason}>
+          {reason}
+        </Text>
+      )}
       {nextProbeAt && <span className="quiet">{t('providers.probe', { when: relative(nextProbeAt, now) })}</span>}
       <span className={`${classes.end} numbers`}>
         {maxPerSecond === null

@@ -2,6 +2,7 @@ import { useTranslation } from 'react-i18next'
 import { ChartCard } from '../../components/ChartCard.tsx'
 import { LineChart } from '../../components/LineChart.tsx'
 import { useFormat } from '../../lib/format.ts'
+import { firstUnfinished } from '../../lib/unfinished.ts'
 import { COUNTED, type Counted, type Overview, type Range } from './data.ts'
 
 const HEIGHT = 260
@@ -19,12 +20,14 @@ export function SeriesChart({ overview, range }: { overview: Overview; range: Ra
   const format = useFormat()
   const unit = useUnit(overview.range.bucketSeconds)
   const formatTime = { '1h': format.time, '24h': format.time, '7d': format.dateTime, '30d': format.utcDay }[range]
+  const unfinishedFrom = firstUnfinished(overview.series, overview.range.bucketSeconds, overview.countedUntil)
   const series = COUNTED.map(name => ({ name, label: t(`counted.${name}`), color: COLOURS[name] }))
   return (
     <ChartCard
       question={t('chart.question')}
       unit={`${unit}, ${t('chart.until', { time: format.time(overview.countedUntil) })}`}
       table={{
+        unfinishedFrom,
         head: [t('chart.time'), ...series.map(({ label }) => label)],
         rows: overview.series.map(row => [formatTime(row.at), ...COUNTED.map(name => format.number(row[name]))]),
       }}
@@ -37,6 +40,7 @@ export function SeriesChart({ overview, range }: { overview: Overview; range: Ra
           formatValue={format.number}
           formatTick={format.compact}
           height={HEIGHT}
+          unfinishedFrom={unfinishedFrom}
         />
       }
     />

@@ -36,6 +36,7 @@ export function AddDialog({ opened, onClose }: AddDialogProps) {
       verb={t('add.button')}
       consequence={t('add.consequence')}
       askReason
+      childFocus
       onConfirm={add}
     >
       <TextInput

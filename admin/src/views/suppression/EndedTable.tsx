@@ -7,6 +7,7 @@ import { TextLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { cursorPages } from '../../lib/cursor-pages.ts'
+import { useAuditWords } from '../audit/words.ts'
 import { endedQuery, type PastEntry } from './data.ts'
 import { shortHash } from './EntryTable.tsx'
 import { ListName } from './ListName.tsx'
@@ -45,12 +46,19 @@ export function EndedTable({ ending, search, show }: EndedTableProps) {
 
 function useColumns(ending: EndedTableProps['ending'], search: SuppressionSearch): Column<PastEntry>[] {
   const { t } = useTranslation('suppression')
+  const words = useAuditWords()
   return [
     {
       key: 'hash',
       header: t('hash'),
       cell: ({ emailHash }) => (
-        <TextLink to="/suppression" search={{ ...search, open: emailHash }} size="sm" className="mono">
+        <TextLink
+          to="/suppression"
+          search={{ ...search, open: emailHash }}
+          resetScroll={false}
+          size="sm"
+          className="mono"
+        >
           {shortHash(emailHash)}
         </TextLink>
       ),
@@ -64,7 +72,7 @@ function useColumns(ending: EndedTableProps['ending'], search: SuppressionSearch
     },
     ...(ending === 'REMOVED'
       ? [
-          { key: 'by', header: t('by'), cell: ({ performedBy }: PastEntry) => performedBy },
+          { key: 'by', header: t('by'), cell: ({ performedBy }: PastEntry) => words.who(performedBy) },
           {
             key: 'why',
             header: t('justification'),

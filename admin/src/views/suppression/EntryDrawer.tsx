@@ -5,6 +5,8 @@ import { useTranslation } from 'react-i18next'
 import { useMay } from '../../api/session.ts'
 import { CopyButton } from '../../components/CopyButton.tsx'
 import { DetailsDrawer } from '../../components/DetailsDrawer.tsx'
+import { useEventWords } from '../../components/event-words.ts'
+import { TextLink } from '../../components/links.tsx'
 import { QueryState } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { type History, historyQuery } from './data.ts'
@@ -38,6 +40,9 @@ function Details({ emailHash }: { emailHash: string }) {
           <Text size="sm" className="mono" component="div">
             {emailHash} <CopyButton value={emailHash} label={emailHash} />
           </Text>
+          <TextLink size="sm" to="/emails" search={{ recipient: emailHash }}>
+            {t('emailsTo')}
+          </TextLink>
           {entries.length === 0 && <Text>{t(auditLog.length === 0 ? 'neverListed' : 'notListed')}</Text>}
           {entries.map(entry => (
             <ListedEntryBox key={entry.id} entry={entry} onRemove={() => setRemoving(entry)} />
@@ -53,6 +58,7 @@ function Details({ emailHash }: { emailHash: string }) {
 function ListedEntryBox({ entry, onRemove }: { entry: ListedEntry; onRemove: () => void }) {
   const { t } = useTranslation('suppression')
   const mayChange = useMay('support')
+  const words = useEventWords()
   const known = t('facts', { returnObjects: true }) as Record<string, string>
   const facts: [string, ReactNode][] = [
     [t('list'), <ListName key="list" companyId={entry.companyId} />],
@@ -60,7 +66,7 @@ function ListedEntryBox({ entry, onRemove }: { entry: ListedEntry; onRemove: () 
     [t('expires'), entry.expiresAt ? <TimeText key="expires" at={entry.expiresAt} exact /> : t('never')],
     ...Object.entries(entry.metadata).map(([name, value]): [string, ReactNode] => [
       known[name] ?? name,
-      metadataText(value),
+      name === 'bounceType' || name === 'bounceSubType' ? words[name](metadataText(value)) : metadataText(value),
     ]),
   ]
   return (
@@ -124,6 +130,7 @@ function Facts({ facts }: { facts: [string, ReactNode][] }) {
 
 function Changes({ auditLog }: { auditLog: History['auditLog'] }) {
   const { t } = useTranslation('suppression')
+  const words = useEventWords()
   if (auditLog.length === 0) return null
   return (
     <section>
@@ -140,7 +147,7 @@ function Changes({ auditLog }: { auditLog: History['auditLog'] }) {
               <ListName companyId={one.companyId} />
             </Text>
             <Text size="sm" className="quiet" component="div">
-              {t('byName', { name: one.performedBy })} · <TimeText at={one.performedAt} exact />
+              {words.by(one.performedBy)} · <TimeText at={one.performedAt} exact />
             </Text>
             {one.justification && <Text size="sm">“{one.justification}”</Text>}
           </li>

@@ -5,7 +5,7 @@ import { type FormEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { companiesQuery } from '../../api/companies.ts'
 import { useErrorText } from '../../components/error-text.ts'
-import { FilterSelect, Filters } from '../../components/Filters.tsx'
+import { FilterSelect, Filters, phoneWidth } from '../../components/Filters.tsx'
 import { RANGES } from '../overview/data.ts'
 import { historyQuery, lookUp, REASONS } from './data.ts'
 import type { SuppressionSearch } from './routes.ts'
@@ -65,7 +65,7 @@ function SearchBox({ search, show }: EntryFiltersProps) {
     }
   }
   return (
-    <form onSubmit={submit}>
+    <form onSubmit={submit} style={phoneWidth(t('search'))}>
       <TextInput
         size="sm"
         w={340}

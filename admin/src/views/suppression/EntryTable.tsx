@@ -70,7 +70,13 @@ function useColumns(search: SuppressionSearch): Column<Entry>[] {
       key: 'hash',
       header: t('hash'),
       cell: ({ emailHash }) => (
-        <TextLink to="/suppression" search={{ ...search, open: emailHash }} size="sm" className="mono">
+        <TextLink
+          to="/suppression"
+          search={{ ...search, open: emailHash }}
+          resetScroll={false}
+          size="sm"
+          className="mono"
+        >
           {shortHash(emailHash)}
         </TextLink>
       ),

@@ -5,6 +5,7 @@ import { LineChart } from '../../components/LineChart.tsx'
 import { Panel } from '../../components/Panel.tsx'
 import { Tile, Tiles } from '../../components/Tile.tsx'
 import { useFormat } from '../../lib/format.ts'
+import { firstUnfinished } from '../../lib/unfinished.ts'
 import { REASONS, type Reason, type Stats } from './data.ts'
 import { ReasonText } from './ReasonText.tsx'
 
@@ -35,23 +36,27 @@ export function GrowthChart({ stats: { growth } }: { stats: Stats }) {
   const { t } = useTranslation('suppression')
   const { number, compact, utcDay: day } = useFormat()
   const series = NAMES.map(name => ({ name, label: t(`growth.${name}`), color: `light-dark(${SERIES[name]})` }))
+  const points = growth.map(({ day: at, added, removed, expired }) => ({ at, added, removed, expired }))
+  const unfinishedFrom = firstUnfinished(points, 86_400, new Date())
   return (
     <ChartCard
       question={t('growth.question')}
       unit={t('growth.unit')}
       table={{
+        unfinishedFrom,
         head: [t('growth.day'), ...series.map(({ label }) => label), t('growth.net')],
         rows: growth.map(one => [day(one.day), ...NAMES.map(name => number(one[name])), number(one.net)]),
       }}
       chart={
         <LineChart
           label={t('growth.question')}
-          points={growth.map(one => ({ at: one.day, added: one.added, removed: one.removed, expired: one.expired }))}
+          points={points}
           series={series}
           formatTime={day}
           formatValue={number}
           formatTick={compact}
           height={180}
+          unfinishedFrom={unfinishedFrom}
         />
       }
     />

@@ -36,6 +36,7 @@ export function ImportDialog({ opened, onClose }: { opened: boolean; onClose: ()
       verb={t('import.button')}
       consequence={t('import.consequence')}
       askReason
+      childFocus
       onConfirm={start}
     >
       <FileInput
@@ -48,6 +49,7 @@ export function ImportDialog({ opened, onClose }: { opened: boolean; onClose: ()
         onChange={setFile}
         required
         withAsterisk={false}
+        data-autofocus
         clearable
         clearButtonProps={{ 'aria-label': t('import.clear') }}
       />

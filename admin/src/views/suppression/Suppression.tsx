@@ -24,7 +24,8 @@ function Suppression() {
   const { t } = useTranslation('suppression')
   const search = Route.useSearch()
   const navigate = useNavigate()
-  const show = (next: SuppressionSearch) => void navigate({ to: '/suppression', search: next })
+  const show = (next: SuppressionSearch) =>
+    void navigate({ to: '/suppression', search: next, resetScroll: next.open === search.open })
   const { show: shown = 'active' } = search
   return (
     <Page title={t('title')} subtitle={t('subtitle')} actions={<Changes />}>

@@ -53,6 +53,9 @@ function Rendered({ preview, onSample }: { preview: Schemas['DraftPreview']; onS
   const problemText = useFieldProblemText()
   const [part, setPart] = useState<'html' | 'text'>('html')
   const { rendered, variables, problems } = preview
+  // The template is right, and whoever sends it gives the variable.
+  const isLacking = ({ code }: { code: string }) => code === 'TEMPLATE_VARIABLE_MISSING'
+  const [lacking, wrong] = [problems.filter(isLacking), problems.filter(one => !isLacking(one))]
   return (
     <Stack gap="sm">
       <Group justify="space-between">
@@ -70,9 +73,16 @@ function Rendered({ preview, onSample }: { preview: Schemas['DraftPreview']; onS
           ]}
         />
       </Group>
-      {problems.length > 0 && (
+      {lacking.length > 0 && (
+        <Alert color="blue" variant="light" title={t('sampleLacks')} role="status">
+          {lacking.map(problem => (
+            <div key={problem.message}>{problem.name ?? problemText(problem)}</div>
+          ))}
+        </Alert>
+      )}
+      {wrong.length > 0 && (
         <Alert color="yellow" variant="light" title={t('problems')} role="status">
-          {problems.map(problem => (
+          {wrong.map(problem => (
             <div key={`${problem.path} ${problem.message}`}>{problemText(problem)}</div>
           ))}
         </Alert>

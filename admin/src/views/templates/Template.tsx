@@ -13,6 +13,7 @@ import { Preview } from './Preview.tsx'
 import { parseVariables, sampleVariables } from './sample-variables.ts'
 import { TemplateActions } from './TemplateActions.tsx'
 import { TemplateState } from './TemplateTable.tsx'
+import { LeaveDialog, useSource } from './unsaved.tsx'
 import { Versions } from './Versions.tsx'
 
 export const Route = createLazyRoute('/signed-in/templates/$templateId')({ component: Template })
@@ -39,10 +40,9 @@ function Template() {
 function Editor({ template }: { template: TemplateData }) {
   const { t } = useTranslation('templates')
   const { version, companyId, companyName } = template
-  const [source, setSource] = useState<Source>(() => sourceOf(template))
   const [typed, setTyped] = useState(() => JSON.stringify(sampleVariables(version.variables), null, 2))
   const readOnly = !useMay('administrator') || template.starter
-  const isChanged = JSON.stringify(source) !== JSON.stringify(sourceOf(template))
+  const { source, setSource, isChanged } = useSource(`${template.id} ${version.number}`, sourceOf(template), readOnly)
   const variables = parseVariables(typed)
   return (
     <Page
@@ -94,6 +94,7 @@ function Editor({ template }: { template: TemplateData }) {
         </Grid.Col>
       </Grid>
       <Versions template={template} />
+      <LeaveDialog isChanged={isChanged} />
     </Page>
   )
 }

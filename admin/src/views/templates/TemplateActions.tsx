@@ -11,6 +11,7 @@ import { useErrorText } from '../../components/error-text.ts'
 import { notify } from '../../components/notify.ts'
 import type { Source } from './Template.tsx'
 import { TestSend } from './TestSend.tsx'
+import { forgetUnsaved } from './unsaved.tsx'
 import { usePublish } from './use-publish.ts'
 
 type TemplateActionsProps = {
@@ -40,7 +41,8 @@ export function TemplateActions({ template, source, isChanged, variables }: Temp
       const saved = await take(api.PATCH('/admin/templates/{templateId}', { params, body }))
       notify.done(t('saved', { version: saved.version.number }))
       await client.invalidateQueries({ queryKey: TEMPLATES_KEY })
-      await navigate({ to: '/templates/$templateId', params: { templateId: id }, search: {} })
+      forgetUnsaved()
+      await navigate({ to: '/templates/$templateId', params: { templateId: id }, search: {}, ignoreBlocker: true })
     } catch (error) {
       notify.failed(errorText(error))
     } finally {
@@ -50,7 +52,8 @@ export function TemplateActions({ template, source, isChanged, variables }: Temp
   const remove = async () => {
     await take(api.POST('/admin/templates/{templateId}/remove', { params, body: {} }))
     notify.done(t('removed'))
-    await navigate({ to: '/templates' })
+    forgetUnsaved()
+    await navigate({ to: '/templates', ignoreBlocker: true })
     await client.invalidateQueries({ queryKey: TEMPLATES_KEY })
   }
   const close = () => setAsked(null)

@@ -29,7 +29,13 @@ export function TemplateTable({ rows, ofCompany = false, filtered = false, pages
       rows={rows}
       rowKey={template => template.id}
       onOpen={({ id }) => void navigate({ to: '/templates/$templateId', params: { templateId: id } })}
-      empty={filtered ? <EmptyState title={t('none')} /> : <EmptyState title={t('empty')} hint={t('emptyHint')} />}
+      empty={
+        filtered ? (
+          <EmptyState title={t('none')} />
+        ) : (
+          <EmptyState title={t('empty')} hint={t(ofCompany ? 'emptyHintOfCompany' : 'emptyHint')} />
+        )
+      }
       {...(pages && { pages })}
     />
   )

@@ -1,7 +1,7 @@
 import { Stack, TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { createLazyRoute, useNavigate, useRouter } from '@tanstack/react-router'
+import { createLazyRoute, useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { templatesQuery } from '../../api/templates.ts'
 import { CompanyFilter } from '../../components/CompanyFilter.tsx'
@@ -9,6 +9,7 @@ import { ErrorState } from '../../components/ErrorState.tsx'
 import { Filters } from '../../components/Filters.tsx'
 import { Page } from '../../components/Page.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
+import { cursorPages } from '../../lib/cursor-pages.ts'
 import { TemplateTable } from './TemplateTable.tsx'
 
 export const Route = createLazyRoute('/signed-in/templates')({ component: Templates })
@@ -16,13 +17,13 @@ export const Route = createLazyRoute('/signed-in/templates')({ component: Templa
 function Templates() {
   const { t } = useTranslation('templates')
   const search = Route.useSearch()
-  const { companyId, q, cursor } = search
+  const { cursors, ...place } = search
+  const { companyId, q } = place
+  const cursor = cursors?.at(-1)
   const navigate = useNavigate({ from: '/templates' })
-  const { history } = useRouter()
   const query = useQuery(
     templatesQuery({ ...(companyId && { companyId }), ...(q && { text: q }), ...(cursor && { cursor }) }),
   )
-  const next = query.data?.cursor
   const filtered = companyId !== undefined || q !== undefined
   return (
     <Page title={t('title')}>
@@ -51,10 +52,11 @@ function Templates() {
           <TemplateTable
             rows={query.data?.data}
             filtered={filtered}
-            pages={{
-              onPrevious: cursor === undefined ? undefined : () => history.back(),
-              onNext: next ? () => void navigate({ search: { ...search, cursor: next } }) : undefined,
-            }}
+            pages={cursorPages(
+              cursors,
+              query.data?.cursor,
+              pages => void navigate({ search: { ...place, ...(pages && { cursors: pages }) } }),
+            )}
           />
         </Stack>
       )}

@@ -6,6 +6,7 @@ import { api, take } from '../../api/client.ts'
 import { companiesQuery } from '../../api/companies.ts'
 import type { Draft, Template } from '../../api/templates.ts'
 import { FormDialog } from '../../components/FormDialog.tsx'
+import { TextLink } from '../../components/links.tsx'
 import { notify } from '../../components/notify.ts'
 
 type TestSendProps = {
@@ -25,8 +26,16 @@ export function TestSend({ opened, onClose, template, variables }: TestSendProps
   const name = companyName ?? data?.data.find(one => one.companyId === chosen)?.name ?? t('testAnyCompany')
   const send = async () => {
     const body = { to: to.trim(), version: version.number, variables, ...(chosen && { companyId: chosen }) }
-    await take(api.POST('/admin/templates/{templateId}/test', { params: { path: { templateId: id } }, body }))
-    notify.done(t('testDone'))
+    const params = { path: { templateId: id } }
+    const { outboxId } = await take(api.POST('/admin/templates/{templateId}/test', { params, body }))
+    notify.done(
+      <>
+        {t('testDone')}{' '}
+        <TextLink size="sm" to="/emails/$outboxId" params={{ outboxId }}>
+          {t('testOpen')}
+        </TextLink>
+      </>,
+    )
   }
   return (
     <FormDialog

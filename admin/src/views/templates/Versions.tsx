@@ -12,6 +12,7 @@ import { TextLink } from '../../components/links.tsx'
 import { Panel } from '../../components/Panel.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { Tone } from '../../components/Tone.tsx'
+import { useAuditWords } from '../audit/words.ts'
 import { usePublish } from './use-publish.ts'
 
 type Version = Schemas['TemplateVersionSummary']
@@ -60,6 +61,7 @@ export function Versions({ template }: { template: Template }) {
 
 function useColumns(template: Template, onReturn: ((version: number) => void) | null): Column<Version>[] {
   const { t } = useTranslation('templates')
+  const words = useAuditWords()
   return [
     {
       key: 'number',
@@ -88,7 +90,12 @@ function useColumns(template: Template, onReturn: ((version: number) => void) | 
         )
       },
     },
-    { key: 'by', header: t('by'), wide: true, cell: ({ createdBy }) => createdBy },
+    {
+      key: 'by',
+      header: t('by'),
+      wide: true,
+      cell: ({ createdBy }) => <span title={createdBy}>{words.who(createdBy)}</span>,
+    },
     { key: 'changed', header: t('changed'), cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     ...(onReturn && template.versions.some(({ status }) => status === 'replaced')
       ? [

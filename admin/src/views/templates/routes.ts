@@ -1,16 +1,17 @@
 import { createRoute } from '@tanstack/react-router'
 import { signedIn } from '../../frame/layout-route.ts'
+import { cursorsOf } from '../../lib/cursor-pages.ts'
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value.slice(0, 64) : undefined)
 
-type ListSearch = { companyId?: string; q?: string; cursor?: string }
+type ListSearch = { companyId?: string; q?: string; cursors?: string[] }
 
 export const templatesRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/templates',
   validateSearch: (search: Record<string, unknown>): ListSearch => {
-    const [companyId, q, cursor] = [textOf(search.companyId), textOf(search.q), textOf(search.cursor)]
-    return { ...(companyId && { companyId }), ...(q && { q }), ...(cursor && { cursor }) }
+    const [companyId, q, cursors] = [textOf(search.companyId), textOf(search.q), cursorsOf(search.cursors)]
+    return { ...(companyId && { companyId }), ...(q && { q }), ...(cursors && { cursors }) }
   },
 }).lazy(() => import('./Templates.tsx').then(view => view.Route))
 

@@ -1,7 +1,7 @@
 import { Skeleton, Stack, Text, Title } from '@mantine/core'
 import { IconCircleCheck, IconCircleX, IconClock } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, useNavigate, useRouter } from '@tanstack/react-router'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { DELIVERY_STATES, deliveriesQuery, type WebhookDelivery, type WebhookOverview } from '../../api/webhooks.ts'
 import { type Column, DataTable } from '../../components/DataTable.tsx'
@@ -12,6 +12,7 @@ import { TextLink } from '../../components/links.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
 import { Tone } from '../../components/Tone.tsx'
+import { cursorPages } from '../../lib/cursor-pages.ts'
 import { useFormat } from '../../lib/format.ts'
 import { Exchange } from './Exchange.tsx'
 
@@ -26,12 +27,12 @@ export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
   const { t } = useTranslation('webhooks')
   const search = route.useSearch()
   const navigate = useNavigate({ from: '/webhooks/$webhookId' })
-  const { history } = useRouter()
-  const { delivery: opened, ...filter } = search
-  const query = useQuery(deliveriesQuery(webhook.id, filter))
-  const next = query.data?.cursor
+  const { delivery: opened, ...place } = search
+  const { cursors, ...filter } = place
+  const cursor = cursors?.at(-1)
+  const query = useQuery(deliveriesQuery(webhook.id, { ...filter, ...(cursor && { cursor }) }))
   const columns = useColumns()
-  const close = () => void navigate({ search: filter })
+  const close = () => void navigate({ search: place, resetScroll: false })
   return (
     <Stack gap="sm">
       <div>
@@ -54,7 +55,7 @@ export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
         columns={columns}
         rows={query.data?.data}
         rowKey={delivery => delivery.id}
-        onOpen={({ id }) => void navigate({ search: { ...filter, delivery: id } })}
+        onOpen={({ id }) => void navigate({ search: { ...place, delivery: id }, resetScroll: false })}
         empty={
           filter.status ? (
             <EmptyState title={t('noDeliveryMatches')} />
@@ -62,10 +63,11 @@ export function Deliveries({ webhook }: { webhook: WebhookOverview }) {
             <EmptyState title={t('noDeliveries')} hint={t('noDeliveriesHint')} />
           )
         }
-        pages={{
-          onPrevious: filter.cursor === undefined ? undefined : () => history.back(),
-          onNext: next ? () => void navigate({ search: { ...filter, cursor: next } }) : undefined,
-        }}
+        pages={cursorPages(
+          cursors,
+          query.data?.cursor,
+          pages => void navigate({ search: { ...filter, ...(pages && { cursors: pages }) } }),
+        )}
       />
       <DetailsDrawer opened={opened !== undefined} onClose={close} title={t('exchange')}>
         {opened === undefined ? <Skeleton height={200} /> : <Exchange webhook={webhook} deliveryId={opened} />}
@@ -91,7 +93,8 @@ export function useAnswerText(): (delivery: WebhookDelivery) => string {
   return ({ lastStatus, lastError, lastDurationMs, attempts, nextAttemptAt }) => {
     if (attempts === 0 && nextAttemptAt !== null) return t('behindEarlier')
     const answer = lastStatus ?? lastError
-    if (answer === null) return t('noAnswer')
+    // What a replayed one was answered before is not the answer to its replay.
+    if (answer === null || attempts === 0) return t('noAnswer')
     if (lastDurationMs === null) return String(answer)
     return t('took', { answer, time: format.duration(lastDurationMs / 1000) })
   }
@@ -106,7 +109,13 @@ function useColumns(): Column<WebhookDelivery>[] {
       key: 'event',
       header: t('event'),
       cell: ({ id, type }) => (
-        <TextLink inherit to="." search={previous => ({ ...previous, delivery: id }) as never} className="mono nowrap">
+        <TextLink
+          inherit
+          to="."
+          search={previous => ({ ...previous, delivery: id }) as never}
+          resetScroll={false}
+          className="mono nowrap"
+        >
           {type}
         </TextLink>
       ),

@@ -7,6 +7,7 @@ import { exchangeQuery, WEBHOOKS_KEY, type WebhookOverview } from '../../api/web
 import { CodeBlock } from '../../components/CodeBlock.tsx'
 import { useErrorText } from '../../components/error-text.ts'
 import { IdText } from '../../components/IdText.tsx'
+import { LongText } from '../../components/LongText.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { notify } from '../../components/notify.ts'
 import { QueryState } from '../../components/QueryState.tsx'
@@ -46,16 +47,18 @@ export function Exchange({ webhook, deliveryId }: { webhook: WebhookOverview; de
           <Title order={3} size="h5">
             {t('request')}
           </Title>
-          <Text size="sm" className="mono">
-            POST {exchange.request.url}
-          </Text>
+          <LongText>
+            <Text size="sm" className="mono">
+              POST {exchange.request.url}
+            </Text>
+          </LongText>
           {exchange.request.body === null ? (
             <Text className="quiet">{t('requestGone')}</Text>
           ) : (
             <CodeBlock code={indented(exchange.request.body)} />
           )}
           <Title order={3} size="h5">
-            {t('response')}
+            {t(exchange.attempts === 0 && exchange.lastAttemptAt ? 'responseBefore' : 'response')}
           </Title>
           {exchange.lastAnswer ? (
             <CodeBlock code={exchange.lastAnswer} />

@@ -57,6 +57,15 @@ function Subtitle({ webhook }: { webhook: WebhookOverview }) {
   )
 }
 
+/** The deliveries have all of it. */
+function Failure({ error }: { error: string | null }) {
+  return (
+    <Text size="sm" lineClamp={4} title={error ?? undefined}>
+      {error}
+    </Text>
+  )
+}
+
 function Figures({ webhook: { recent, waiting, createdAt } }: { webhook: WebhookOverview }) {
   const { t } = useTranslation('webhooks')
   const format = useFormat()
@@ -68,7 +77,7 @@ function Figures({ webhook: { recent, waiting, createdAt } }: { webhook: Webhook
       <Tile label={t('waiting')} value={format.number(waiting)} />
       <Tile
         label={t('lastFailure')}
-        value={lastFailure ? (lastFailure.status ?? <Text size="sm">{lastFailure.error}</Text>) : '–'}
+        value={lastFailure ? (lastFailure.status ?? <Failure error={lastFailure.error} />) : '–'}
         hint={lastFailure && <TimeText at={lastFailure.at} />}
       />
       <Tile label={t('created')} value={<TimeText at={createdAt} />} />

@@ -29,7 +29,15 @@ export function WebhookTable({ rows, ofCompany = false, filtered = false, pages 
       rows={rows}
       rowKey={webhook => webhook.id}
       onOpen={({ id }) => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } })}
-      empty={filtered ? <EmptyState title={t('none')} /> : <EmptyState title={t('empty')} hint={t('emptyHint')} />}
+      empty={
+        filtered ? (
+          <EmptyState title={t('none')} />
+        ) : (
+          <EmptyState title={t('empty')} hint={t(ofCompany ? 'emptyHintOfCompany' : 'emptyHint')}>
+            {!ofCompany && <TextLink to="/companies">{t('toCompanies')}</TextLink>}
+          </EmptyState>
+        )
+      }
       {...(pages && { pages })}
     />
   )
@@ -82,7 +90,11 @@ function useColumns(): Column<WebhookOverview>[] {
       cell: ({ recent: { lastFailure } }) =>
         lastFailure ? (
           <>
-            {lastFailure.status ?? lastFailure.error}{' '}
+            {lastFailure.status ?? (
+              <Text inherit lineClamp={3} title={lastFailure.error ?? undefined}>
+                {lastFailure.error}
+              </Text>
+            )}{' '}
             <span className="quiet">
               <TimeText at={lastFailure.at} />
             </span>

@@ -1,6 +1,6 @@
 import { Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { createLazyRoute, useNavigate, useRouter } from '@tanstack/react-router'
+import { createLazyRoute, useNavigate } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { WEBHOOK_STATES, webhooksQuery } from '../../api/webhooks.ts'
 import { CompanyFilter } from '../../components/CompanyFilter.tsx'
@@ -8,6 +8,7 @@ import { ErrorState } from '../../components/ErrorState.tsx'
 import { FilterSelect, Filters } from '../../components/Filters.tsx'
 import { Page } from '../../components/Page.tsx'
 import { StaleBar } from '../../components/QueryState.tsx'
+import { cursorPages } from '../../lib/cursor-pages.ts'
 import { WebhookTable } from './WebhookTable.tsx'
 
 export const Route = createLazyRoute('/signed-in/webhooks')({ component: Webhooks })
@@ -16,11 +17,11 @@ function Webhooks() {
   const { t } = useTranslation('webhooks')
   const search = Route.useSearch()
   const navigate = useNavigate({ from: '/webhooks' })
-  const { history } = useRouter()
-  const query = useQuery(webhooksQuery(search))
-  const { companyId, state, cursor } = search
+  const { cursors, ...filter } = search
+  const { companyId, state } = filter
+  const cursor = cursors?.at(-1)
+  const query = useQuery(webhooksQuery({ ...filter, ...(cursor && { cursor }) }))
   const filtered = companyId !== undefined || state !== undefined
-  const next = query.data?.cursor
   const { counts } = query.data ?? {}
   return (
     <Page title={t('title')} subtitle={counts && t('counts', counts)}>
@@ -48,10 +49,11 @@ function Webhooks() {
           <WebhookTable
             rows={query.data?.data}
             filtered={filtered}
-            pages={{
-              onPrevious: cursor === undefined ? undefined : () => history.back(),
-              onNext: next ? () => void navigate({ search: { ...search, cursor: next } }) : undefined,
-            }}
+            pages={cursorPages(
+              cursors,
+              query.data?.cursor,
+              pages => void navigate({ search: { ...filter, ...(pages && { cursors: pages }) } }),
+            )}
           />
         </Stack>
       )}

@@ -1,31 +1,32 @@
 import { createRoute } from '@tanstack/react-router'
 import { DELIVERY_STATES, type DeliveryState, WEBHOOK_STATES, type WebhookState } from '../../api/webhooks.ts'
 import { signedIn } from '../../frame/layout-route.ts'
+import { cursorsOf } from '../../lib/cursor-pages.ts'
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value.slice(0, 100) : undefined)
 
-type ListSearch = { companyId?: string; state?: WebhookState; cursor?: string }
+type ListSearch = { companyId?: string; state?: WebhookState; cursors?: string[] }
 
 export const webhooksRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/webhooks',
   validateSearch: (search: Record<string, unknown>): ListSearch => {
-    const [companyId, cursor] = [textOf(search.companyId), textOf(search.cursor)]
+    const [companyId, cursors] = [textOf(search.companyId), cursorsOf(search.cursors)]
     const state = WEBHOOK_STATES.find(one => one === search.state)
-    return { ...(companyId && { companyId }), ...(state && { state }), ...(cursor && { cursor }) }
+    return { ...(companyId && { companyId }), ...(state && { state }), ...(cursors && { cursors }) }
   },
 }).lazy(() => import('./Webhooks.tsx').then(view => view.Route))
 
 /** `delivery`: the one that is open. */
-type WebhookSearch = { status?: DeliveryState; cursor?: string; delivery?: string }
+type WebhookSearch = { status?: DeliveryState; cursors?: string[]; delivery?: string }
 
 export const webhookRoute = createRoute({
   getParentRoute: () => signedIn,
   path: '/webhooks/$webhookId',
   validateSearch: (search: Record<string, unknown>): WebhookSearch => {
-    const [cursor, delivery] = [textOf(search.cursor), textOf(search.delivery)]
+    const [cursors, delivery] = [cursorsOf(search.cursors), textOf(search.delivery)]
     const status = DELIVERY_STATES.find(one => one === search.status)
-    return { ...(status && { status }), ...(cursor && { cursor }), ...(delivery && { delivery }) }
+    return { ...(status && { status }), ...(cursors && { cursors }), ...(delivery && { delivery }) }
   },
 }).lazy(() => import('./Webhook.tsx').then(view => view.Route))
 
