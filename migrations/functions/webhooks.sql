@@ -18,10 +18,10 @@ begin
   if not found then
     return null;
   end if;
-  if p_outcome = 'retry' then
+  if p_outcome = 'retry' or p_answer <> '' then
     -- Under way while its e-mail was erased. A statement of its own: it sees what the erasure committed while the update above
     -- waited for the row.
-    update webhook_deliveries d set body = null from email_outbox o
+    update webhook_deliveries d set body = null, last_answer = null from email_outbox o
     where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and o.outbox_id = d.outbox_id and o.erased_at is not null;
   end if;
   delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = place;

@@ -15,6 +15,7 @@ import {
   eraseEmails,
   eraseProviderEvents,
   expireUnknownSends,
+  lockDeliveries,
   takeEmailsToErase,
   takeOff,
 } from '../db/people/erase-emails.ts'
@@ -90,20 +91,19 @@ async function eraseBatch(tx: Queryable, erasureId: string): Promise<boolean> {
     await endErasure(tx, erasureId)
     return false
   }
-  const waiting = emails.filter(email => email.next === 'cancel')
+  const shared = emails.filter(email => email.next === 'take-off')
+  const own = emails.filter(email => email.next !== 'take-off')
+  const takenOff = await takeOff(tx, erasureId, shared)
+  const held = await lockDeliveries(
+    tx,
+    own.map(email => email.outboxId),
+  )
+  const free = own.filter(email => !held.has(email.outboxId))
+  const waiting = free.filter(email => email.next === 'cancel')
   for (const { outboxId } of waiting) await cancelEmail(tx, outboxId, null, 'erasure')
-  const takenOff = await takeOff(
-    tx,
-    erasureId,
-    emails.filter(email => email.next === 'take-off'),
-  )
-  const erased = await eraseEmails(
-    tx,
-    erasureId,
-    emails.filter(email => email.next !== 'take-off'),
-  )
+  const erased = await eraseEmails(tx, erasureId, free)
   await addErasedCounts(tx, erasureId, { ...sum(erased, takenOff), cancelled: waiting.length })
-  return true
+  return shared.length + free.length > 0
 }
 
 /** Lists all e-mails of the person, then forgets what was searched for. Killed, it begins again and lists the same. */

@@ -6,7 +6,9 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { hashPassword } from '../../src/contracts/password.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
 import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
+import { inTransaction } from '../../src/db/query.ts'
 import { addSuppressions } from '../../src/db/suppression/list.ts'
+import { eraseWithin, requestErasure } from '../../src/people/erase-person.ts'
 import { makeDead } from '../support/dead.ts'
 import { dumpRows, rowsWith } from '../support/dump.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
@@ -241,7 +243,7 @@ describe('erasing a person', () => {
     expect(suppressed, 'the hash still protects the address').toEqual([{ reason: 'HARD_BOUNCE' }])
   })
 
-  test('a webhook that is under way during the erasure keeps no body for its retry', async () => {
+  test('a webhook that is under way during the erasure keeps neither a body for its retry nor the answer', async () => {
     const receiver = await startReceiver()
     let answer = () => {}
     const answered = new Promise<void>(resolve => {
@@ -249,7 +251,7 @@ describe('erasing a person', () => {
     })
     receiver.answer('/slow', async response => {
       await answered
-      response.writeHead(500).end()
+      response.writeHead(500).end('Severina Lenta is not known here')
     })
     const owner = await gateway.company()
     await register(gateway, owner, `${receiver.url}/slow`)
@@ -258,11 +260,40 @@ describe('erasing a person', () => {
     expect((await admin('erase', { email: 'slow@example.com' })).status).toBe(200)
     answer()
     const [delivery] = await until(
-      () => rows(gateway, 'select attempts, body, due_at from webhook_deliveries where outbox_id = $1', [id]),
+      () =>
+        rows(gateway, 'select attempts, body, last_answer, due_at from webhook_deliveries where outbox_id = $1', [id]),
       ([one]) => one.attempts === 1,
     )
-    expect(delivery).toEqual({ attempts: 1, body: null, due_at: expect.any(Date) })
+    expect(delivery).toEqual({ attempts: 1, body: null, last_answer: null, due_at: expect.any(Date) })
     expect(await rowsWith(gateway.db.pool, 'slow@example')).toEqual([])
+    await receiver.close()
+  })
+
+  test('an e-mail is erased only after the outcome of its webhook is written, which may hold a body', async () => {
+    const receiver = await startReceiver()
+    const owner = await gateway.company()
+    await register(gateway, owner, `${receiver.url}/`)
+    const id = await sendOk(gateway, owner, { to: 'just-now@example.com' })
+    await until(
+      () => rows(gateway, 'select status from webhook_deliveries where outbox_id = $1', [id]),
+      ([one]) => one?.status === 'delivered',
+    )
+    await rows(gateway, `update webhook_deliveries set status = 'waiting', attempts = 0 where outbox_id = $1`, [id])
+    const person = { email: 'just-now@example.com' }
+    const erasureId = await inTransaction(gateway.db.pool, async settling => {
+      await settling.query(
+        `select settle_webhook(endpoint_id, delivery_id, 0::smallint, 'retry', 3600000, $2, 500::smallint, null, '', 1)
+         from webhook_deliveries where outbox_id = $1`,
+        [id, '{"to":"just-now@example.com"}'],
+      )
+      const asked = { person, companyId: null, requestedBy: 'ana', pepper: 'any' }
+      const erasureId = await requestErasure(gateway.db.pool, asked)
+      expect(await eraseWithin(gateway.db.pool, erasureId, 300)).toMatchObject({ state: 'erasing', waiting: 1 })
+      return erasureId
+    })
+    const receipt = await eraseWithin(gateway.db.pool, erasureId, 10_000)
+    expect(receipt).toMatchObject({ state: 'done', erased: { emails: 1, webhookDeliveries: 1 } })
+    expect(await rowsWith(gateway.db.pool, 'just-now@')).toEqual([])
     await receiver.close()
   })
 

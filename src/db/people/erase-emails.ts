@@ -28,6 +28,24 @@ export async function takeEmailsToErase(tx: Queryable, erasureId: string, limit:
   )
 }
 
+/**
+ * Locks the webhook deliveries of these e-mails until the transaction ends, and returns the e-mails of those that somebody else holds:
+ * the outcome that is being written there may keep a body with the address, which this transaction could not see.
+ */
+export async function lockDeliveries(tx: Queryable, outboxIds: string[]): Promise<Set<string>> {
+  if (outboxIds.length === 0) return new Set()
+  const rows = await run<{ outboxId: string }>(
+    tx,
+    'lock-deliveries-of-emails',
+    `with locked as materialized (
+       select d.endpoint_id, d.delivery_id from webhook_deliveries d where d.outbox_id = any($1::uuid[]) for update skip locked)
+     select distinct d.outbox_id as "outboxId" from webhook_deliveries d
+     where d.outbox_id = any($1::uuid[]) and (d.endpoint_id, d.delivery_id) not in (select endpoint_id, delivery_id from locked)`,
+    [outboxIds],
+  )
+  return new Set(rows.map(row => row.outboxId))
+}
+
 /** As many as RETENTION_IDEMPOTENCY_DAYS may be. */
 const MAX_IDEMPOTENCY_DAYS = 30
 
