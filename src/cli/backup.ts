@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { dumpLines } from '../db/backup/dump.ts'
@@ -20,10 +19,10 @@ export const backupCommand: Command = {
       const lines = dumpLines(url, programVersion(), progress)
       try {
         if (target === '-') {
-          await writeToStandardOutput(gzipped(lines))
+          await writeToStandardOutput(lines)
           return null
         }
-        await writeToFile(target, gzipped(lines))
+        await writeToFile(target, lines, createGzip())
       } finally {
         // A target that cannot be written leaves the lines unread: this ends their transaction and its connection.
         await lines.return(undefined)
@@ -34,16 +33,11 @@ export const backupCommand: Command = {
 }
 
 /** Unlike a list, half a backup is worth nothing: a reader that goes away is a failure, too. */
-async function writeToStandardOutput(pieces: AsyncIterable<Buffer>): Promise<void> {
+async function writeToStandardOutput(lines: AsyncIterable<string>): Promise<void> {
   try {
-    await pipeline(pieces, process.stdout, { end: false })
+    await pipeline(lines, createGzip(), process.stdout, { end: false })
   } catch (error) {
     if (!(error as { syscall?: string }).syscall) throw error
     throw new CommandFailed(`Standard output cannot be written (${(error as Error).message}).`)
   }
-}
-
-/** Starts to read when it is read itself, so a target that cannot be opened costs nothing. */
-async function* gzipped(lines: AsyncIterable<string>): AsyncGenerator<Buffer> {
-  yield* Readable.from(lines).compose<NodeJS.ReadWriteStream & AsyncIterable<Buffer>>(createGzip())
 }

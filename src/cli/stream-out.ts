@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
-import { Readable, type Writable } from 'node:stream'
+import { PassThrough, Readable, type Transform, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CommandFailed } from './command.ts'
 import { visibleJson } from './terminal.ts'
@@ -20,14 +20,18 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
  * Writes to a temporary name and renames it, readable by its owner only. Other users may have created either name in a shared folder:
  * symbolic links and existing temporary files are refused, and only a regular file is replaced.
  */
-export async function writeToFile(file: string, pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
+export async function writeToFile(
+  file: string,
+  pieces: AsyncIterable<string>,
+  encoding: Transform = new PassThrough(),
+): Promise<void> {
   const unfinished = `${file}.${process.pid}.part`
   let created = false
   try {
     await refuseLink(file)
     const handle = await createExclusively(unfinished)
     created = true
-    await pipeline(Readable.from(pieces), handle.createWriteStream())
+    await pipeline(pieces, encoding, handle.createWriteStream())
     await rename(unfinished, file)
   } catch (error) {
     if (created) await rm(unfinished, { force: true })

@@ -6,6 +6,7 @@ import { hashEmail } from '../../src/contracts/hashing.ts'
 import { hashPassword } from '../../src/contracts/password.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
 import { storeProviderEvents } from '../../src/db/feedback/provider-events.ts'
+import { isMovingErasure } from '../../src/db/people/erasures.ts'
 import { inTransaction } from '../../src/db/query.ts'
 import { addSuppressions } from '../../src/db/suppression/list.ts'
 import { eraseWithin, requestErasure } from '../../src/people/erase-person.ts'
@@ -327,6 +328,17 @@ describe('erasing a person', () => {
     expect(await read(gateway, company, id)).toMatchObject({ status: 'FAILED', to: ['(erased)'] })
     expect(await captured(gateway, id)).toBeUndefined()
     expect(await rowsWith(gateway.db.pool, 'doubt@')).toEqual([])
+  })
+
+  test('an erasure whose last e-mail was erased by a worker is still waited for: the worker is about to end it', async () => {
+    const id = '00000000-0000-7000-8000-00000000000d'
+    await inTransaction(gateway.db.pool, async tx => {
+      await tx.query(
+        `insert into person_erasures (erasure_id, subject_hashes, requested_by, state) values ($1, '{a}', 'ana', 'erasing')`,
+        [id],
+      )
+      expect(await isMovingErasure(tx, id)).toBe(true)
+    })
   })
 
   test('an erasure that was killed is continued by a worker, and counts nothing twice', async () => {

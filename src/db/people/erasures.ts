@@ -124,8 +124,9 @@ export async function isMovingErasure(db: Queryable, erasureId: string): Promise
   const rows = await run(
     db,
     'is-moving-erasure',
+    // With no e-mail left, another process has erased the last one and is about to end the erasure.
     `select from person_erasures p where p.erasure_id = $1 and (p.state = 'searching' or (p.state = 'erasing'
-       and exists (select from person_erasure_emails e where e.erasure_id = p.erasure_id and not e.taken_off)))`,
+       and not coalesce((select bool_and(e.taken_off) from person_erasure_emails e where e.erasure_id = p.erasure_id), false)))`,
     [erasureId],
   )
   return rows.length > 0
