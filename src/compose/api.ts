@@ -86,6 +86,7 @@ export async function startApi(parts: ApiParts): Promise<Api> {
     logSample: config.LOG_SAMPLE,
     emailLog,
     tracing,
+    onAnswered: request => figures.answered(request),
     trustProxy: config.TRUST_PROXY,
     publicUrl: config.PUBLIC_URL,
     domains: composeDomains(config, db),

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { maskSensitive } from '../contracts/masking.ts'
+import type { RequestFigures } from '../telemetry/process/figures.ts'
 import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
 import { CONNECTION_LIMITS, type ConnectionLimits, serverOptions } from './connection-limits.ts'
 import { acceptJson } from './json-body.ts'
@@ -10,7 +11,7 @@ import { documentApi } from './openapi.ts'
 import { collectMethods, refuseOtherMethods } from './other-methods.ts'
 import { Problem, sendProblem, toProblem } from './problem.ts'
 import type { ProviderEventDeps } from './provider-events.ts'
-import { beginSpan, endSpan, logRequest } from './request-telemetry.ts'
+import { beginSpan, endSpan, logRequest, requestFigures } from './request-telemetry.ts'
 import type { DomainRouteDeps } from './resend/domains.ts'
 import { sendResendError } from './resend/errors.ts'
 import { resendRoutes } from './resend/index.ts'
@@ -54,6 +55,8 @@ export type AppDeps = SendRouteDeps &
     /** The share of ordinary requests that is logged. */
     logSample?: number
     tracing?: Tracing
+    /** Counts an answered request for /metrics. */
+    onAnswered?: (request: RequestFigures) => void
     trustProxy: boolean
     metricsToken?: string | undefined
     version: string
@@ -93,11 +96,13 @@ export async function buildOperationsApp(deps: OperationRouteDeps & BaseDeps): P
   return app
 }
 
-type BaseDeps = Pick<AppDeps, 'log' | 'logSample' | 'tracing' | 'trustProxy'> & { limits?: ConnectionLimits }
+type BaseDeps = Pick<AppDeps, 'log' | 'logSample' | 'tracing' | 'onAnswered' | 'trustProxy'> & {
+  limits?: ConnectionLimits
+}
 
 /** Everything but the routes. The benchmarks build their echo server on it (bench/servers/echo.ts). */
 export function baseApp(deps: BaseDeps): App {
-  const { log, logSample = 1, tracing = NO_TRACING, trustProxy, limits = CONNECTION_LIMITS } = deps
+  const { log, logSample = 1, tracing = NO_TRACING, onAnswered, trustProxy, limits = CONNECTION_LIMITS } = deps
   const app = Fastify({
     ...serverOptions(limits),
     loggerInstance: log,
@@ -140,6 +145,8 @@ export function baseApp(deps: BaseDeps): App {
   app.addHook('onResponse', (request, reply, done) => {
     endSpan(request, reply)
     logRequest(request, reply, logSample)
+    const figures = requestFigures(request, reply)
+    if (figures) onAnswered?.(figures)
     done()
   })
   app.setErrorHandler((error, request, reply) => {

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isSampled } from '../telemetry/email-log.ts'
+import type { RequestFigures } from '../telemetry/process/figures.ts'
 import { type RequestSpan, type RootAttributes, type Tracing, traceIdOf } from '../telemetry/tracing.ts'
 
 declare module 'fastify' {
@@ -9,7 +10,7 @@ declare module 'fastify' {
   }
 }
 
-/** Logged at debug level, and not traced: probes and scrapers call these every few seconds. */
+/** Logged at debug level, neither traced nor counted: probes and scrapers call these every few seconds. */
 const POLLED_ROUTES = new Set(['/health/live', '/health/ready', '/metrics'])
 
 /** The route's pattern, not the URL: a query string may contain an e-mail address. */
@@ -34,6 +35,18 @@ export function endSpan(request: FastifyRequest, reply: FastifyReply): void {
     errorCode: request.errorCode,
   }
   request.span?.end(attributes, reply.statusCode >= 500)
+}
+
+/** For /metrics. The many routes of the admin UI and of the docs are one each, so that the series stay few. null: it is not counted. */
+export function requestFigures(request: FastifyRequest, reply: FastifyReply): RequestFigures | null {
+  const route = routeOf(request)
+  if (POLLED_ROUTES.has(route)) return null
+  return {
+    method: request.is404 ? '(any)' : request.method,
+    route: /^\/(admin|docs)\b/.exec(route)?.[0] ?? route,
+    status: reply.statusCode,
+    durationMs: reply.elapsedTime,
+  }
 }
 
 export function logRequest(request: FastifyRequest, reply: FastifyReply, sample: number): void {

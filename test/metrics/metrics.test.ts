@@ -100,6 +100,7 @@ describe('/metrics of a gateway with some traffic', () => {
     ['pipeline_state_transitions_total{state="DLQ_MOVED"}', 1],
     ['pipeline_processing_duration_seconds_count{state="SENT"}', 3],
     ['provider_call_duration_seconds_count{outcome="sent",provider="capture"}', 3],
+    ['http_request_duration_seconds_count{method="POST",route="/v1/email/send",status="2xx"}', 4],
   ])('counts %s as %d', (series, value) => {
     expect(seriesValue(text, series)).toBeCloseTo(value)
   })

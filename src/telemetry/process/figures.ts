@@ -14,6 +14,10 @@ export type SettledFigures = {
   retryDelayMs?: number | undefined
 }
 
+/** An answered request. `route`: its pattern, never its URL. */
+export type RequestFigures = { method: string; route: string; status: number; durationMs: number }
+
+const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30]
 const CALL_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const ATTEMPT_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 /** The steps of the retry policies: 1, 5, 30, 120 s; minutes; hours. */
@@ -31,6 +35,7 @@ export class ProcessFigures {
   readonly #delays: Histogram
   readonly #calls: Histogram<'provider' | 'outcome'>
   readonly #batches: Histogram<'step'>
+  readonly #requests: Histogram<'method' | 'route' | 'status'>
   readonly #stopRuntime: () => void
 
   constructor(about: About, pools: Record<string, PoolCounts>) {
@@ -62,6 +67,13 @@ export class ProcessFigures {
       buckets: BATCH_ITEMS,
       registers,
     })
+    this.#requests = new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'HTTP requests, from the headers to the end of the answer, by route and class of the status; admin routes as one',
+      labelNames: ['method', 'route', 'status'],
+      buckets: REQUEST_SECONDS,
+      registers,
+    })
     this.rounds = new FairRounds(this.registry)
     registerPools(this.registry, pools)
     this.#stopRuntime = registerRuntime(this.registry, about)
@@ -78,6 +90,10 @@ export class ProcessFigures {
 
   batch(step: BatchStep, items: number): void {
     if (items > 0) this.#batches.observe({ step }, items)
+  }
+
+  answered({ method, route, status, durationMs }: RequestFigures): void {
+    this.#requests.observe({ method, route, status: `${Math.floor(status / 100)}xx` }, durationMs / 1000)
   }
 
   text(): Promise<string> {
