@@ -193,18 +193,18 @@ CREATE TABLE public.companies (
     CONSTRAINT warned_for_a_reason CHECK (((warned_at IS NULL) = (warn_reason IS NULL)))
 );
 
-CREATE FUNCTION public.claim_allowance(p_company public.companies, p_busy uuid[], p_left integer[], p_most integer, p_instant timestamp with time zone) RETURNS integer
+CREATE FUNCTION public.claim_allowance(p_company public.companies, p_in_flight uuid[], p_allowances integer[], p_default_allowance integer, p_instant timestamp with time zone) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
   select case when p_company.paused_at is not null then 0 else least(
-    coalesce(p_left[array_position(p_busy, p_company.company_id)], p_most),
+    coalesce(p_allowances[array_position(p_in_flight, p_company.company_id)], p_default_allowance),
     -- With a rate, what has come together since the last e-mail, one second's worth at most (and always at least one e-mail's).
     case when p_company.rate_per_second is not null then greatest(0, floor(p_company.rate_per_second * extract(epoch from p_instant - greatest(
       coalesce((select f.sendable_at from company_flow f where f.company_id = p_company.company_id and f.sendable_at <= p_instant), '-infinity'),
       p_instant - greatest(1, 1 / p_company.rate_per_second) * interval '1 second'))))::int end) end
 $$;
 
-CREATE FUNCTION public.claim_fair_batch(p_lease uuid, p_kind text, p_holder text, p_lease_seconds integer, p_size integer, p_per_turn integer, p_ended uuid[], p_busy uuid[], p_left integer[], p_most integer) RETURNS TABLE(outbox_id uuid, company_id uuid)
+CREATE FUNCTION public.claim_fair_batch(p_lease uuid, p_kind text, p_holder text, p_lease_seconds integer, p_size integer, p_per_turn integer, p_ended uuid[], p_in_flight uuid[], p_allowances integer[], p_default_allowance integer) RETURNS TABLE(outbox_id uuid, company_id uuid)
     LANGUAGE plpgsql
     SET enable_hashjoin TO 'off'
     SET enable_mergejoin TO 'off'
@@ -231,8 +231,8 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   instant := clock_timestamp();
   select f.company_id, f.run, coalesce((
-      select greatest(0, least(p_per_turn * c.weight - f.run, p_most)) from companies c where c.company_id = f.company_id
-        and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_busy)), 0)
+      select greatest(0, least(p_per_turn * c.weight - f.run, p_default_allowance)) from companies c where c.company_id = f.company_id
+        and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_in_flight)), 0)
     into here, served, owed from fair_cursor f;
 
   with recursive circle as (
@@ -252,7 +252,7 @@ begin
     -- The mail of a company that was deleted is stepped over: it must not end the walk.
     left join lateral (
       select p_per_turn * co.weight as take, co.rate_per_second is not null as rated,
-        claim_allowance(co, p_busy, p_left, p_most, instant) as room
+        claim_allowance(co, p_in_flight, p_allowances, p_default_allowance, instant) as room
       from companies co where co.company_id = n.company_id) t on true
     where c.filled < p_size
   ), picked as materialized (

@@ -1,10 +1,10 @@
 -- How many more e-mails of a company may be taken now.
--- p_busy, p_left: companies that have mail in flight, and how many more of each may be taken; p_most of any other.
+-- p_in_flight: companies that have mail in flight; p_allowances: how many more of each may be taken; p_default_allowance: of any other.
 create or replace function claim_allowance(
-  p_company companies, p_busy uuid[], p_left int[], p_most int, p_instant timestamptz)
+  p_company companies, p_in_flight uuid[], p_allowances int[], p_default_allowance int, p_instant timestamptz)
 returns int language sql stable as $$
   select case when p_company.paused_at is not null then 0 else least(
-    coalesce(p_left[array_position(p_busy, p_company.company_id)], p_most),
+    coalesce(p_allowances[array_position(p_in_flight, p_company.company_id)], p_default_allowance),
     -- With a rate, what has come together since the last e-mail, one second's worth at most (and always at least one e-mail's).
     case when p_company.rate_per_second is not null then greatest(0, floor(p_company.rate_per_second * extract(epoch from p_instant - greatest(
       coalesce((select f.sendable_at from company_flow f where f.company_id = p_company.company_id and f.sendable_at <= p_instant), '-infinity'),
@@ -43,7 +43,7 @@ end $$;
 -- p_ended: leases whose work is done. They end here, which saves a commit for each.
 create or replace function claim_fair_batch(
   p_lease uuid, p_kind text, p_holder text, p_lease_seconds int, p_size int, p_per_turn int, p_ended uuid[],
-  p_busy uuid[], p_left int[], p_most int)
+  p_in_flight uuid[], p_allowances int[], p_default_allowance int)
 returns table (outbox_id uuid, company_id uuid) language plpgsql
 -- Rows are found by their keys, whatever the planner believes about tables that fill and empty all the time.
 set enable_hashjoin = off set enable_mergejoin = off set enable_memoize = off as $$
@@ -68,8 +68,8 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   instant := clock_timestamp();
   select f.company_id, f.run, coalesce((
-      select greatest(0, least(p_per_turn * c.weight - f.run, p_most)) from companies c where c.company_id = f.company_id
-        and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_busy)), 0)
+      select greatest(0, least(p_per_turn * c.weight - f.run, p_default_allowance)) from companies c where c.company_id = f.company_id
+        and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_in_flight)), 0)
     into here, served, owed from fair_cursor f;
 
   with recursive circle as (
@@ -89,7 +89,7 @@ begin
     -- The mail of a company that was deleted is stepped over: it must not end the walk.
     left join lateral (
       select p_per_turn * co.weight as take, co.rate_per_second is not null as rated,
-        claim_allowance(co, p_busy, p_left, p_most, instant) as room
+        claim_allowance(co, p_in_flight, p_allowances, p_default_allowance, instant) as room
       from companies co where co.company_id = n.company_id) t on true
     where c.filled < p_size
   ), picked as materialized (

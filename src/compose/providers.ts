@@ -4,9 +4,9 @@ import { baseRate } from '../contracts/send-rate.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { Database } from '../db/pool.ts'
 import {
-  closeProvider,
+  closeBreaker,
   listProviders,
-  openProvider,
+  openBreaker,
   registerProviders,
   reserveSending,
   returnProbe,
@@ -112,8 +112,8 @@ function resume(email: EmailToSend, breakers: Breakers, capture: Provider): Prov
 function breakerStore(db: Database, names: string[]) {
   return {
     list: () => listProviders(db.hot, names),
-    open: (failure: Parameters<typeof openProvider>[1]) => openProvider(db.hot, failure),
-    close: (name: string) => closeProvider(db.hot, name),
+    open: (failure: Parameters<typeof openBreaker>[1]) => openBreaker(db.hot, failure),
+    close: (name: string) => closeBreaker(db.hot, name),
     takeProbe: (name: string) => takeProbe(db.hot, name, PROBE_SECONDS),
     returnProbe: (name: string) => returnProbe(db.hot, name),
   }

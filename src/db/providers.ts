@@ -44,13 +44,13 @@ export async function listProviders(db: Queryable, names: string[] | null): Prom
  * Opens the circuit breaker: mail waits, and a probe may be sent after the delay. If it is already open, only a failed probe moves
  * the next probe, because many workers report the same failure at once. Returns whether this call opened it.
  */
-export async function openProvider(
+export async function openBreaker(
   db: Queryable,
   failure: { name: string; code: string; reason: string; probeDelayMs: number; failedProbe: boolean },
 ): Promise<boolean> {
   const [row] = await run<{ opened: boolean }>(
     db,
-    'open-provider',
+    'open-breaker',
     `with known as materialized (select state from providers where name = $1 for update)
      update providers p set state = 'open', opened_at = coalesce(p.opened_at, now()), reason_code = $2, reason = $3,
        probes = case when $5 then p.probes + 1 else p.probes end,
@@ -62,10 +62,10 @@ export async function openProvider(
 }
 
 /** Returns whether this call closed it. */
-export async function closeProvider(db: Queryable, name: string): Promise<boolean> {
+export async function closeBreaker(db: Queryable, name: string): Promise<boolean> {
   const rows = await run(
     db,
-    'close-provider',
+    'close-breaker',
     `update providers set state = 'closed', opened_at = null, reason_code = null, reason = null, probes = 0, probe_at = null
      where name = $1 and state = 'open' returning name`,
     [name],

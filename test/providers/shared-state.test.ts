@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
-  closeProvider,
+  closeBreaker,
   listProviders,
-  openProvider,
+  openBreaker,
   registerProviders,
   reserveSending as reserve,
   saveProviderRate,
@@ -41,16 +41,16 @@ const makeProbeDue = () => db.query(`update providers set probe_at = now() - int
 
 describe('a breaker that all workers share', () => {
   test('is opened once, however many report the same trouble, and the first one says when it is tried', async () => {
-    const opened = await at10(worker => openProvider(db, trouble({ probeDelayMs: 5_000 + worker * 10_000 })))
+    const opened = await at10(worker => openBreaker(db, trouble({ probeDelayMs: 5_000 + worker * 10_000 })))
     expect(opened.filter(Boolean)).toHaveLength(1)
     const { state, reasonCode, probes, probeInMs } = await ses()
     expect({ state, reasonCode, probes }).toEqual({ state: 'open', reasonCode: 'SES_DAILY_QUOTA_EXCEEDED', probes: 0 })
-    await openProvider(db, trouble({ probeDelayMs: 900_000 }))
+    await openBreaker(db, trouble({ probeDelayMs: 900_000 }))
     expect((await ses()).probeInMs, 'more trouble moves nothing').toBeLessThanOrEqual(probeInMs!)
   })
 
   test('its probe is one worker’s when its time has come, and nobody’s before', async () => {
-    await openProvider(db, trouble())
+    await openBreaker(db, trouble())
     expect((await at10(() => takeProbe(db, 'ses', 60))).filter(Boolean)).toHaveLength(0)
     await makeProbeDue()
     expect((await at10(() => takeProbe(db, 'ses', 60))).filter(Boolean)).toHaveLength(1)
@@ -58,16 +58,16 @@ describe('a breaker that all workers share', () => {
   })
 
   test('a probe that failed is counted and moves the next one', async () => {
-    await openProvider(db, trouble())
-    await openProvider(db, trouble({ failedProbe: true, probeDelayMs: 30_000 }))
+    await openBreaker(db, trouble())
+    await openBreaker(db, trouble({ failedProbe: true, probeDelayMs: 30_000 }))
     const { probes, probeInMs } = await ses()
     expect(probes).toBe(1)
     expect(probeInMs).toBeGreaterThan(25_000)
   })
 
   test('is closed once, forgets everything, and the other provider never noticed', async () => {
-    await openProvider(db, trouble())
-    expect((await at10(() => closeProvider(db, 'ses'))).filter(Boolean)).toHaveLength(1)
+    await openBreaker(db, trouble())
+    expect((await at10(() => closeBreaker(db, 'ses'))).filter(Boolean)).toHaveLength(1)
     for (const row of await listProviders(db, null))
       expect(row).toMatchObject({ state: 'closed', openedAt: null, reasonCode: null, probes: 0, probeInMs: null })
     expect(await takeProbe(db, 'ses', 60), 'a closed one has no probe').toBe(false)

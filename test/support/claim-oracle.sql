@@ -1,8 +1,8 @@
 -- An independent implementation of the fair order, which the claim is compared with.
 create function claim_oracle_room(
-  p_company uuid, p_rate float8, p_busy uuid[], p_left int[], p_most int, p_instant timestamptz)
+  p_company uuid, p_rate float8, p_in_flight uuid[], p_allowances int[], p_default_allowance int, p_instant timestamptz)
 returns int language sql stable as $$
-  select greatest(0, least(coalesce((select b.room from unnest(p_busy, p_left) as b(id, room) where b.id = p_company), p_most),
+  select greatest(0, least(coalesce((select b.room from unnest(p_in_flight, p_allowances) as b(id, room) where b.id = p_company), p_default_allowance),
     case when p_rate is not null then floor(p_rate * extract(epoch from p_instant - greatest(
       coalesce((select sendable_at from company_flow where company_id = p_company and sendable_at <= p_instant), '-infinity'),
       p_instant - greatest(1, 1 / p_rate) * interval '1 second')))::int end))
@@ -15,7 +15,7 @@ $$;
 -- Small statements beside the one that picks: as parts of it, they cost a third of the claim in plan nodes.
 create function claim_oracle(
   p_lease uuid, p_kind text, p_holder text, p_lease_seconds int, p_size int, p_per_turn int, p_ended uuid[],
-  p_busy uuid[], p_left int[], p_most int)
+  p_in_flight uuid[], p_allowances int[], p_default_allowance int)
 returns table (outbox_id uuid, company_id uuid) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -23,7 +23,7 @@ declare
   served int;
   -- What is left of the turn of the company served last.
   owed int;
-  limited boolean := cardinality(p_busy) > 0;
+  limited boolean := cardinality(p_in_flight) > 0;
   instant timestamptz;
   ids uuid[];
   owners uuid[];
@@ -42,8 +42,8 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   select c.company_id, c.run into here, served from fair_cursor c for update;
   instant := clock_timestamp();
-  select greatest(0, least(p_per_turn * c.weight - served, p_most)) into owed from companies c
-    where c.company_id = here and c.paused_at is null and c.rate_per_second is null and here <> all(p_busy);
+  select greatest(0, least(p_per_turn * c.weight - served, p_default_allowance)) into owed from companies c
+    where c.company_id = here and c.paused_at is null and c.rate_per_second is null and here <> all(p_in_flight);
   owed := coalesce(owed, 0);
 
   with recursive circle as (
@@ -65,8 +65,8 @@ begin
       select p_per_turn * co.weight as take, co.rate_per_second is not null as rated, case
         when co.paused_at is not null then 0
         when limited or co.rate_per_second is not null
-          then claim_oracle_room(co.company_id, co.rate_per_second, p_busy, p_left, p_most, instant)
-        else p_most end as room
+          then claim_oracle_room(co.company_id, co.rate_per_second, p_in_flight, p_allowances, p_default_allowance, instant)
+        else p_default_allowance end as room
       from companies co where co.company_id = n.company_id limit 1) t on true
     where c.filled < p_size
   ), members as materialized (

@@ -1,0 +1,3 @@
+-- Their parameters have other names now (functions/claim_fair_batch.sql), which "create or replace" refuses.
+drop function if exists claim_allowance(companies, uuid[], int[], int, timestamptz);
+drop function if exists claim_fair_batch(uuid, text, text, int, int, int, uuid[], uuid[], int[], int);
