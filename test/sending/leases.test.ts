@@ -8,7 +8,7 @@ import { returnUndelivered } from '../../src/db/outbox/dispatch.ts'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
 import type { EmailToSend } from '../../src/db/outbox/load.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbox/schedule.ts'
-import type { Queryable } from '../../src/db/query.ts'
+import { inTransaction, type Queryable } from '../../src/db/query.ts'
 import { startGateway } from '../../src/main.ts'
 import type { ClaimedEmail } from '../../src/pipeline/attempt.ts'
 import { claimFairly } from '../../src/pipeline/claim.ts'
@@ -55,6 +55,15 @@ const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email
 async function takeBack() {
   await expireLeases(db)
   return returnExpiredLeases(db, OPTIONS)
+}
+
+/** As a worker settles an attempt that failed: its retry is due by now, and not ready yet. */
+async function scheduleRetry(outboxId: string): Promise<void> {
+  await db.query(
+    `with o as (update email_outbox set status = 'RETRY_SCHEDULED', attempts = 1, next_attempt_at = now() where outbox_id = $1 returning *)
+     insert into email_scheduled (due_at, outbox_id, company_id, priority) select next_attempt_at, outbox_id, company_id, priority from o`,
+    [outboxId],
+  )
 }
 
 /** The provider is asked again about what may have left. */
@@ -105,6 +114,29 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     await worker(db)(received.find(one => one.outboxId === done)!)
     expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [open], unknown: [] } })
     expect([await statusOf(done!), await statusOf(open!)]).toEqual(['SENT', 'RETRY_SCHEDULED'])
+  })
+
+  test('costs an e-mail of its batch nothing that was settled before, and whose retry has just become due', async () => {
+    const [settled, open] = await accept(db, [draft(companyId), draft(companyId)])
+    await claim(db, 2)
+    await scheduleRetry(settled!)
+    expect(await takeBack()).toMatchObject({ unstarted: 1, lost: { unstarted: [open] } })
+    expect((await storyOf(db, settled!)).email).toMatchObject({ status: 'RETRY_SCHEDULED', attempts: 1 })
+    expect(await readyDueEmails(db, 1000)).toBe(1)
+    expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual([settled, open].toSorted())
+  })
+
+  test('gives back what nobody else is changing, and the rest when that has ended', async () => {
+    const [locked, free] = await accept(db, [draft(companyId), draft(companyId)])
+    await claim(db, 2)
+    await inTransaction(gateway.db.pool, async other => {
+      await other.query('select from email_outbox where outbox_id = $1 for update', [locked])
+      expect(await takeBack()).toMatchObject({ unstarted: 1, lost: { unstarted: [free] } })
+      expect(await takeBack(), 'it is still being changed').toEqual(NOTHING)
+    })
+    expect(await takeBack()).toMatchObject({ unstarted: 1, lost: { unstarted: [locked] } })
+    expect(await takeBack()).toEqual(NOTHING)
+    expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual([locked, free].toSorted())
   })
 
   test('gives back nothing that was cancelled or postponed meanwhile', async () => {
@@ -348,11 +380,7 @@ describe('jobs that are gone', () => {
   test('are not those of an e-mail whose retry has just become due: it was delivered, and joins the line once', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1, 3, { kind: 'dispatch' })
-    await db.query(
-      `with o as (update email_outbox set status = 'RETRY_SCHEDULED', attempts = 1, next_attempt_at = now() where outbox_id = $1 returning *)
-       insert into email_scheduled (due_at, outbox_id, company_id, priority) select next_attempt_at, outbox_id, company_id, priority from o`,
-      [outboxId],
-    )
+    await scheduleRetry(outboxId)
     expect(await returnUndelivered(db, [], 0)).toEqual([])
     expect(await readyDueEmails(db, 1000)).toBe(1)
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])

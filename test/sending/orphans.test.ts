@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { uuidv7Floor } from '../../src/contracts/uuid.ts'
 import { listCounters } from '../../src/db/counters.ts'
+import { returnWhenUnlocked } from '../../src/db/outbox/claim.ts'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
 import { recoverOrphans } from '../../src/db/outbox/orphans.ts'
+import { readyDueEmails } from '../../src/db/outbox/schedule.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import { cleanLine } from '../support/clean-line.ts'
@@ -12,6 +14,7 @@ import {
   type DraftChange,
   draft,
   expireLeases,
+  makeDue,
   start,
   storyOf,
   typesOf,
@@ -44,6 +47,17 @@ async function takenUp(): Promise<typeof NONE> {
 }
 const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
 const counted = async () => (await listCounters(db)).filter(one => one.name === 'orphaned_emails')
+
+test('an e-mail that waits until somebody else has done with it is no orphan: it becomes ready by itself', async () => {
+  const ids = [await acceptOne(), await acceptOne({ delayMs: 3_600_000 })]
+  await makeDue(db, [ids[1]!])
+  await readyDueEmails(db, 1000)
+  await claim(db, 2)
+  await returnWhenUnlocked(db, ids)
+  await db.query('delete from leases')
+  expect(await takenUp()).toEqual(NONE)
+  expect(await readyDueEmails(db, 1000)).toBe(2)
+})
 
 test('an e-mail at work under a lease that is gone is in doubt, as if its worker had died, and ends', async () => {
   const outboxId = await acceptOne()

@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
+import { LOCK_EXISTING_READY_ROW, SCHEDULED_FOR, WAITING_AND_DUE } from './sql.ts'
 
 export type Claim = {
   leaseId: string
@@ -64,7 +64,7 @@ export async function returnWhenUnlocked(db: Queryable, outboxIds: string[]): Pr
     db,
     'return-when-unlocked',
     `insert into email_scheduled (due_at, outbox_id, company_id, priority)
-     select now(), outbox_id, company_id, priority from email_outbox o
+     select ${SCHEDULED_FOR}, outbox_id, company_id, priority from email_outbox o
      where outbox_id = any($1) and ${WAITING_AND_DUE}
      on conflict do nothing`,
     [outboxIds],

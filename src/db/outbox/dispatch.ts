@@ -1,7 +1,7 @@
 import type { SlimJobData } from '../../contracts/job.ts'
 import { iso, type Queryable, run } from '../query.ts'
 import { ofBatch } from './batch-arrays.ts'
-import { LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
+import { IS_READY, IS_SCHEDULED, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 /**
  * Answers whether this process fills the queue's window for the next seconds. One does; another takes over when it is gone. A
@@ -69,9 +69,7 @@ export async function returnUndelivered(db: Queryable, queued: string[], ageSeco
          and not exists (select from leases w where w.outbox_ids @> array[i.id]
            and (w.taken_at > old.taken_at or (w.kind = 'work' and w.taken_at = old.taken_at)))
          -- It was delivered, and is to be tried again (a throttled one within a second): as a retry that is not ready yet, or ready.
-         and not exists (select from email_scheduled s where s.due_at = o.next_attempt_at and s.outbox_id = o.outbox_id)
-         and not exists (select from email_ready r
-           where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
+         and not ${IS_SCHEDULED} and not ${IS_READY}
      ), put_ready as (
        insert into email_ready (company_id, priority, outbox_id)
        select distinct company_id, priority, outbox_id from waiting where not queued ${LOCK_EXISTING_READY_ROW}

@@ -1,7 +1,7 @@
 import { type Queryable, run } from '../query.ts'
 import { ofBatch } from './batch-arrays.ts'
 import { EMAIL_TO_SEND, type EmailToSend, WITH_CONTENT } from './load.ts'
-import { WAITING_AND_DUE } from './sql.ts'
+import { IS_READY, WAITING_AND_DUE } from './sql.ts'
 
 /**
  * What jobs brought: those that wait, are due and are not ready themselves are leased to this process from now on. null: not ours to
@@ -28,9 +28,7 @@ export async function leaseDispatched(
 
 const LEASE = `
 with found as materialized (
-  select o.*, ${WAITING_AND_DUE}
-    and not exists (select from email_ready r
-      where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as leased
+  select o.*, ${WAITING_AND_DUE} and not ${IS_READY} as leased
   from email_outbox o
   where ${ofBatch('o')} and (select set_config('synchronous_commit', 'off', true)) = 'off'
 ), put_lease as (

@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
+import { IS_READY, IS_SCHEDULED, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 export async function renewLeases(db: Queryable, leaseIds: string[], leaseSeconds: number): Promise<void> {
   await run(
@@ -37,31 +37,37 @@ export async function returnExpiredLeases(
     'return-expired-leases',
     `with expired as materialized (
        select lease_id, kind, outbox_ids, taken_at from leases where $1 or expires_at < now() for update skip locked
-     ), ended as (
-       delete from leases l using expired where l.lease_id = expired.lease_id
      ), listed as materialized (
-       select distinct on (outbox_id) lease_id, kind, taken_at, outbox_id,
-         (select s.lease_id is null from email_outbox s where s.outbox_id = t.outbox_id) as was_waiting from (
+       select distinct on (outbox_id) lease_id, kind, taken_at, outbox_id from (
          select lease_id, kind, taken_at, unnest(outbox_ids) as outbox_id from expired) t
        order by outbox_id, kind = 'work' desc, taken_at desc
-     ), unfinished as materialized (
-       select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, listed.kind,
-         o.lease_id is not null or (o.started_at is not null and listed.kind = 'work') as started
+     ), open as materialized (
+       select o.outbox_id, listed.kind, coalesce(o.lease_id, listed.lease_id) as lease_id, o.lease_id is null as was_waiting
        from listed join email_outbox o on o.outbox_id = listed.outbox_id
        -- Any expired lease: a job that was delivered twice is listed under two, and one of the workers had started it.
        where o.lease_id in (select lease_id from expired)
-         -- Not started, and not returned: it waits, and is neither ready nor listed under a newer lease.
-         -- T1 (a late worker) settles the e-mail as PENDING and makes it ready; its commit is under way.
-         -- T2 (this statement) waits for T1's lock, then sees the e-mail waiting, but not T1's ready row.
-         -- So the e-mail must also have been waiting when T2 began (was_waiting), or it would be returned twice.
-         or (listed.was_waiting and ${WAITING_AND_DUE}
-           and not exists (select from email_ready r
-             where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
+         -- Not started, and not returned: it waits, and is neither ready, nor scheduled, nor listed under a newer lease.
+         or (o.lease_id is null and ${WAITING_AND_DUE} and not ${IS_READY} and not ${IS_SCHEDULED}
            -- An older lease may still list an e-mail that its worker has returned to ready, and that was claimed or dispatched since.
            and not exists (select from leases other where other.lease_id not in (select lease_id from expired)
              and (other.taken_at > listed.taken_at or (other.kind = 'work' and other.taken_at = listed.taken_at))
              and other.outbox_ids @> array[listed.outbox_id]))
-       for update of o
+     ), unfinished as materialized (
+       select o.outbox_id, o.company_id, o.priority, o.attempts, o.max_attempts, o.attempt_id, o.provider, o.request_id, open.kind,
+         o.lease_id is not null or (o.started_at is not null and open.kind = 'work') as started
+       from open join email_outbox o on o.outbox_id = open.outbox_id
+       -- A late worker may have settled the e-mail as PENDING and made it ready since this statement began, which sees the former and
+       -- not the latter. So what waits now must have been waiting then (was_waiting), or it would be returned twice.
+       where o.lease_id in (select lease_id from expired) or (open.was_waiting and ${WAITING_AND_DUE})
+       for update of o skip locked
+     ), held as (
+       -- Somebody is changing it, perhaps for long: a company may, in a transaction of its own. The next round looks at it again.
+       select lease_id, array_agg(outbox_id) as outbox_ids from open
+       where outbox_id not in (select outbox_id from unfinished) group by lease_id
+     ), kept as (
+       update leases l set outbox_ids = held.outbox_ids from held where l.lease_id = held.lease_id
+     ), ended as (
+       delete from leases l using expired where l.lease_id = expired.lease_id and l.lease_id not in (select lease_id from held)
      ), not_started as (
        update email_outbox o set attempts = least(o.attempts + 1, o.max_attempts), status = 'RETRY_SCHEDULED'
        from unfinished where o.outbox_id = unfinished.outbox_id and not unfinished.started and unfinished.kind = 'work'

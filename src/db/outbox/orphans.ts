@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { WAITING_AND_DUE } from './sql.ts'
+import { IS_READY, IS_SCHEDULED, WAITING_AND_DUE } from './sql.ts'
 
 export type Orphan = { outboxId: string; status: string }
 
@@ -74,9 +74,7 @@ with unfinished as materialized (
       when 'UNKNOWN' then o.attempt_id is not null and o.provider is not null
         and not exists (select from unknown_sends u where u.outbox_id = o.outbox_id)
       else ${WAITING_AND_DUE}
-        and not exists (select from email_ready r
-          where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id)
-        and not exists (select from email_scheduled s where s.due_at = o.next_attempt_at and s.outbox_id = o.outbox_id)
+        and not ${IS_READY} and not ${IS_SCHEDULED}
         and not exists (select from leases l where l.outbox_ids @> array[o.outbox_id])
     end
   for update of o skip locked
