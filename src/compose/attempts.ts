@@ -66,6 +66,8 @@ export type AttemptParts = {
 
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
   const { config, db, providers, html, emailLog, tracing, figures, log } = parts
+  // Left to an expired lease, an e-mail whose connection was lost here would be charged an attempt that nobody made.
+  const patiently = <Out>(read: () => Promise<Out>) => retryWhileUnavailable(read, patienceMs(stopping))
   const rendered = new Batcher({
     ...RENDERED_BATCH,
     flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
@@ -86,6 +88,8 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   return {
     providers: {
       ...providers,
+      route: email => patiently(() => providers.route(email)),
+      waitForRate: (...wanted) => patiently(() => providers.waitForRate(...wanted)),
       report(provider, result, callMs) {
         figures.called(provider.name, callOutcome(result), callMs)
         providers.report(provider, result, callMs)
@@ -94,15 +98,15 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
     slots: { starts, calls: new Semaphore(config.WORKER_CONCURRENCY) },
     stopping,
     content: {
-      prepare: (email, companyId) => prepareContent(email, companyId, content),
+      prepare: (email, companyId) => patiently(() => prepareContent(email, companyId, content)),
       textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
       // Not over the connections of the batches: megabytes would delay the renewal of leases and the settlements.
-      loadAttachments: outboxId => loadAttachments(db.pool, outboxId),
+      loadAttachments: outboxId => patiently(() => loadAttachments(db.pool, outboxId)),
       attachmentMemory: makeAttachmentMemory(),
     },
     outbox: {
       commitStart: start => attemptStarts.add(start),
-      isNewlySuppressed: email => isNewlySuppressed(db.hot, email),
+      isNewlySuppressed: email => patiently(() => isNewlySuppressed(db.hot, email)),
     },
     observe: observeAttempts(tracing, attemptLog(log, emailLog)),
     settings: {
@@ -127,7 +131,7 @@ export function composeSettle(parts: AttemptParts, stopping: AbortSignal): Settl
     new Batcher({
       ...RETURN_BATCH,
       flush: async (outboxIds: string[]) => {
-        await write(db.hot, outboxIds)
+        await retryWhileUnavailable(() => write(db.hot, outboxIds), patienceMs(stopping))
         return outboxIds
       },
     })

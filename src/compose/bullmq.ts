@@ -4,11 +4,13 @@ import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME } from '../contracts/job.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
 import { countOne } from '../db/counters.ts'
+import { returnClaims } from '../db/outbox/claim.ts'
 import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from '../db/outbox/dispatch.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { totalConcurrency } from '../db/workers.ts'
-import { type ClaimOptions, dispatchFairly, leaseJobs, takeBack } from '../pipeline/claim.ts'
+import { type ClaimOptions, dispatchFairly, leaseJobs } from '../pipeline/claim.ts'
 import { Batcher } from '../runtime/batcher.ts'
 import { BullmqLane, type LeasedJob, type PoisonJob } from '../sending/bullmq-lane.ts'
 import { type FedQueue, Feeder } from '../sending/feeder.ts'
@@ -22,6 +24,8 @@ const FEEDER_SECONDS = 5
 /** Dispatched e-mails of this age whose job is not in the queue are ready again. */
 const UNDELIVERED_SECONDS = 1
 const UNREADABLE_CHECK_MS = 1_000
+/** How long the feeder waits for Redis at a time; a stop waits for it, too. */
+const READY_MS = 2_000
 /** Jobs that arrive while others are being leased are leased together: one commit for many e-mails. */
 const LEASE_BATCH = { maxItems: 256, concurrency: 1 }
 /**
@@ -99,13 +103,15 @@ async function leaseAndTrack(
   leases: HeldLeases,
 ): Promise<LeasedJob<EmailToSend>[]> {
   const endedLeases = leases.takeEnded()
+  const leaseId = uuidv7()
   try {
-    const jobs = await leaseJobs(db.sending.emails, outboxIds, endedLeases, claim)
+    const jobs = await leaseJobs(db.sending.emails, outboxIds, { leaseId, endedLeases }, claim)
     const taken = jobs.filter(job => job.kind === 'taken')
     if (taken[0]) leases.track(taken[0].leaseId, taken.length)
     return jobs
   } catch (error) {
-    leases.restoreEnded(endedLeases)
+    // The new one may have been committed, and only the answer was lost. Once it has ended, the feeder returns the e-mails.
+    leases.restoreEnded([...endedLeases, leaseId])
     throw error
   }
 }
@@ -126,12 +132,7 @@ function makeFeeder(
     totalConcurrency: () => totalConcurrency(db.hot, 'bullmq'),
     ownConcurrency: config.WORKER_CONCURRENCY,
     claim: limits => dispatchFairly({ claims: db.sending.claims, facts: db.hot }, limits, claim),
-    takeBack: ({ leaseId, claimed }) =>
-      takeBack(
-        db.hot,
-        leaseId,
-        claimed.map(email => email.outboxId),
-      ),
+    takeBack: ({ leaseId }) => returnClaims(db.hot, [leaseId]),
     returnUndelivered: queued => returnUndelivered(db.hot, queued, UNDELIVERED_SECONDS),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),
     maxInFlight: providers.maxInFlight,
@@ -147,7 +148,9 @@ function openQueue(redis: Redis, log: Logger): JobQueue {
 
   async function ready(): Promise<Queue> {
     if (open) return open
-    if (redis.status === 'connecting' || redis.status === 'connect') await once(redis, 'ready')
+    // A Redis that is loading its data says nothing until it has done so.
+    if (redis.status === 'connecting' || redis.status === 'connect')
+      await once(redis, 'ready', { signal: AbortSignal.timeout(READY_MS) })
     const made = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true, ...SKIP_VERSION_CHECK })
     made.on('error', error => log.debug({ err: error }, 'The queue is out of reach'))
     try {

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { uuidv7 } from '../contracts/uuid.ts'
+import { returnClaims } from '../db/outbox/claim.ts'
 import { endLeases, renewLeases } from '../db/outbox/leases.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { readyDueEmails } from '../db/outbox/schedule.ts'
@@ -56,10 +57,10 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     attempt: composeAttempt(parts, startSlots, stopping.signal),
     settle: composeSettle(parts, stopping.signal),
   }
-  const lanes = { lane: config.REDIS_URL ? 'bullmq' : 'direct' }
+  const laneAttributes = { lane: config.REDIS_URL ? 'bullmq' : 'direct' }
   const sendTraced: SendClaimed = async claimed => {
     const traced = await tracedFromSql(claimed, tracing, (...kept) => keepTrace(db.pool, ...kept))
-    tracing.record('claim', traced.email?.traceparent, claimed.claimedAtMs, lanes)
+    tracing.record('claim', traced.email?.traceparent, claimed.claimedAtMs, laneAttributes)
     return sendClaimed(traced, steps)
   }
   const send: SendClaimed = tracing.isOn ? sendTraced : claimed => sendClaimed(claimed, steps)
@@ -127,6 +128,7 @@ function directLane(
 ): Lane {
   return new DirectLane<EmailToSend>({
     claim: limits => claimFairly(db.sending, limits, claim),
+    returnClaims: leaseIds => returnClaims(db.sending.claims, leaseIds),
     work: send,
     leases,
     concurrency: config.WORKER_CONCURRENCY,

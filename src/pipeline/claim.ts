@@ -1,13 +1,12 @@
 import { uuidv7 } from '../contracts/uuid.ts'
-import { claimFairBatch, returnToReady } from '../db/outbox/claim.ts'
+import { claimFairBatch } from '../db/outbox/claim.ts'
 import { DISPATCH_SECONDS, loadJobs } from '../db/outbox/dispatch.ts'
 import { leaseDispatched } from '../db/outbox/lease-dispatched.ts'
-import { endLeases } from '../db/outbox/leases.ts'
 import { type EmailToSend, loadEmailsToSend } from '../db/outbox/load.ts'
 import type { Queryable } from '../db/query.ts'
 import { retryWhileUnavailable } from '../db/retries.ts'
 import type { LeasedJob } from '../sending/bullmq-lane.ts'
-import type { Batch, ClaimLimits } from '../sending/direct-lane.ts'
+import type { Batch, ClaimLimits, LeaseLimits } from '../sending/direct-lane.ts'
 import type { Dispatch } from '../sending/feeder.ts'
 
 export type ClaimOptions = {
@@ -21,11 +20,11 @@ export type ClaimOptions = {
 /** Step 2, direct lane: takes the next batch in fair order under a lease of this process. */
 export async function claimFairly(
   db: { claims: Queryable; emails: Queryable },
-  limits: ClaimLimits,
+  limits: LeaseLimits,
   options: ClaimOptions,
 ): Promise<Batch<EmailToSend> | null> {
-  const leaseId = uuidv7()
-  const items = await claimFairBatch(db.claims, { ...options, ...limits, leaseId, kind: 'work' })
+  const { leaseId } = limits
+  const items = await claimFairBatch(db.claims, { ...options, ...limits, kind: 'work' })
   options.onClaimed(items)
   if (items.length === 0) return null
   const outboxIds = items.map(item => item.outboxId)
@@ -56,20 +55,14 @@ export async function dispatchFairly(
   return { leaseId, claimed, jobs: () => loadJobs(db.facts, claimed) }
 }
 
-/** The queue did not take the jobs: their e-mails return to ready. */
-export async function takeBack(db: Queryable, leaseId: string, outboxIds: string[]): Promise<void> {
-  await returnToReady(db, outboxIds)
-  await endLeases(db, [leaseId])
-}
-
 /** Step 2, BullMQ lane, worker: leases the e-mails of received jobs to this process. */
 export async function leaseJobs(
   db: Queryable,
   outboxIds: string[],
-  endedLeases: string[],
+  lease: { leaseId: string; endedLeases: string[] },
   options: ClaimOptions,
 ): Promise<LeasedJob<EmailToSend>[]> {
-  const leaseId = uuidv7()
+  const { leaseId, endedLeases } = lease
   const { holder, leaseSeconds } = options
   // Postgres accepts an id in upper case, but our own jobs are never written so.
   const ids = new Set(outboxIds.filter(id => id === id.toLowerCase()))

@@ -136,6 +136,21 @@ describe('trouble', () => {
     expect(logged.filter(line => line.includes('no connection'))).toHaveLength(2)
   })
 
+  test('a claim that failed is returned before the next one: it may have been committed', async () => {
+    const claimed: string[] = []
+    const { lane, returned } = laneOver([], {
+      idleMs: 5,
+      claim: async ({ leaseId }) => {
+        claimed.push(leaseId)
+        if (claimed.length <= 2) throw new Error('no connection')
+        return null
+      },
+    })
+    lane.start()
+    await vi.waitFor(() => expect(claimed.length).toBeGreaterThan(4))
+    expect(returned).toEqual(claimed.slice(0, 2))
+  })
+
   test('a claim that keeps failing does not spin', async () => {
     let tries = 0
     const { lane } = laneOver([], {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { inFlightAllowance } from '../contracts/fairness.ts'
+import { uuidv7 } from '../contracts/uuid.ts'
 import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { HeldLeases } from './held-leases.ts'
@@ -21,9 +22,14 @@ export type ClaimLimits = {
   defaultAllowance: number
 }
 
+/** With the id that the new lease gets. */
+export type LeaseLimits = ClaimLimits & { leaseId: string }
+
 export type DirectLaneOptions<Email> = {
   /** null: nothing is ready. */
-  claim: (limits: ClaimLimits) => Promise<Batch<Email> | null>
+  claim: (limits: LeaseLimits) => Promise<Batch<Email> | null>
+  /** Ends claims that may have been committed although they failed here; their e-mails return to ready. */
+  returnClaims: (leaseIds: string[]) => Promise<unknown>
   /** Attempts and settles one e-mail. */
   work: (item: UnderLease<Email | null>) => Promise<void>
   leases: HeldLeases
@@ -63,6 +69,8 @@ export class DirectLane<Email> implements Lane {
   #ignoresFreeSlots = false
   #loop: Promise<void> | null = null
   #whenSettled: (() => void) | null = null
+  /** Claims that failed: they may have been committed, and only the answer was lost. */
+  #uncertainClaims: string[] = []
   readonly #throughput = new ThroughputMeter()
 
   constructor(options: DirectLaneOptions<Email>) {
@@ -102,9 +110,11 @@ export class DirectLane<Email> implements Lane {
     if (size < 1 || (free < ahead * WORTH_A_CLAIM && this.#inFlight > 0)) return 'nothing'
     const endedLeases = leases.takeEnded()
     const claimedAtMs = Date.now()
+    const leaseId = uuidv7()
     try {
+      if (this.#uncertainClaims.length > 0) await this.#returnUncertainClaims()
       const { allowances, defaultAllowance } = this.#allowances(free)
-      const batch = await this.#options.claim({ size, endedLeases, allowances, defaultAllowance })
+      const batch = await this.#options.claim({ leaseId, size, endedLeases, allowances, defaultAllowance })
       if (batch) {
         void this.#runBatch(batch, claimedAtMs)
         return batch.items.length < size ? 'short' : 'full'
@@ -114,9 +124,16 @@ export class DirectLane<Email> implements Lane {
       return 'nothing'
     } catch (error) {
       leases.restoreEnded(endedLeases)
+      this.#uncertainClaims.push(leaseId)
       this.#options.log.error({ err: error }, 'Could not claim e-mails; trying again')
       return 'nothing'
     }
+  }
+
+  /** Left to expire, a claim that was committed would cost its e-mails an attempt and the time of the lease. */
+  async #returnUncertainClaims(): Promise<void> {
+    await this.#options.returnClaims(this.#uncertainClaims)
+    this.#uncertainClaims = []
   }
 
   #ahead(): number {

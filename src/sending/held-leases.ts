@@ -10,6 +10,8 @@ export type HeldLeasesOptions = {
 
 /** When no claim takes an ended lease along within this time, it is ended by a statement of its own. */
 const END_AFTER_MS = 250
+/** After a statement failed that should have ended them. */
+const END_AGAIN_MS = 1_000
 /** After a renewal failed: when the database is back, the leases must be renewed before others take them for those of a dead process. */
 const RENEW_AGAIN_MS = 500
 
@@ -20,6 +22,7 @@ export class HeldLeases {
   #stopRenewing: () => Promise<void> = async () => {}
   #ended: string[] = []
   #endTimer: NodeJS.Timeout | null = null
+  #stopped = false
 
   constructor(options: HeldLeasesOptions) {
     this.#options = options
@@ -55,10 +58,14 @@ export class HeldLeases {
   /** Leaves the lease for the next claim, which ends it in the same statement. */
   #end(leaseId: string): void {
     this.#ended.push(leaseId)
+    this.#endUnlessClaimed(END_AFTER_MS)
+  }
+
+  #endUnlessClaimed(ms: number): void {
     this.#endTimer ??= setTimeout(() => {
       this.#endTimer = null
       void this.endNow()
-    }, END_AFTER_MS)
+    }, ms)
   }
 
   /** Ended leases, for a statement that takes them along. If that fails, `restoreEnded` them. */
@@ -68,6 +75,7 @@ export class HeldLeases {
 
   restoreEnded(ended: string[]): void {
     this.#ended.push(...ended)
+    if (!this.#stopped) this.#endUnlessClaimed(END_AGAIN_MS)
   }
 
   /** When no claim follows soon. A lease that is left would count a later attempt of its e-mails as one of a lost worker. */
@@ -78,12 +86,13 @@ export class HeldLeases {
       await this.#options.end(ended)
     } catch (error) {
       this.restoreEnded(ended)
-      this.#options.log.warn({ err: error }, 'Could not end leases; trying again with the next')
+      this.#options.log.warn({ err: error }, 'Could not end leases; trying again')
     }
   }
 
   async stop(): Promise<void> {
     await this.#stopRenewing()
+    this.#stopped = true
     if (this.#endTimer) clearTimeout(this.#endTimer)
     await this.endNow()
   }

@@ -296,6 +296,7 @@ describe('an attempt that breaks off while its worker lives on', () => {
           leaseSeconds: 60,
           onClaimed: () => {},
         }),
+      returnClaims: died,
       work,
       leases,
       concurrency: 2,
@@ -334,7 +335,7 @@ test('a connection that is lost while claimed e-mails are read costs no attempt:
     if (name !== 'load-emails-to-send' || lost++ > 0) return db.query(...args)
     throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
   }
-  const limits = { size: 1, endedLeases: [], allowances: new Map(), defaultAllowance: 1 }
+  const limits = { leaseId: uuidv7(), size: 1, endedLeases: [], allowances: new Map(), defaultAllowance: 1 }
   const options = { perTurn: 3, holder: 'test', leaseSeconds: 60, onClaimed: () => {} }
   const batch = await claimFairly({ claims: db, emails: { query } as Queryable }, limits, options)
   expect([...(await batch!.emails()).keys()]).toEqual([outboxId])

@@ -1,7 +1,12 @@
 import { pino } from 'pino'
 import { afterEach } from 'vitest'
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
-import { type ClaimLimits, DirectLane, type DirectLaneOptions } from '../../src/sending/direct-lane.ts'
+import {
+  type ClaimLimits,
+  DirectLane,
+  type DirectLaneOptions,
+  type LeaseLimits,
+} from '../../src/sending/direct-lane.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
 
 const NEVER_MS = 60_000
@@ -19,10 +24,11 @@ export function laneOver(
   ready: number[],
   { renewEveryMs = NEVER_MS, end, companyOf = String, ...change }: Change = {},
 ) {
-  const asked: ClaimLimits[] = []
+  const asked: LeaseLimits[] = []
   const running: Job[] = []
   const ended: string[] = []
   const renewed: string[] = []
+  const returned: string[] = []
   const logged: string[] = []
   const log = pino({ level: 'trace' }, { write: line => void logged.push(line) })
   const leases = new HeldLeases({
@@ -44,6 +50,7 @@ export function laneOver(
       const names = takeWithin(limits, ready, companyOf)
       return names.length > 0 ? batchOf(names) : null
     },
+    returnClaims: async ids => void returned.push(...ids),
     work: ({ email, release }) =>
       new Promise((resolve, reject) => running.push({ name: email!, release, finish: resolve, fail: reject })),
     leases,
@@ -57,7 +64,19 @@ export function laneOver(
   opened.push({ lane, running })
   const names = () => running.map(job => job.name)
   const wake = () => readySleep.wake()
-  return { lane, wake, asked, running, ended, renewed, logged, names, batchOf, sizes: () => asked.map(one => one.size) }
+  return {
+    lane,
+    wake,
+    asked,
+    running,
+    ended,
+    renewed,
+    returned,
+    logged,
+    names,
+    batchOf,
+    sizes: () => asked.map(one => one.size),
+  }
 }
 
 /** As the claim does: the next of the line, no more of a company than it has room for. */

@@ -41,6 +41,22 @@ export async function claimFairBatch(db: Queryable, claim: Claim): Promise<Claim
   )
 }
 
+/** Ends these claims, and returns to ready what of them has not started. A claim that was never committed has nothing to return. */
+export async function returnClaims(db: Queryable, leaseIds: string[]): Promise<void> {
+  await run(
+    db,
+    'return-claims',
+    `with ended as (
+       delete from leases where lease_id = any($1) returning outbox_ids
+     )
+     insert into email_ready (company_id, priority, outbox_id)
+     select o.company_id, o.priority, o.outbox_id from ended cross join unnest(ended.outbox_ids) as claimed(id)
+     join email_outbox o on o.outbox_id = claimed.id where ${WAITING_AND_DUE}
+     ${LOCK_EXISTING_READY_ROW}`,
+    [leaseIds],
+  )
+}
+
 /** As if they had never been claimed: what a process has leased and will not start. */
 export async function returnToReady(db: Queryable, outboxIds: string[]): Promise<void> {
   if (outboxIds.length === 0) return
