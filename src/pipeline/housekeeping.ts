@@ -93,30 +93,32 @@ const RECORD_EVERY_MS = 5_000
 
 /** Starts all periodic work that repairs and tidies up. Returns a function that stops it. */
 export function startHousekeeping(db: Queryable, options: HousekeepingOptions, log: Logger): () => Promise<void> {
-  const ended = new Set<Task>()
+  const succeeded = new Set<Task>()
   const failures = failureLog(log)
   const failed = (task: string) => (error: unknown) => failures.failed(task, error)
   const stops = TASKS.map(task => {
     const { name, everyMs, pausesAfterFailure, run } = task
     const runAndNote = async () => {
       await run(db, options, log)
-      ended.add(task)
+      succeeded.add(task)
       failures.succeeded()
     }
     return periodically(everyMs, pausesAfterFailure ? pausedAfterFailure(db, runAndNote) : runAndNote, failed(name))
   })
-  stops.push(periodically(RECORD_EVERY_MS, () => recordEnded(db, ended), failed('record-housekeeping')))
+  stops.push(periodically(RECORD_EVERY_MS, () => recordSucceeded(db, succeeded), failed('record-housekeeping')))
   return async () => {
     await Promise.all(stops.map(stop => stop()))
   }
 }
 
 /** For housekeeping_last_run_timestamp_seconds: one write in some seconds, however often the tasks run. */
-async function recordEnded(db: Queryable, ended: Set<Task>): Promise<void> {
-  if (ended.size === 0) return
-  const runs = [...ended].map(({ name, everyMs }) => ({ task: name, everySeconds: everyMs / 1000 }))
+async function recordSucceeded(db: Queryable, succeeded: Set<Task>): Promise<void> {
+  if (succeeded.size === 0) return
+  const tasks = [...succeeded]
+  // What succeeds while these are written counts for the next time.
+  succeeded.clear()
+  const runs = tasks.map(({ name, everyMs }) => ({ task: name, everySeconds: everyMs / 1000 }))
   await recordHousekeeping(db, runs)
-  ended.clear()
 }
 
 /** After a failure, leaves out one run once the database is back. */
@@ -138,8 +140,8 @@ export function pausedAfterFailure(db: Queryable, run: () => Promise<unknown>): 
 async function returnLeases(db: Queryable, options: HousekeepingOptions) {
   const { idempotentProviders, graceSeconds, emailsReady, emailLog } = options
   const returned = await returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds })
-  await logLost(db, returned, emailLog)
   if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
+  await logLost(db, returned, emailLog)
 }
 
 async function resolveUnknown(db: Queryable, options: HousekeepingOptions): Promise<void> {

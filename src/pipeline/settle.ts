@@ -140,15 +140,19 @@ async function settleLate(
   facts: AttemptFacts,
   deps: SettleDeps,
 ): Promise<void> {
-  // An unknown outcome is no evidence.
-  if (settlement.status === 'UNKNOWN') return deps.log.leaseLost(email, facts)
-  const isResolved = await deps.outbox.write({
-    ...settlement,
-    guard: { unknownAttemptId: facts.attemptId! },
-    events: [{ type: 'RESOLVED', metadata: { by: 'late-answer', attemptId: facts.attemptId } }, ...settlement.events],
-    count: ['unknown_resolved', 'late-answer'],
-  })
+  // Neither an unknown outcome is evidence, nor the refusal to say what became of an attempt.
+  if (settlement.status === 'UNKNOWN' || settlement.sameAttempt) return deps.log.leaseLost(email, facts)
+  const resolved = settlement.events.some(event => event.type === 'RESOLVED')
+    ? settlement
+    : resolvedLate(settlement, facts)
+  const isResolved = await deps.outbox.write({ ...resolved, guard: { unknownAttemptId: facts.attemptId! } })
   if (!isResolved) return deps.log.leaseLost(email, facts)
   deps.log.late(email, facts, settlement.status)
   afterWrite(email, outcome, settlement, facts, deps)
+}
+
+function resolvedLate(settlement: Settlement, { attemptId }: AttemptFacts): Settlement {
+  const by = 'late-answer'
+  const events: Settlement['events'] = [{ type: 'RESOLVED', metadata: { by, attemptId } }, ...settlement.events]
+  return { ...settlement, events, count: ['unknown_resolved', by] }
 }

@@ -172,6 +172,40 @@ describe('the late answer of a worker that lost its lease while it waited', () =
     expect([await doubts(db), await counted(db)]).toEqual([[], COUNTED])
   })
 
+  describe('to the question what became of an earlier attempt', () => {
+    /** The provider knows attempts again; the worker that asks loses its lease, too. */
+    async function askedLate(answer: SendResult): Promise<Story> {
+      const idempotent = (result: SendResult, before: () => Promise<unknown> = async () => {}) =>
+        scripted('resend', true, async () => {
+          await before()
+          return result
+        })
+      const lose = async () => {
+        await expireLeases(db)
+        await returnExpiredLeases(db, { all: false, idempotentProviders: [], graceSeconds: 120 })
+      }
+      const outboxId = await inDoubt(idempotent(lost()))
+      await db.query(`update unknown_sends set resolve_at = now()`)
+      expect(await resolveUnknownSends(db, ['resend'])).toBe(1)
+      for (const hand of await receive(db, await claim(db, 100)))
+        await worker(db, { route: () => idempotent(answer, lose) })(hand)
+      return story(outboxId)
+    }
+
+    test('taken: the doubt is over, once', async () => {
+      const told = await askedLate(taken())
+      expect(typesOf(told).filter(type => type === 'RESOLVED')).toHaveLength(1)
+      expect(told.email.status).toBe('SENT')
+    })
+
+    test('parked: the doubt remains', async () => {
+      const told = await askedLate(overQuota())
+      expect(typesOf(told)).not.toContain('RESOLVED')
+      expect(told.email.status).toBe('UNKNOWN')
+      expect(await doubts(db)).toHaveLength(1)
+    })
+  })
+
   test('after the policy has put it in line again: it changes nothing', async () => {
     const told = await answeredLate(taken(), async () => {
       await graceOver(db)
