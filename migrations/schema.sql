@@ -33,98 +33,6 @@ CREATE FUNCTION public.attempt_label(p_attempt text) RETURNS text
   select case when length(p_attempt) = 1 or p_attempt = '10' then p_attempt when p_attempt is not null then '11+' end
 $$;
 
-CREATE TABLE public.email_outbox (
-    outbox_id uuid NOT NULL,
-    company_id uuid NOT NULL,
-    status text DEFAULT 'PENDING'::text NOT NULL,
-    request_id text NOT NULL,
-    external_id text,
-    recipient_id uuid,
-    user_id uuid,
-    test boolean NOT NULL,
-    from_address text,
-    subject text,
-    template_type text,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    priority smallint NOT NULL,
-    retry_policy text,
-    on_unknown text NOT NULL,
-    attempts smallint DEFAULT 0 NOT NULL,
-    max_attempts smallint NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    scheduled_at timestamp with time zone,
-    next_attempt_at timestamp with time zone,
-    expires_at timestamp with time zone NOT NULL,
-    lease_id uuid,
-    attempt_id uuid,
-    started_at timestamp with time zone,
-    provider text,
-    message_id text,
-    error_code text,
-    provider_code text,
-    error_category text,
-    failure_reason text,
-    duration_ms integer,
-    sent_at timestamp with time zone,
-    delivered_at timestamp with time zone,
-    bounced_at timestamp with time zone,
-    bounce_type text,
-    complained_at timestamp with time zone,
-    failed_at timestamp with time zone,
-    resend_of uuid,
-    erased_at timestamp with time zone,
-    traceparent text,
-    CONSTRAINT email_outbox_attempts_check CHECK ((attempts >= 0)),
-    CONSTRAINT email_outbox_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
-    CONSTRAINT email_outbox_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['resend'::text, 'hold'::text]))),
-    CONSTRAINT email_outbox_priority_check CHECK (((priority >= 1) AND (priority <= 10))),
-    CONSTRAINT email_outbox_retry_policy_check CHECK ((retry_policy = ANY (ARRAY['steps'::text, 'exponential'::text, 'patient'::text, 'persistent'::text]))),
-    CONSTRAINT email_outbox_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'PROCESSING'::text, 'SENT'::text, 'DELIVERED'::text, 'RETRY_SCHEDULED'::text, 'UNKNOWN'::text, 'BOUNCED'::text, 'COMPLAINED'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ'::text, 'EXPIRED'::text, 'CANCELLED'::text]))),
-    CONSTRAINT email_outbox_traceparent_check CHECK ((length(traceparent) = 55)),
-    CONSTRAINT failure_has_a_reason CHECK (((failed_at IS NULL) OR (failure_reason IS NOT NULL))),
-    CONSTRAINT sent_has_a_message_id CHECK (((sent_at IS NULL) OR (message_id IS NOT NULL))),
-    CONSTRAINT worked_on_under_a_lease CHECK (((status = 'PROCESSING'::text) = (lease_id IS NOT NULL)))
-)
-PARTITION BY RANGE (outbox_id);
-
-CREATE FUNCTION public.bury_marked_email(p_email public.email_outbox, p_reason text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-declare
-  spent int := p_email.attempts + 1;
-  moved uuid := gen_random_uuid();
-begin
-  update email_outbox set status = 'DLQ', attempts = spent, next_attempt_at = null, failed_at = now(), error_code = 'MARKED_AS_FAILED',
-    provider_code = null, error_category = 'TRANSIENT_ERROR', failure_reason = p_reason
-  where outbox_id = p_email.outbox_id;
-  update email_recipients set status = 'DLQ' where outbox_id = p_email.outbox_id and not suppressed;
-  insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
-    retry_history, original_data, enqueued_at)
-  select p_email.outbox_id, p_email.company_id, spent, p_reason, 'MARKED_AS_FAILED', now(),
-    coalesce(jsonb_agg(jsonb_build_object('attempt', v.metadata -> 'attempt', 'timestamp', v.created_at, 'error', v.metadata -> 'errorCode',
-      'message', v.metadata -> 'errorMessage') order by v.created_at, v.event_id), '[]')
-      || jsonb_build_array(jsonb_build_object('attempt', spent, 'timestamp', now(), 'error', 'MARKED_AS_FAILED', 'message', p_reason)),
-    jsonb_build_object('outboxId', p_email.outbox_id, 'companyId', p_email.company_id, 'requestId', p_email.request_id,
-      'externalId', p_email.external_id, 'subject', p_email.subject, 'templateType', p_email.template_type, 'tags', p_email.tags),
-    p_email.created_at
-  from email_events v where v.outbox_id = p_email.outbox_id and v.type = 'RETRY_SCHEDULED' and not v.metadata ?| array['throttled', 'unconnected']
-    and v.created_at >= coalesce((select max(r.created_at) from email_events r
-      where r.outbox_id = p_email.outbox_id and r.type = 'REPLAYED'), '-infinity');
-  insert into email_events (outbox_id, event_id, company_id, type, created_at, metadata) values
-    (p_email.outbox_id, gen_random_uuid(), p_email.company_id, 'FAILED', now(),
-      marked_error(p_reason, spent) || jsonb_build_object('willRetry', false, 'reason', p_reason)),
-    (p_email.outbox_id, moved, p_email.company_id, 'DLQ_MOVED', now() + interval '1 microsecond',
-      jsonb_build_object('attempts', spent, 'lastError', p_reason, 'lastErrorCode', 'MARKED_AS_FAILED'));
-  with put as (
-    insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, outbox_id, event_id)
-    select w.endpoint_id, uuid_v7_now(), w.company_id, 'email.failed', p_email.outbox_id, moved from webhook_endpoints w
-    where w.company_id = p_email.company_id and w.test = p_email.test and w.disabled_at is null and 'email.failed' = any(w.event_types)
-    returning endpoint_id, sequence, delivery_id
-  )
-  insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from put;
-  perform pg_notify('webhook_ready', '');
-end $$;
-
 CREATE FUNCTION public.cancel_email(p_id uuid) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -213,9 +121,9 @@ CREATE FUNCTION public.claim_fair_batch(p_lease uuid, p_kind text, p_holder text
 #variable_conflict use_column
 declare
   instant timestamptz;
-  here uuid;           -- the company served last
-  served int;          -- how many of its e-mails in a row
-  owed int;            -- what is left of its turn
+  last_company uuid;   -- the company that was served last
+  run_length int;      -- how many of its e-mails in a row
+  turn_rest int;       -- how many more are left of its turn
   ids uuid[];
   owners uuid[];
   rated boolean;
@@ -233,36 +141,37 @@ begin
   select f.company_id, f.run, coalesce((
       select greatest(0, least(p_per_turn * c.weight - f.run, p_default_allowance)) from companies c where c.company_id = f.company_id
         and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_in_flight)), 0)
-    into here, served, owed from fair_cursor f;
+    into last_company, run_length, turn_rest from fair_cursor f;
 
   with recursive circle as (
-    -- First what is owed to the company served last, then every company that has mail, and that company again at the end.
-    select here as company_id, false as wrapped, 0 as place, owed as take, owed as room, 0 as skip, false as rated, 0 as filled
+    -- First the rest of the turn of the company that was served last, then every company that has mail, and that company again at the end.
+    select last_company as company_id, false as wrapped, 0 as place, turn_rest as turn_size, turn_rest as allowance, 0 as already_picked,
+      false as rated, 0 as filled
     union all
-    select n.company_id, n.wrapped, c.place + 1, t.take, t.room, case when n.company_id = here then owed else 0 end, t.rated,
-      c.filled + coalesce(least(t.take, t.room), 0)
+    select n.company_id, n.wrapped, c.place + 1, t.turn_size, t.allowance, case when n.company_id = last_company then turn_rest else 0 end,
+      t.rated, c.filled + coalesce(least(t.turn_size, t.allowance), 0)
     from circle c cross join lateral (
       (select r.company_id, false as wrapped from email_ready r
        where not c.wrapped and r.company_id > c.company_id order by r.company_id limit 1)
       union all
       (select r.company_id, true from email_ready r
        where r.company_id > case when c.wrapped then c.company_id else '00000000-0000-0000-0000-000000000000' end
-         and r.company_id <= here order by r.company_id limit 1)
+         and r.company_id <= last_company order by r.company_id limit 1)
       limit 1) n
     -- The mail of a company that was deleted is stepped over: it must not end the walk.
     left join lateral (
-      select p_per_turn * co.weight as take, co.rate_per_second is not null as rated,
-        claim_allowance(co, p_in_flight, p_allowances, p_default_allowance, instant) as room
+      select p_per_turn * co.weight as turn_size, co.rate_per_second is not null as rated,
+        claim_allowance(co, p_in_flight, p_allowances, p_default_allowance, instant) as allowance
       from companies co where co.company_id = n.company_id) t on true
     where c.filled < p_size
   ), picked as materialized (
-    select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.take as turn
+    select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.turn_size as turn
     from circle c cross join lateral (
       select e.priority, e.outbox_id, row_number() over (order by e.priority, e.outbox_id) as nth from (
         select e.priority, e.outbox_id from email_ready e where e.company_id = c.company_id order by e.priority, e.outbox_id
-        limit least(c.room - c.skip, (select ceil(p_size::float8 / greatest(1, max(filled)))::int from circle) * c.take)
-        offset c.skip) e) own
-    where c.room > c.skip
+        limit least(c.allowance - c.already_picked, (select ceil(p_size::float8 / greatest(1, max(filled)))::int from circle) * c.turn_size)
+        offset c.already_picked) e) own
+    where c.allowance > c.already_picked
     order by turn, c.place, own.nth limit p_size
   ), runs as (
     select p.company_id, p.priority, p.place, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
@@ -287,7 +196,7 @@ begin
     run_start := run_start - 1;
   end loop;
   update fair_cursor set company_id = owners[cardinality(owners)], run = least(1000000,
-    cardinality(owners) - run_start + 1 + case when run_start = 1 and owners[1] = here then served else 0 end);
+    cardinality(owners) - run_start + 1 + case when run_start = 1 and owners[1] = last_company then run_length else 0 end);
   if rated then
     perform spend_company_rates(owners, instant);
   end if;
@@ -302,6 +211,98 @@ CREATE FUNCTION public.counted_events(p_from timestamp with time zone, p_until t
   where e.created_at >= p_from and e.created_at < p_until and e.type in ('QUEUED', 'SENT', 'DELIVERED', 'BOUNCE', 'COMPLAINT',
     'REJECTED', 'FAILED', 'DLQ_MOVED', 'EXPIRED', 'CANCELLED', 'REPLAYED', 'RETRY_SCHEDULED', 'UNKNOWN', 'VALIDATION_FAILED')
 $$;
+
+CREATE TABLE public.email_outbox (
+    outbox_id uuid NOT NULL,
+    company_id uuid NOT NULL,
+    status text DEFAULT 'PENDING'::text NOT NULL,
+    request_id text NOT NULL,
+    external_id text,
+    recipient_id uuid,
+    user_id uuid,
+    test boolean NOT NULL,
+    from_address text,
+    subject text,
+    template_type text,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    priority smallint NOT NULL,
+    retry_policy text,
+    on_unknown text NOT NULL,
+    attempts smallint DEFAULT 0 NOT NULL,
+    max_attempts smallint NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    scheduled_at timestamp with time zone,
+    next_attempt_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    lease_id uuid,
+    attempt_id uuid,
+    started_at timestamp with time zone,
+    provider text,
+    message_id text,
+    error_code text,
+    provider_code text,
+    error_category text,
+    failure_reason text,
+    duration_ms integer,
+    sent_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    bounced_at timestamp with time zone,
+    bounce_type text,
+    complained_at timestamp with time zone,
+    failed_at timestamp with time zone,
+    resend_of uuid,
+    erased_at timestamp with time zone,
+    traceparent text,
+    CONSTRAINT email_outbox_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT email_outbox_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
+    CONSTRAINT email_outbox_on_unknown_check CHECK ((on_unknown = ANY (ARRAY['resend'::text, 'hold'::text]))),
+    CONSTRAINT email_outbox_priority_check CHECK (((priority >= 1) AND (priority <= 10))),
+    CONSTRAINT email_outbox_retry_policy_check CHECK ((retry_policy = ANY (ARRAY['steps'::text, 'exponential'::text, 'patient'::text, 'persistent'::text]))),
+    CONSTRAINT email_outbox_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'PROCESSING'::text, 'SENT'::text, 'DELIVERED'::text, 'RETRY_SCHEDULED'::text, 'UNKNOWN'::text, 'BOUNCED'::text, 'COMPLAINED'::text, 'REJECTED'::text, 'FAILED'::text, 'DLQ'::text, 'EXPIRED'::text, 'CANCELLED'::text]))),
+    CONSTRAINT email_outbox_traceparent_check CHECK ((length(traceparent) = 55)),
+    CONSTRAINT failure_has_a_reason CHECK (((failed_at IS NULL) OR (failure_reason IS NOT NULL))),
+    CONSTRAINT sent_has_a_message_id CHECK (((sent_at IS NULL) OR (message_id IS NOT NULL))),
+    CONSTRAINT worked_on_under_a_lease CHECK (((status = 'PROCESSING'::text) = (lease_id IS NOT NULL)))
+)
+PARTITION BY RANGE (outbox_id);
+
+CREATE FUNCTION public.end_marked_email(p_email public.email_outbox, p_reason text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+  spent int := p_email.attempts + 1;
+  moved uuid := gen_random_uuid();
+begin
+  update email_outbox set status = 'DLQ', attempts = spent, next_attempt_at = null, failed_at = now(), error_code = 'MARKED_AS_FAILED',
+    provider_code = null, error_category = 'TRANSIENT_ERROR', failure_reason = p_reason
+  where outbox_id = p_email.outbox_id;
+  update email_recipients set status = 'DLQ' where outbox_id = p_email.outbox_id and not suppressed;
+  insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
+    retry_history, original_data, enqueued_at)
+  select p_email.outbox_id, p_email.company_id, spent, p_reason, 'MARKED_AS_FAILED', now(),
+    coalesce(jsonb_agg(jsonb_build_object('attempt', v.metadata -> 'attempt', 'timestamp', v.created_at, 'error', v.metadata -> 'errorCode',
+      'message', v.metadata -> 'errorMessage') order by v.created_at, v.event_id), '[]')
+      || jsonb_build_array(jsonb_build_object('attempt', spent, 'timestamp', now(), 'error', 'MARKED_AS_FAILED', 'message', p_reason)),
+    jsonb_build_object('outboxId', p_email.outbox_id, 'companyId', p_email.company_id, 'requestId', p_email.request_id,
+      'externalId', p_email.external_id, 'subject', p_email.subject, 'templateType', p_email.template_type, 'tags', p_email.tags),
+    p_email.created_at
+  from email_events v where v.outbox_id = p_email.outbox_id and v.type = 'RETRY_SCHEDULED' and not v.metadata ?| array['throttled', 'unconnected']
+    and v.created_at >= coalesce((select max(r.created_at) from email_events r
+      where r.outbox_id = p_email.outbox_id and r.type = 'REPLAYED'), '-infinity');
+  insert into email_events (outbox_id, event_id, company_id, type, created_at, metadata) values
+    (p_email.outbox_id, gen_random_uuid(), p_email.company_id, 'FAILED', now(),
+      marked_error(p_reason, spent) || jsonb_build_object('willRetry', false, 'reason', p_reason)),
+    (p_email.outbox_id, moved, p_email.company_id, 'DLQ_MOVED', now() + interval '1 microsecond',
+      jsonb_build_object('attempts', spent, 'lastError', p_reason, 'lastErrorCode', 'MARKED_AS_FAILED'));
+  with put as (
+    insert into webhook_deliveries (endpoint_id, delivery_id, company_id, type, outbox_id, event_id)
+    select w.endpoint_id, uuid_v7_now(), w.company_id, 'email.failed', p_email.outbox_id, moved from webhook_endpoints w
+    where w.company_id = p_email.company_id and w.test = p_email.test and w.disabled_at is null and 'email.failed' = any(w.event_types)
+    returning endpoint_id, sequence, delivery_id
+  )
+  insert into webhook_ready (endpoint_id, sequence, delivery_id) select endpoint_id, sequence, delivery_id from put;
+  perform pg_notify('webhook_ready', '');
+end $$;
 
 CREATE FUNCTION public.enqueue_email(p_user_id uuid, p_template_type text, p_recipient_email text, p_payload jsonb) RETURNS uuid
     LANGUAGE sql SECURITY DEFINER
@@ -416,7 +417,7 @@ begin
   perform limit_idle_transaction();
   delete from email_scheduled where due_at = email.next_attempt_at and outbox_id = p_id;
   if email.attempts + 1 >= email.max_attempts then
-    perform bury_marked_email(email, reason);
+    perform end_marked_email(email, reason);
     return 'DLQ';
   end if;
   delays := retry_policy_delays(email.retry_policy);

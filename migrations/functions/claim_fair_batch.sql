@@ -50,9 +50,9 @@ set enable_hashjoin = off set enable_mergejoin = off set enable_memoize = off as
 #variable_conflict use_column
 declare
   instant timestamptz;
-  here uuid;           -- the company served last
-  served int;          -- how many of its e-mails in a row
-  owed int;            -- what is left of its turn
+  last_company uuid;   -- the company that was served last
+  run_length int;      -- how many of its e-mails in a row
+  turn_rest int;       -- how many more are left of its turn
   ids uuid[];
   owners uuid[];
   rated boolean;
@@ -70,36 +70,37 @@ begin
   select f.company_id, f.run, coalesce((
       select greatest(0, least(p_per_turn * c.weight - f.run, p_default_allowance)) from companies c where c.company_id = f.company_id
         and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_in_flight)), 0)
-    into here, served, owed from fair_cursor f;
+    into last_company, run_length, turn_rest from fair_cursor f;
 
   with recursive circle as (
-    -- First what is owed to the company served last, then every company that has mail, and that company again at the end.
-    select here as company_id, false as wrapped, 0 as place, owed as take, owed as room, 0 as skip, false as rated, 0 as filled
+    -- First the rest of the turn of the company that was served last, then every company that has mail, and that company again at the end.
+    select last_company as company_id, false as wrapped, 0 as place, turn_rest as turn_size, turn_rest as allowance, 0 as already_picked,
+      false as rated, 0 as filled
     union all
-    select n.company_id, n.wrapped, c.place + 1, t.take, t.room, case when n.company_id = here then owed else 0 end, t.rated,
-      c.filled + coalesce(least(t.take, t.room), 0)
+    select n.company_id, n.wrapped, c.place + 1, t.turn_size, t.allowance, case when n.company_id = last_company then turn_rest else 0 end,
+      t.rated, c.filled + coalesce(least(t.turn_size, t.allowance), 0)
     from circle c cross join lateral (
       (select r.company_id, false as wrapped from email_ready r
        where not c.wrapped and r.company_id > c.company_id order by r.company_id limit 1)
       union all
       (select r.company_id, true from email_ready r
        where r.company_id > case when c.wrapped then c.company_id else '00000000-0000-0000-0000-000000000000' end
-         and r.company_id <= here order by r.company_id limit 1)
+         and r.company_id <= last_company order by r.company_id limit 1)
       limit 1) n
     -- The mail of a company that was deleted is stepped over: it must not end the walk.
     left join lateral (
-      select p_per_turn * co.weight as take, co.rate_per_second is not null as rated,
-        claim_allowance(co, p_in_flight, p_allowances, p_default_allowance, instant) as room
+      select p_per_turn * co.weight as turn_size, co.rate_per_second is not null as rated,
+        claim_allowance(co, p_in_flight, p_allowances, p_default_allowance, instant) as allowance
       from companies co where co.company_id = n.company_id) t on true
     where c.filled < p_size
   ), picked as materialized (
-    select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.take as turn
+    select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.turn_size as turn
     from circle c cross join lateral (
       select e.priority, e.outbox_id, row_number() over (order by e.priority, e.outbox_id) as nth from (
         select e.priority, e.outbox_id from email_ready e where e.company_id = c.company_id order by e.priority, e.outbox_id
-        limit least(c.room - c.skip, (select ceil(p_size::float8 / greatest(1, max(filled)))::int from circle) * c.take)
-        offset c.skip) e) own
-    where c.room > c.skip
+        limit least(c.allowance - c.already_picked, (select ceil(p_size::float8 / greatest(1, max(filled)))::int from circle) * c.turn_size)
+        offset c.already_picked) e) own
+    where c.allowance > c.already_picked
     order by turn, c.place, own.nth limit p_size
   ), runs as (
     select p.company_id, p.priority, p.place, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
@@ -124,7 +125,7 @@ begin
     run_start := run_start - 1;
   end loop;
   update fair_cursor set company_id = owners[cardinality(owners)], run = least(1000000,
-    cardinality(owners) - run_start + 1 + case when run_start = 1 and owners[1] = here then served else 0 end);
+    cardinality(owners) - run_start + 1 + case when run_start = 1 and owners[1] = last_company then run_length else 0 end);
   if rated then
     perform spend_company_rates(owners, instant);
   end if;

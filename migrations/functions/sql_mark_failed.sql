@@ -17,7 +17,7 @@ begin
   perform limit_idle_transaction();
   delete from email_scheduled where due_at = email.next_attempt_at and outbox_id = p_id;
   if email.attempts + 1 >= email.max_attempts then
-    perform bury_marked_email(email, reason);
+    perform end_marked_email(email, reason);
     return 'DLQ';
   end if;
   delays := retry_policy_delays(email.retry_policy);
@@ -40,7 +40,7 @@ create or replace function marked_error(p_reason text, p_attempt int) returns js
 $$;
 
 -- The last attempt was counted as failed: what settling an attempt writes then (src/db/outbox/settle.ts).
-create or replace function bury_marked_email(p_email email_outbox, p_reason text) returns void language plpgsql as $$
+create or replace function end_marked_email(p_email email_outbox, p_reason text) returns void language plpgsql as $$
 declare
   spent int := p_email.attempts + 1;
   moved uuid := gen_random_uuid();
@@ -76,4 +76,4 @@ begin
   perform pg_notify('webhook_ready', '');
 end $$;
 
-revoke execute on function mark_email_failed(uuid, text), marked_error(text, int), bury_marked_email(email_outbox, text) from public;
+revoke execute on function mark_email_failed(uuid, text), marked_error(text, int), end_marked_email(email_outbox, text) from public;

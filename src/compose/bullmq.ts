@@ -18,7 +18,7 @@ import { FeederElection } from '../sending/feeder-election.ts'
 import type { HeldLeases } from '../sending/held-leases.ts'
 import { checkRedisSettings, SKIP_VERSION_CHECK, sentenceOf } from '../sending/redis-settings.ts'
 import { UnreadableJobs, type UnreadableJobsOptions } from '../sending/unreadable-jobs.ts'
-import { IDLE_MS, type LaneParts, type SendClaimed } from './sending.ts'
+import { type AttemptAndSettle, IDLE_MS, type LaneParts } from './sending.ts'
 
 const FEEDER_SECONDS = 5
 /** Dispatched e-mails of this age whose job is not in the queue are ready again. */
@@ -43,7 +43,7 @@ export function bullmqLane(
   redisUrl: string,
   claim: ClaimOptions,
   leases: HeldLeases,
-  send: SendClaimed,
+  send: AttemptAndSettle,
 ) {
   const { config, db, log } = parts
   const forWorker = new Redis(redisUrl, { maxRetriesPerRequest: null, socketTimeout: WORKER_SOCKET_TIMEOUT_MS })
@@ -131,7 +131,7 @@ function makeFeeder(
     }),
     totalConcurrency: () => totalConcurrency(db.hot, 'bullmq'),
     ownConcurrency: config.WORKER_CONCURRENCY,
-    claim: limits => dispatchFairly({ claims: db.sending.claims, facts: db.hot }, limits, claim),
+    claim: limits => dispatchFairly({ claims: db.sending.claims, jobs: db.hot }, limits, claim),
     takeBack: ({ leaseId }) => returnClaims(db.hot, [leaseId]),
     returnUndelivered: queued => returnUndelivered(db.hot, queued, UNDELIVERED_SECONDS),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),

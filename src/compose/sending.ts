@@ -11,7 +11,7 @@ import { ReadyVacuum } from '../db/vacuum.ts'
 import { recordHeartbeat, unregisterWorker } from '../db/workers.ts'
 import type { ClaimedEmail } from '../pipeline/attempt.ts'
 import { type ClaimOptions, claimFairly } from '../pipeline/claim.ts'
-import { sendClaimed } from '../pipeline/settle.ts'
+import { attemptAndSettle } from '../pipeline/settle.ts'
 import { periodically } from '../runtime/periodic-task.ts'
 import { Semaphore } from '../runtime/semaphore.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
@@ -37,7 +37,7 @@ export type LaneParts = AttemptParts & {
 }
 
 /** Attempts one claimed e-mail and settles it. */
-export type SendClaimed = (claimed: ClaimedEmail) => Promise<void>
+export type AttemptAndSettle = (claimed: ClaimedEmail) => Promise<void>
 
 export type Sending = {
   /** Records this process as a worker. */
@@ -58,12 +58,12 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     settle: composeSettle(parts, stopping.signal),
   }
   const laneAttributes = { lane: config.REDIS_URL ? 'bullmq' : 'direct' }
-  const sendTraced: SendClaimed = async claimed => {
+  const sendTraced: AttemptAndSettle = async claimed => {
     const traced = await tracedFromSql(claimed, tracing, (...kept) => keepTrace(db.pool, ...kept))
     tracing.record('claim', traced.email?.traceparent, claimed.claimedAtMs, laneAttributes)
-    return sendClaimed(traced, steps)
+    return attemptAndSettle(traced, steps)
   }
-  const send: SendClaimed = tracing.isOn ? sendTraced : claimed => sendClaimed(claimed, steps)
+  const send: AttemptAndSettle = tracing.isOn ? sendTraced : claimed => attemptAndSettle(claimed, steps)
   const vacuum = new ReadyVacuum(db.pool)
   const claim: ClaimOptions = {
     perTurn: config.MAX_JOBS_PER_TENANT_BATCH,
@@ -124,7 +124,7 @@ function directLane(
   { config, db, providers, emailsReady, log }: LaneParts,
   claim: ClaimOptions,
   leases: HeldLeases,
-  send: SendClaimed,
+  send: AttemptAndSettle,
 ): Lane {
   return new DirectLane<EmailToSend>({
     claim: limits => claimFairly(db.sending, limits, claim),

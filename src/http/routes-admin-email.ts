@@ -52,7 +52,7 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
     listEmailDeliveries(db.pool, outboxId),
     listResends(db.pool, outboxId),
   ])
-  const { departed, replayable, ...shown } = email
+  const { mayHaveLeft, replayable, ...shown } = email
   return {
     ...shown,
     explanation: explainEmail(email, location),
@@ -64,14 +64,14 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
     webhooks,
     contentGone: location.contentGone,
     resentAs,
-    may: { ...mayOf(email, location.contentGone, departed), replay: replayable },
+    may: { ...mayOf(email, location.contentGone, mayHaveLeft), replay: replayable },
   }
 }
 
-function mayOf({ status, attempts }: EmailDetails, contentGone: boolean, departed: boolean) {
+function mayOf({ status, attempts }: EmailDetails, contentGone: boolean, mayHaveLeft: boolean) {
   return {
     resend: isFinal(status) && !contentGone,
-    cancel: (status === 'PENDING' || status === 'RETRY_SCHEDULED') && !departed,
+    cancel: (status === 'PENDING' || status === 'RETRY_SCHEDULED') && !mayHaveLeft,
     reschedule: status === 'PENDING' && attempts === 0,
   }
 }

@@ -38,7 +38,7 @@ export async function claimFairly(
 
 /** Step 2, BullMQ lane, feeder: takes the next batch in fair order, as jobs for the queue. */
 export async function dispatchFairly(
-  db: { claims: Queryable; facts: Queryable },
+  db: { claims: Queryable; jobs: Queryable },
   limits: ClaimLimits,
   options: ClaimOptions,
 ): Promise<Dispatch> {
@@ -52,7 +52,7 @@ export async function dispatchFairly(
     kind: 'dispatch',
   })
   options.onClaimed(claimed)
-  return { leaseId, claimed, jobs: () => loadJobs(db.facts, claimed) }
+  return { leaseId, claimed, jobs: () => loadJobs(db.jobs, claimed) }
 }
 
 /** Step 2, BullMQ lane, worker: leases the e-mails of received jobs to this process. */

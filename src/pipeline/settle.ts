@@ -36,7 +36,7 @@ export type SettleDeps = {
 }
 
 /** Steps 3 and 4. Both lanes call this with every e-mail they bring. If it throws, the lane frees its slot, and the lease of the e-mail expires. */
-export async function sendClaimed(
+export async function attemptAndSettle(
   claimed: ClaimedEmail,
   deps: { attempt: AttemptDeps; settle: SettleDeps },
 ): Promise<void> {
@@ -55,7 +55,7 @@ export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps:
   const { outcome, call } = attempt
   const email = claimed.email
   if (!email) return deps.log.notOurs(claimed)
-  if (outcome.kind === 'not-ours') return leaveToOthers(claimed, deps)
+  if (outcome.kind === 'not-ours') return returnOnceUnlocked(claimed, deps)
   if (outcome.kind === 'back-to-ready') return void (await deps.outbox.returnToReady(claimed.outboxId))
   const facts = factsOf(claimed, email, outcome, attempt)
   const settlement = toSettlement(outcome, facts)
@@ -66,12 +66,12 @@ export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps:
     deps.log.settled(email, outcome, facts)
     afterWrite(email, outcome, settlement, facts, deps)
   } else if (call) await settleLate(email, outcome, settlement, facts, deps)
-  else await leaveToOthers(claimed, deps)
+  else await returnOnceUnlocked(claimed, deps)
   if (hasEvents) deps.wake.feedback()
 }
 
 /** Whoever has locked the e-mail may leave it as it is: then it still waits, and nobody else would come back to it. */
-async function leaveToOthers(claimed: ClaimedEmail, deps: SettleDeps): Promise<void> {
+async function returnOnceUnlocked(claimed: ClaimedEmail, deps: SettleDeps): Promise<void> {
   await deps.outbox.returnWhenUnlocked(claimed.outboxId)
   deps.log.notOurs(claimed)
 }

@@ -125,7 +125,7 @@ export class BullmqLane<Email> implements Lane {
     const { lease, feeder, reportPoison } = this.#options
     const claimedAtMs = Date.now()
     const leased = await lease(outboxId)
-    feeder.lookedUp(outboxId)
+    feeder.askedForLease(outboxId)
     if (leased.kind === 'missing') reportPoison({ jobId: outboxId, reason: 'no-such-email' })
     if (leased.kind === 'taken') await this.#work({ outboxId, claimedAtMs, ...leased })
   }
@@ -146,7 +146,7 @@ export class BullmqLane<Email> implements Lane {
   #completed(job: Job): void {
     this.#throughput.count()
     this.#adjustConcurrency()
-    if (job.id) this.#options.feeder.left(job.id)
+    if (job.id) this.#options.feeder.jobEnded(job.id)
   }
 
   /**
@@ -161,7 +161,7 @@ export class BullmqLane<Email> implements Lane {
   /** Either the work threw, and the lease returns the e-mail; or no lease was taken, and the feeder returns it. */
   #failed(job: Job | undefined, error: Error): void {
     const { feeder, log } = this.#options
-    if (job?.id) feeder.left(job.id)
+    if (job?.id) feeder.jobEnded(job.id)
     log.error({ err: error, jobId: job?.id }, 'A job failed; the lease of its e-mail returns it, or the feeder does')
   }
 

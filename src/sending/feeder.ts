@@ -42,7 +42,7 @@ export type FeederOptions = {
 const RETURN_EVERY_MS = 1_000
 const COUNT_WORKERS_EVERY_MS = 2_000
 /** Until a full window is looked at again. Room is collected meanwhile: a claim for each job that ends would cost more than it brings. */
-const FULL_MS = 5
+const LOOK_AGAIN_MS = 5
 /** Jobs in Redis for each provider call. */
 const WINDOW_PER_CALL = 3
 /** The smallest part of the window that is worth a claim. */
@@ -65,7 +65,7 @@ export class Feeder {
 
   constructor(options: FeederOptions) {
     this.#options = options
-    this.#window = new QueueWindow({ ...options, onLeave: () => this.#onLeave() })
+    this.#window = new QueueWindow({ ...options, onJobEnded: () => this.#onJobEnded() })
   }
 
   start(): void {
@@ -77,13 +77,13 @@ export class Feeder {
   }
 
   /** A worker of this process has asked Postgres for that e-mail, whatever the answer. */
-  lookedUp(outboxId: string): void {
-    this.#window.lookedUp(outboxId)
+  askedForLease(outboxId: string): void {
+    this.#window.askedForLease(outboxId)
   }
 
   /** A worker of this process has ended that job. */
-  left(jobId: string): void {
-    this.#window.left(jobId)
+  jobEnded(jobId: string): void {
+    this.#window.jobEnded(jobId)
   }
 
   async stop(): Promise<void> {
@@ -115,7 +115,7 @@ export class Feeder {
   async #feed(): Promise<number> {
     await this.#countWorkers()
     await this.#readWindow()
-    if (!this.#hasRoom() || performance.now() < this.#cappedUntilMs) return FULL_MS
+    if (!this.#hasRoom() || performance.now() < this.#cappedUntilMs) return LOOK_AGAIN_MS
     const allowed = this.#options.maxInFlight() - this.#window.size
     // Providers are parked, or their rate allows no more in flight. A provider that comes back wakes the feeder.
     if (allowed < 1) return this.#options.idleMs
@@ -174,7 +174,7 @@ export class Feeder {
     return Math.ceil(this.#concurrency * 1.1) + jobsBesideCalls(this.#concurrency, this.#throughput.perMs())
   }
 
-  #onLeave(): void {
+  #onJobEnded(): void {
     this.#throughput.count()
     this.#uncap()
   }
@@ -188,7 +188,7 @@ export class Feeder {
     const { claim, idleMs } = this.#options
     const { allowances, defaultAllowance } = this.#window.allowances(this.#maxInProgress())
     // Lost when the claim fails: returnUndelivered ends them then.
-    const endedLeases = this.#window.takeDelivered()
+    const endedLeases = this.#window.takeFinishedDispatches()
     const dispatch = await claim({ size, endedLeases, allowances, defaultAllowance })
     if (dispatch.claimed.length > 0) {
       await this.#add(dispatch)
@@ -196,7 +196,7 @@ export class Feeder {
     }
     if ([...allowances.values()].every(room => room > 0)) return idleMs
     if (!this.#options.ready.woken) this.#cappedUntilMs = performance.now() + idleMs
-    return FULL_MS
+    return LOOK_AGAIN_MS
   }
 
   async #add(dispatch: Dispatch): Promise<void> {

@@ -18,7 +18,7 @@ const RENEW_AGAIN_MS = 500
 /** The leases of this process: renewed while there is work under them, ended when all of it is settled. */
 export class HeldLeases {
   readonly #options: HeldLeasesOptions
-  readonly #open = new Map<string, { items: number; unsettled: boolean }>()
+  readonly #held = new Map<string, { items: number; mustExpire: boolean }>()
   #stopRenewing: () => Promise<void> = async () => {}
   #ended: string[] = []
   #endTimer: NodeJS.Timeout | null = null
@@ -40,17 +40,17 @@ export class HeldLeases {
 
   /** Renews the lease until so many e-mails under it are done. */
   track(leaseId: string, items: number): void {
-    this.#open.set(leaseId, { items, unsettled: false })
+    this.#held.set(leaseId, { items, mustExpire: false })
   }
 
   /** One e-mail of that lease is done. If it is not settled, the lease must expire by itself: that returns the e-mail. */
   done(leaseId: string, settled: boolean): void {
-    const lease = this.#open.get(leaseId)
+    const lease = this.#held.get(leaseId)
     if (!lease) return
-    if (!settled) lease.unsettled = true
+    if (!settled) lease.mustExpire = true
     if (--lease.items > 0) return
-    this.#open.delete(leaseId)
-    if (lease.unsettled)
+    this.#held.delete(leaseId)
+    if (lease.mustExpire)
       this.#options.log.warn({ leaseId }, 'A lease is left to expire: not all e-mails under it were settled')
     else this.#end(leaseId)
   }
@@ -98,6 +98,6 @@ export class HeldLeases {
   }
 
   async #renew(): Promise<void> {
-    if (this.#open.size > 0) await this.#options.renew([...this.#open.keys()])
+    if (this.#held.size > 0) await this.#options.renew([...this.#held.keys()])
   }
 }

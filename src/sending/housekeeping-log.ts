@@ -6,7 +6,7 @@ import type { Returned } from '../db/outbox/leases.ts'
 import { logEmails } from '../db/outbox/logged-emails.ts'
 import { inTransaction, type Queryable } from '../db/query.ts'
 import type { EmailLog } from '../telemetry/email-log.ts'
-import { NOBODY_KNOWS } from './outcome.ts'
+import { OUTCOME_UNKNOWN } from './outcome.ts'
 
 /** E-mails that a lost worker had. */
 export async function logLost(db: Queryable, { lost }: Returned, log: EmailLog): Promise<void> {
@@ -17,7 +17,7 @@ export async function logLost(db: Queryable, { lost }: Returned, log: EmailLog):
 
 /** Unknown sends that nobody could resolve in time. */
 export function logGivenUp(db: Queryable, outboxIds: string[], log: EmailLog): Promise<void> {
-  const { code: errorCode, message: errorReason } = NOBODY_KNOWS
+  const { code: errorCode, message: errorReason } = OUTCOME_UNKNOWN
   return logEmails(db, log, 'dead', outboxIds, { errorCode, errorReason, isRetryable: false })
 }
 

@@ -45,7 +45,7 @@ const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
 /** When an e-mail that was postponed is due again; its provider's rate or breaker may make it wait longer. */
 const POSTPONED_MS = 1_000
 
-export const NOBODY_KNOWS = {
+export const OUTCOME_UNKNOWN = {
   code: 'SEND_OUTCOME_UNKNOWN',
   category: 'TIMEOUT_ERROR',
   message:
@@ -103,7 +103,7 @@ export function decideOutcome(
 /** A refusal of the question says nothing about the first request: a proxy, a revoked key or a removed domain refuses before the provider looks. */
 function refusedQuestion({ message, originalCode, code }: FailureFacts): FailureFacts {
   return {
-    ...NOBODY_KNOWS,
+    ...OUTCOME_UNKNOWN,
     message: `Whether the provider took the message is not known: asked again, it refused (${code}: ${message})`,
     ...(originalCode != null && { originalCode }),
   }

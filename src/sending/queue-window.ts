@@ -25,11 +25,11 @@ export type QueueWindowOptions = {
   queue: Pick<Queue, 'getRanges'>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
   /** A job is gone from the queue. */
-  onLeave: () => void
+  onJobEnded: () => void
 }
 
-/** The lease under which the feeder added jobs together; `open`: how many of them no worker of this process has leased yet. */
-type DispatchLease = { leaseId: string; open: number }
+/** The lease under which the feeder added jobs together; `notYetLeased`: how many of them no worker of this process has leased yet. */
+type DispatchLease = { leaseId: string; notYetLeased: number }
 
 /**
  * `companyId` is null for a job that is not one of ours: a worker drops it, and until then it takes up room. `dispatch` is null when
@@ -42,8 +42,8 @@ export class QueueWindow {
   readonly #options: QueueWindowOptions
   readonly #jobs = new Map<string, QueuedJob>()
   /** Jobs that this process ended while Redis was being read; null: it is not. */
-  #leftDuringRead: Set<string> | null = null
-  #delivered: string[] = []
+  #endedDuringRead: Set<string> | null = null
+  #finishedDispatches: string[] = []
   #readMs = Number.NEGATIVE_INFINITY
 
   constructor(options: QueueWindowOptions) {
@@ -69,28 +69,28 @@ export class QueueWindow {
   }
 
   add(leaseId: string, jobs: { outboxId: string; companyId: string }[]): void {
-    const dispatch = { leaseId, open: jobs.length }
+    const dispatch = { leaseId, notYetLeased: jobs.length }
     const sinceMs = performance.now()
     for (const { outboxId, companyId } of jobs) this.#jobs.set(outboxId, { companyId, sinceMs, dispatch })
   }
 
   /** A worker of this process has asked Postgres for the e-mail of that job. */
-  lookedUp(outboxId: string): void {
+  askedForLease(outboxId: string): void {
     const job = this.#jobs.get(outboxId)
     if (!job?.dispatch) return
-    if (--job.dispatch.open === 0) this.#delivered.push(job.dispatch.leaseId)
+    if (--job.dispatch.notYetLeased === 0) this.#finishedDispatches.push(job.dispatch.leaseId)
     job.dispatch = null
   }
 
-  /** Leases of the feeder under which no job is open. The next claim ends them, so that returnUndelivered need not check them. */
-  takeDelivered(): string[] {
-    return this.#delivered.splice(0)
+  /** Leases of the feeder all of whose jobs were taken up. The next claim ends them, so that returnUndelivered need not check them. */
+  takeFinishedDispatches(): string[] {
+    return this.#finishedDispatches.splice(0)
   }
 
   /** A worker of this process has ended that job. */
-  left(jobId: string): void {
-    this.#leftDuringRead?.add(jobId)
-    if (this.#jobs.delete(jobId)) this.#options.onLeave()
+  jobEnded(jobId: string): void {
+    this.#endedDuringRead?.add(jobId)
+    if (this.#jobs.delete(jobId)) this.#options.onJobEnded()
   }
 
   /** Drops jobs that are gone from Redis, and adds those that another feeder or another program put there. */
@@ -98,7 +98,7 @@ export class QueueWindow {
     const found = await this.#readJobIds()
     for (const jobId of [...this.#jobs.keys()].filter(id => !found.has(id))) {
       this.#jobs.delete(jobId)
-      this.#options.onLeave()
+      this.#options.onJobEnded()
     }
     const unknown = [...found].filter(id => !this.#jobs.has(id))
     if (unknown.length > 0) await this.#addUnknown(unknown)
@@ -108,12 +108,12 @@ export class QueueWindow {
   /** Less those that ended meanwhile: Redis may have answered before. */
   async #readJobIds(): Promise<Set<string>> {
     const left = new Set<string>()
-    this.#leftDuringRead = left
+    this.#endedDuringRead = left
     try {
       const found = await this.#options.queue.getRanges(['wait', 'active'], 0, -1)
       return new Set(found.filter(id => !left.has(id)))
     } finally {
-      this.#leftDuringRead = null
+      this.#endedDuringRead = null
     }
   }
 

@@ -7,7 +7,7 @@ import {
   type UnknownSend,
 } from '../db/outbox/unknown-sends.ts'
 import type { Queryable } from '../db/query.ts'
-import { NOBODY_KNOWS } from './outcome.ts'
+import { OUTCOME_UNKNOWN } from './outcome.ts'
 
 /** Sends whose outcome nobody could tell in time: each is asked again, sent again, held, or given up, as its policy wants. */
 export async function resolveUnknownSends(
@@ -53,17 +53,17 @@ function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement 
         count: ['unknown_resolved', 'policy-resend'],
       }
     case 'give-up': {
-      const { code, message } = NOBODY_KNOWS
+      const { code, message } = OUTCOME_UNKNOWN
       const metadata = {
         errorCode: code,
-        errorCategory: NOBODY_KNOWS.category,
+        errorCategory: OUTCOME_UNKNOWN.category,
         errorMessage: message,
         attempt: attempts,
       }
       return {
         ...base,
         status: decision.status,
-        error: NOBODY_KNOWS,
+        error: OUTCOME_UNKNOWN,
         events: [
           resolved('given-up'),
           { type: 'FAILED', metadata: { ...metadata, willRetry: false, reason: message } },

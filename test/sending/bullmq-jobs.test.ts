@@ -62,8 +62,8 @@ function bareLane({ server, bullmq: queue }: TestQueue, work: BullmqLaneOptions<
     feeder: {
       start() {},
       wake() {},
-      lookedUp() {},
-      left: (jobId: string) => left.push(jobId),
+      askedForLease() {},
+      jobEnded: (jobId: string) => left.push(jobId),
       stop: async () => {},
     } as unknown as Feeder,
     unreadableJobs: new UnreadableJobs({

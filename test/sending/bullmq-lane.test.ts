@@ -266,7 +266,7 @@ test('the window adds jobs that another feeder put there, and none that leaves w
       asked.push(...ids)
       return new Map()
     },
-    onLeave: () => left++,
+    onJobEnded: () => left++,
   })
   window.add(
     uuidv7(),
@@ -274,7 +274,7 @@ test('the window adds jobs that another feeder put there, and none that leaves w
   )
   for (const id of [ours, leaving, foreign, 'not-one-of-ours']) await add(id, jobData(id))
   const reading = window.read()
-  window.left(leaving)
+  window.jobEnded(leaving)
   await reading
   expect(asked).toEqual([foreign])
   expect(window.outboxIds().toSorted()).toEqual([ours, foreign].toSorted())
@@ -358,13 +358,13 @@ describe('a dispatch', () => {
 
   test('is open until the last of its jobs is leased; one that comes twice counts once', () => {
     const [first, second, lone] = many(3, () => ({ outboxId: uuidv7(), companyId: uuidv7() }))
-    const window = new QueueWindow({ queue, companiesOf: async () => new Map(), onLeave: () => {} })
+    const window = new QueueWindow({ queue, companiesOf: async () => new Map(), onJobEnded: () => {} })
     window.add('pair', [first!, second!])
     window.add('lone', [lone!])
-    for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.lookedUp(id)
-    expect(window.takeDelivered()).toEqual(['lone'])
-    window.left(second!.outboxId)
-    window.lookedUp(second!.outboxId)
-    expect(window.takeDelivered(), 'gone before it was leased: returnUndelivered ends its lease').toEqual([])
+    for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.askedForLease(id)
+    expect(window.takeFinishedDispatches()).toEqual(['lone'])
+    window.jobEnded(second!.outboxId)
+    window.askedForLease(second!.outboxId)
+    expect(window.takeFinishedDispatches(), 'gone before it was leased: returnUndelivered ends its lease').toEqual([])
   })
 })

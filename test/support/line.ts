@@ -22,7 +22,7 @@ import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import type { AttemptDeps, ClaimedEmail } from '../../src/pipeline/attempt.ts'
-import { type SettleDeps, sendClaimed } from '../../src/pipeline/settle.ts'
+import { attemptAndSettle, type SettleDeps } from '../../src/pipeline/settle.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
 import type { Provider } from '../../src/providers/provider.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
@@ -208,7 +208,7 @@ type WorkerChange = {
 /** A worker without a lane: everything real, one e-mail at a time. */
 export function worker(db: Queryable, change: WorkerChange = {}): (claimed: ClaimedEmail) => Promise<void> {
   const steps = { attempt: attemptDepsOf(db, change), settle: settleDepsOf(db, change) }
-  return claimed => sendClaimed(claimed, steps)
+  return claimed => attemptAndSettle(claimed, steps)
 }
 
 function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {

@@ -6,7 +6,7 @@ import { iso, type Queryable, run } from '../query.ts'
 export type EmailDetails = AdminEmailSummary &
   Pick<AdminEmail, 'priority' | 'retryPolicy' | 'onUnknown' | 'attachments'> & {
     /** The message may have left with its last attempt. */
-    departed: boolean
+    mayHaveLeft: boolean
     /** By its id: it is dead or has expired, and its content is there. */
     replayable: boolean
   }
@@ -16,7 +16,7 @@ export async function findEmailDetails(db: Queryable, outboxId: string): Promise
     db,
     'find-email-details',
     `select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName", o.priority, o.retry_policy as "retryPolicy",
-       o.on_unknown as "onUnknown", o.started_at is not null as departed,
+       o.on_unknown as "onUnknown", o.started_at is not null as "mayHaveLeft",
        (select count(*)::int from email_attachments a where a.outbox_id = o.outbox_id) as attachments,
        coalesce(${MAY_BE_REPLAYED} and ${HAS_PAYLOAD}, false) as replayable
      from email_outbox o left join companies c on c.company_id = o.company_id left join dead_letters d on d.outbox_id = o.outbox_id

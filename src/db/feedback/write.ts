@@ -92,7 +92,10 @@ export async function findByMessage(tx: Queryable, messageIds: string[]): Promis
 
 export type DecidedEmail = { email: FeedbackEmail; decision: FeedbackDecision }
 
-/** States, moments, and where doubt and death have ended; of rows that this transaction has locked. Answers which events were new. */
+/**
+ * Writes states and times, and ends unknown sends and dead letters that an event has resolved. The rows are locked by this
+ * transaction. Answers which events were new.
+ */
 export async function putFeedback(tx: Queryable, decided: DecidedEmail[]): Promise<Set<string>> {
   if (decided.length === 0) return new Set()
   await putRecipients(tx, decided)
@@ -160,7 +163,7 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
 }
 
 /** What companies may ask to hear of. */
-const TOLD_AS: Partial<Record<string, string>> = {
+const WEBHOOK_OF: Partial<Record<string, string>> = {
   SENT: 'email.sent',
   DELIVERED: 'email.delivered',
   BOUNCE: 'email.bounced',
@@ -169,7 +172,7 @@ const TOLD_AS: Partial<Record<string, string>> = {
 
 /** That it failed, once, and only when this is what it died of. */
 function toldAs(type: string, { moved, status }: FeedbackDecision): string | undefined {
-  return type === 'REJECTED' && moved && status === 'REJECTED' ? 'email.failed' : TOLD_AS[type]
+  return type === 'REJECTED' && moved && status === 'REJECTED' ? 'email.failed' : WEBHOOK_OF[type]
 }
 
 /** An event that is there already is the same fact, told again; SENT is one fact, whoever tells it. */
