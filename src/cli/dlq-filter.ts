@@ -12,7 +12,7 @@ import {
 import type { Database } from '../db/pool.ts'
 import { CommandFailed, type Input, type OptionSpec, text, UsageError } from './command.ts'
 import { requireCompany } from './company.ts'
-import { instantOf, type Moment, momentOf } from './moment.ts'
+import { type Moment, momentOf, rangeOf } from './moment.ts'
 import { nearest } from './nearest.ts'
 
 export const FILTERS = ['company', 'code', 'status', 'since', 'until'] as const
@@ -56,7 +56,7 @@ export async function filterOf(db: Database, given: GivenFilter): Promise<DeadLe
   const companyId = given.company === undefined ? null : (await requireCompany(db, given.company)).companyId
   if (code !== null) await requireKnownCode(db, code)
   const nowMs = Date.parse(await readClock(db.pool))
-  return { companyId, code, status, since: instantOf(since, nowMs), until: instantOf(until, nowMs) }
+  return { companyId, code, status, ...rangeOf(since, until, nowMs) }
 }
 
 /** A misspelt code would match nothing and look like an empty dead letter queue. */

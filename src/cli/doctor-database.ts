@@ -17,8 +17,17 @@ const CONNECTIONS_SHARE = 0.9
 const CONNECTIONS_OF_OTHERS = 10
 const MEGABYTE = 1024 * 1024
 
-export function databaseOf({ version }: Health, { schemaVersion, databaseBytes }: ServerFacts, where: string): Check {
+const READ_ONLY = {
+  standby:
+    'is a standby, which refuses changes: nothing is accepted or sent; set DATABASE_URL to the primary server, or promote this one',
+  setting:
+    'is read-only: nothing is accepted or sent; default_transaction_read_only is on for the server, the database or the role, or its host has run out of disk',
+}
+
+export function databaseOf({ version }: Health, server: ServerFacts, where: string): Check {
+  const { schemaVersion, databaseBytes, readOnly } = server
   const name = 'database'
+  if (readOnly) return { name, state: 'failed', detail: `${where} ${READ_ONLY[readOnly]}` }
   const major = Math.floor(version / 10_000)
   if (version < OLDEST_POSTGRES)
     return { name, state: 'failed', detail: `${where} is Postgres ${major}; the gateway needs 15 or newer` }

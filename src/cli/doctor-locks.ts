@@ -10,7 +10,7 @@ export function locksOf(longest: LockWait | null): Check {
   if (longest === null || longest.seconds < LONG_SECONDS)
     return { name, state: 'ok', detail: 'nothing waits for a lock' }
   const { seconds, blockerPid, blockerRole } = longest
-  const detail = `a session has waited ${Math.round(seconds)} s for a lock of ${blockerRole}; end it with: select pg_terminate_backend(${blockerPid})`
+  const detail = `a session has waited ${Math.round(seconds)} s for a lock of ${blockerRole}; end the session that holds it with: select pg_terminate_backend(${blockerPid})`
   return { name, state: 'warning', detail }
 }
 

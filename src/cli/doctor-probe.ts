@@ -4,6 +4,7 @@ import { parseAddress } from '../contracts/addresses.ts'
 import { type Company, listCompanies } from '../db/companies/companies.ts'
 import { listTopics } from '../db/feedback/sns-topics.ts'
 import type { Queryable } from '../db/query.ts'
+import { recordedSettings } from '../recorded-settings.ts'
 import type { Settings } from '../settings.ts'
 import type { Check } from './doctor-check.ts'
 import { relayTlsOf, resendDomainChecks } from './doctor-relay.ts'
@@ -20,7 +21,7 @@ export async function probeChecks(inUse: InUse, config: Settings, db: Queryable)
   if (real.length === 0) return [{ name: 'probe', state: 'ok', detail: 'capture needs no connection' }]
   const { makeProvider: make } = await import('../compose/provider-clients.ts')
   const domains = senderDomains(await listCompanies(db), inUse.settings.EMAIL_FROM ?? config.EMAIL_FROM)
-  const found = await Promise.all(real.map(entry => probe(entry, config, make)))
+  const found = await Promise.all(real.map(entry => differing(entry, inUse, config) ?? probe(entry, config, make)))
   const details = await Promise.all(
     real.map((entry, place) => (found[place]!.state === 'ok' ? detailsOf(entry, inUse, config, domains, db) : [])),
   )
@@ -42,6 +43,22 @@ async function probe(entry: string, config: Settings, make: typeof makeProvider)
   } finally {
     await provider.close()
   }
+}
+
+/** Set in this shell, but not as the gateway has it: its answer would be about another destination. */
+function differing(entry: string, { settings }: InUse, config: Settings): Check | null {
+  const setting = DESTINATION[entry.split(':')[0]!]
+  const own = setting && recordedSettings(config)[setting]
+  if (!own || own === settings[setting]) return null
+  const used = settings[setting] ? `it uses ${settings[setting]}` : 'it uses the default'
+  const detail = `${entry} is not tried: this shell's ${setting} is not that of the gateway; ${used}`
+  return { name: 'probe', state: 'warning', detail }
+}
+
+const DESTINATION: Record<string, 'SMTP_URL' | 'RESEND_BASE_URL' | 'AWS_ENDPOINT_URL_SESV2'> = {
+  smtp: 'SMTP_URL',
+  resend: 'RESEND_BASE_URL',
+  ses: 'AWS_ENDPOINT_URL_SESV2',
 }
 
 function missingSetting(entry: string, config: Settings): string | null {

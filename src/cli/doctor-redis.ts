@@ -1,3 +1,4 @@
+import { recordedSettings } from '../recorded-settings.ts'
 import type { Settings } from '../settings.ts'
 import type { Check } from './doctor-check.ts'
 import type { InUse } from './in-use.ts'
@@ -15,6 +16,13 @@ export async function redisChecks({ settings }: Pick<InUse, 'settings'>, config:
     if (!settings.REDIS_URL) return []
     return [
       { name, state: 'warning', detail: `${settings.REDIS_URL} is not checked: REDIS_URL is not set in this shell` },
+    ]
+  }
+  const own = recordedSettings(config).REDIS_URL
+  if (own !== settings.REDIS_URL) {
+    const used = settings.REDIS_URL ? `it uses ${settings.REDIS_URL}` : 'it uses none'
+    return [
+      { name, state: 'warning', detail: `not checked: this shell's REDIS_URL is not that of the gateway; ${used}` },
     ]
   }
   // Imported here, so that other commands do not load the Redis client.

@@ -60,6 +60,7 @@ const SERVER: ServerFacts = {
   oldestTransactionPid: 7,
   worstTable: { name: 'email_outbox_20260501', live: 10, dead: 5, vacuumedSecondsAgo: 60 },
   schemaVersion: 19,
+  readOnly: null,
 }
 const verdict = ({ state, detail }: Check) => `${state}: ${detail}`
 
@@ -76,6 +77,12 @@ describe('the database', () => {
   test('of an old version is refused', () => {
     expect(verdict(databaseOf(HEALTH, SERVER, 'embedded'))).toBe('ok: embedded, version 18, migrated to 19, 10 MB')
     expect(databaseOf({ ...HEALTH, version: 140_005 }, SERVER, 'x').state).toBe('failed')
+  })
+
+  test('that is read-only is refused, with what mends it', () => {
+    const of = (readOnly: ServerFacts['readOnly']) => verdict(databaseOf(HEALTH, { ...SERVER, readOnly }, 'db:5432'))
+    expect(of('standby')).toMatch(/^failed: db:5432 is a standby, .* set DATABASE_URL to the primary/)
+    expect(of('setting')).toMatch(/^failed: db:5432 is read-only: .* default_transaction_read_only is on/)
   })
 
   test('that may lose what was committed fails, with the statement that mends it', () => {

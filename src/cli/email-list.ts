@@ -10,7 +10,7 @@ import { type EmailFilter, listEmails } from '../db/outbox/emails.ts'
 import { type Answer, type Input, type Options, reading, text, UsageError } from './command.ts'
 import { requireCompany } from './company.ts'
 import { limitOf } from './dlq-filter.ts'
-import { instantOf, momentOf } from './moment.ts'
+import { momentOf, rangeOf } from './moment.ts'
 import { didYouMean } from './nearest.ts'
 
 export const LIST_OPTIONS: Options = {
@@ -37,7 +37,7 @@ export function listAction(values: Input['values']): () => Promise<Answer> {
   const before = cursorOf(text(values, 'after'))
   return reading(async ({ db }) => {
     const company = text(values, 'company')
-    const nowMs = Date.parse(await readClock(db.pool))
+    const range = rangeOf(since, until, Date.parse(await readClock(db.pool)))
     const rows = await listEmails(db.pool, {
       owner: {
         companyId: company === undefined ? null : (await requireCompany(db, company)).companyId,
@@ -48,8 +48,8 @@ export function listAction(values: Input['values']): () => Promise<Answer> {
       tag: text(values, 'tag') ?? null,
       externalId: null,
       template: text(values, 'template') ?? null,
-      createdAfter: instantOf(since, nowMs),
-      createdBefore: instantOf(until, nowMs),
+      createdAfter: range.since,
+      createdBefore: range.until,
       before,
       // One row more than the page shows whether there is another page.
       limit: limit + 1,

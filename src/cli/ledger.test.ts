@@ -14,7 +14,7 @@ const LEDGER: Ledger = {
 }
 
 test('the ledger says what it covers', () => {
-  expect(linesOf(LEDGER)).toEqual(['2026-11-10 to 2026-11-17: balanced'])
+  expect(linesOf(LEDGER)).toEqual(['2026-11-10 to 2026-11-17: nothing was accepted'])
   const countedAt = '2026-11-17T10:00:00.000Z'
   expect(linesOf({ ...LEDGER, countedAt, uncountedHours: 1, acknowledgedEmails: 2 })).toEqual([
     '2026-11-10 to 2026-11-17: balanced, 2 acknowledged',

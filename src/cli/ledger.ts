@@ -5,7 +5,7 @@ import { readClock } from '../db/outbox/dead-letters.ts'
 import { type Answer, type Command, type Input, reading, text, UsageError } from './command.ts'
 import { requireCompany } from './company.ts'
 import { acknowledge } from './ledger-acknowledge.ts'
-import { dayOf, instantOf, momentOf } from './moment.ts'
+import { dayOf, momentOf, rangeOf } from './moment.ts'
 import { counted } from './plural.ts'
 
 /** How long a call counts what a running gateway has not counted yet. */
@@ -50,7 +50,8 @@ function show(values: Input['values']): Promise<Answer> {
   return reading(async ({ db }) => {
     const name = text(values, 'company')
     const companyId = name === undefined ? null : (await requireCompany(db, name)).companyId
-    const from = instantOf(moment, Date.parse(await readClock(db.pool)))?.slice(0, 10) ?? null
+    const nowMs = Date.parse(await readClock(db.pool))
+    const from = rangeOf(moment, null, nowMs).since?.slice(0, 10) ?? null
     await countLedger(db.pool, { maxMs: COUNT_MS, since: from, urgent: true })
     const ledger = await readLedger(db.pool, { since: from, until: day ?? null, companyId })
     return { json: ledger, lines: linesOf(ledger), exitCode: ledger.balanced ? 0 : 1 }
@@ -68,8 +69,10 @@ export function linesOf(ledger: Ledger): string[] {
     ...COLUMNS.map(column => String(one[column])),
   ])
   const known = acknowledgedEmails > 0 ? `, ${acknowledgedEmails} acknowledged` : ''
+  const isEmpty = days.length === 0 && balanced && uncountedHours === 0 && acknowledgedEmails === 0
+  const verdict = isEmpty ? 'nothing was accepted' : balanced ? 'balanced' : 'NOT balanced'
   return [
-    `${since} to ${until}: ${balanced ? 'balanced' : 'NOT balanced'}${known}`,
+    `${since} to ${until}: ${verdict}${known}`,
     ...(countedAt === null ? [] : [`counted at ${countedAt}: what came later may be missing`]),
     ...(uncountedHours > 0 ? [uncountedLine(uncountedHours)] : []),
     ...(rows.length > 0 ? table([head, ...rows]) : []),

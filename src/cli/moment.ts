@@ -20,6 +20,16 @@ export function instantOf(moment: Moment | null, nowMs: number): string | null {
   return 'at' in moment ? moment.at : new Date(Math.max(0, nowMs - moment.agoMs)).toISOString()
 }
 
+/** A range that holds no moment is a slip, and its empty answer would look like good news. */
+export function rangeOf(since: Moment | null, until: Moment | null, nowMs: number) {
+  const range = { since: instantOf(since, nowMs), until: instantOf(until, nowMs) }
+  if (range.since !== null && Date.parse(range.since) >= Date.parse(range.until ?? new Date(nowMs).toISOString()))
+    throw new UsageError(
+      `--since (${range.since}) must be before ${range.until === null ? 'now' : `--until (${range.until})`}`,
+    )
+  return range
+}
+
 /** An option that is a day (UTC). */
 export function dayOf(given: string | undefined, option: string): string | undefined {
   if (given === undefined) return undefined

@@ -3,7 +3,7 @@ import { readStats } from '../db/companies/statistics.ts'
 import { readClock } from '../db/outbox/dead-letters.ts'
 import { type Command, reading, text } from './command.ts'
 import { requireCompany } from './company.ts'
-import { instantOf, momentOf } from './moment.ts'
+import { momentOf, rangeOf } from './moment.ts'
 
 export const statsCommand: Command = {
   usage: [
@@ -25,8 +25,7 @@ export const statsCommand: Command = {
       const company = text(values, 'company')
       const nowMs = Date.parse(await readClock(db.pool))
       const stats = await readStats(db.pool, {
-        since: instantOf(since, nowMs),
-        until: instantOf(until, nowMs),
+        ...rangeOf(since, until, nowMs),
         companyId: company === undefined ? null : (await requireCompany(db, company)).companyId,
       })
       return { json: stats, lines: linesOf(stats) }

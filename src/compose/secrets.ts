@@ -55,12 +55,13 @@ export async function recordSecrets(db: Queryable, config: Given): Promise<void>
 }
 
 /**
- * A recorded key may be removed from the list if no data needs it and the key that encrypts is recorded as well: other running
+ * A recorded key may be removed from the list if no data needs it and the key that encrypts was recorded after it: other running
  * processes encrypt with a recorded key, and this process must be able to read what they write.
  */
-async function isMissingKey(db: Queryable, config: Given, { missingKeys, activeKeyRecorded }: SecretsCompared) {
+async function isMissingKey(db: Queryable, config: Given, compared: SecretsCompared) {
+  const { missingKeys, activeKeyRecorded, newerKeyMissing } = compared
   if (missingKeys.length === 0) return false
-  return !activeKeyRecorded || (await needsOtherKeys(db, keyIds(config)))
+  return !activeKeyRecorded || newerKeyMissing || (await needsOtherKeys(db, keyIds(config)))
 }
 
 const keyIds = ({ encryptionKeys }: Given) => [...keyRing(encryptionKeys).all.values()].map(key => key.id)

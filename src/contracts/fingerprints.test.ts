@@ -7,7 +7,7 @@ const RECORDED: Fingerprint[] = [
   { setting: 'HASH_PEPPER', fingerprint: fingerprintOf('HASH_PEPPER', PEPPER) },
   { setting: 'ENCRYPTION_KEY', fingerprint: fingerprintOf('ENCRYPTION_KEY', OLD) },
 ]
-const GOOD = { otherPepper: false, missingKeys: [], activeKeyRecorded: true, firstKey: false }
+const GOOD = { otherPepper: false, missingKeys: [], activeKeyRecorded: true, newerKeyMissing: false, firstKey: false }
 
 test('a fingerprint is the same each time, differs by secret and by setting, and does not hold the secret', () => {
   const made = fingerprintOf('ENCRYPTION_KEY', OLD)
@@ -34,6 +34,17 @@ test('another pepper and a missing key are reported', () => {
     otherPepper: true,
     missingKeys: [RECORDED[1]!.fingerprint],
     activeKeyRecorded: false,
+    newerKeyMissing: true,
     firstKey: false,
   })
+})
+
+test('of two recorded keys the newer one may not be missing, the older one may', () => {
+  const rotated: Fingerprint[] = [
+    ...RECORDED,
+    { setting: 'ENCRYPTION_KEY', fingerprint: fingerprintOf('ENCRYPTION_KEY', NEW) },
+  ]
+  const given = (key: string) => compareSecrets({ hashPepper: PEPPER, encryptionKeys: [key] }, rotated)
+  expect(given(OLD)).toMatchObject({ activeKeyRecorded: true, newerKeyMissing: true })
+  expect(given(NEW)).toMatchObject({ activeKeyRecorded: true, newerKeyMissing: false })
 })

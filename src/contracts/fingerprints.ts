@@ -16,10 +16,13 @@ export type SecretsCompared = {
   missingKeys: string[]
   /** The key used for encryption is already recorded. */
   activeKeyRecorded: boolean
+  /** One of the missing keys became the one used for encryption after it: running processes may encrypt with that. */
+  newerKeyMissing: boolean
   /** No key was recorded yet. */
   firstKey: boolean
 }
 
+/** `recorded`: the keys in the order in which they became the one used for encryption. */
 export function compareSecrets(
   given: { hashPepper: string; encryptionKeys: readonly string[] },
   recorded: readonly Fingerprint[],
@@ -27,10 +30,13 @@ export function compareSecrets(
   const of = (setting: SecretSetting) => recorded.filter(one => one.setting === setting).map(one => one.fingerprint)
   const [peppers, keys] = [of('HASH_PEPPER'), of('ENCRYPTION_KEY')]
   const givenKeys = given.encryptionKeys.map(key => fingerprintOf('ENCRYPTION_KEY', key))
+  const missingKeys = keys.filter(key => !givenKeys.includes(key))
+  const active = keys.indexOf(givenKeys[0]!)
   return {
     otherPepper: peppers.length > 0 && !peppers.includes(fingerprintOf('HASH_PEPPER', given.hashPepper)),
-    missingKeys: keys.filter(key => !givenKeys.includes(key)),
-    activeKeyRecorded: keys.includes(givenKeys[0]!),
+    missingKeys,
+    activeKeyRecorded: active >= 0,
+    newerKeyMissing: missingKeys.some(key => keys.indexOf(key) > active),
     firstKey: keys.length === 0,
   }
 }

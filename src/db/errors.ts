@@ -3,9 +3,25 @@ export class DatabaseUnavailable extends Error {
   override name = 'DatabaseUnavailable'
 }
 
-/** SQLSTATE disk_full: repeating helps only when somebody has made room. */
-export function isDiskFull({ cause }: DatabaseUnavailable): boolean {
-  return (cause as { code?: string } | undefined)?.code === '53100'
+/** Translates a connection that was lost, or a server that refuses to work; other errors stay as they are. */
+export function unavailableOr(error: unknown): unknown {
+  if (!isLostConnection(error)) return error
+  const message = isReadOnly(error) ? READ_ONLY_SENTENCE : 'The database did not answer.'
+  return new DatabaseUnavailable(message, { cause: error })
+}
+
+export const READ_ONLY_SENTENCE =
+  'The database is read-only: DATABASE_URL leads to a standby, or default_transaction_read_only is on.'
+
+/** SQLSTATE read_only_sql_transaction: after a failover, or when a hosted server has run out of disk. */
+function isReadOnly(error: unknown): boolean {
+  return (error as { code?: string }).code === '25006'
+}
+
+/** What a client is told about a database that answers, and refuses to work; null: it did not answer. */
+export function refusalOf({ cause }: DatabaseUnavailable): 'disk-full' | 'read-only' | null {
+  if (isReadOnly(cause ?? {})) return 'read-only'
+  return (cause as { code?: string } | undefined)?.code === '53100' ? 'disk-full' : null
 }
 
 /** Connection classes of SQLSTATE (08, 57P), a statement that the server ended (57014), too many connections, or an error of the socket itself. */

@@ -3,7 +3,7 @@ import { DatabaseClock } from './clock.ts'
 import { driverUrl } from './connection-url.ts'
 import { type Queryable, runUnprepared } from './query.ts'
 import { applySettings, limitedTo, type SessionSettings } from './session-settings.ts'
-import { answerCheck, dropIdleAfterSilence } from './silent-connections.ts'
+import { type Availability, availabilityCheck, dropIdleAfterSilence } from './silent-connections.ts'
 
 export type Database = {
   /** Short, prepared, batched statements. */
@@ -20,7 +20,7 @@ export type Database = {
   /** For ids and for every decision that depends on the time. */
   clock: DatabaseClock
   /** Known within two seconds, whatever hangs. */
-  isAnswering(): Promise<boolean>
+  availability(): Promise<Availability>
   close(): Promise<void>
 }
 
@@ -64,7 +64,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     await Promise.all(pools.map(one => one.end()))
   }
   const clock = new DatabaseClock(() => readTimeMs(pool))
-  return { hot, sending, pool, webhooks, clock, isAnswering: answerCheck([pool, hot], pools), close }
+  return { hot, sending, pool, webhooks, clock, availability: availabilityCheck([pool, hot], pools), close }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { DatabaseUnavailable, isLostConnection } from './errors.ts'
+import { unavailableOr } from './errors.ts'
 
 export type Queryable = Pick<pg.Pool, 'query'>
 
@@ -24,7 +24,7 @@ export async function withConnection<Out>(pool: pg.Pool, act: (db: Queryable) =>
     return await act(client)
   } catch (error) {
     failed = error as Error
-    throw isLostConnection(error) ? new DatabaseUnavailable('The database did not answer.', { cause: error }) : error
+    throw unavailableOr(error)
   } finally {
     if (!failed) client.off('error', unheard)
     client.release(failed)
@@ -35,7 +35,7 @@ async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
   } catch (error) {
-    throw isLostConnection(error) ? new DatabaseUnavailable('The database did not answer.', { cause: error }) : error
+    throw unavailableOr(error)
   }
 }
 
@@ -62,7 +62,7 @@ async function rowsOf<Row>(answer: Promise<{ rows: Row[] }>): Promise<Row[]> {
   try {
     return (await answer).rows
   } catch (error) {
-    throw isLostConnection(error) ? new DatabaseUnavailable('The database did not answer.', { cause: error }) : error
+    throw unavailableOr(error)
   }
 }
 

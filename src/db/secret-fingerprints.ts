@@ -12,11 +12,17 @@ export async function hasFingerprints(db: Queryable): Promise<boolean> {
   return row!.found
 }
 
+/** The keys in the order in which they became the one used for encryption. */
 export async function readFingerprints(db: Queryable): Promise<Fingerprint[]> {
-  return run<Fingerprint>(db, 'read-fingerprints', `select setting, fingerprint from secret_fingerprints`, [])
+  return run<Fingerprint>(
+    db,
+    'read-fingerprints',
+    `select setting, fingerprint from secret_fingerprints order by recorded_at`,
+    [],
+  )
 }
 
-/** `on conflict do nothing`: of two simultaneous first starts the first pepper is kept. */
+/** Of two simultaneous first starts the first pepper is kept. The key is the newest from now on, also one that was there before. */
 export async function recordFingerprints(
   db: Queryable,
   fingerprints: Fingerprint[],
@@ -25,10 +31,16 @@ export async function recordFingerprints(
   await run(
     db,
     'record-fingerprints',
-    `with deleted as (delete from secret_fingerprints where setting = 'ENCRYPTION_KEY' and fingerprint = any($2))
+    `with deleted as (
+       delete from secret_fingerprints where setting = 'ENCRYPTION_KEY' and fingerprint = any($2)
+     ), pepper as (
+       insert into secret_fingerprints (setting, fingerprint)
+       select setting, fingerprint from json_to_recordset($1::json) as x(setting text, fingerprint text) where setting = 'HASH_PEPPER'
+       on conflict do nothing
+     )
      insert into secret_fingerprints (setting, fingerprint)
-     select setting, fingerprint from json_to_recordset($1::json) as x(setting text, fingerprint text)
-     on conflict do nothing`,
+     select setting, fingerprint from json_to_recordset($1::json) as x(setting text, fingerprint text) where setting = 'ENCRYPTION_KEY'
+     on conflict (setting, fingerprint) do update set recorded_at = now()`,
     [JSON.stringify(fingerprints), outdated],
   )
 }

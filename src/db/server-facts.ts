@@ -20,6 +20,8 @@ export type ServerFacts = {
   worstTable: TableFacts | null
   /** The newest migration that has been applied. */
   schemaVersion: number
+  /** A standby, or default_transaction_read_only. */
+  readOnly: 'standby' | 'setting' | null
 }
 
 export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
@@ -42,7 +44,8 @@ export async function readServerFacts(db: Queryable): Promise<ServerFacts> {
        pg_database_size(current_database())::float8 as "databaseBytes",
        (select age(datfrozenxid) from pg_database where datname = current_database()) as "transactionAge",
        (select seconds from oldest) as "oldestTransactionSeconds", (select pid from oldest) as "oldestTransactionPid",
-       (select facts from worst) as "worstTable", (select max(version) from schema_migrations) as "schemaVersion"`,
+       (select facts from worst) as "worstTable", (select max(version) from schema_migrations) as "schemaVersion",
+       case when pg_is_in_recovery() then 'standby' when current_setting('transaction_read_only')::boolean then 'setting' end as "readOnly"`,
     [],
   )
   return row!

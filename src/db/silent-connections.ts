@@ -25,46 +25,49 @@ export function dropIdle(pools: pg.Pool[]): void {
   }
 }
 
-/** For each of the two rounds of queries in answerCheck, which together take less than two seconds. */
+/** For each of the two rounds of queries in availabilityCheck, which together take less than two seconds. */
 const CHECK_TIMEOUT_MS = 800
 
+export type Availability = 'writable' | 'read-only' | 'silent'
+
 /**
- * Whether Postgres answers in each of the pools `checked`, within two seconds even if connections hang. If it answers again after
- * an open connection did not, the idle connections of all pools are closed, so that no e-mail has to wait for a half-open one.
+ * Whether Postgres answers in each of the pools `checked` and may be written to, within two seconds even if connections hang. If it
+ * answers again after an open connection did not, the idle connections of all pools are closed, so that no e-mail has to wait for a
+ * half-open one.
  */
-export function answerCheck(checked: pg.Pool[], all: pg.Pool[]): () => Promise<boolean> {
+export function availabilityCheck(checked: pg.Pool[], all: pg.Pool[]): () => Promise<Availability> {
   let wasUnresponsive = false
   return async () => {
-    let unresponsive = await unresponsiveOf(checked)
-    if (unresponsive.length > 0) {
+    let answers = await askAll(checked)
+    if (answers.includes('silent')) {
       wasUnresponsive = true
-      dropIdle(unresponsive)
-      unresponsive = await unresponsiveOf(unresponsive)
+      dropIdle(checked.filter((_, index) => answers[index] === 'silent'))
+      answers = await askAll(checked)
     }
-    if (unresponsive.length > 0) return false
+    if (answers.includes('silent')) return 'silent'
     if (wasUnresponsive) dropIdle(all)
     wasUnresponsive = false
-    return true
+    return answers.includes('read-only') ? 'read-only' : 'writable'
   }
 }
 
-async function unresponsiveOf(pools: pg.Pool[]): Promise<pg.Pool[]> {
-  const answers = await Promise.all(pools.map(pool => answersWithin(CHECK_TIMEOUT_MS, pool)))
-  return pools.filter((_, index) => !answers[index])
-}
+const askAll = (pools: pg.Pool[]) => Promise.all(pools.map(pool => askWithin(CHECK_TIMEOUT_MS, pool)))
 
 /** Closes a connection that is late, so that these checks do not fill the pool with hanging connections. */
-async function answersWithin(ms: number, pool: pg.Pool): Promise<boolean> {
+async function askWithin(ms: number, pool: pg.Pool): Promise<Availability> {
   let used: pg.PoolClient | undefined
   let isLate = false
   const ask = async () => {
     const client = await pool.connect()
     if (isLate) return client.release()
     used = client.on('error', ignore)
-    await client.query('select 1')
+    const { rows } = await client.query<{ readOnly: boolean }>(
+      `select current_setting('transaction_read_only')::boolean as "readOnly"`,
+    )
     if (isLate) return
     client.off('error', ignore).release()
     used = undefined
+    return rows[0]!.readOnly
   }
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -74,11 +77,11 @@ async function answersWithin(ms: number, pool: pg.Pool): Promise<boolean> {
     }, ms)
   })
   try {
-    await Promise.race([ask(), late])
-    return true
+    const isReadOnly = await Promise.race([ask(), late])
+    return isReadOnly ? 'read-only' : 'writable'
   } catch {
     used?.release(true)
-    return false
+    return 'silent'
   } finally {
     clearTimeout(timer)
   }

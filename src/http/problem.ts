@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { type FieldProblem, RECIPIENT_SUPPRESSED_MESSAGE, type Refusal } from '../contracts/refusal.ts'
-import { DatabaseUnavailable, isDiskFull } from '../db/errors.ts'
+import { DatabaseUnavailable, refusalOf } from '../db/errors.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -150,16 +150,17 @@ function withFirstError(title: string, [first]: FieldProblem[] = []): string {
   return first.path === '' ? `${title}: ${first.message}` : `${title}: ${first.path}: ${first.message}`
 }
 
+const DATABASE_REFUSALS = { 'disk-full': 'The disk of the database is full', 'read-only': 'The database is read-only' }
+
+function databaseProblem(refusal: keyof typeof DATABASE_REFUSALS | null): Problem {
+  const detail = refusal && `${DATABASE_REFUSALS[refusal]}; repeat the request with the same Idempotency-Key`
+  return new Problem('DATABASE_UNAVAILABLE', { headers: { 'retry-after': '1' }, ...(detail && { detail }) })
+}
+
 /** Translates errors of Fastify, a lost database, and bugs. */
 export function toProblem(error: unknown, { routeOptions }: Pick<FastifyRequest, 'routeOptions'>): Problem {
   if (error instanceof Problem) return error
-  if (error instanceof DatabaseUnavailable)
-    return new Problem('DATABASE_UNAVAILABLE', {
-      headers: { 'retry-after': '1' },
-      ...(isDiskFull(error) && {
-        detail: 'The disk of the database is full; repeat the request with the same Idempotency-Key',
-      }),
-    })
+  if (error instanceof DatabaseUnavailable) return databaseProblem(refusalOf(error))
   switch ((error as FastifyError).code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return bodyTooLarge(routeOptions.bodyLimit)

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FULL_BYTES, findDiskProblem, NEEDED_BYTES } from '../db/embedded/disk.ts'
+import { READ_ONLY_SENTENCE } from '../db/errors.ts'
 import type { Database } from '../db/pool.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { App } from './app.ts'
@@ -37,11 +38,12 @@ export function operationRoutes(app: App, { db, metrics, metricsToken, folder }:
       },
     },
     async () => {
-      const isAnswering = await db.isAnswering()
+      const availability = await db.availability()
       // A server whose disk is full still answers queries.
-      const problem = folder && (await findDiskProblem(folder, isAnswering ? FULL_BYTES : NEEDED_BYTES))
-      if (isAnswering && !problem) return { status: 'ok' as const }
-      const detail = problem || 'Postgres did not answer in time; nothing can be accepted.'
+      const problem = folder && (await findDiskProblem(folder, availability === 'silent' ? NEEDED_BYTES : FULL_BYTES))
+      if (availability === 'writable' && !problem) return { status: 'ok' as const }
+      const why = availability === 'read-only' ? READ_ONLY_SENTENCE : 'Postgres did not answer in time.'
+      const detail = problem || `${why} Nothing can be accepted.`
       throw new Problem('DATABASE_UNAVAILABLE', { detail, headers: { 'retry-after': '1' } })
     },
   )

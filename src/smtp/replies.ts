@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { RECIPIENT_SUPPRESSED_MESSAGE, type Refusal } from '../contracts/refusal.ts'
-import { DatabaseUnavailable, isDiskFull } from '../db/errors.ts'
+import { DatabaseUnavailable, refusalOf } from '../db/errors.ts'
 import type { MemberResult } from '../db/outbox/draft.ts'
 import type { AcceptResult } from '../pipeline/accept.ts'
 import { Refused } from './refused.ts'
@@ -50,9 +50,10 @@ function refuse(code: number, enhancedCode: string, text: string): never {
 export function toRefused(error: unknown, log: Logger): Refused {
   if (error instanceof Refused) return error
   if (error instanceof DatabaseUnavailable) {
-    return isDiskFull(error)
-      ? new Refused(452, '4.3.1', 'The disk of the database is full; try again')
-      : new Refused(451, '4.3.0', 'The database does not answer; try again')
+    const refusal = refusalOf(error)
+    if (refusal === 'disk-full') return new Refused(452, '4.3.1', 'The disk of the database is full; try again')
+    const what = refusal === 'read-only' ? 'is read-only' : 'does not answer'
+    return new Refused(451, '4.3.0', `The database ${what}; try again`)
   }
   if (isDisconnect(error)) return new Refused(451, '4.4.2', 'The connection was lost')
   log.error({ err: error }, 'An SMTP command failed')

@@ -123,6 +123,21 @@ test.concurrent('a key that nothing needs leaves the list only behind one that w
   expect(await recordedKeys(client)).toBe(1)
 })
 
+test.concurrent('a late process with the old key alone is refused once another one encrypts with the new key', async () => {
+  const { right, client } = await scene()
+  const rotated = { ...right, ENCRYPTION_KEY: `${NEW_KEY},${OLD_KEY}` }
+  expect(await runCommand(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
+  await isRefused(right, 'ENCRYPTION_KEY')
+  expect(await recordedKeys(client)).toBe(2)
+  // The way back is that of every rotation.
+  expect(await runCommand(['migrate'], { env: { ...right, ENCRYPTION_KEY: `${OLD_KEY},${NEW_KEY}` } })).toMatchObject({
+    code: 0,
+    stderr: '',
+  })
+  expect(await runCommand(['migrate'], { env: right })).toMatchObject({ code: 0, stderr: '' })
+  expect(await recordedKeys(client)).toBe(1)
+})
+
 test.concurrent('a wrong HASH_PEPPER is refused before the schema of an older version is changed', async () => {
   const { right, client } = await scene()
   await client.query('delete from schema_migrations where version = (select max(version) from schema_migrations)')
