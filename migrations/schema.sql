@@ -640,8 +640,9 @@ begin
   values (id, p_company, 'QUEUED', instant, jsonb_build_object('queuedAt', to_char(instant at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     'recipientHash', hash, 'priority', 5, 'templateType', p_template_type, 'via', 'sql'));
   insert into email_ready (company_id, priority, outbox_id) values (p_company, 5, id);
-  -- Statistics wait for this transaction (open_sql_emails_since).
-  perform pg_advisory_xact_lock_shared(7305002, floor(extract(epoch from now()) / 60)::int);
+  -- Statistics wait for this transaction (open_sql_emails_since). Only tried: whoever has an account may hold that lock, and would hold up
+  -- everybody's e-mails.
+  perform pg_try_advisory_xact_lock_shared(7305002, floor(extract(epoch from now()) / 60)::int);
   -- Delivered once for the whole transaction, when it commits.
   perform pg_notify('email_ready', '');
   return id;

@@ -9,7 +9,8 @@ test('a short wait for a lock is ordinary, a long one names who holds it', () =>
   expect(locksOf(wait(30))).toEqual({
     name: 'locks',
     state: 'warning',
-    detail: 'a session has waited 30 s for a lock of app; end the session that holds it with: select pg_terminate_backend(42)',
+    detail:
+      'a session has waited 30 s for a lock of app; end the session that holds it with: select pg_terminate_backend(42)',
   })
 })
 

@@ -113,6 +113,10 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAc
       return changed
     })
     if (outcome === 'not-found') throw noEmail(outboxId)
+    if (outcome === 'locked')
+      throw new CommandFailed(
+        'Another transaction is changing the e-mail; try again, or see what doctor says about locks.',
+      )
     if (outcome === 'too-late' && status === 'CANCELLED') throw new CommandFailed('The e-mail is already cancelled.')
     if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has been started or has ended.')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }

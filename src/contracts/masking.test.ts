@@ -178,6 +178,25 @@ test('maskAnswer masks the name of a person beside the address, and no other nam
   expect(maskAnswer({ name: 'ana', address: '10.0.0.1' })).toEqual({ name: 'ana', address: '10.0.0.1' })
 })
 
+test.each([
+  ['maria.silva @gmail.com', 'm***@g***.com'],
+  ['maria.silva@ gmail.com', 'm***@ ***.com'],
+  ['maria.silva@@gmail.com', 'm***@g***.com'],
+  ['maria.silva.gmail.com', 'm***'],
+  ['Maria <maria@example.com>', 'M*** <m***@e***.com>'],
+])('maskAnswer masks %s where an address belongs, however it is mistyped', (address, masked) => {
+  expect(maskAnswer({ to: [address], originalData: { to: address } })).toEqual({
+    to: [masked],
+    originalData: { to: masked },
+  })
+  expect(maskAnswer({ kind: 'cc', address })).toEqual({ kind: 'cc', address: masked })
+})
+
+test('maskAnswer leaves the bounds of a range as they are', () => {
+  const range = { from: '2026-11-18T10:00:00.000Z', to: '2026-11-18T11:00:00.000Z' }
+  expect(maskAnswer({ range })).toEqual({ range })
+})
+
 test('maskAnswer masks every text of an answer, whole and at any depth, names of fields and dates included', () => {
   const long = 'x'.repeat(5000)
   expect(

@@ -43,18 +43,34 @@ export function maskDeep(value: unknown, depth = 0): unknown {
 }
 
 /** For answers to viewers: masks every string of a value that is about to become JSON, names of fields included. */
-export function maskAnswer(value: unknown): unknown {
-  if (typeof value === 'string') return maskText(value)
+export function maskAnswer(value: unknown, field = ''): unknown {
+  if (typeof value === 'string') return isAddressField(value, field) ? maskAddressField(value) : maskText(value)
   if (value === null || typeof value !== 'object') return value
   if ('toJSON' in value && typeof value.toJSON === 'function') return maskAnswer(value.toJSON())
-  if (Array.isArray(value)) return value.map(maskAnswer)
+  if (Array.isArray(value)) return value.map(item => maskAnswer(item, field))
+  const isRecipient = 'kind' in value && RECIPIENT_FIELDS.includes(String(value.kind))
   const isPerson = 'address' in value && typeof value.address === 'string' && value.address.includes('@')
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
       maskSensitive(key),
-      isPerson && key === 'name' && typeof item === 'string' ? maskName(item) : maskAnswer(item),
+      isPerson && key === 'name' && typeof item === 'string'
+        ? maskName(item)
+        : maskAnswer(item, isRecipient && key === 'address' ? 'to' : key),
     ]),
   )
+}
+
+const RECIPIENT_FIELDS = ['to', 'cc', 'bcc']
+
+/** A time, as in the bounds of a range, is none. */
+const isAddressField = (text: string, field: string) =>
+  RECIPIENT_FIELDS.includes(field) && /[@.]/.test(text) && !/^\d{4}-\d\d-\d\dT/.test(text)
+
+/** What stands where an address belongs names a person, however it is mistyped: `maria.silva @example.com`. */
+function maskAddressField(text: string): string {
+  const masked = maskText(text)
+  if (masked !== text) return masked
+  return text.includes('@') ? maskEmail(text) : maskName(text)
 }
 
 /** Rafael Ribeiro → R***: a name beside a masked address would say whose it is. */

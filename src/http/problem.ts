@@ -43,6 +43,7 @@ const PROBLEMS = {
   PAUSED_BY_REPUTATION: [409, 'The company is paused already, for its reputation'],
   PROVIDER_NOT_PARKED: [409, 'The provider is not parked, so there is nothing to try'],
   ALREADY_STARTED: [409, 'The e-mail has been started or has ended'],
+  EMAIL_LOCKED: [409, 'Another change of this e-mail is under way; try again'],
   NOT_ENDED: [409, 'Only an e-mail that has ended can be sent again'],
   WEBHOOK_LIMIT_REACHED: [409, 'The company has the maximum number of webhook endpoints'],
   TEMPLATE_EXISTS: [409, 'The company has a template of this type and locale'],

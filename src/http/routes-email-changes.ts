@@ -72,6 +72,7 @@ export const logCancelled = (db: Database, outboxId: string, log: EmailLog) =>
 /** `before`: the status when the e-mail was looked up. */
 export function throwUnlessDone(outcome: ChangeOutcome, before: EmailStatus): void {
   if (outcome === 'not-found') throw new Problem('NOT_FOUND')
+  if (outcome === 'locked') throw new Problem('EMAIL_LOCKED')
   if (outcome === 'too-late')
     throw new Problem('ALREADY_STARTED', before === 'CANCELLED' ? { detail: 'The e-mail is already cancelled' } : {})
 }

@@ -66,6 +66,38 @@ async function lockAll(change: string, ids: string[]): Promise<void> {
   await asShop.query('set local idle_in_transaction_session_timeout = 0')
 }
 
+test("changes over HTTP of e-mails that a company keeps locked are refused soon, and hold up nobody else's requests", async () => {
+  await pause()
+  const ids: string[] = []
+  for (let made = 0; made < 12; made++) ids.push(await sendOk(gateway, shop))
+  await lockAll('cancel_email($1)', ids)
+  const startedMs = performance.now()
+  const changes = ids.flatMap(id => [
+    gateway.call(shop, 'POST', `/v1/email/${id}/cancel`),
+    gateway.call(shop, 'PATCH', `/v1/email/${id}`, { delay: 60_000 }),
+  ])
+  const beside = await gateway.call(bank, 'GET', '/v1/emails')
+  expect(beside.status).toBe(200)
+  for (const { status, body } of await Promise.all(changes)) expect([status, body.code]).toEqual([409, 'EMAIL_LOCKED'])
+  expect(performance.now() - startedMs).toBeLessThan(10_000)
+  await asShop.query('rollback')
+  const cancelled = await Promise.all(ids.map(id => gateway.call(shop, 'POST', `/v1/email/${id}/cancel`)))
+  expect(new Set(cancelled.map(({ status }) => status))).toEqual(new Set([200]))
+  await resume()
+})
+
+test("an advisory lock of one company holds up nobody else's enqueue_email", async () => {
+  await asShop.query('begin')
+  await asShop.query(
+    `select pg_advisory_xact_lock(7305002, (floor(extract(epoch from now()) / 60)::int) + n) from generate_series(0, 3) n`,
+  )
+  const { rows } = await gateway.db.pool.query<{ id: string }>(
+    `select put_sql_email($1, false, gen_random_uuid(), 'welcome_user', 'ana@bank.example', $2) as id`,
+    [bank.companyId, { user_data: { full_name: 'Ana' } }],
+  )
+  await untilStatus(gateway, bank, rows[0]!.id, 'SENT')
+})
+
 test.each(['cancel_email($1)', `mark_email_failed($1, 'x')`])(
   "%s in a transaction that stays open stops no other company's e-mail, and after its rollback each e-mail is sent once",
   async change => {

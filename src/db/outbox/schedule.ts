@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Queryable, run } from '../query.ts'
 import { LOCK_EXISTING_READY_ROW } from './sql.ts'
 
@@ -35,7 +36,23 @@ export async function readyDueEmails(db: Queryable, limit: number): Promise<numb
   return row!.count
 }
 
-export type ChangeOutcome = 'done' | 'not-found' | 'too-late'
+/** locked: somebody else is changing it, for longer than a worker would. */
+export type ChangeOutcome = 'done' | 'not-found' | 'too-late' | 'locked'
+
+const TRIES = 10
+const TRY_AGAIN_MS = 50
+
+/**
+ * A company may keep its e-mails locked in a transaction of its own. Nobody waits for that in Postgres: requests that do would hold all
+ * connections, and those of other companies would find none.
+ */
+async function unlessLocked(change: () => Promise<ChangeOutcome>): Promise<ChangeOutcome> {
+  for (let tries = 1; ; tries++) {
+    const outcome = await change()
+    if (outcome !== 'locked' || tries === TRIES) return outcome
+    await sleep(TRY_AGAIN_MS)
+  }
+}
 
 /** Cancels what no worker has started on; migrations/functions/sql_changes.sql says how. companyId null: of any company. */
 export async function cancelEmail(
@@ -44,13 +61,19 @@ export async function cancelEmail(
   companyId: string | null,
   by: string,
 ): Promise<ChangeOutcome> {
-  const [row] = await run<{ cancelled: boolean | null }>(
-    db,
-    'cancel-email',
-    'select cancel_waiting_email($1, $2, $3, true) as cancelled',
-    [outboxId, companyId === null ? null : [companyId], by],
-  )
-  return outcomeOf(row!.cancelled)
+  return unlessLocked(async () => {
+    const [row] = await run<{ found: boolean; cancelled: boolean | null }>(
+      db,
+      'cancel-email',
+      `with unlocked as materialized (
+         select outbox_id from email_outbox where outbox_id = $1 and ($2::uuid[] is null or company_id = any($2)) for update skip locked
+       )
+       select exists (select from email_outbox where outbox_id = $1 and ($2::uuid[] is null or company_id = any($2))) as found,
+         (select cancel_waiting_email(outbox_id, $2, $3, true) from unlocked) as cancelled`,
+      [outboxId, companyId === null ? null : [companyId], by],
+    )
+    return outcomeOf(row!.found, row!.cancelled)
+  })
 }
 
 /** Moves an e-mail that has not started to another time: its scheduled or ready row moves with it. */
@@ -60,35 +83,40 @@ export async function rescheduleEmail(
   companyId: string,
   scheduledAt: string,
 ): Promise<ChangeOutcome> {
-  const rows = await run<{ moved: boolean }>(
-    db,
-    'reschedule-email',
-    `with open as materialized (
-       select outbox_id, company_id, priority, next_attempt_at, status = 'PENDING' and attempts = 0 as waiting
-       from email_outbox where outbox_id = $1 and company_id = $2 for update
-     ), moved as (
-       update email_outbox o set scheduled_at = $3, next_attempt_at = case when $3 > now() then $3 end, expires_at = greatest($3, now()) + interval '24 hours'
-       from open where open.waiting and o.outbox_id = $1
-     ), unready as (
-       delete from email_ready r using open
-       where open.waiting and $3 > now() and r.company_id = open.company_id and r.priority = open.priority and r.outbox_id = $1
-     ), unscheduled as (
-       delete from email_scheduled s using open
-       where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1 and s.due_at <> $3
-     ), put_ready as (
-       insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from open
-       where waiting and $3 <= now() ${LOCK_EXISTING_READY_ROW}
-     ), put_scheduled as (
-       insert into email_scheduled (due_at, outbox_id, company_id, priority) select $3, outbox_id, company_id, priority from open
-       where waiting and $3 > now() on conflict do nothing
-     )
-     select waiting as moved from open`,
-    [outboxId, companyId, scheduledAt],
-  )
-  return outcomeOf(rows[0]?.moved)
+  return unlessLocked(async () => {
+    const [row] = await run<{ found: boolean; moved: boolean | null }>(db, 'reschedule-email', RESCHEDULE, [
+      outboxId,
+      companyId,
+      scheduledAt,
+    ])
+    return outcomeOf(row!.found, row!.moved)
+  })
 }
 
-function outcomeOf(done: boolean | null | undefined): ChangeOutcome {
-  if (done === undefined || done === null) return 'not-found'
+const RESCHEDULE = `
+with open as materialized (
+  select outbox_id, company_id, priority, next_attempt_at, status = 'PENDING' and attempts = 0 as waiting
+  from email_outbox where outbox_id = $1 and company_id = $2 for update skip locked
+), moved as (
+  update email_outbox o set scheduled_at = $3, next_attempt_at = case when $3 > now() then $3 end, expires_at = greatest($3, now()) + interval '24 hours'
+  from open where open.waiting and o.outbox_id = $1
+), unready as (
+  delete from email_ready r using open
+  where open.waiting and $3 > now() and r.company_id = open.company_id and r.priority = open.priority and r.outbox_id = $1
+), unscheduled as (
+  delete from email_scheduled s using open
+  where open.waiting and s.due_at = open.next_attempt_at and s.outbox_id = $1 and s.due_at <> $3
+), put_ready as (
+  insert into email_ready (company_id, priority, outbox_id) select company_id, priority, outbox_id from open
+  where waiting and $3 <= now() ${LOCK_EXISTING_READY_ROW}
+), put_scheduled as (
+  insert into email_scheduled (due_at, outbox_id, company_id, priority) select $3, outbox_id, company_id, priority from open
+  where waiting and $3 > now() on conflict do nothing
+)
+select exists (select from email_outbox where outbox_id = $1 and company_id = $2) as found, (select waiting from open) as moved`
+
+/** `done` is null when the e-mail was not there, or locked. */
+function outcomeOf(found: boolean, done: boolean | null): ChangeOutcome {
+  if (done === null) return found ? 'locked' : 'not-found'
   return done ? 'done' : 'too-late'
 }

@@ -32,6 +32,7 @@ const ERRORS: Partial<Record<ProblemCode, readonly [number, ErrorName]>> = {
   NOT_FOUND: [404, 'not_found'],
   NOT_SUPPRESSED: [404, 'not_found'],
   ALREADY_STARTED: [422, 'validation_error'],
+  EMAIL_LOCKED: [422, 'validation_error'],
   RATE_LIMITED: [429, 'rate_limit_exceeded'],
 }
 

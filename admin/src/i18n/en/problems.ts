@@ -18,6 +18,7 @@ export const problems = {
   NOT_SUPPRESSED: 'The address is not on the suppression list.',
   ALREADY_ENDED: 'The bulk action has ended already.',
   ALREADY_STARTED: 'The e-mail has been started or has ended already.',
+  EMAIL_LOCKED: 'Another change of this e-mail is under way. Try again.',
   NOT_ENDED: 'Only an e-mail that has ended can be sent again.',
   CONTENT_GONE: 'The content or the recipient of the e-mail was erased.',
   BODY_TOO_LARGE: 'This is too large.',

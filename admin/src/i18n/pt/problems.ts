@@ -23,6 +23,7 @@ export const problems: SameKeys<typeof en> = {
   NOT_SUPPRESSED: 'O endereço não está na lista de supressão.',
   ALREADY_ENDED: 'A ação em lote já terminou.',
   ALREADY_STARTED: 'O envio deste e-mail já começou ou já terminou.',
+  EMAIL_LOCKED: 'Outra alteração deste e-mail está em andamento. Tente de novo.',
   NOT_ENDED: 'Só um e-mail que já terminou pode ser reenviado.',
   CONTENT_GONE: 'O conteúdo ou o destinatário do e-mail foi apagado.',
   BODY_TOO_LARGE: 'Isto é grande demais.',
