@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { BULLMQ_QUEUE_NAME } from '../contracts/job.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { countOne } from '../db/counters.ts'
-import { returnClaims } from '../db/outbox/claim.ts'
+import { returnClaims, returnWhenUnlocked } from '../db/outbox/claim.ts'
 import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from '../db/outbox/dispatch.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { totalConcurrency } from '../db/workers.ts'
@@ -133,6 +133,7 @@ function makeFeeder(
     ownConcurrency: config.WORKER_CONCURRENCY,
     claim: limits => dispatchFairly({ claims: db.sending.claims, jobs: db.hot }, limits, claim),
     takeBack: ({ leaseId }) => returnClaims(db.hot, [leaseId]),
+    returnSoon: outboxIds => returnWhenUnlocked(db.hot, outboxIds),
     returnUndelivered: queued => returnUndelivered(db.hot, queued, UNDELIVERED_SECONDS),
     companiesOf: outboxIds => findCompanies(db.hot, outboxIds),
     maxInFlight: providers.maxInFlight,

@@ -29,6 +29,8 @@ export type FeederOptions = {
   claim: (limits: ClaimLimits) => Promise<Dispatch>
   /** Makes e-mails ready again whose jobs could not be added. */
   takeBack: (dispatch: Dispatch) => Promise<void>
+  /** Makes e-mails ready again after a moment. */
+  returnSoon: (outboxIds: string[]) => Promise<unknown>
   /** Makes e-mails ready again whose jobs are gone; answers which. */
   returnUndelivered: (queued: string[]) => Promise<string[]>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
@@ -200,10 +202,15 @@ export class Feeder {
   }
 
   async #add(dispatch: Dispatch): Promise<void> {
-    const { queue, takeBack } = this.#options
-    this.#window.add(dispatch.leaseId, dispatch.claimed)
+    const { queue, takeBack, returnSoon } = this.#options
+    // Returned to ready by a worker whose job has not ended yet. BullMQ would ignore a second job of that id.
+    const tooSoon = new Set(dispatch.claimed.map(one => one.outboxId).filter(id => this.#window.has(id)))
+    const claimed = dispatch.claimed.filter(one => !tooSoon.has(one.outboxId))
+    this.#window.add(dispatch.leaseId, claimed)
     try {
-      await queue.addBulk((await dispatch.jobs()).map(jobOf))
+      if (tooSoon.size > 0) await returnSoon([...tooSoon])
+      const jobs = (await dispatch.jobs()).filter(job => !tooSoon.has(job.outboxId))
+      if (jobs.length > 0) await queue.addBulk(jobs.map(jobOf))
     } catch (error) {
       await takeBack(dispatch).catch(() => {})
       throw error

@@ -59,6 +59,10 @@ export class QueueWindow {
     return this.#readMs
   }
 
+  has(outboxId: string): boolean {
+    return this.#jobs.has(outboxId)
+  }
+
   outboxIds(): string[] {
     return [...this.#jobs.keys()].filter(isUuid)
   }

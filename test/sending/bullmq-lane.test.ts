@@ -8,7 +8,7 @@ import { pauseCompany } from '../../src/db/companies/companies.ts'
 import { listCounters } from '../../src/db/counters.ts'
 import { notifyProcesses } from '../../src/db/notifications.ts'
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
-import { Feeder } from '../../src/sending/feeder.ts'
+import { Feeder, type FeederOptions } from '../../src/sending/feeder.ts'
 import { FeederElection } from '../../src/sending/feeder-election.ts'
 import { QueueWindow } from '../../src/sending/queue-window.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
@@ -284,24 +284,55 @@ test('the window adds jobs that another feeder put there, and none that leaves w
   expect([window.size, left]).toEqual([0, 4])
 })
 
-/** A feeder that only looks for jobs that are gone, and finds these. */
-async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
-  let answered = 0
-  const feeder = new Feeder({
+/** A feeder that is always elected, and claims nothing unless the test says so. */
+function feederWith(change: Partial<FeederOptions>): Feeder {
+  return new Feeder({
     queue,
     election: new FeederElection({ elect: async () => true, electedMs: 60_000, resign: async () => {} }),
     totalConcurrency: async () => 1,
     ownConcurrency: 1,
     claim: async () => ({ leaseId: uuidv7(), claimed: [], jobs: async () => [] }),
     takeBack: async () => {},
-    async returnUndelivered() {
-      return answered++ === 0 ? found() : []
-    },
+    returnSoon: async () => {},
+    returnUndelivered: async () => [],
     companiesOf: async () => new Map(),
     maxInFlight: () => 0,
     ready: new WakeableSleep(),
     idleMs: 50,
     log,
+    ...change,
+  })
+}
+
+test('an e-mail that is ready again before its last job has ended gets its next job after that, not none', async () => {
+  const [again, fresh] = [uuidv7(), uuidv7()]
+  await add(again, jobData(again))
+  const soon: string[] = []
+  const claims = [[again, fresh]]
+  const feeder = feederWith({
+    maxInFlight: () => 10,
+    totalConcurrency: async () => 10,
+    async claim() {
+      const ids = claims.shift() ?? []
+      const claimed = ids.map(outboxId => ({ outboxId, companyId: uuidv7() }))
+      return { leaseId: uuidv7(), claimed, jobs: async () => ids.map(id => jobData(id, { attempt: 2 })) }
+    },
+    returnSoon: async ids => void soon.push(...ids),
+  })
+  feeder.start()
+  await until(() => queue.getJob(fresh), Boolean)
+  await feeder.stop()
+  expect(soon).toEqual([again])
+  expect((await queue.getJob(again))?.data).toMatchObject({ attempt: 1 })
+})
+
+/** A feeder that only looks for jobs that are gone, and finds these. */
+async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
+  let answered = 0
+  const feeder = feederWith({
+    async returnUndelivered() {
+      return answered++ === 0 ? found() : []
+    },
   })
   feeder.start()
   await until(
