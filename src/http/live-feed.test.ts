@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Changes } from '../db/admin/changed-emails.ts'
-import { LIVE_LIMITS, LiveFeed } from './live-feed.ts'
+import { ALIVE, LIVE_LIMITS, LiveFeed } from './live-feed.ts'
 
 const COUNTS = { ready: 1, held: 0, scheduled: 0, unknown: 0, oldestWaitingSeconds: null, deadLetters: 0 }
 const email = (outboxId: string, status: 'PENDING' | 'SENT') => ({ outboxId, companyId: 'c', status, isNew: true })
@@ -94,6 +94,16 @@ test('one person has a share of the streams, and the others keep theirs', () => 
   expect(feed.isFullFor('vera')).toBe(false)
   feed.add(listener({ person: 'vera' }))
   expect([feed.isFullFor('vera'), feed.isFullFor('sam')]).toEqual([true, false])
+  feed.close()
+})
+
+test('says that it is alive while the database keeps it waiting', async () => {
+  const source = { readQueue: () => new Promise<never>(() => {}), readChanges: async () => changes }
+  const feed = new LiveFeed(source, () => {})
+  const one = listener()
+  feed.add(one)
+  await vi.advanceTimersByTimeAsync(2 * LIVE_LIMITS.aliveMs)
+  expect(one.state.received).toEqual([ALIVE, ALIVE])
   feed.close()
 })
 

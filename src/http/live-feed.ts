@@ -21,12 +21,16 @@ export const LIVE_LIMITS = {
   tickMs: 2_000,
   /** How soon the stream of a session that was ended is. The session itself is read once a second at most. */
   checkMs: 2_000,
-  /** A comment keeps proxies from closing a silent connection. */
-  commentMs: 15_000,
+  /** How often a stream says that it is alive, also while the database does not answer. The page waits eight seconds for it. */
+  aliveMs: 3_000,
   emails: 50,
   /** Answered e-mails and their status, so that the overlap of two questions repeats none. */
   known: 5_000,
 }
+
+/** An event and no comment, so that the page sees it: a process that hangs keeps its connections. */
+export const ALIVE = frame('alive', {})
+
 type LiveLimits = typeof LIVE_LIMITS
 
 /** Reads what has changed once for everybody who listens, every two seconds, and only while somebody does. */
@@ -37,7 +41,7 @@ export class LiveFeed {
   readonly #listeners = new Set<Listener>()
   #tick: NodeJS.Timeout | undefined
   #check: NodeJS.Timeout | undefined
-  #comment: NodeJS.Timeout | undefined
+  #alive: NodeJS.Timeout | undefined
   #since: string | null = null
   #known = new Map<string, string>()
   #lastCounts = ''
@@ -76,19 +80,19 @@ export class LiveFeed {
   }
 
   #start(): void {
-    const { tickMs, checkMs, commentMs } = this.#limits
+    const { tickMs, checkMs, aliveMs } = this.#limits
     this.#since = null
     this.#tick = setInterval(() => void this.#readAndSend(), tickMs)
     this.#check = setInterval(() => void this.#checkListeners(), checkMs)
-    this.#comment = setInterval(() => this.#send(': still here\n\n'), commentMs)
-    for (const timer of [this.#tick, this.#check, this.#comment]) timer.unref()
+    this.#alive = setInterval(() => this.#send(ALIVE), aliveMs)
+    for (const timer of [this.#tick, this.#check, this.#alive]) timer.unref()
     void this.#readAndSend()
   }
 
   #remove(listener: Listener): void {
     this.#listeners.delete(listener)
     if (this.#listeners.size > 0) return
-    for (const timer of [this.#tick, this.#check, this.#comment]) clearInterval(timer)
+    for (const timer of [this.#tick, this.#check, this.#alive]) clearInterval(timer)
     this.#tick = undefined
     this.#lastCounts = ''
     this.#known.clear()
@@ -155,4 +159,6 @@ export class LiveFeed {
   }
 }
 
-const frame = (event: string, data: unknown) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+function frame(event: string, data: unknown): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+}

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { readChanges } from '../db/admin/changed-emails.ts'
 import { readQueue } from '../db/admin/queue.ts'
 import type { App } from './app.ts'
-import { LiveFeed } from './live-feed.ts'
+import { ALIVE, LiveFeed } from './live-feed.ts'
 import { problemAnswers } from './openapi.ts'
 import { Problem } from './problem.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
@@ -50,7 +50,7 @@ function listen(feed: LiveFeed, request: FastifyRequest, reply: FastifyReply, is
   reply.hijack()
   const { raw } = reply
   raw.writeHead(200, headers as Record<string, string>)
-  raw.write('retry: 3000\n\n')
+  raw.write(`retry: 3000\n\n${ALIVE}`)
   const leave = feed.add({
     person: request.admin!,
     send: text => {

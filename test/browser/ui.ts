@@ -77,7 +77,7 @@ export async function startOutside() {
 }
 
 /** Chromium beside a gateway that has an administrator. */
-export async function startUi(gateway: TestGateway): Promise<Ui> {
+export async function startUi(gateway: Pick<TestGateway, 'url' | 'db'>): Promise<Ui> {
   await putAdministrator(gateway.db.pool, ADMINISTRATOR.name, await hashPassword(ADMINISTRATOR.password))
   const browser = await launchChromium()
   const cookies = await signIn(browser, gateway.url)

@@ -35,6 +35,8 @@ export class ApiProblem extends Error {
   }
 }
 
+export const offline = () => new ApiProblem({ status: 0, code: 'OFFLINE', message: '' })
+
 /** From an RFC 9457 body, or from whatever a proxy answered. */
 export function problemOf(status: number, body: unknown, retryAfter: string | null = null): ApiProblem {
   const { code, message, title, detail, requestId, errors } = (typeof body === 'object' ? (body ?? {}) : {}) as Partial<

@@ -1,10 +1,12 @@
 import { QueryClient } from '@tanstack/react-query'
-import { whenStreamEnds } from '../lib/live.ts'
-import { whenUnauthorized } from './client.ts'
+import { whenStreamEnds, whenStreamIsSilent } from '../lib/live.ts'
+import { whenTimedOut, whenUnauthorized } from './client.ts'
 import { connection } from './connection.ts'
 import { sessionEnded, sessionQuery } from './session.ts'
 
 const PROBE_MS = { up: 15_000, away: 3_000 }
+/** The gateway answers for its database within a second or two. */
+const PROBE_ANSWER_MS = 5_000
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -24,6 +26,10 @@ whenUnauthorized(() => sessionEnded(queryClient))
 /** A stream that ended may be that of a session that did: then the answer leads to the sign-in page. */
 whenStreamEnds(() => void queryClient.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => {}))
 
+/** One silent stream or slow request may have another reason: the banner comes only if the gateway answers nothing else either. */
+whenStreamIsSilent(() => void askConnection())
+whenTimedOut(() => void askConnection())
+
 /** Whether the gateway can work is asked while the page is visible, and more often while it cannot; then every view asks again. */
 let timer: ReturnType<typeof setTimeout>
 let wasUp = true
@@ -36,7 +42,7 @@ async function probe(): Promise<void> {
 /** Whether the gateway answers, found out now. */
 export async function askConnection(): Promise<void> {
   try {
-    connection.answered((await fetch('/health/ready')).status)
+    connection.answered((await fetch('/health/ready', { signal: AbortSignal.timeout(PROBE_ANSWER_MS) })).status)
   } catch {
     connection.lost()
   }

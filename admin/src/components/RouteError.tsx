@@ -1,13 +1,13 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { connection, useConnection } from '../api/connection.ts'
-import { ApiProblem, isProblem } from '../api/problem.ts'
+import { isProblem, offline } from '../api/problem.ts'
 import { askConnection } from '../api/query.ts'
 import { isChunkError } from '../lib/chunk-error.ts'
 import { ConnectionBar } from './ConnectionBar.tsx'
 import { ErrorState } from './ErrorState.tsx'
 
-const OFFLINE = new ApiProblem({ status: 0, code: 'OFFLINE', message: '' })
+const OFFLINE = offline()
 
 /** A view that could not be opened: trying again loads its data anew, also by itself once the gateway is back. */
 export function RouteError({ error }: ErrorComponentProps) {

@@ -4,6 +4,8 @@ export type LiveState = 'connecting' | 'live' | 'off'
 const PATH = '/admin/live'
 /** EventSource reconnects by itself after a lost connection, but not after a refusal. */
 const RETRY_MS = 15_000
+/** The gateway says `alive` every three seconds: one that is silent for so long hangs, or the network does. */
+const SILENCE_MS = 8_000
 
 type Handler = (data: unknown) => void
 
@@ -12,12 +14,19 @@ const handlers = new Map<string, Set<Handler>>()
 const watchers = new Set<() => void>()
 let source: EventSource | undefined
 let retry: ReturnType<typeof setTimeout> | undefined
+let silence: ReturnType<typeof setTimeout> | undefined
 let state: LiveState = 'off'
 
 let onEnd: () => void = () => {}
 /** Called when the stream ends or is refused: an EventSource does not say why. */
 export function whenStreamEnds(listener: () => void): void {
   onEnd = listener
+}
+
+let onSilence: () => void = () => {}
+/** Called when nothing was heard for SILENCE_MS: a connection to a process that hangs does not end. */
+export function whenStreamIsSilent(listener: () => void): void {
+  onSilence = listener
 }
 
 function setState(next: LiveState): void {
@@ -30,10 +39,12 @@ function connect(): void {
   if (source || document.hidden || handlers.size === 0) return
   setState('connecting')
   source = new EventSource(PATH)
-  source.onopen = () => setState('live')
+  source.addEventListener('alive', heard)
+  waitForEvent()
   source.onerror = () => {
     if (state === 'live' || source?.readyState === EventSource.CLOSED) onEnd()
     setState('connecting')
+    waitForEvent()
     if (source?.readyState !== EventSource.CLOSED) return
     disconnect()
     retry = setTimeout(connect, RETRY_MS)
@@ -43,12 +54,31 @@ function connect(): void {
 
 function disconnect(): void {
   clearTimeout(retry)
+  clearTimeout(silence)
   source?.close()
   source = undefined
   setState('off')
 }
 
+function waitForEvent(): void {
+  clearTimeout(silence)
+  silence = setTimeout(reconnect, SILENCE_MS)
+}
+
+function reconnect(): void {
+  disconnect()
+  onSilence()
+  // This connection waits, too, and is answered as soon as the gateway goes on.
+  connect()
+}
+
+function heard(): void {
+  setState('live')
+  waitForEvent()
+}
+
 function dispatch(event: MessageEvent<string>): void {
+  heard()
   const data: unknown = JSON.parse(event.data)
   for (const handler of handlers.get(event.type) ?? []) handler(data)
 }
