@@ -33,7 +33,8 @@ export const theme = createTheme({
   headings: { fontWeight: '600' },
   components: {
     Tooltip: { defaultProps: { openDelay: 300, withArrow: true, multiline: true, maw: 360 } },
-    Modal: { defaultProps: { centered: true, attributes: PLAIN_HEADER } },
+    // Escape: lib/escape.ts
+    Modal: { defaultProps: { centered: true, closeOnEscape: false, attributes: PLAIN_HEADER } },
     // Its colours are too faint for text; the icon and the ground keep them.
     Alert: {
       styles: { label: { color: 'var(--mantine-color-text)' }, message: { color: 'var(--mantine-color-text)' } },
@@ -58,7 +59,7 @@ export const theme = createTheme({
     },
     // Inside of the page's landmarks, and without an element that is no entry.
     Menu: { defaultProps: { withinPortal: false, withInitialFocusPlaceholder: false } },
-    Drawer: { defaultProps: { attributes: PLAIN_HEADER } },
+    Drawer: { defaultProps: { closeOnEscape: false, attributes: PLAIN_HEADER } },
   },
 })
 

@@ -114,6 +114,27 @@ test('chosen dead letters are replayed from the list', async () => {
   )
 })
 
+test('Escape closes the dialog above a drawer, and the focus goes back to its button', async () => {
+  const { page } = await ui.openView(`/suppression?open=${hashEmail('ana@example.com')}`)
+  const focused = () => page.evaluate('document.activeElement.textContent')
+  const expectOnlyDialogCloses = async (button: string, place: string) => {
+    const dialogs = page.getByRole('dialog')
+    await dialogs.getByRole('button', { name: button, exact: true }).click()
+    await expect.poll(() => dialogs.count()).toBe(2)
+    await page.keyboard.press('Escape')
+    await expect.poll(() => dialogs.count()).toBe(1)
+    await expect.poll(focused).toBe(button)
+    expect(page.url()).toContain(place)
+    await page.keyboard.press('Escape')
+    await expect.poll(() => dialogs.count()).toBe(0)
+    expect(page.url()).not.toContain(place)
+  }
+  await expectOnlyDialogCloses('Remove from the list', '?open=')
+  await page.goto(`${gateway.url}/admin/dead-letters?code=SES_THROTTLED`)
+  await page.getByRole('link', { name: 'Hello' }).first().click()
+  await expectOnlyDialogCloses('Replay', 'open=')
+})
+
 test('a suppression is removed with a justification, which its history keeps; a complaint cannot be', async () => {
   const { page } = await ui.openView('/suppression')
   const search = page.getByRole('textbox', { name: 'Address, or first digits of a hash' })

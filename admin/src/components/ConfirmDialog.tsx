@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Modal, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useEscape } from '../lib/escape.ts'
 import { keepFocus } from '../lib/keep-focus.ts'
 import { useErrorText } from './error-text.ts'
 
@@ -30,8 +31,14 @@ type ConfirmDialogProps = {
 
 /** A change is confirmed here: the consequence, the reason where the audit log needs one, and the verb on the button. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { opened } = props
-  useEffect(() => (opened ? () => keepFocus() : undefined), [opened])
+  const { opened, onClose } = props
+  useEscape(opened, onClose)
+  useEffect(() => {
+    if (!opened) return
+    // Mantine gives the focus back only to what opened a dialog that was mounted before.
+    const before = document.activeElement
+    return () => keepFocus(before instanceof HTMLElement && before !== document.body ? before : null)
+  }, [opened])
   return (
     <Modal opened={props.opened} onClose={props.onClose} title={props.title} closeButtonProps={useCloseLabel()}>
       <ConfirmForm {...props} />

@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Modal, Stack } from '@mantine/core'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { useEscape } from '../lib/escape.ts'
 import { useCloseLabel } from './ConfirmDialog.tsx'
 import { useErrorText } from './error-text.ts'
 
@@ -19,6 +20,7 @@ type FormDialogProps = {
 
 /** A form in a dialog; what is typed stays when the gateway refuses it. */
 export function FormDialog({ opened, onClose, title, size = 'lg', ...form }: FormDialogProps) {
+  useEscape(opened, onClose)
   return (
     <Modal
       opened={opened}

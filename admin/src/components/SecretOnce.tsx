@@ -1,18 +1,19 @@
 import { Button, Modal, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { useEscape } from '../lib/escape.ts'
 import { CodeBlock } from './CodeBlock.tsx'
 import { useCloseLabel } from './ConfirmDialog.tsx'
 
 /** A secret that is shown this one time. It stays until it is closed by hand, so a click beside it does not lose it. */
 export function SecretOnce({ secret, onClose, title }: { secret: string | null; onClose: () => void; title?: string }) {
   const { t } = useTranslation()
+  useEscape(secret !== null, () => {})
   return (
     <Modal
       opened={secret !== null}
       onClose={onClose}
       title={title ?? t('secret.title')}
       closeOnClickOutside={false}
-      closeOnEscape={false}
       closeButtonProps={useCloseLabel()}
     >
       <Stack>

@@ -9,6 +9,7 @@ import { api, take } from '../api/client.ts'
 import { companiesQuery } from '../api/companies.ts'
 import { useErrorText } from '../components/error-text.ts'
 import { notify } from '../components/notify.ts'
+import { useEscape } from '../lib/escape.ts'
 import { useNavigation } from './navigation.ts'
 import classes from './Palette.module.css'
 import { PaletteOption } from './PaletteOption.tsx'
@@ -20,6 +21,7 @@ const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘K' : 'Ctrl K'
 export function Palette() {
   const { t } = useTranslation()
   const [opened, { open, close }] = useDisclosure()
+  useEscape(opened, close)
   // An empty list: it opens also while a field has the focus.
   useHotkeys([['mod+K', open]], [])
   return (

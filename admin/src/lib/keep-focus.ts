@@ -9,7 +9,10 @@ export function keepFocus(fallback?: HTMLElement | null): void {
   setTimeout(() => {
     if (document.activeElement !== null && document.activeElement !== document.body) return
     const drawer = document.querySelector<HTMLElement>('[role="dialog"]')
-    const target = fallback?.isConnected ? fallback : (drawer ?? document.getElementById('content'))
-    target?.focus({ preventScroll: true })
+    for (const target of [fallback, drawer, document.getElementById('content')]) {
+      // One that is gone or disabled does not take it.
+      target?.focus({ preventScroll: true })
+      if (document.activeElement === target) return
+    }
   }, AFTER_DIALOG_MS)
 }
