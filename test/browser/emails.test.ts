@@ -138,6 +138,23 @@ describe('a hostile e-mail', () => {
   })
 })
 
+test('an e-mail that waits for a retry says when and why in Portuguese; one that was slowed down did not fail', async () => {
+  const id = await send({ to: 'later@example.com', scheduledAt: new Date(Date.now() + 3_600_000).toISOString() })
+  const waitFor = (code: string, category: string) =>
+    gateway.db.pool.query(
+      `update email_outbox set status = 'RETRY_SCHEDULED', provider = 'ses', error_code = $2, error_category = $3,
+         failure_reason = 'Slow down' where outbox_id = $1`,
+      [id, code, category],
+    )
+  await waitFor('SES_DOWN', 'TEMPORARY_ERROR')
+  const { page } = await ui.openView(`/emails/${id}`, { language: 'pt' })
+  await page.getByText(/^Tentativa 1 de 5 em .*\d\d:\d\d:\d\d.*, porque a última falhou: SES_DOWN: /).waitFor()
+  await waitFor('SES_THROTTLED', 'QUOTA_ERROR')
+  await page.reload()
+  await page.getByText(/^Tentativa 1 de 5 em .*, porque ses limita a taxa de envio \(SES_THROTTLED: /).waitFor()
+  expect(await page.getByText('a última falhou').count()).toBe(0)
+})
+
 test('support: search an address, see why it got nothing, remove the suppression, resend, see it delivered live, find it in the audit log', async () => {
   const address = 'delivered@simulator.test'
   const emailHash = hashEmail(address)

@@ -4,8 +4,12 @@ import { useReasonText } from '../../components/reason-text.ts'
 import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
 import type { Email } from './queries.ts'
+import { retryReason } from './retry-reason.ts'
 
 const INSTANT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
+
+/** With so many an e-mail expires first: the policy persistent (src/contracts/retry.ts). */
+const UNTIL_EXPIRY = 48
 
 /** The gateway explains in English; for other languages the same is said from the same facts. */
 export function useExplanation(email: Email): { summary: string; next: string | null } {
@@ -47,8 +51,21 @@ export function useExplanation(email: Email): { summary: string; next: string | 
   if (status === 'PENDING' && email.nextAttemptAt)
     return { summary: t('explain.scheduled', { time: format.exact(email.nextAttemptAt) }), next }
   if (status === 'PROCESSING' && step === 'lost') return { summary: t('explain.lost', values), next }
+  if (status === 'RETRY_SCHEDULED') return { summary: retryText(), next }
   const twice = wasSentAgain(email) ? ` ${t('explain.twice')}` : ''
   return { summary: bounced ?? `${t(`explain.${status}`, values)}${twice}`, next }
+
+  function retryText(): string {
+    const reason = retryReason(lastError)
+    const provider = email.provider ?? t('explain.retry.anyProvider')
+    const because = reason ? t(`explain.retry.${reason}`, { ...values, provider }) : ''
+    const attempt = attempts + 1
+    const which =
+      maxAttempts >= UNTIL_EXPIRY
+        ? t('explain.retry.untilExpiry', { attempt, time: format.exact(email.expiresAt) })
+        : t('explain.retry.of', { attempt, maxAttempts })
+    return step === 'due' ? t('explain.retry.at', { which, time, because }) : t('explain.retry.due', { which, because })
+  }
 }
 
 const wasSentAgain = ({ status, events }: Email) =>
