@@ -8,7 +8,12 @@ import {
   deadLetterSchema,
 } from '../contracts/dead-letter-view.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
-import { type DeadLetterGroupFilter, listDeadLetterGroups } from '../db/outbox/dead-letter-groups.ts'
+import { readLastBulkEnd } from '../db/bulk/bulk-actions.ts'
+import {
+  type DeadLetterGroup,
+  type DeadLetterGroupFilter,
+  listDeadLetterGroups,
+} from '../db/outbox/dead-letter-groups.ts'
 import { countDeadLetters, findDeadLetter, listDeadLetters, readClock } from '../db/outbox/dead-letters.ts'
 import { everyDeadLetter } from '../db/outbox/dead-letters-export.ts'
 import type { Database } from '../db/pool.ts'
@@ -67,7 +72,7 @@ const showSchema = {
 }
 
 export function adminDeadLetterRoutes(app: App, { db, onRequest }: AdminRouteDeps): void {
-  const everyGroup = cachedQuery(GROUPS_CACHE_MS, () => listDeadLetterGroups(db.pool, EVERYTHING, MAX_GROUPS))
+  const everyGroup = cachedGroups(db)
 
   app.get('/admin/dead-letters/groups', { onRequest, schema: groupsSchema }, async request => {
     const { company = null, since = null, until = null } = request.query as z.output<typeof groupsQuery>
@@ -94,6 +99,21 @@ export function adminDeadLetterRoutes(app: App, { db, onRequest }: AdminRouteDep
     if (!entry) throw new Problem('NOT_FOUND')
     return entry
   })
+}
+
+/** Counting many takes long, and the answer is kept as much longer; but not past the end of a replay, whose view asks only once more. */
+function cachedGroups(db: AdminRouteDeps['db']): () => Promise<DeadLetterGroup[]> {
+  const newCache = () => cachedQuery(GROUPS_CACHE_MS, () => listDeadLetterGroups(db.pool, EVERYTHING, MAX_GROUPS))
+  let read = newCache()
+  let lastEnd: string | null = null
+  return async function readGroups() {
+    const end = await readLastBulkEnd(db.pool)
+    if (end !== lastEnd) {
+      lastEnd = end
+      read = newCache()
+    }
+    return read()
+  }
 }
 
 const TYPES = { csv: 'text/csv; charset=utf-8', jsonl: 'application/jsonl; charset=utf-8' }

@@ -99,6 +99,19 @@ test('a replay shows its progress after a reload and in a second browser, and ca
   expect(action).toEqual({ state: 'stopped', done: 29, requested_by: 'admin', reason: 'SES is up again' })
 })
 
+test('a group that was replayed is gone as soon as its replay is done', async () => {
+  const company = await gateway.company({ name: 'replayed' })
+  await makeDead(gateway.db.pool, company.companyId, 40, { code: 'SES_OVER' })
+  const { page } = await ui.openView('/dead-letters')
+  const group = page.getByRole('row').filter({ hasText: 'SES_OVER' })
+  await group.getByRole('button', { name: 'Replay' }).click()
+  await page.getByRole('textbox', { name: 'Reason' }).fill('SES is up again')
+  await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click()
+  const card = page.getByRole('region', { name: 'Replay of dead letters' }).filter({ hasText: 'SES_OVER' })
+  await card.getByText('Done', { exact: true }).waitFor()
+  await group.waitFor({ state: 'detached', timeout: 2_000 })
+})
+
 test('chosen dead letters are replayed from the list', async () => {
   const { page } = await ui.openView('/dead-letters?code=SMTP_MAILBOX_UNAVAILABLE')
   const boxes = page.getByRole('checkbox', { name: 'Select this row' })

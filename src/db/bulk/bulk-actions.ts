@@ -55,6 +55,21 @@ export async function findBulkAction(db: Queryable, actionId: string): Promise<B
   return row ?? null
 }
 
+/** The newest actions, as many as a view shows: older ones have ended long ago. */
+const NEWEST = 50
+
+/** When the last one ended. */
+export async function readLastBulkEnd(db: Queryable): Promise<string | null> {
+  const [row] = await run<{ at: string | null }>(
+    db,
+    'read-last-bulk-end',
+    `select max(finished_at)::text as at from (
+       select finished_at from bulk_actions order by created_at desc, action_id desc limit $1) newest`,
+    [NEWEST],
+  )
+  return row!.at
+}
+
 export type BulkActionFilter = { kind: BulkActionKind | null; open: boolean }
 
 /** Newest first. */
