@@ -7,7 +7,8 @@ export type AuditFilter = {
   performedBy: string | null
   action: string | null
   subjectType: string | null
-  subjectId: string | null
+  /** The subject has one of these ids. */
+  subjectIds: string[] | null
   companyId: string | null
   from: string | null
   to: string | null
@@ -102,7 +103,7 @@ function conditions(table: AuditTable, filter: AuditFilter, put: (value: unknown
   if (filter.actor === 'people') where.push(NOT_BY_GATEWAY)
   if (filter.action) where.push(`action = ${put(filter.action)}`)
   if (filter.subjectType) where.push(`${subjectType} = ${put(filter.subjectType)}`)
-  if (filter.subjectId) where.push(`${subjectId} = ${put(filter.subjectId)}`)
+  if (filter.subjectIds) where.push(`${subjectId} in (${filter.subjectIds.map(put).join(', ')})`)
   if (filter.companyId) where.push(`company_id = ${put(filter.companyId)}`)
   if (filter.from) where.push(`performed_at >= ${put(filter.from)}`)
   if (filter.to) where.push(`performed_at < ${put(filter.to)}`)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { recogniseSearch } from '../contracts/admin/email-search.ts'
 import { rangeEndSchema } from '../contracts/instant.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import type { AuditEntryKey, AuditFilter, AuditPosition, AuditTable, AuditWindow } from '../db/audit-list.ts'
@@ -29,7 +30,9 @@ const filters = {
     .describe('`people`: without what the gateway did by itself, such as suppressing an address that bounced'),
   action: text(100).optional(),
   subjectType: text(100).optional(),
-  subjectId: text(200).optional(),
+  subjectId: text(200)
+    .optional()
+    .describe('Its id; of a suppression the address or its hash, with or without `sha256:`'),
   company: z
     .string()
     .toLowerCase()
@@ -48,9 +51,16 @@ export const auditQuery = z.object({
 export const auditExportQuery = z.object({ ...filters, format: z.enum(['csv', 'jsonl']).default('csv') })
 
 export function auditFilter(query: z.output<typeof auditExportQuery> | z.output<typeof auditQuery>): AuditFilter {
-  const { performedBy = null, action = null, subjectType = null, subjectId = null } = query
+  const { performedBy = null, action = null, subjectType = null, subjectId } = query
   const { company: companyId = null, from = null, to = null, actor = null } = query
-  return { entry: entryOf(query.id), performedBy, action, subjectType, subjectId, companyId, from, to, actor }
+  const subjectIds = subjectId === undefined ? null : subjectIdsOf(subjectId)
+  return { entry: entryOf(query.id), performedBy, action, subjectType, subjectIds, companyId, from, to, actor }
+}
+
+/** Suppressions have the hash of the address as their id. The text itself counts, too: administrators may have an address as their name. */
+function subjectIdsOf(given: string): string[] {
+  const recipients = recogniseSearch(given).filter(({ by }) => by === 'recipient')
+  return [...new Set([given, ...recipients.map(({ value }) => value)])]
 }
 
 /** The id of an entry names its table and its number there. */

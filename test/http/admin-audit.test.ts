@@ -107,6 +107,8 @@ describe('the audit log', () => {
     ['subject', () => `?subjectType=suppression&subjectId=${hashEmail('r1@example.com')}`, 1],
     ['company', () => `?company=${company.companyId}`, 9],
     ['time', () => '?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z', 6],
+    ['address', () => '?subjectId=R1@example.com', 1],
+    ['hash without its prefix', () => `?subjectId=${hashEmail('r1@example.com').slice('sha256:'.length)}`, 1],
     ['nothing that is there', () => `?subjectId=${HASH}`, 0],
   ])('is filtered by %s', async (_what, query, count) => {
     expect(await list(query())).toHaveLength(count)

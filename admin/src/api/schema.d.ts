@@ -196,6 +196,7 @@ export interface paths {
           actor?: 'people'
           action?: string
           subjectType?: string
+          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
           subjectId?: string
           company?: string
           from?: string
@@ -239,6 +240,7 @@ export interface paths {
           actor?: 'people'
           action?: string
           subjectType?: string
+          /** Its id; of a suppression the address or its hash, with or without `sha256:` */
           subjectId?: string
           company?: string
           from?: string

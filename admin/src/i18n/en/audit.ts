@@ -5,7 +5,7 @@ export const audit = {
   who: 'Who',
   action: 'Action',
   subject: 'Subject',
-  subjectId: 'Id of the subject',
+  subjectId: 'Id or address',
   company: 'Company',
   reason: 'Reason',
   actor: 'Whose changes',

@@ -8,7 +8,7 @@ export const audit: SameKeys<typeof en> = {
   who: 'Quem',
   action: 'Ação',
   subject: 'Objeto',
-  subjectId: 'Id do objeto',
+  subjectId: 'Id ou endereço',
   company: 'Empresa',
   reason: 'Motivo',
   actor: 'Alterações de quem',

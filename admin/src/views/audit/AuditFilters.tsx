@@ -1,8 +1,11 @@
 import { SegmentedControl, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CompanyFilter } from '../../components/CompanyFilter.tsx'
+import { useErrorText } from '../../components/error-text.ts'
 import { FilterSelect, Filters } from '../../components/Filters.tsx'
+import { lookUp } from '../suppression/data.ts'
 import { filterOf, peopleOnly } from './data.ts'
 import type { AuditSearch } from './routes.ts'
 import { useAuditWords } from './words.ts'
@@ -42,7 +45,12 @@ export function AuditFilters({ search, onChange, onClear }: AuditFiltersProps) {
         options={optionsOf(words.subjects)}
         onChange={subjectType => onChange({ subjectType })}
       />
-      <TypedFilter label={t('subjectId')} value={search.subjectId} onChange={subjectId => onChange({ subjectId })} />
+      <TypedFilter
+        label={t('subjectId')}
+        value={search.subjectId}
+        onChange={subjectId => onChange({ subjectId })}
+        toValue={subjectIdOf}
+      />
       <CompanyFilter value={search.company} onChange={company => onChange({ company })} />
       <DayFilter label={t('from')} value={search.from} onChange={from => onChange({ from })} />
       <DayFilter label={t('to')} value={search.to} onChange={to => onChange({ to })} />
@@ -57,9 +65,24 @@ const optionsOf = (words: Record<string, string>) =>
 
 type OneFilterProps = { label: string; value: string | undefined; onChange: (value: string | undefined) => void }
 
+/** Of an address the URL has the hash, so that a link tells no address; the gateway knows it. */
+const subjectIdOf = async (text: string) => (text.includes('@') ? (await lookUp(text)).emailHash : text)
+
+type TypedFilterProps = OneFilterProps & { toValue?: (text: string) => Promise<string> }
+
 /** Asked for when the typing pauses. The key lets a cleared filter empty the field. */
-function TypedFilter({ label, value, onChange }: OneFilterProps) {
-  const typed = useDebouncedCallback((text: string) => onChange(text.trim() || undefined), TYPING_MS)
+function TypedFilter({ label, value, onChange, toValue = async text => text }: TypedFilterProps) {
+  const errorText = useErrorText()
+  const [error, setError] = useState<string | null>(null)
+  const typed = useDebouncedCallback(async (text: string) => {
+    setError(null)
+    const given = text.trim()
+    try {
+      onChange(given ? await toValue(given) : undefined)
+    } catch (refusal) {
+      setError(errorText(refusal))
+    }
+  }, TYPING_MS)
   return (
     <TextInput
       key={value === undefined ? 'empty' : 'filled'}
@@ -68,6 +91,7 @@ function TypedFilter({ label, value, onChange }: OneFilterProps) {
       aria-label={label}
       placeholder={label}
       defaultValue={value ?? ''}
+      error={error}
       onChange={event => typed(event.currentTarget.value)}
       maxLength={200}
     />
