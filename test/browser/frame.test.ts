@@ -178,6 +178,22 @@ test('the overview shows figures, a chart and what needs attention', async () =>
   await page.waitForURL(`**/admin/companies/${paused.companyId}**`)
 })
 
+test('the overview says what a paused company and a due probe wait for, and heads days as days', async () => {
+  const { pool } = gateway.db
+  await gateway.call(paused, 'POST', '/v1/email/send', { to: 'maria@example.com', subject: 'Hi', text: 'Hi' })
+  await pool.query(
+    `insert into providers (name, state, opened_at, reason_code, reason, probe_at)
+     values ('capture', 'open', now() - interval '1 hour', 'DOWN', 'Down', now() - interval '7 minutes')
+     on conflict (name) do update set state = 'open', opened_at = excluded.opened_at, reason_code = 'DOWN', probe_at = excluded.probe_at`,
+  )
+  const { page } = await ui.openView('/?range=30d', { language: 'pt' })
+  await page.getByText('nenhum e-mail que possa ser enviado').waitFor()
+  await page.getByText('próximo teste com o próximo e-mail').waitFor()
+  await page.getByRole('button', { name: 'Mostrar como tabela' }).click()
+  await page.getByRole('columnheader', { name: 'Dia', exact: true }).waitFor()
+  await pool.query(`update providers set state = 'closed', opened_at = null, reason_code = null, probe_at = null`)
+})
+
 test('the first load needs less than 350 KB of compressed script', async () => {
   const { page } = await ui.openView('', { theme: 'dark' })
   await page.waitForLoadState('networkidle')

@@ -24,6 +24,7 @@ export const overview = {
     unitDay: 'E-mails per day (UTC)',
     until: 'counted until {{time}}',
     time: 'Time',
+    day: 'Day',
     empty: 'No e-mail was accepted in this range.',
   },
   queue: {
@@ -37,6 +38,7 @@ export const overview = {
     oldest: 'Oldest waiting',
     deadLetters: 'Dead letters',
     none: 'none',
+    noneToSend: 'none that may be sent',
   },
   providers: {
     title: 'Providers',

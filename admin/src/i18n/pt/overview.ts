@@ -27,6 +27,7 @@ export const overview: SameKeys<typeof en> = {
     unitDay: 'E-mails por dia (UTC)',
     until: 'contados até {{time}}',
     time: 'Horário',
+    day: 'Dia',
     empty: 'Nenhum e-mail foi aceito neste período.',
   },
   queue: {
@@ -40,6 +41,7 @@ export const overview: SameKeys<typeof en> = {
     oldest: 'Espera mais longa',
     deadLetters: 'Não entregues',
     none: 'nenhuma',
+    noneToSend: 'nenhum e-mail que possa ser enviado',
   },
   providers: {
     title: 'Provedores',

@@ -30,7 +30,7 @@ export function ProviderStates({ providers }: { providers: ProviderState[] }) {
 }
 
 function Provider({ name, state, reason, nextProbeAt, ratePerSecond, maxPerSecond }: ProviderState) {
-  const { t } = useTranslation('overview')
+  const { t } = useTranslation(['overview', 'providers'])
   const { decimal, relative } = useFormat()
   const now = useNow()
   const [tone, icon] = STATES[state]
@@ -48,7 +48,13 @@ function Provider({ name, state, reason, nextProbeAt, ratePerSecond, maxPerSecon
           {reason}
         </Text>
       )}
-      {nextProbeAt && <span className="quiet">{t('providers.probe', { when: relative(nextProbeAt, now) })}</span>}
+      {nextProbeAt && (
+        <span className="quiet">
+          {t('providers.probe', {
+            when: Date.parse(nextProbeAt) <= now ? t('providers:probeDue') : relative(nextProbeAt, now),
+          })}
+        </span>
+      )}
       <span className={`${classes.end} numbers`}>
         {maxPerSecond === null
           ? t('providers.rate', { rate })

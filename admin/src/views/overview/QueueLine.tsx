@@ -9,6 +9,8 @@ import classes from './Overview.module.css'
 export function QueueLine({ queue, ofAll }: { queue: QueueCounts; ofAll: boolean }) {
   const { t } = useTranslation('overview')
   const { number, duration } = useFormat()
+  // The ones of paused companies are ready, and no wait is counted for them.
+  const noneOldest = t(queue.held > 0 ? 'queue.noneToSend' : 'queue.none')
   const oldest = queue.ready === 0 ? null : queue.oldestWaitingSeconds
   return (
     <Panel title={t(ofAll ? 'queue.titleOfAll' : 'queue.title')}>
@@ -19,7 +21,7 @@ export function QueueLine({ queue, ofAll }: { queue: QueueCounts; ofAll: boolean
           {queue.held > 0 && <span className="quiet"> {t('queue.held', { count: queue.held })}</span>}
         </dd>
         <dt>{t('queue.oldest')}</dt>
-        <dd>{oldest === null ? <span className="quiet">{t('queue.none')}</span> : duration(oldest)}</dd>
+        <dd>{oldest === null ? <span className="quiet">{noneOldest}</span> : duration(oldest)}</dd>
         <dt>{t('queue.scheduled')}</dt>
         <dd>{number(queue.scheduled)}</dd>
         <dt>{t('queue.unknown')}</dt>

@@ -28,7 +28,7 @@ export function SeriesChart({ overview, range }: { overview: Overview; range: Ra
       unit={`${unit}, ${t('chart.until', { time: format.time(overview.countedUntil) })}`}
       table={{
         unfinishedFrom,
-        head: [t('chart.time'), ...series.map(({ label }) => label)],
+        head: [t(range === '30d' ? 'chart.day' : 'chart.time'), ...series.map(({ label }) => label)],
         rows: overview.series.map(row => [formatTime(row.at), ...COUNTED.map(name => format.number(row[name]))]),
       }}
       chart={
