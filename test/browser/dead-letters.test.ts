@@ -148,6 +148,19 @@ test('Escape closes the dialog above a drawer, and the focus goes back to its bu
   await expectOnlyDialogCloses('Replay', 'open=')
 })
 
+test('an import whose header has an unknown column names it in Portuguese, and those that there are', async () => {
+  const { page } = await ui.openView('/suppression', { language: 'pt' })
+  await page.getByRole('button', { name: 'Importar CSV' }).click()
+  const dialog = page.getByRole('dialog')
+  const buffer = Buffer.from('email,motivo\nmaria@example.com,MANUAL\n')
+  await dialog.locator('input[type=file]').setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer })
+  await dialog.getByLabel('Motivo').fill('Da lista antiga')
+  await dialog.getByRole('button', { name: 'Importar' }).click()
+  await dialog
+    .getByText('tem a coluna “motivo”, que não existe; as colunas possíveis são email, email_hash, reason, expires_at')
+    .waitFor()
+})
+
 test('a suppression is removed with a justification, which its history keeps; a complaint cannot be', async () => {
   const { page } = await ui.openView('/suppression')
   const search = page.getByRole('textbox', { name: 'Address, or first digits of a hash' })

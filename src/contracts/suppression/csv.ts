@@ -23,7 +23,10 @@ export class CsvProblem extends Error {
   override name = 'CsvProblem'
 }
 
-/** Accepts semicolons, which spreadsheets write in many locales, and a byte order mark. */
+/**
+ * Accepts semicolons, which spreadsheets write in many locales, and a byte order mark. The admin UI recognises the problems
+ * (lib/csv-problem.ts).
+ */
 export function readHeader(line: string): CsvShape {
   const text = line.replace(/^\ufeff/, '').trim()
   const separator = text.includes(';') && !text.includes(',') ? ';' : ','

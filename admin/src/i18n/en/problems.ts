@@ -83,6 +83,15 @@ export const fieldProblems = {
 }
 
 /** The rules of templates and their HTML. `words` are the gateway's or the engine's own, as a detail. */
+/** Of a CSV as a whole. */
+export const csvProblems = {
+  unknownColumn: 'its header names a column “{{name}}”; there are: {{columns}}',
+  columnTwice: 'its header names “{{name}}” twice',
+  columnMissing: 'its header must name reason, and either email or email_hash',
+  tooManyLines: 'it has more than {{limit, number}} lines; email-gateway suppression import takes more',
+  quote: 'its header has a misplaced quotation mark',
+}
+
 export const templateRules = {
   UNKNOWN_TAG: 'there is no tag {{name}}',
   TAG_WITHOUT_BEGINNING: '{{name}} has no tag before it that it belongs to',

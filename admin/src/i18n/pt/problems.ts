@@ -1,5 +1,6 @@
 import type {
   problems as en,
+  csvProblems as enCsv,
   fieldProblems as enFields,
   fieldLimits as enLimits,
   templateRules as enRules,
@@ -85,6 +86,15 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   other: 'não é aceito: {{words}}',
   template: 'o modelo não pode ser usado assim ({{words}})',
   place: 'linha {{line}}, coluna {{column}}: {{what}}',
+}
+
+/** Of a CSV as a whole. */
+export const csvProblems: SameKeys<typeof enCsv> = {
+  unknownColumn: 'o cabeçalho tem a coluna “{{name}}”, que não existe; as colunas possíveis são {{columns}}',
+  columnTwice: 'o cabeçalho tem a coluna “{{name}}” duas vezes',
+  columnMissing: 'o cabeçalho deve ter a coluna reason e, além dela, email ou email_hash',
+  tooManyLines: 'tem mais de {{limit, number}} linhas; o comando email-gateway suppression import aceita mais',
+  quote: 'o cabeçalho tem aspas fora do lugar',
 }
 
 export const templateRules: SameKeys<typeof enRules> = {
