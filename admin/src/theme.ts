@@ -41,7 +41,8 @@ export const theme = createTheme({
     },
     // The list itself scrolls: it belongs to the field, which the keyboard moves it from.
     Select: {
-      defaultProps: { withScrollArea: false },
+      // Chromium lets Tab stop at what scrolls; the list is closed then, and the focus would be lost.
+      defaultProps: { withScrollArea: false, attributes: { options: { tabIndex: -1 } } },
       styles: { options: { maxHeight: 240, overflowY: 'auto' }, option: { overflowWrap: 'anywhere' } },
     },
     // A long value breaks instead of ending in dots.

@@ -152,6 +152,24 @@ test('a resend that would be refused cannot be asked for', async () => {
   expect(await page.getByRole('dialog').getByRole('button', { name: 'Resend' }).isDisabled()).toBe(true)
 })
 
+test('Tab leaves an open list for the next control', async () => {
+  const { page } = await ui.openView('/emails')
+  await page.getByPlaceholder('Status', { exact: false }).click()
+  await page.getByRole('option', { name: 'Dead letter' }).waitFor()
+  const follows = await page.evaluate<boolean>(`(() => {
+    globalThis.left = document.activeElement
+    return globalThis.left.tagName === 'INPUT'
+  })()`)
+  expect(follows).toBe(true)
+  await page.keyboard.press('Tab')
+  await page.getByRole('option', { name: 'Dead letter' }).waitFor({ state: 'hidden' })
+  expect(
+    await page.evaluate(
+      `document.activeElement !== globalThis.left && document.activeElement.closest('[role=search]') !== null`,
+    ),
+  ).toBe(true)
+})
+
 test('the search box follows the link', async () => {
   const { page } = await ui.openView('/emails?externalId=order-1')
   const box = page.getByRole('textbox', { name: 'Search e-mails' })
