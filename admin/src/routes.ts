@@ -5,6 +5,7 @@ import { NotFound } from './components/NotFound.tsx'
 import { Pending } from './components/Pending.tsx'
 import { RouteError } from './components/RouteError.tsx'
 import { root, signedIn, unknownRoute } from './frame/layout-route.ts'
+import { rememberPlace } from './lib/list-place.ts'
 import { auditRoutes } from './views/audit/routes.ts'
 import { companiesRoutes } from './views/companies/routes.ts'
 import { deadLettersRoutes } from './views/dead-letters/routes.ts'
@@ -46,6 +47,8 @@ export const router = createRouter({
   // Only what a route's validateSearch returns: an invalid value in a link does not reach a view.
   search: { strict: true },
 })
+
+router.subscribe('onBeforeNavigate', ({ fromLocation, toLocation }) => rememberPlace(fromLocation, toLocation))
 
 declare module '@tanstack/react-router' {
   interface Register {

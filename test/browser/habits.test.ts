@@ -180,6 +180,22 @@ test('the search box follows the link', async () => {
   await expect.poll(() => box.inputValue()).toBe('order-1')
 })
 
+test('the link back from an e-mail leads to the list as it was', async () => {
+  const body = { to: 'maria@example.com', subject: 'Come back', text: 'Hi', tags: ['way-back'] }
+  await gateway.call(acme, 'POST', '/v1/email/send', body)
+  const { page } = await ui.openView('/emails?tag=way-back&mode=live')
+  const list = page.url()
+  await page.getByRole('link', { name: 'Come back' }).click()
+  await page.waitForURL(/\/admin\/emails\/[0-9a-f-]{36}/)
+  await page.getByRole('main').getByRole('link', { name: 'E-mails', exact: true }).click()
+  await page.waitForURL(list)
+  // Opened by a link of its own, it knows of no search.
+  await page.getByRole('link', { name: 'Come back' }).click()
+  await page.reload()
+  await page.getByRole('main').getByRole('link', { name: 'E-mails', exact: true }).click()
+  await page.waitForURL(`${gateway.url}/admin/emails`)
+})
+
 test('a replay of all names the code and the company, and leaves nothing selected', async () => {
   const { page } = await ui.openView(`/dead-letters?code=SES_THROTTLED&company=${acme.companyId}`)
   await page.getByRole('checkbox', { name: 'Select this row' }).first().check()

@@ -2,6 +2,7 @@ import { Group, Stack, Text, Title } from '@mantine/core'
 import { IconArrowLeft } from '@tabler/icons-react'
 import type { LinkProps } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
+import { searchOfList } from '../lib/list-place.ts'
 import { TextLink } from './links.tsx'
 import { useTitle } from './use-title.ts'
 
@@ -23,7 +24,7 @@ export function Page({ title, subtitle, actions, back, children }: PageProps) {
       <Group justify="space-between" align="flex-start" gap="sm">
         <div>
           {back && (
-            <TextLink to={back.to} size="sm" className="back-link">
+            <TextLink to={back.to} search={(searchOfList(back.to) ?? {}) as never} size="sm" className="back-link">
               <IconArrowLeft size={16} aria-hidden />
               {back.label}
             </TextLink>
