@@ -196,6 +196,19 @@ test('the link back from an e-mail leads to the list as it was', async () => {
   await page.waitForURL(`${gateway.url}/admin/emails`)
 })
 
+test('a typed confirmation takes capitals and spaces for what they are', async () => {
+  const { page } = await ui.openView('/dead-letters?code=SES_THROTTLED', { language: 'pt' })
+  await page.getByRole('checkbox', { name: 'Selecionar esta linha' }).first().check()
+  await page.getByRole('region', { name: '1 selecionado' }).getByRole('button', { name: 'Excluir' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Motivo').fill('Teste')
+  const button = dialog.getByRole('button', { name: 'Excluir' })
+  await dialog.getByLabel('Digite excluir para confirmar').fill('exclui')
+  expect(await button.isDisabled()).toBe(true)
+  await dialog.getByLabel('Digite excluir para confirmar').fill('Excluir ')
+  expect(await button.isDisabled()).toBe(false)
+})
+
 test('a replay of all names the code and the company, and leaves nothing selected', async () => {
   const { page } = await ui.openView(`/dead-letters?code=SES_THROTTLED&company=${acme.companyId}`)
   await page.getByRole('checkbox', { name: 'Select this row' }).first().check()

@@ -46,6 +46,9 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
   )
 }
 
+/** It is about reading what is changed, not about spelling: phones begin with a capital letter and end with a space. */
+const isSame = (typed: string, asked: string) => typed.trim().toLowerCase() === asked.trim().toLowerCase()
+
 export function useCloseLabel() {
   return { 'aria-label': useTranslation().t('dialog.close') }
 }
@@ -69,7 +72,7 @@ function ConfirmForm({
   const [busy, setBusy] = useState(false)
   const minLength = typeof askReason === 'object' ? askReason.minLength : 1
   const hasReason = !askReason || reason.trim().length >= minLength
-  const complete = hasReason && (!typeToConfirm || typed === typeToConfirm) && !blocked
+  const complete = hasReason && (!typeToConfirm || isSame(typed, typeToConfirm)) && !blocked
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     if (!complete) return
