@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 
 const PACKAGES = {
   'redis-server': 'redis-server',
-  chromium: 'chromium',
+  chromium: 'chromium-headless-shell',
   faketime: 'faketime',
   pgbouncer: 'pgbouncer',
   openssl: 'openssl',
@@ -16,9 +16,14 @@ const POSTGRES_FOLDER = '/usr/lib/postgresql'
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin`, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
 
 function isInstalled(program) {
-  if (program !== 'postgres') return spawnSync('which', [program], { env }).status === 0
+  if (program === 'chromium') return ['chromium-headless-shell', 'chromium'].some(onPath)
+  if (program !== 'postgres') return onPath(program)
   if (!existsSync(POSTGRES_FOLDER)) return false
   return readdirSync(POSTGRES_FOLDER).some(version => existsSync(`${POSTGRES_FOLDER}/${version}/bin/initdb`))
+}
+
+function onPath(program) {
+  return spawnSync('which', [program], { env }).status === 0
 }
 
 const wanted = process.argv.slice(2)
