@@ -980,6 +980,13 @@ CREATE FUNCTION public.uuid_v7_now() RETURNS uuid
   from (select lpad(to_hex((extract(epoch from now()) * 1000)::bigint), 12, '0') as hex) t
 $$;
 
+CREATE FUNCTION public.wait_for_claims() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+  lock table claim_lock in exclusive mode;
+end $$;
+
 CREATE FUNCTION public.webhook_endpoint_count(p_company uuid, p_test boolean) RETURNS bigint
     LANGUAGE sql
     AS $$

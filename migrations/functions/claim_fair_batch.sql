@@ -132,4 +132,10 @@ begin
   return query select * from unnest(ids, owners);
 end $$;
 
-revoke execute on function claim_allowance, spend_company_rates, take_ready_emails, claim_fair_batch from public;
+-- Returns when the claims that have begun are over.
+create or replace function wait_for_claims() returns void language plpgsql as $$
+begin
+  lock table claim_lock in exclusive mode;
+end $$;
+
+revoke execute on function claim_allowance, spend_company_rates, take_ready_emails, claim_fair_batch, wait_for_claims from public;

@@ -110,8 +110,8 @@ async function leaseAndTrack(
     if (taken[0]) leases.track(taken[0].leaseId, taken.length)
     return jobs
   } catch (error) {
-    // The new one may have been committed, and only the answer was lost. Once it has ended, the feeder returns the e-mails.
-    leases.restoreEnded([...endedLeases, leaseId])
+    leases.restoreEnded(endedLeases)
+    leases.returnUncertain(leaseId)
     throw error
   }
 }

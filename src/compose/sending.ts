@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { uuidv7 } from '../contracts/uuid.ts'
-import { returnClaims } from '../db/outbox/claim.ts'
+import { returnUncertainClaims } from '../db/outbox/claim.ts'
 import { endLeases, renewLeases } from '../db/outbox/leases.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { readyDueEmails } from '../db/outbox/schedule.ts'
@@ -78,6 +78,7 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
   const leases = new HeldLeases({
     renew: ids => renewLeases(db.hot, ids, config.LEASE_SECONDS),
     end: ids => endLeases(db.hot, ids),
+    returnUncertain: ids => returnUncertainClaims(db.hot, ids),
     renewEveryMs: (config.LEASE_SECONDS * 1000) / 3,
     log,
   })
@@ -128,7 +129,6 @@ function directLane(
 ): Lane {
   return new DirectLane<EmailToSend>({
     claim: limits => claimFairly(db.sending, limits, claim),
-    returnClaims: leaseIds => returnClaims(db.sending.claims, leaseIds),
     work: send,
     leases,
     concurrency: config.WORKER_CONCURRENCY,

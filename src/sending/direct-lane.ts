@@ -28,8 +28,6 @@ export type LeaseLimits = ClaimLimits & { leaseId: string }
 export type DirectLaneOptions<Email> = {
   /** null: nothing is ready. */
   claim: (limits: LeaseLimits) => Promise<Batch<Email> | null>
-  /** Ends claims that may have been committed although they failed here; their e-mails return to ready. */
-  returnClaims: (leaseIds: string[]) => Promise<unknown>
   /** Attempts and settles one e-mail. */
   work: (item: UnderLease<Email | null>) => Promise<void>
   leases: HeldLeases
@@ -69,8 +67,6 @@ export class DirectLane<Email> implements Lane {
   #ignoresFreeSlots = false
   #loop: Promise<void> | null = null
   #whenSettled: (() => void) | null = null
-  /** Claims that failed: they may have been committed, and only the answer was lost. */
-  #uncertainClaims: string[] = []
   readonly #throughput = new ThroughputMeter()
 
   constructor(options: DirectLaneOptions<Email>) {
@@ -112,7 +108,6 @@ export class DirectLane<Email> implements Lane {
     const claimedAtMs = Date.now()
     const leaseId = uuidv7()
     try {
-      if (this.#uncertainClaims.length > 0) await this.#returnUncertainClaims()
       const { allowances, defaultAllowance } = this.#allowances(free)
       const batch = await this.#options.claim({ leaseId, size, endedLeases, allowances, defaultAllowance })
       if (batch) {
@@ -124,16 +119,10 @@ export class DirectLane<Email> implements Lane {
       return 'nothing'
     } catch (error) {
       leases.restoreEnded(endedLeases)
-      this.#uncertainClaims.push(leaseId)
+      leases.returnUncertain(leaseId)
       this.#options.log.error({ err: error }, 'Could not claim e-mails; trying again')
       return 'nothing'
     }
-  }
-
-  /** Left to expire, a claim that was committed would cost its e-mails an attempt and the time of the lease. */
-  async #returnUncertainClaims(): Promise<void> {
-    await this.#options.returnClaims(this.#uncertainClaims)
-    this.#uncertainClaims = []
   }
 
   #ahead(): number {

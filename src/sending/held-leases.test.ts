@@ -6,6 +6,7 @@ const RENEW_MS = 1000
 
 let renewed: string[][]
 let ended: string[][]
+let returned: string[][]
 let logged: string[]
 let refuse: Error | null
 let leases: HeldLeases
@@ -14,6 +15,7 @@ beforeEach(() => {
   vi.useFakeTimers()
   renewed = []
   ended = []
+  returned = []
   logged = []
   refuse = null
   const into = (list: string[][]) => async (ids: string[]) => {
@@ -21,7 +23,13 @@ beforeEach(() => {
     list.push(ids)
   }
   const log = pino({ level: 'trace' }, { write: line => void logged.push(line) })
-  leases = new HeldLeases({ renew: into(renewed), end: into(ended), renewEveryMs: RENEW_MS, log })
+  leases = new HeldLeases({
+    renew: into(renewed),
+    end: into(ended),
+    returnUncertain: into(returned),
+    renewEveryMs: RENEW_MS,
+    log,
+  })
   leases.start()
 })
 afterEach(async () => {
@@ -128,5 +136,23 @@ describe('ended', () => {
     await leases.stop()
     await pass(5 * RENEW_MS)
     expect([ended, renewed]).toEqual([[['a']], []])
+  })
+})
+
+describe('uncertain', () => {
+  test('a lease whose answer was lost is returned soon, again and again until that has worked', async () => {
+    leases.returnUncertain('a')
+    refuse = new Error('no connection')
+    await pass(RENEW_MS)
+    expect(returned).toEqual([])
+    refuse = null
+    await pass(5 * RENEW_MS)
+    expect(returned).toEqual([['a']])
+  })
+
+  test('stopping returns it, and does not end it as if its work were done', async () => {
+    leases.returnUncertain('a')
+    await leases.stop()
+    expect([returned, ended]).toEqual([[['a']], []])
   })
 })

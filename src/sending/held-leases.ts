@@ -4,6 +4,8 @@ import { periodically } from '../runtime/periodic-task.ts'
 export type HeldLeasesOptions = {
   renew: (leaseIds: string[]) => Promise<unknown>
   end: (leaseIds: string[]) => Promise<unknown>
+  /** Ends leases that may have been committed although their statement failed here; their e-mails return to ready. */
+  returnUncertain: (leaseIds: string[]) => Promise<unknown>
   renewEveryMs: number
   log: Logger
 }
@@ -21,6 +23,7 @@ export class HeldLeases {
   readonly #held = new Map<string, { items: number; mustExpire: boolean }>()
   #stopRenewing: () => Promise<void> = async () => {}
   #ended: string[] = []
+  #uncertain: string[] = []
   #endTimer: NodeJS.Timeout | null = null
   #stopped = false
 
@@ -78,13 +81,25 @@ export class HeldLeases {
     if (!this.#stopped) this.#endUnlessClaimed(END_AGAIN_MS)
   }
 
+  /**
+   * A lease whose statement failed: it may have been committed, and only the answer was lost. Left to expire, it would cost its
+   * e-mails an attempt and the time of the lease.
+   */
+  returnUncertain(leaseId: string): void {
+    this.#uncertain.push(leaseId)
+    if (!this.#stopped) this.#endUnlessClaimed(END_AFTER_MS)
+  }
+
   /** When no claim follows soon. A lease that is left would count a later attempt of its e-mails as one of a lost worker. */
   async endNow(): Promise<void> {
+    const { end, returnUncertain } = this.#options
+    const uncertain = this.#uncertain.splice(0)
     const ended = this.takeEnded()
-    if (ended.length === 0) return
     try {
-      await this.#options.end(ended)
+      if (uncertain.length > 0) await returnUncertain(uncertain)
+      if (ended.length > 0) await end(ended)
     } catch (error) {
+      this.#uncertain.push(...uncertain)
       this.restoreEnded(ended)
       this.#options.log.warn({ err: error }, 'Could not end leases; trying again')
     }

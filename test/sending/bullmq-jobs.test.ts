@@ -52,6 +52,7 @@ function bareLane({ server, bullmq: queue }: TestQueue, work: BullmqLaneOptions<
   const leases = new HeldLeases({
     renew: async () => {},
     end: async list => void ended.push(...list),
+    returnUncertain: async () => {},
     renewEveryMs: 60_000,
     log,
   })

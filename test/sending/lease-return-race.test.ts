@@ -1,9 +1,11 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { returnUncertainClaims } from '../../src/db/outbox/claim.ts'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
 import { type Settlement, settleAttempts } from '../../src/db/outbox/settle.ts'
 import type { Queryable } from '../../src/db/query.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { accept, CLEAN_LINE, claim, draft, expireLeases, start, storyOf, typesOf } from '../support/line.ts'
 import { sleep } from '../support/mail.ts'
 
@@ -55,3 +57,30 @@ test('an e-mail that its worker parks at the very moment its lease is returned i
   expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'RETRY_SCHEDULED'])
   expect((await claim(db, 10)).claimed).toHaveLength(1)
 })
+
+test('a claim that still waits for its turn when its connection is lost is returned all the same', async () => {
+  await accept(db, [draft(companyId)])
+  const leaseId = uuidv7()
+  const lost = new pg.Client({ connectionString: gateway.databaseUrl })
+  lost.on('error', () => {})
+  await lost.connect()
+  await late.query('begin')
+  await late.query('lock table claim_lock in exclusive mode')
+  const claiming = claim(lost as unknown as Queryable, 1, 3, { leaseId })
+  const cut = expect(claiming).rejects.toThrow()
+  await until(waitingForTheLock, count => count === 1)
+  lost.connection.stream.destroy()
+  await cut
+  const returning = returnUncertainClaims(db, [leaseId])
+  await until(waitingForTheLock, count => count === 2)
+  await late.query('commit')
+  await returning
+  expect((await claim(db, 10)).claimed).toHaveLength(1)
+})
+
+async function waitingForTheLock(): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::int as count from pg_locks where relation = 'claim_lock'::regclass and not granted`,
+  )
+  return rows[0]!.count
+}

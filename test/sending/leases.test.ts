@@ -287,7 +287,13 @@ describe('an attempt that breaks off while its worker lives on', () => {
     const healthy = worker(db)
     const failing = worker(db, { write: died })
     const work = (hand: ClaimedEmail) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
-    const leases = new HeldLeases({ renew: died, end: async () => {}, renewEveryMs: 60_000, log: silent })
+    const leases = new HeldLeases({
+      renew: died,
+      end: async () => {},
+      returnUncertain: died,
+      renewEveryMs: 60_000,
+      log: silent,
+    })
     const lane = new DirectLane<EmailToSend>({
       claim: limits =>
         claimFairly({ claims: db, emails: db }, limits, {
@@ -296,7 +302,6 @@ describe('an attempt that breaks off while its worker lives on', () => {
           leaseSeconds: 60,
           onClaimed: () => {},
         }),
-      returnClaims: died,
       work,
       leases,
       concurrency: 2,

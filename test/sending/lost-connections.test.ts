@@ -29,33 +29,44 @@ type Loss = 'before it arrives' | 'after its commit'
 /** Capture is the provider here: what is lost with it is a message, not a statement. */
 const OF_THE_PROVIDER = new Set(['put-captured'])
 
-/** Every statement of a worker loses its connection the first time that it is used. */
-function losingEachOnce(storage: Storage, loss: Loss): { storage: Storage; lost: Set<string> } {
-  const lost = new Set<string>()
-  const losing = <Pool extends Database['hot']>(pool: Pool): Pool =>
+/** `statement` runs in place of each named statement of a worker, and may run it. */
+function intercepting(
+  storage: Storage,
+  statement: (name: string, run: () => Promise<unknown>) => Promise<unknown>,
+): Storage {
+  const intercepted = <Pool extends Database['hot']>(pool: Pool): Pool =>
     new Proxy(pool, {
       get(target, key) {
         const value = Reflect.get(target, key)
         if (typeof value !== 'function') return value
         if (key !== 'query') return value.bind(target)
         return async (...args: [{ name?: string }]) => {
-          const name = args[0]?.name
-          if (!name || lost.has(name) || OF_THE_PROVIDER.has(name)) return value.apply(target, args)
-          lost.add(name)
-          if (loss === 'after its commit') await value.apply(target, args)
-          throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+          const run = () => value.apply(target, args)
+          return args[0]?.name ? statement(args[0].name, run) : run()
         }
       },
     })
   const { db } = storage
   const { claims, emails, starts, settlements } = db.sending
   const sending = {
-    claims: losing(claims),
-    emails: losing(emails),
-    starts: losing(starts),
-    settlements: losing(settlements),
+    claims: intercepted(claims),
+    emails: intercepted(emails),
+    starts: intercepted(starts),
+    settlements: intercepted(settlements),
   }
-  return { storage: { ...storage, db: { ...db, hot: losing(db.hot), pool: losing(db.pool), sending } }, lost }
+  return { ...storage, db: { ...db, hot: intercepted(db.hot), pool: intercepted(db.pool), sending } }
+}
+
+const connectionLost = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+
+/** Every statement of a worker loses its connection the first time that it is used. */
+function losingEachOnce(storage: Storage, loss: Loss, lost: Set<string>): Storage {
+  return intercepting(storage, async (name, run) => {
+    if (lost.has(name) || OF_THE_PROVIDER.has(name)) return run()
+    lost.add(name)
+    if (loss === 'after its commit') await run()
+    throw connectionLost()
+  })
 }
 
 async function sendOneOfEachKind(): Promise<string[]> {
@@ -78,6 +89,55 @@ test.each<[lane: 'direct' | 'BullMQ', loss: Loss, used: string[]]>([
   ['BullMQ', 'after its commit', BULLMQ],
 ])('%s lane: a connection that is lost with any statement, %s, costs no attempt', async (lane, loss, used) => {
   const ids = await sendOneOfEachKind()
+  const lost = new Set<string>()
+  await whileWorking(
+    lane,
+    storage => losingEachOnce(storage, loss, lost),
+    () => allSent(ids),
+  )
+  for (const id of ids) expect(await read(api, company, id)).toMatchObject({ status: 'SENT', attempts: 1 })
+  expect([...lost]).toEqual(expect.arrayContaining([...BOTH, ...used]))
+})
+
+test('BullMQ lane: an e-mail whose lease was committed and not answered is sent, also when the feeder has looked at it before that lease ended', async () => {
+  const id = await sendOk(api, company)
+  const { pool } = api.db
+  let losses = 0
+  let ends = 0
+  await whileWorking(
+    'BullMQ',
+    storage =>
+      intercepting(storage, async (name, run) => {
+        if ((name === 'end-leases' || name === 'wait-for-claims') && ends++ === 0) {
+          await until(
+            async () => (await pool.query(`select from leases where kind = 'dispatch'`)).rowCount,
+            count => count === 0,
+          )
+        }
+        if (name !== 'lease-dispatched' || losses++ > 0) return run()
+        await pool.query(`update leases set taken_at = taken_at - interval '1 minute' where kind = 'dispatch'`)
+        await run()
+        throw connectionLost()
+      }),
+    () => allSent([id]),
+  )
+  expect(losses).toBeGreaterThan(1)
+  expect(await read(api, company, id)).toMatchObject({ status: 'SENT', attempts: 1 })
+})
+
+const allSent = (ids: string[]) =>
+  until(
+    () => Promise.all(ids.map(id => read(api, company, id))),
+    emails => emails.every(email => email.status === 'SENT'),
+    40_000,
+  )
+
+/** A worker whose connections to Postgres are changed by `change`. */
+async function whileWorking(
+  lane: 'direct' | 'BullMQ',
+  change: (storage: Storage) => Storage,
+  body: () => Promise<unknown>,
+): Promise<void> {
   const config = loadConfig({
     DATABASE_URL: api.databaseUrl,
     PORT: '0',
@@ -85,22 +145,16 @@ test.each<[lane: 'direct' | 'BullMQ', loss: Loss, used: string[]]>([
     ...SHARED_SECRETS,
   })
   const opened = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log: silent })
-  const { storage, lost } = losingEachOnce(opened, loss)
+  const storage = change(opened)
   // The start itself asks for a working database.
   const worker = await startWhenPossible(() => startGateway(config, storage, 'worker', silent))
   try {
-    await until(
-      () => Promise.all(ids.map(id => read(api, company, id))),
-      emails => emails.every(email => email.status === 'SENT'),
-      40_000,
-    )
+    await body()
   } finally {
     await worker.stop()
     await opened.close()
   }
-  for (const id of ids) expect(await read(api, company, id)).toMatchObject({ status: 'SENT', attempts: 1 })
-  expect([...lost]).toEqual(expect.arrayContaining([...BOTH, ...used]))
-})
+}
 
 async function startWhenPossible<Started>(start: () => Promise<Started>): Promise<Started> {
   for (let tries = 0; ; tries++) {

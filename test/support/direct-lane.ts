@@ -34,6 +34,7 @@ export function laneOver(
   const leases = new HeldLeases({
     renew: async ids => void renewed.push(...ids),
     end: end ?? (async ids => void ended.push(...ids)),
+    returnUncertain: async ids => void returned.push(...ids),
     renewEveryMs,
     log,
   })
@@ -50,7 +51,6 @@ export function laneOver(
       const names = takeWithin(limits, ready, companyOf)
       return names.length > 0 ? batchOf(names) : null
     },
-    returnClaims: async ids => void returned.push(...ids),
     work: ({ email, release }) =>
       new Promise((resolve, reject) => running.push({ name: email!, release, finish: resolve, fail: reject })),
     leases,

@@ -57,6 +57,15 @@ export async function returnClaims(db: Queryable, leaseIds: string[]): Promise<v
   )
 }
 
+/**
+ * The same for claims whose connection was lost. Such a claim may still be waiting for its turn, so this waits behind it: what it
+ * commits is seen and returned.
+ */
+export async function returnUncertainClaims(db: Queryable, leaseIds: string[]): Promise<void> {
+  await run(db, 'wait-for-claims', 'select wait_for_claims()', [])
+  await returnClaims(db, leaseIds)
+}
+
 /** As if they had never been claimed: what a process has leased and will not start. */
 export async function returnToReady(db: Queryable, outboxIds: string[]): Promise<void> {
   if (outboxIds.length === 0) return
