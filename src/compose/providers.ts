@@ -87,7 +87,7 @@ export async function makeProviders(
       reserve: (name, recipients, rate) => reserve(db, rates, { name, recipients, rate }),
     }),
     maxInFlight: () => Math.min(breakers.maxInFlight(), maxInFlight(breakers, rates)),
-    idempotentProviders: [...new Set([capture, ...inOrder])].filter(one => one.recognisesAttempts).map(one => one.name),
+    idempotentProviders: idempotentAmong([capture, ...inOrder]),
     async start() {
       await registerProviders(db.pool, names)
       await refresh()
@@ -103,6 +103,14 @@ export async function makeProviders(
     },
   }
 }
+
+/**
+ * Also Resend after it was taken out of EMAIL_PROVIDER: what it may have taken waits for it or for evidence, and is not sent by
+ * another provider.
+ */
+const idempotentAmong = (providers: Provider[]) => [
+  ...new Set(['resend', ...providers.filter(one => one.recognisesAttempts).map(one => one.name)]),
+]
 
 function resume(email: EmailToSend, breakers: Breakers, capture: Provider): Provider | Promise<Provider | null> {
   const name = email.unresolvedAttempt!.provider

@@ -10,8 +10,12 @@ export { SHARED_SECRETS } from './secrets.ts'
 export type SecondGateway = { url: string; logs: () => string; stop: () => Promise<void> }
 
 /** Another gateway on the database of the first, which has to be started with SHARED_SECRETS too. */
-export async function startSecondGateway(databaseUrl: string, role: Role = 'api'): Promise<SecondGateway> {
-  const config = loadConfig({ DATABASE_URL: databaseUrl, PORT: '0', ...SHARED_SECRETS })
+export async function startSecondGateway(
+  databaseUrl: string,
+  role: Role = 'api',
+  env: Record<string, string> = {},
+): Promise<SecondGateway> {
+  const config = loadConfig({ DATABASE_URL: databaseUrl, PORT: '0', ...SHARED_SECRETS, ...env })
   const lines: string[] = []
   const destination = new Writable({ write: (chunk, _encoding, done) => done(void lines.push(String(chunk))) })
   const log = makeLog({ level: 'trace', pretty: false, destination })
