@@ -62,6 +62,7 @@ export class WebhookDispatcher {
   readonly #endpoints = new EndpointConcurrency()
   readonly #settlements: Batcher<Settlement, true>
   #periodic: (() => Promise<void>)[] = []
+  #stopRenewing: () => Promise<void> = async () => {}
   #after = FIRST
   /** The walk over the endpoints has found nothing to deliver so far. */
   #foundNothing = false
@@ -84,11 +85,8 @@ export class WebhookDispatcher {
   start(): void {
     const every = (ms: number, task: () => Promise<unknown>) => periodically(ms, task, error => this.#logError(error))
     this.#running = this.#run()
-    this.#periodic = [
-      every(IDLE_MS, () => this.#readyDue()),
-      every(IDLE_MS, () => this.#options.vacuum.clean()),
-      every((this.#options.holdSeconds * 1000) / 3, () => this.#renewEndpoints()),
-    ]
+    this.#periodic = [every(IDLE_MS, () => this.#readyDue()), every(IDLE_MS, () => this.#options.vacuum.clean())]
+    this.#stopRenewing = every((this.#options.holdSeconds * 1000) / 3, () => this.#renewEndpoints())
   }
 
   /** Call it when there is something to deliver. */
@@ -108,6 +106,7 @@ export class WebhookDispatcher {
     await Promise.all(this.#periodic.map(stop => stop()))
     await this.#running
     await Promise.all(this.#attempts)
+    await this.#stopRenewing()
     await leaveEndpoints(this.#options.db, this.#holder).catch(error => this.#logError(error))
   }
 
