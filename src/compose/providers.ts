@@ -76,9 +76,9 @@ export async function makeProviders(
       email.test ? capture : email.unresolvedAttempt ? resume(email, breakers, capture) : breakers.route(),
     notCalled: provider => breakers.notCalled(provider),
     // Failures of capture are simulated, so they must not open its breaker.
-    report(provider, result, callMs) {
+    report(provider, result, call) {
       if (provider === capture) return breakers.report(provider, null)
-      rates.report(provider, result, callMs)
+      rates.report(provider, result, call)
       breakers.reportResult(provider, result)
     },
     waitForRate: sendRate({

@@ -1,4 +1,7 @@
-/** How the send rate of a provider that throttles is lowered and grows back. All rates are recipients per second. */
+/**
+ * How the send rate of a provider that throttles is lowered and grows back. All rates are recipients per second, or messages per second
+ * for a provider that limits messages.
+ */
 export interface LowerRate {
   /** The rate at which it was throttled. */
   from: number
@@ -35,7 +38,7 @@ export function rateAfter({ from, to, agoMs }: Slowdown): number | null {
 export interface Throttled {
   /** The current rate, null without a limit. */
   rate: number | null
-  /** Messages accepted in the last second: the starting point when there was no limit. */
+  /** Recipients (messages) accepted in the last second: the starting point when there was no limit. */
   accepted: number
   /** The limit stated in the provider's answer. */
   limit: number | null

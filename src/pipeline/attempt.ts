@@ -32,8 +32,8 @@ export type AttemptDeps = {
     route: (email: EmailToSend) => Promise<Provider | null>
     /** The e-mail that `route` sent there does not call it after all: a probe is free for another one. */
     notCalled: (provider: Provider) => void
-    /** What an answer says about the provider, for its breaker and its rate. */
-    report: (provider: Provider, result: SendResult, callMs: number) => void
+    /** What an answer says about the provider, for its breaker and its rate. `amount`: as for `waitForRate`. */
+    report: (provider: Provider, result: SendResult, call: { callMs: number; amount: number }) => void
     /** Waits, with `sleep`, until the rate limit has room for so many recipients or messages. false: it has none for too long. */
     waitForRate: (provider: Provider, amount: number, sleep: (ms: number) => Promise<void>) => Promise<boolean>
   }
@@ -168,12 +168,16 @@ async function waitForRateAndRecheck(
 ): Promise<boolean> {
   const { stopping } = deps
   if (stopping.aborted) return false
-  const amount = provider.limitsMessages ? 1 : message.to.length + message.cc.length + message.bcc.length
-  const hasRoom = await deps.providers.waitForRate(provider, amount, ms => sleepUnlessAborted(ms, stopping))
+  const hasRoom = await deps.providers.waitForRate(provider, rateAmount(provider, message), ms =>
+    sleepUnlessAborted(ms, stopping),
+  )
   if (!hasRoom || stopping.aborted) return false
   const waitedLong = deps.clock.nowMs() - readByMs > LOOK_AGAIN_MS
   return !waitedLong || !(await deps.outbox.isNewlySuppressed(email))
 }
+
+const rateAmount = ({ limitsMessages }: Provider, { to, cc, bcc }: OutgoingMessage) =>
+  limitsMessages ? 1 : to.length + cc.length + bcc.length
 
 async function callProvider(prepared: Prepared, deps: AttemptDeps): Promise<Ended> {
   const { email, provider, message, leftOut } = prepared
@@ -181,7 +185,7 @@ async function callProvider(prepared: Prepared, deps: AttemptDeps): Promise<Ende
   const calledMs = clock.nowMs()
   const send = () => provider.send(message, AbortSignal.timeout(settings.timeoutMs))
   const result = await deps.observe.call(prepared, send)
-  deps.providers.report(provider, result, clock.nowMs() - calledMs)
+  deps.providers.report(provider, result, { callMs: clock.nowMs() - calledMs, amount: rateAmount(provider, message) })
   const outcome = decideOutcome(result, email, provider, settings, clock.random)
   const events = result.kind === 'sent' ? result.events : []
   return { outcome, call: { provider: provider.name, attemptId: message.attemptId, leftOut, events } }

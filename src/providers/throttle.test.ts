@@ -60,7 +60,7 @@ const row = (change: Partial<ProviderRow>): ProviderRow => ({
 describe('throttled', () => {
   test('thirty times at once: the rate is halved once, at once, and shared once', () => {
     const rates = worker(20)
-    for (let call = 0; call < 30; call++) rates.report(smtp, throttled(), 50)
+    for (let call = 0; call < 30; call++) rates.report(smtp, throttled(), { callMs: 50, amount: 1 })
     expect(rates.rateOf('smtp')).toBe(10)
     expect(rates.slowdowns('smtp')).toBe(1)
     expect(shared).toEqual([{ name: 'smtp', from: 20, to: 10, pauseMs: 100, sameWithinMs: 1050 }])
@@ -68,19 +68,19 @@ describe('throttled', () => {
 
   test('by a call that began at the lower rate: halved again', async () => {
     const rates = worker(20)
-    rates.report(smtp, throttled(), 50)
+    rates.report(smtp, throttled(), { callMs: 50, amount: 1 })
     await vi.advanceTimersByTimeAsync(1_000)
-    rates.report(smtp, throttled(), 50)
+    rates.report(smtp, throttled(), { callMs: 50, amount: 1 })
     expect(rates.slowdowns('smtp'), 'it may have begun before every worker knew').toBe(1)
     await vi.advanceTimersByTimeAsync(1_000)
-    rates.report(smtp, throttled(), 50)
+    rates.report(smtp, throttled(), { callMs: 50, amount: 1 })
     expect(rates.slowdowns('smtp')).toBe(2)
     expect(rates.rateOf('smtp')).toBeCloseTo(6)
   })
 
   test('grows back to what it was, and no further than that', async () => {
     const rates = worker(20)
-    rates.report(smtp, throttled(), 50)
+    rates.report(smtp, throttled(), { callMs: 50, amount: 1 })
     await vi.advanceTimersByTimeAsync(5_000)
     expect(rates.rateOf('smtp')).toBeCloseTo(15)
     await vi.advanceTimersByTimeAsync(60_000)
@@ -89,19 +89,26 @@ describe('throttled', () => {
 
   test('without a rate limit: half of what was accepted in the last second', () => {
     const rates = worker()
-    for (let call = 0; call < 8; call++) rates.report(smtp, SENT, 10)
-    rates.report(smtp, throttled(), 50)
+    for (let call = 0; call < 8; call++) rates.report(smtp, SENT, { callMs: 10, amount: 1 })
+    rates.report(smtp, throttled(), { callMs: 50, amount: 1 })
     expect(rates.rateOf('smtp')).toBe(4)
+  })
+
+  test('a message to several recipients counts as so many, as where the rate is spent', () => {
+    const rates = worker()
+    for (let call = 0; call < 8; call++) rates.report(smtp, SENT, { callMs: 10, amount: 3 })
+    rates.report(smtp, throttled(), { callMs: 50, amount: 3 })
+    expect(rates.rateOf('smtp')).toBe(12)
   })
 
   test('with Retry-After: nothing is claimed during a long pause', async () => {
     const rates = worker()
-    rates.report(smtp, throttled({ retryAfterMs: 30_000 }), 50)
+    rates.report(smtp, throttled({ retryAfterMs: 30_000 }), { callMs: 50, amount: 1 })
     expect(rates.isBusy('smtp')).toBe(true)
     expect(shared[0]!.pauseMs).toBe(30_000)
-    rates.report(smtp, throttled({ retryAfterMs: 30_000 }), 50)
+    rates.report(smtp, throttled({ retryAfterMs: 30_000 }), { callMs: 50, amount: 1 })
     expect(shared, 'the same pause is not shared again').toHaveLength(1)
-    rates.report(smtp, throttled({ retryAfterMs: 60_000 }), 50)
+    rates.report(smtp, throttled({ retryAfterMs: 60_000 }), { callMs: 50, amount: 1 })
     expect(shared, 'a longer one is').toHaveLength(2)
     await vi.advanceTimersByTimeAsync(51_000)
     expect(rates.isBusy('smtp')).toBe(false)
@@ -109,7 +116,7 @@ describe('throttled', () => {
 
   test('with its limit: that is the rate from now on, also where a higher one is configured', async () => {
     const rates = worker(100)
-    rates.report(smtp, throttled({ limit: 10 }), 50)
+    rates.report(smtp, throttled({ limit: 10 }), { callMs: 50, amount: 1 })
     expect(rates.rateOf('smtp')).toBe(9)
     expect(reported).toEqual([9])
     await vi.advanceTimersByTimeAsync(60_000)
@@ -129,7 +136,7 @@ describe('a slowdown of another worker', () => {
   test('does not overwrite a newer one of this worker', () => {
     const rates = worker(20)
     const readMs = performance.now()
-    rates.report(smtp, throttled(), 50)
+    rates.report(smtp, throttled(), { callMs: 50, amount: 1 })
     rates.refresh([row({})], readMs)
     expect(rates.rateOf('smtp')).toBe(10)
   })

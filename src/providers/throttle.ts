@@ -25,6 +25,7 @@ type RateState = {
   /** When this process last wrote a change. */
   changedMs: number
   pendingWrites: number
+  /** Recipients, or messages of a provider that limits messages. */
   accepted: { sinceMs: number; count: number; lastSecond: number }
 }
 
@@ -85,11 +86,15 @@ export class Throttles {
   }
 
   /** Applies a throttling answer or a reported limit. */
-  report({ name, learnQuota }: Provider, result: SendResult, callMs: number): void {
+  report(
+    { name, learnQuota }: Provider,
+    result: SendResult,
+    { callMs, amount }: { callMs: number; amount: number },
+  ): void {
     const state = this.#states.get(name)
     if (!state) return
     const { retryAfterMs = null, limit = null } = result.rate ?? {}
-    if (result.kind === 'sent') countAccepted(state)
+    if (result.kind === 'sent') countAccepted(state, amount)
     if (result.kind === 'failed' && result.failure.throttled) this.#slow(name, state, { retryAfterMs, limit }, callMs)
     if (limit !== null && !learnQuota) this.#setReportedRate(name, state, withinLimit(limit))
   }
@@ -144,14 +149,14 @@ export class Throttles {
   }
 }
 
-function countAccepted({ accepted }: RateState): void {
+function countAccepted({ accepted }: RateState, amount: number): void {
   const nowMs = performance.now()
   if (nowMs - accepted.sinceMs >= SECOND_MS) {
     accepted.lastSecond = nowMs - accepted.sinceMs < 2 * SECOND_MS ? accepted.count : 0
     accepted.sinceMs = nowMs
     accepted.count = 0
   }
-  accepted.count++
+  accepted.count += amount
 }
 
 const acceptedBy = ({ accepted }: RateState) => Math.max(accepted.lastSecond, accepted.count)
