@@ -37,10 +37,9 @@ const RETURN_BATCH = { maxItems: 256, concurrency: 2 }
 const PROVIDER_TIMEOUT_MS = 30_000
 /**
  * How long a provider's answer, or a start that may be committed, is kept while Postgres is away: dropped, it would become an
- * unknown send, and perhaps a duplicate. A failover takes minutes; a process that stops does not wait that long.
+ * unknown send, and perhaps a duplicate. A failover takes minutes. A process that stops keeps them until it exits.
  */
 const OUTAGE_PATIENCE_MS = 300_000
-const STOPPING_PATIENCE_MS = 60_000
 /**
  * Attachments in memory at once, before base64 and the copies that a request takes. Small ones have a limit of their own: the usual
  * invoice does not wait behind ten megabytes of somebody else.
@@ -67,7 +66,7 @@ export type AttemptParts = {
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
   const { config, db, providers, html, emailLog, tracing, figures, log } = parts
   // Left to an expired lease, an e-mail whose connection was lost here would be charged an attempt that nobody made.
-  const patiently = <Out>(read: () => Promise<Out>) => retryWhileUnavailable(read, patienceMs(stopping))
+  const patiently = <Out>(read: () => Promise<Out>) => retryWhileUnavailable(read, OUTAGE_PATIENCE_MS)
   const rendered = new Batcher({
     ...RENDERED_BATCH,
     flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
@@ -83,16 +82,16 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   const attemptStarts = new Batcher({
     ...START_BATCH,
     onFlush: items => figures.batch('start', items),
-    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, patienceMs(stopping)),
+    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, OUTAGE_PATIENCE_MS),
   })
   return {
     providers: {
       ...providers,
       route: email => patiently(() => providers.route(email)),
       waitForRate: (...wanted) => patiently(() => providers.waitForRate(...wanted)),
-      report(provider, result, callMs) {
-        figures.called(provider.name, callOutcome(result), callMs)
-        providers.report(provider, result, callMs)
+      report(provider, result, call) {
+        figures.called(provider.name, callOutcome(result), call.callMs)
+        providers.report(provider, result, call)
       },
     },
     slots: { starts, calls: new Semaphore(config.WORKER_CONCURRENCY) },
@@ -118,20 +117,20 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   }
 }
 
-export function composeSettle(parts: AttemptParts, stopping: AbortSignal): SettleDeps {
+export function composeSettle(parts: AttemptParts): SettleDeps {
   const { config, db, eventsReceived, wakeWebhooks, countSent, emailLog, tracing, figures, log } = parts
   const { gatherMs, gathered, ...batch } = SETTLE_BATCH
   const settlements = new Batcher({
     ...batch,
     gather: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
     onFlush: items => figures.batch('settle', items),
-    flush: (some: Settlement[]) => commitSettlements(db.sending.settlements, some, patienceMs(stopping)),
+    flush: (some: Settlement[]) => commitSettlements(db.sending.settlements, some, OUTAGE_PATIENCE_MS),
   })
   const returning = (write: typeof returnToReady) =>
     new Batcher({
       ...RETURN_BATCH,
       flush: async (outboxIds: string[]) => {
-        await retryWhileUnavailable(() => write(db.hot, outboxIds), patienceMs(stopping))
+        await retryWhileUnavailable(() => write(db.hot, outboxIds), OUTAGE_PATIENCE_MS)
         return outboxIds
       },
     })
@@ -143,7 +142,7 @@ export function composeSettle(parts: AttemptParts, stopping: AbortSignal): Settl
       returnToReady: outboxId => returns.add(outboxId),
       returnWhenUnlocked: outboxId => returnsWhenUnlocked.add(outboxId),
       storeEvents: sent =>
-        retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), patienceMs(stopping)),
+        retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), OUTAGE_PATIENCE_MS),
     },
     count: {
       sent: countSent,
@@ -161,8 +160,6 @@ function callOutcome(result: SendResult): CallOutcome {
   if (ambiguous) return 'unknown'
   return throttled ? 'throttled' : unconnected ? 'unconnected' : 'failed'
 }
-
-const patienceMs = (stopping: AbortSignal) => () => (stopping.aborted ? STOPPING_PATIENCE_MS : OUTAGE_PATIENCE_MS)
 
 export function makeAttachmentMemory(): AttemptDeps['content']['attachmentMemory'] {
   const small = new WeightedSemaphore(ATTACHMENT_MEMORY.small)

@@ -55,7 +55,7 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
   setMaxListeners(0, stopping.signal)
   const steps = {
     attempt: composeAttempt(parts, startSlots, stopping.signal),
-    settle: composeSettle(parts, stopping.signal),
+    settle: composeSettle(parts),
   }
   const laneAttributes = { lane: config.REDIS_URL ? 'bullmq' : 'direct' }
   const sendTraced: AttemptAndSettle = async claimed => {

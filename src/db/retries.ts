@@ -28,12 +28,9 @@ export async function writeBatchOrSingly<In, Out>(
 const BACK_CHECK_MS = 200
 
 /** For what is known here and nowhere else: tries again until the database is back, for so long. `write` must bear repetition. */
-export async function retryWhileUnavailable<Out>(
-  write: () => Promise<Out>,
-  patienceMs: number | (() => number),
-): Promise<Out> {
+export async function retryWhileUnavailable<Out>(write: () => Promise<Out>, patienceMs: number): Promise<Out> {
   const beganMs = performance.now()
-  const isOver = () => performance.now() - beganMs > (typeof patienceMs === 'number' ? patienceMs : patienceMs())
+  const isOver = () => performance.now() - beganMs > patienceMs
   for (;;) {
     try {
       return await write()

@@ -10,7 +10,7 @@ import { retryWhileUnavailable, writeBatchOrSingly } from '../db/retries.ts'
 export async function commitSettlements(
   db: Queryable,
   settlements: Settlement[],
-  patienceMs: number | (() => number),
+  patienceMs: number,
 ): Promise<(boolean | Error)[]> {
   let writes = 0
   const write = (some: Settlement[]) => {

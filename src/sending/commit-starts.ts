@@ -14,7 +14,7 @@ import { retryWhileUnavailable, writeBatchOrSingly } from '../db/retries.ts'
 export async function commitStarts(
   db: Queryable,
   starts: AttemptStart[],
-  patienceMs: number | (() => number),
+  patienceMs: number,
 ): Promise<(boolean | Error)[]> {
   try {
     return await write(db, starts, 'skip')
