@@ -67,15 +67,16 @@ const ANY_FEEDBACK = ['SENT', 'REJECTED', 'BOUNCED', 'DELIVERED', 'COMPLAINED'] 
  * SENT, and REJECTED when the provider refuses the e-mail or every recipient is suppressed.
  */
 export const STATUS_TRANSITIONS: Readonly<Record<EmailStatus, readonly EmailStatus[]>> = {
-  // RETRY_SCHEDULED and DLQ: mark_email_failed() records a failure reported by the caller. UNKNOWN: the provider to ask about an
-  // earlier attempt is parked.
+  // RETRY_SCHEDULED: its worker was lost before it started an attempt. This and DLQ: mark_email_failed() records a failure reported by the
+  // caller. UNKNOWN: the provider to ask about an earlier attempt is parked.
   PENDING: ['PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
   // PENDING: the provider was parked by its answer, so that no attempt is spent.
-  PROCESSING: ['PENDING', 'RETRY_SCHEDULED', 'UNKNOWN', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
+  PROCESSING: ['PENDING', 'RETRY_SCHEDULED', 'UNKNOWN', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
   // The status stays until the retry is started, also when its time has come.
   RETRY_SCHEDULED: ['PENDING', 'PROCESSING', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
-  // PENDING: onUnknown is resend, or an idempotent provider is called again with the same attempt. FAILED: onUnknown is hold and it has expired. DLQ: no attempts left. See docs/sending.md.
-  UNKNOWN: ['PENDING', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
+  // PENDING: onUnknown is resend, or an idempotent provider is called again with the same attempt. RETRY_SCHEDULED: a late answer refuses
+  // it for now. FAILED: onUnknown is hold and it has expired. DLQ: no attempts left. See docs/sending.md.
+  UNKNOWN: ['PENDING', 'RETRY_SCHEDULED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
   SENT: ['REJECTED', 'BOUNCED', 'DELIVERED', 'COMPLAINED'],
   BOUNCED: ['DELIVERED', 'COMPLAINED'],
   DELIVERED: ['COMPLAINED'],

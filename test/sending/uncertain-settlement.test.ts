@@ -76,10 +76,10 @@ describe('a settlement whose commit was not confirmed', () => {
   })
 
   test('and whose lease was lost in between is not written', async () => {
-    const loseLease = () => db.query(`update email_outbox set lease_id = null, status = 'CANCELLED'`)
+    const loseLease = () => db.query(`update email_outbox set lease_id = null, status = 'FAILED'`)
     const { answers, story } = await sendThrough(losing('before', loseLease))
     expect(answers[0]).toBe(false)
-    expect([counted, story.email.status]).toEqual([0, 'CANCELLED'])
+    expect([counted, story.email.status]).toEqual([0, 'FAILED'])
   })
 
   test('is looked for among the others of its batch', async () => {

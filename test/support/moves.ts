@@ -31,6 +31,14 @@ const EVENT_OF: Partial<Record<EmailStatus, string>> = {
   CANCELLED: 'CANCELLED',
 }
 
+/** Moves that are not in the table. */
+export async function illegalMoves(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ before: EmailStatus; after: EmailStatus }>(
+    'select distinct before, after from moves',
+  )
+  return rows.filter(({ before, after }) => !mayMove(before, after)).map(({ before, after }) => `${before} → ${after}`)
+}
+
 /** Moves that are not in the table, or that did not write their event in the same transaction. */
 export async function unaccounted(db: Queryable): Promise<string[]> {
   const { rows: moves } = await db.query<{ before: EmailStatus; after: EmailStatus; types: string[]; many: number }>(
