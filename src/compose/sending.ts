@@ -22,7 +22,7 @@ import { tracedFromSql } from '../sending/trace-sql-email.ts'
 import { type AttemptParts, composeAttempt, composeSettle } from './attempts.ts'
 import type { Providers } from './providers.ts'
 
-/** Attempts that start before a call slot is free: what is called in this time. None at a slow provider, where it could still be cancelled. */
+/** Attempts that start before a call slot is free: what is called in this time. None at a slow provider: an e-mail can be cancelled until its attempt starts. */
 const STARTED_AHEAD_MS = 14
 /** How often a lane looks for ready e-mails when nobody wakes it, and for e-mails that have become due. */
 export const IDLE_MS = 250

@@ -19,7 +19,7 @@ export interface RetryPolicy {
 }
 
 /** Never reached: at most 36 attempts fit into the 24 hours after which an e-mail expires. */
-const MORE_THAN_A_DAY = 48
+const ATTEMPTS_IN_MORE_THAN_A_DAY = 48
 
 /** persistent is for SMTP servers that defer mail, because greylisting can take hours. */
 export const RETRY_POLICIES: Readonly<Record<RetryPolicyName, RetryPolicy>> = {
@@ -27,7 +27,7 @@ export const RETRY_POLICIES: Readonly<Record<RetryPolicyName, RetryPolicy>> = {
   steps: { delaysSeconds: [1, 5, 30, 120, 600], maxAttempts: EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS },
   exponential: { delaysSeconds: [1, 2, 4, 8, 16, 32, 60], maxAttempts: EMAIL_JOB_RETRY_CONFIG.MAX_ATTEMPTS },
   patient: { delaysSeconds: [60, 300, 900], maxAttempts: 4 },
-  persistent: { delaysSeconds: [60, 300, 900, 1800, 3600], maxAttempts: MORE_THAN_A_DAY },
+  persistent: { delaysSeconds: [60, 300, 900, 1800, 3600], maxAttempts: ATTEMPTS_IN_MORE_THAN_A_DAY },
 }
 
 export const DEFAULT_RETRY_POLICY: RetryPolicyName = 'steps'

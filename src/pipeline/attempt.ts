@@ -38,7 +38,7 @@ export type AttemptDeps = {
     waitForRate: (provider: Provider, amount: number, sleep: (ms: number) => Promise<void>) => Promise<boolean>
   }
   slots: {
-    /** Bounds the attempts that have started and have no answer yet. Closed when the process stops, and then refuses. */
+    /** Bounds the attempts that are about to start or have no answer yet. Closed when the process stops, and then refuses. */
     starts: Slots
     /** Bounds the calls to providers. Never closed: what has started is called. */
     calls: Slots
@@ -113,7 +113,7 @@ function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
   return { kind: 'cannot-ask', provider: unresolvedAttempt.provider, reason: 'PROVIDER_UNAVAILABLE' }
 }
 
-/** Everything that takes time or can fail comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
+/** What waits for something else comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
 async function prepareMessage(email: EmailToSend, provider: Provider, deps: AttemptDeps): Promise<Message> {
   const text = await deps.content.textOf(email)
   const attachments = email.files > 0 ? await deps.content.loadAttachments(email.outboxId) : []

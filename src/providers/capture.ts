@@ -61,7 +61,7 @@ export function captureProvider({ put, timesThrottled }: CaptureStore): Provider
     recognisesAttempts: true,
     close: async () => {},
     async send(message): Promise<SendResult> {
-      const addresses = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
+      const addresses = [...message.to, ...message.cc, ...message.bcc].map(lowerCaseAddress)
       const simulated = addresses.some(address => address.endsWith('@simulator.test'))
       const refusal = simulated ? await refusalOf(addresses, message.outboxId) : undefined
       if (refusal) return { kind: 'failed', failure: classifyProviderError({ provider: 'capture', ...refusal }) }
@@ -90,7 +90,7 @@ function toCaptured(message: OutgoingMessage): CapturedMessage {
 }
 
 /** `Name <a@b.c>` → a@b.c, lower case. */
-function bareAddress(text: string): string {
+function lowerCaseAddress(text: string): string {
   const open = text.lastIndexOf('<')
   return (open === -1 ? text : text.slice(open + 1, -1)).toLowerCase()
 }

@@ -112,7 +112,7 @@ export class HtmlChecker {
     if (this.#running) this.#giveUp(this.#running)
   }
 
-  /** A thread that hangs or died is replaced; the content that did it is refused. */
+  /** A thread that hangs or died is replaced. The content that did it is refused; if only its text was wanted, it has none. */
   #giveUp(job: Job): void {
     void this.#worker?.terminate()
     this.#worker = null
