@@ -78,7 +78,11 @@ const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
       ...rows.map(({ domain, companyName, verifiedAt, allowed }) => ({
         domain,
         company: companyName,
-        state: allowed ? `verified ${verifiedAt!.toISOString()}` : 'not verified',
+        state: !allowed
+          ? 'not verified'
+          : verifiedAt
+            ? `verified ${verifiedAt.toISOString()}`
+            : 'allowed by an administrator',
       })),
       ...others.map(({ company, domain }) => ({ domain, company: company.name, state: 'allowed by an administrator' })),
     ]

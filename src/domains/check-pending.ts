@@ -32,7 +32,7 @@ export async function checkPendingDomains(deps: DomainDeps, log: Logger): Promis
     const { domain } = row
     try {
       const checked = await checkDomain(deps, row, { performedBy: 'system' })
-      if (checked.kind === 'checked' && checked.state.allowed)
+      if (checked.kind === 'checked' && checked.state.row.verifiedAt !== null)
         log.info({ companyId, domain }, `The domain ${domain} is verified; its company may send from it`)
     } catch (error) {
       if (!(error instanceof AwsCallFailed) && !(error instanceof ProviderDomainsFailed)) throw error

@@ -123,6 +123,15 @@ describe('a domain, through the SDK of Resend,', () => {
     expect((await resend.domains.get(id)).error).toMatchObject({ statusCode: 404 })
   })
 
+  test('that an administrator has allowed is verified, and stays allowed when the company adds and removes it', async () => {
+    const company = await gateway.company({ fromDomains: ['granted.example'] })
+    const resend = client(company)
+    const { id } = (await resend.domains.create({ name: 'granted.example' })).data!
+    expect((await resend.domains.get(id)).data).toMatchObject({ status: 'verified' })
+    expect((await resend.domains.remove(id)).data).toMatchObject({ deleted: true })
+    expect(await fromDomains(company)).toEqual(['granted.example'])
+  })
+
   test('that was published becomes allowed without anybody asking, is looked at ever less often, and not after 72 hours', async () => {
     const { pool } = gateway.db
     const [shop, late] = [await gateway.company(), await gateway.company()]

@@ -13,15 +13,14 @@ export type DomainRow = {
   ownershipToken: string | null
   createdAtProviders: string[]
   verifiedAt: Date | null
-  /** The company may send from it: verified, and not taken from it by an administrator since. */
+  /** The company may send from it: verified and not taken from it by an administrator since, or allowed by an administrator. */
   allowed: boolean
   createdAt: Date
 }
 
 const COLUMNS = `d.domain_id as "domainId", d.company_id as "companyId", c.name as "companyName", d.domain,
   d.ownership_token as "ownershipToken", d.created_at_providers as "createdAtProviders", d.verified_at as "verifiedAt",
-  d.verified_at is not null and d.domain = any(c.from_domains) as allowed,
-  d.created_at as "createdAt"`
+  d.domain = any(c.from_domains) as allowed, d.created_at as "createdAt"`
 const FROM = 'domains d join companies c using (company_id)'
 
 /** Newest first. `companyId` null: of all companies. */
@@ -137,16 +136,8 @@ export async function removeDomainRow(pool: Database['pool'], row: DomainRow, au
   return inTransaction(pool, async tx => {
     await lockDomainName(tx, row.domain)
     await lockCompanies(tx, row.companyId)
-    const allowed = await run(
-      tx,
-      'disallow-domain',
-      // The default sender has to be of one of the company's domains.
-      `update companies set from_domains = array_remove(from_domains, $2), updated_at = now()
-       where company_id = $1 and (default_from is null or split_part(rtrim(default_from, '>'), '@', -1) <> $2)
-       returning 1 as one`,
-      [row.companyId, row.domain],
-    )
-    if (allowed.length === 0) return { kind: 'default-sender' }
+    // What an administrator has allowed does not end with a row that was never verified.
+    if (row.verifiedAt !== null && !(await disallow(tx, row))) return { kind: 'default-sender' }
     await run(tx, 'remove-domain', `delete from domains where domain_id = $1`, [row.domainId])
     await audit(tx, row, 'DOMAIN_REMOVED', author, { before: { domain: row.domain } })
     const others = await run(
@@ -157,6 +148,19 @@ export async function removeDomainRow(pool: Database['pool'], row: DomainRow, au
     )
     return { kind: 'removed', shared: others.length > 0 }
   })
+}
+
+/** false: the company's default sender is of this domain. */
+async function disallow(tx: Queryable, { companyId, domain }: DomainRow): Promise<boolean> {
+  const rows = await run(
+    tx,
+    'disallow-domain',
+    `update companies set from_domains = array_remove(from_domains, $2), updated_at = now()
+     where company_id = $1 and (default_from is null or split_part(rtrim(default_from, '>'), '@', -1) <> $2)
+     returning 1 as one`,
+    [companyId, domain],
+  )
+  return rows.length > 0
 }
 
 const lockDomainName = (tx: Queryable, domain: string) =>
