@@ -22,13 +22,23 @@ export function decideEmails(reports: ReadableReport[], matched: MatchedEmails, 
     if (attemptId && email.refusedAttempts.includes(attemptId)) continue
     const all = said.get(outboxId) ?? []
     for (const item of report.items)
-      all.push({ ...item, at: item.at ?? receivedAt, provider, messageId: messageId ?? outboxId, attemptId })
+      all.push({
+        ...item,
+        at: item.at ?? laterOf(receivedAt, email.sentAt),
+        provider,
+        messageId: messageId ?? outboxId,
+        attemptId,
+      })
     said.set(outboxId, all)
   }
   return [...said]
     .filter(([, all]) => all.length > 0)
     .map(([outboxId, all]) => ({ email: emails.get(outboxId)!, decision: decideEmail(emails.get(outboxId)!, all) }))
 }
+
+/** What a provider reports with its answer is stored before the answer is written. */
+const laterOf = (receivedAt: string, sentAt: string | null) =>
+  sentAt !== null && sentAt > receivedAt ? sentAt : receivedAt
 
 /** Our own worker stored this event and settles the e-mail next: SENT must come first. */
 function isBeingSettled({ provider }: WaitingEvent, { status }: DecidedEmail['email']): boolean {

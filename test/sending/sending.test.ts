@@ -67,6 +67,7 @@ describe('magic recipients', () => {
     expect(eventOf(told, 'DELIVERED').metadata).toMatchObject({ smtpResponse: '250 2.0.0 OK' })
     expect(told.recipients.map(row => row.status)).toEqual(['DELIVERED'])
     expect(told.email).toMatchObject({ delivered_at: expect.any(Date) })
+    expect(told.email.delivered_at!.getTime()).toBeGreaterThanOrEqual(told.email.sent_at!.getTime())
   })
 
   test('complaint@ is delivered, then complained about', async () => {

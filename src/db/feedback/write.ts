@@ -2,7 +2,7 @@ import type { EmailBefore, FeedbackDecision } from '../../contracts/provider-eve
 import { originalData } from '../outbox/dead-letters.ts'
 import { RECIPIENT_RECORD } from '../outbox/logged-emails.ts'
 import { idRange } from '../outbox/sql.ts'
-import { type Queryable, run } from '../query.ts'
+import { iso, type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
 
 export type FeedbackEmail = EmailBefore & {
@@ -14,6 +14,7 @@ export type FeedbackEmail = EmailBefore & {
   maxAttempts: number
   traceparent: string | null
   test: boolean
+  sentAt: string | null
   /** Sent since the company's figures began: it counts for its reputation. */
   counts: boolean
   /** Attempts that the provider has refused, of an e-mail that was replayed since. */
@@ -45,7 +46,7 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
     tx,
     'read-emails-for-feedback',
     `select o.outbox_id as "outboxId", o.company_id as "companyId", o.request_id as "requestId", o.external_id as "externalId",
-       o.attempts, o.max_attempts as "maxAttempts", o.traceparent, ${RECIPIENT_RECORD} as "recipientRecord", o.test, o.status, o.attempt_id as "attemptId", o.erased_at is not null as erased,
+       o.attempts, o.max_attempts as "maxAttempts", o.traceparent, ${RECIPIENT_RECORD} as "recipientRecord", o.test, o.status, ${iso('o.sent_at')} as "sentAt", o.attempt_id as "attemptId", o.erased_at is not null as erased,
        not o.test and coalesce(o.sent_at, now()) >= coalesce(c.reputation_since, 'infinity') as counts,
        o.status = 'UNKNOWN' or (o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING') and o.started_at is not null and exists (
          select from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'UNKNOWN'
