@@ -22,10 +22,15 @@ export function refuseBody(
   }))
   const late = checkSchedule(body.scheduledAt, now)
   if (late) problems.push({ path: 'scheduledAt', ...late })
-  if (problems.length > 0) return summarise(problems)
-  if (senderOf(body.from, caller, sender)) return null
-  const message = body.from ? domainNotAllowed(caller.fromDomains) : NO_SENDER
-  return { code: 'FROM_NOT_ALLOWED', errors: [{ path: 'from', code: 'FROM_NOT_ALLOWED', message }] }
+  const from = refuseSender(body.from, caller, sender)
+  if (problems.length > 0) return summarise([...problems, ...from])
+  return from.length > 0 ? { code: 'FROM_NOT_ALLOWED', errors: from } : null
+}
+
+function refuseSender(from: BodyWithContent['from'], caller: Caller, sender: SenderSettings): FieldProblem[] {
+  if (senderOf(from, caller, sender)) return []
+  const message = from ? domainNotAllowed(caller.fromDomains) : NO_SENDER
+  return [{ path: 'from', code: 'FROM_NOT_ALLOWED', message }]
 }
 
 const NO_SENDER =

@@ -669,6 +669,16 @@ describe('a sender, where mail leaves the machine,', () => {
     expect(lines.join('')).not.toContain(MARK)
   })
 
+  test('is named beside what is wrong with the HTML', async () => {
+    const company = await gateway.company({ fromDomains: ['acme.example'] })
+    const answer = await send(gateway, company, mail({ from: 'a@other.example', html: '<script>1</script>' }))
+    expectProblem(answer, 422, 'INVALID_PAYLOAD')
+    expect(answer.body.errors).toMatchObject([
+      { path: 'html', code: 'INVALID_TEMPLATE' },
+      { path: 'from', code: 'FROM_NOT_ALLOWED' },
+    ])
+  })
+
   test.each([
     ['of an allowed domain', ['acme.example', 'acme.test'], 'Shop <shop@ACME.test>'],
     ['that is EMAIL_FROM, without domains', [], 'Other Name <Gateway@Sender.test>'],
