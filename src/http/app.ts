@@ -140,7 +140,7 @@ export function baseApp(deps: BaseDeps): App {
     reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
     request.span = beginSpan(request, tracing)
     // Refused here, before the body is read.
-    done(request.is404 ? new Problem('NOT_FOUND') : undefined)
+    done(request.is404 ? noSuchPath(request) : undefined)
   })
   app.addHook('onResponse', (request, reply, done) => {
     endSpan(request, reply)
@@ -154,9 +154,13 @@ export function baseApp(deps: BaseDeps): App {
     if (problem.code === 'INTERNAL_ERROR') request.log.error({ err: error }, 'Request failed')
     return sendProblem(problem, request, reply)
   })
-  app.setNotFoundHandler((request, reply) => sendProblem(new Problem('NOT_FOUND'), request, reply))
+  app.setNotFoundHandler((request, reply) => sendProblem(noSuchPath(request), request, reply))
   return app
 }
+
+/** Unlike a path whose id does not exist. */
+const noSuchPath = ({ method }: { method: string }) =>
+  new Problem('NOT_FOUND', { detail: `There is no such path for ${method}; /docs lists them all.` })
 
 function requestIdOf(header: string | string[] | undefined): string {
   if (typeof header !== 'string' || !VALID_REQUEST_ID.test(header)) return randomUUID()

@@ -199,6 +199,15 @@ describe('whatever a caller writes, nothing is the fault of the server', () => {
   })
 })
 
+test('a path that does not exist is told from an id that does not exist', async () => {
+  const key = { apiKey }
+  const unknownPath = await gateway.call(key, 'GET', `/v1/emails/${ID}`)
+  const unknownId = await gateway.call(key, 'GET', `/v1/email/${ID}`)
+  expect([unknownPath.status, unknownId.status]).toEqual([404, 404])
+  expect(unknownPath.body.detail).toBe('There is no such path for GET; /docs lists them all.')
+  expect(unknownId.body.detail).not.toBe(unknownPath.body.detail)
+})
+
 describe('a query parameter that the route does not know', () => {
   test('is refused by its name, everywhere below /v1 and /admin', async () => {
     const known = asked().filter(({ path }) => /^\/(v1|admin)/.test(path))
