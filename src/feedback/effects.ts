@@ -32,10 +32,18 @@ export function sentOf(decided: DecidedEmail[], fresh: Set<string>) {
   )
 }
 
+/** Each recipient of an e-mail once: a recipient's server can bounce the same message as often as it likes. */
 export function reputationOf(effects: Effect[]) {
-  return effects.flatMap(({ email: { companyId, counts }, kind }) =>
-    counts ? [kind === 'COMPLAINT' ? { companyId, complained: 1 } : { companyId, bounced: 1 }] : [],
-  )
+  const counted = new Map<Effect['email'], Set<string>>()
+  return effects.flatMap(({ email, kind, emailHash }) => {
+    const { companyId, counts, countedBefore } = email
+    const before = counted.get(email) ?? new Set(countedBefore)
+    counted.set(email, before)
+    const fact = `${kind === 'COMPLAINT' ? 'COMPLAINT' : 'BOUNCE'} ${emailHash}`
+    if (!counts || before.has(fact)) return []
+    before.add(fact)
+    return [kind === 'COMPLAINT' ? { companyId, complained: 1 } : { companyId, bounced: 1 }]
+  })
 }
 
 const SUPPRESSION_FACTS = [

@@ -30,7 +30,7 @@ export function smtpProvider({ url, maxConnections = MAX_CONNECTIONS }: SmtpOpti
   return {
     name: 'smtp',
     recognisesAttempts: false,
-    send: (message, signal) => sendOnce(pool, message, signal),
+    send: (message, signal) => sendOnce(pool, message, settings.auth !== undefined, signal),
     async probe(signal) {
       const session = await SmtpSession.open(settings, signal)
       await session.quit()
@@ -70,7 +70,12 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
-async function sendOnce(pool: SmtpPool, message: OutgoingMessage, signal: AbortSignal): Promise<SendResult> {
+async function sendOnce(
+  pool: SmtpPool,
+  message: OutgoingMessage,
+  hasLogin: boolean,
+  signal: AbortSignal,
+): Promise<SendResult> {
   const mime = await composeMime(message)
   const recipients = [...message.to, ...message.cc, ...message.bcc].map(bareAddress)
   const envelope = { from: bareAddress(message.from), to: [...new Set(recipients)], size: mime.length }
@@ -81,7 +86,7 @@ async function sendOnce(pool: SmtpPool, message: OutgoingMessage, signal: AbortS
   } catch (error) {
     const events = signal.aborted ? null : bouncesWhenAllRefused(error, message)
     if (events) return { kind: 'sent', messageId: messageIdOf(message), events }
-    const failure = signal.aborted ? silence(progress) : toFailure(error, progress)
+    const failure = signal.aborted ? silence(progress) : toFailure(error, progress, hasLogin)
     return { kind: 'failed', failure, ...(!progress.hasSlot && { notCalled: true }) }
   }
 }
@@ -120,7 +125,8 @@ function bouncesWhenAllRefused(error: unknown, { to }: OutgoingMessage): Provide
  * closed connection is not a failure of the e-mail. If no session could be opened, not even a reply is about the e-mail: an
  * overloaded server, or one that blocks this machine, refuses everything.
  */
-function toFailure(error: unknown, { opening, bodyBegun, dotSent }: SmtpProgress): ProviderFailure {
+function toFailure(error: unknown, progress: SmtpProgress, hasLogin: boolean): ProviderFailure {
+  const { opening, bodyBegun, dotSent } = progress
   const { code, originalCode, response, responseCode, message } = error as SmtpError
   const tooLarge = code === 'EMESSAGE' && !responseCode && /size larger than allowed/.test(message)
   const failure = classifyProviderError({
@@ -134,8 +140,30 @@ function toFailure(error: unknown, { opening, bodyBegun, dotSent }: SmtpProgress
   const unanswered = !bodyBegun && !responseCode && failure.retryable
   if ((opening || unanswered) && !failure.openBreaker && !failure.throttled)
     return { ...failure, retryable: true, unconnected: true, deferred: false, ambiguous: false }
+  if (isAboutRecipient(error, failure, progress, hasLogin)) return { ...failure, ...REFUSED_RECIPIENT }
   return { ...failure, unconnected: false, ambiguous: dotSent && (!responseCode || failure.ambiguous) }
 }
+
+/**
+ * The gateway is logged in, and its recipients are refused for want of a login: a relay passes on what their server says. It must
+ * not park the relay for everybody.
+ */
+function isAboutRecipient(
+  error: unknown,
+  { category, openBreaker }: ProviderFailure,
+  { opening }: SmtpProgress,
+  hasLogin: boolean,
+): boolean {
+  const { rejectedErrors = [] } = error as Pick<SMTPConnectionSendInfo, 'rejectedErrors'>
+  return hasLogin && !opening && openBreaker && category === 'CONFIGURATION_ERROR' && rejectedErrors.length > 0
+}
+
+const REFUSED_RECIPIENT = {
+  code: 'SMTP_REJECTED_BY_POLICY',
+  category: 'PERMANENT_ERROR',
+  retryable: false,
+  openBreaker: false,
+} as const
 
 /** The status a server would give (RFC 3463); nodemailer checks the size limit itself. */
 const MESSAGE_TOO_LARGE = '5.3.4'

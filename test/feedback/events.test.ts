@@ -258,6 +258,39 @@ describe('an event that is none of ours', () => {
   })
 })
 
+describe("what a recipient's own server writes into its bounces", () => {
+  const report = async (sent: Sent, named: string[], feedbackId: string) => {
+    const payload = JSON.stringify(sesEvent('Bounce', { ...sent, to: named }, { feedbackId }))
+    await storeProviderEvents(db.hot, [{ provider: 'ses', externalId: randomUUID(), payload }])
+    await workOffReports(db.hot)
+  }
+  const bounced = async () => {
+    const { rows } = await db.pool.query<{ bounced: number }>(
+      'select coalesce(sum(bounced), 0)::int as bounced from company_reputation where company_id = $1',
+      [companyId],
+    )
+    return rows[0]!.bounced
+  }
+
+  test('suppresses nobody to whom the e-mail did not go, and counts for nothing', async () => {
+    const before = await bounced()
+    const sent = await sendOne({ cc: [`${randomUUID()}@example.com`] })
+    const stranger = `ceo-${randomUUID()}@bank.example`
+    await report(sent, [stranger], 'f-1')
+    expect(await suppressed(stranger)).toBeUndefined()
+    expect((await story(sent.outboxId)).recipients.map(one => one.status)).toEqual(['SENT', 'SENT'])
+    expect(await bounced()).toBe(before)
+  })
+
+  test('counts once for each recipient, however often it bounces', async () => {
+    const before = await bounced()
+    const sent = await sendOne()
+    for (const feedbackId of ['f-1', 'f-2', 'f-3']) await report(sent, [sent.to, sent.to], feedbackId)
+    expect(await bounced()).toBe(before + 1)
+    expect((await suppressed(sent.to)).reason).toBe('HARD_BOUNCE')
+  })
+})
+
 describe('trouble', () => {
   test('a worker that is lost between the answer and SENT has left the report behind', async () => {
     const to = `bounce+${randomUUID()}@simulator.test`

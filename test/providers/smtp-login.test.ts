@@ -18,6 +18,38 @@ describe('credentials and TLS', () => {
     await relay.close()
   })
 
+  test('that were accepted do not park the provider when a recipient’s server asks for a login', async () => {
+    const relay = await startFakeSmtp({ users: { user: 'word' } })
+    const provider = smtpProvider({ url: `smtp://user:word@127.0.0.1:${relay.port}` })
+    const to = 'maria@example.com'
+    for (const [code, text] of [
+      [550, '5.7.8 rejected by the policy of the recipient'],
+      [535, '5.7.8 authentication failed'],
+      [530, '5.7.0 authentication required'],
+    ] as const) {
+      relay.refuse({ recipients: { [to]: { code, text } } })
+      expect(failureOf(await provider.send(message({ to: [to] }), patient())), text).toMatchObject({
+        code: 'SMTP_REJECTED_BY_POLICY',
+        openBreaker: false,
+        retryable: false,
+      })
+    }
+    await provider.close()
+    await relay.close()
+  })
+
+  test('that are missing park the provider, also when the relay asks for them only at the recipient', async () => {
+    const relay = await startFakeSmtp()
+    const provider = smtpProvider({ url: `smtp://127.0.0.1:${relay.port}` })
+    relay.refuse({ recipients: { 'maria@example.com': { code: 530, text: '5.7.0 authentication required' } } })
+    expect(failureOf(await provider.send(message({ to: ['maria@example.com'] }), patient()))).toMatchObject({
+      code: 'SMTP_AUTH_REQUIRED',
+      openBreaker: true,
+    })
+    await provider.close()
+    await relay.close()
+  })
+
   test.each(['smtp', 'smtps'])('a certificate nobody vouches for parks the provider (%s)', async scheme => {
     const relay = await startFakeSmtp({ secure: scheme === 'smtps', disabledCommands: ['AUTH'] })
     const at = (query: string) => smtpProvider({ url: `${scheme}://127.0.0.1:${relay.port}${query}` })

@@ -44,6 +44,12 @@ describe('the enhanced status', () => {
     }
   })
 
+  test('about a login beside another reply code is a refusal of the recipient, which parks nobody', () => {
+    for (const enhanced of ['5.7.8', '5.7.9', '5.7.11'])
+      expect(smtpRule({ code: '550', enhanced })).toMatchObject({ code: 'SMTP_REJECTED_BY_POLICY', retryable: false })
+    expect(smtpRule({ code: '550', enhanced: '5.7.8' })?.effect).toBeUndefined()
+  })
+
   test('of a success is no error status', () => {
     expect(smtpRule({ code: '550', enhanced: '2.0.0' })?.code).toBe('SMTP_MAILBOX_UNAVAILABLE')
     expect(smtpRule({ code: '250', enhanced: '2.0.0' })).toBeUndefined()

@@ -108,13 +108,18 @@ export interface SmtpReply {
   enhanced?: string
 }
 
+/** Beside another reply code, a status about a login is what the recipient's own server said, and a relay passed on. */
+const OF_A_RECIPIENT = SMTP_ENHANCED_RULES.get('5.7.1')
+
 /** The enhanced status decides. A reply code of the same class is used where the table has no such status, and always for AUTH errors. */
 export function smtpRule({ code = '', enhanced = '' }: SmtpReply): ErrorRule | undefined {
   const reply = SMTP_REPLY_RULES.get(code)
   if (!SMTP_CLASS_RULES.has(enhanced.charAt(0))) return reply ?? SMTP_CLASS_RULES.get(code.charAt(0))
   const agreeing = code.charAt(0) === enhanced.charAt(0) ? reply : undefined
   if (agreeing?.effect) return agreeing
-  return SMTP_ENHANCED_RULES.get(enhanced) ?? agreeing ?? SMTP_CLASS_RULES.get(enhanced.charAt(0))
+  const precise = SMTP_ENHANCED_RULES.get(enhanced)
+  if (precise?.effect && code) return OF_A_RECIPIENT
+  return precise ?? agreeing ?? SMTP_CLASS_RULES.get(enhanced.charAt(0))
 }
 
 const ENHANCED_ONLY = /^\s*([45]\.\d{1,3}\.\d{1,3})(?![\d.])/

@@ -107,6 +107,8 @@ describe('reports about one e-mail', () => {
     const recipients = [person(0, 'to', 'maria@example.com'), person(1, 'cc', 'bob@example.com')]
     const end = decideEmail(email({ recipients }), [fact('BOUNCED', { recipient: 'eve@example.com' })])
     expect([end.status, end.recipients, end.events.length]).toEqual(['SENT', [], 1])
+    // The recipient's own server wrote that address.
+    expect(end.events[0]!.effect).toBeNull()
   })
 
   test('give the same fact the same id, however it is reported, and another fact another id', () => {

@@ -33,7 +33,10 @@ const TIME_FIELDS: Partial<Record<ReportItem['kind'], string>> = {
   REJECTED: 'rejectedAt',
 }
 
-/** `addresses`: of the recipients that the fact is about; null once the person was erased. */
+/**
+ * `addresses`: of the recipients that the fact is about; null once the person was erased. None: the report names somebody to whom the
+ * e-mail did not go. Its text comes from the server of a recipient, so it suppresses nobody and counts for nothing.
+ */
 export function eventOf(fact: ReportedFact, addresses: readonly (string | null)[]): FeedbackEvent | null {
   const type = EVENT_TYPES[fact.kind]
   if (!type) return null
@@ -55,7 +58,7 @@ export function eventOf(fact: ReportedFact, addresses: readonly (string | null)[
       ...(attemptId && { attemptId }),
       ...(emailHash && { recipientHash: emailHash }),
     },
-    effect: emailHash === null ? null : effectOf(fact, emailHash),
+    effect: emailHash === null || addresses.length === 0 ? null : effectOf(fact, emailHash),
   }
 }
 

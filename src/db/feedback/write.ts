@@ -21,6 +21,8 @@ export type FeedbackEmail = EmailBefore & {
   refusedAttempts: string[]
   /** A recipient was erased: nothing personal is written any more. */
   erased: boolean
+  /** Hard bounces and complaints that it has had: `BOUNCE sha256:…`. */
+  countedBefore: string[]
 }
 
 const rangeOf = (outboxIds: string[]) => idRange(outboxIds.map(outboxId => ({ outboxId })))
@@ -54,6 +56,9 @@ export async function lockEmails(tx: Queryable, outboxIds: string[]): Promise<Lo
        case when o.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN') then array(
          select e.metadata ->> 'attemptId' from email_events e where e.outbox_id = o.outbox_id and e.outbox_id between $2 and $3 and e.type = 'REJECTED'
            and e.metadata ? 'attemptId') else '{}' end as "refusedAttempts",
+       array(select e.type || ' ' || (e.metadata ->> 'recipientHash') from email_events e where e.outbox_id = o.outbox_id
+         and e.outbox_id between $2 and $3 and e.metadata ? 'recipientHash' and ((e.type = 'COMPLAINT' and e.metadata ->> 'feedbackType' is distinct from 'not-spam')
+           or (e.type = 'BOUNCE' and e.metadata ->> 'bounceType' = 'Permanent'))) as "countedBefore",
        (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', lower(r.address), 'status', r.status,
          'suppressed', r.suppressed) order by r.ordinal), '[]')
          from email_recipients r where r.outbox_id = o.outbox_id and r.outbox_id between $2 and $3) as recipients
