@@ -27,6 +27,17 @@ export function connectSentence(error: unknown, server = 'the database'): string
   return networkSentence(code, message, server) ?? sslSentence(code, message, server)
 }
 
+/** The same for everybody who asks for the state of this process: without names and addresses. */
+export function refusalReason(error: unknown): string {
+  const { code = '' } = error as Coded
+  if (/^28/.test(code)) return `Postgres refuses the login of this process (${code}).`
+  if (code === '3D000') return 'The database of this process does not exist (3D000).'
+  if (code === '53300') return 'Postgres has no connection left (53300).'
+  if (code === '57P03') return 'Postgres is starting or stopping (57P03).'
+  if (code === 'ECONNREFUSED') return 'Nothing listens at the address of Postgres (ECONNREFUSED).'
+  return code ? `Postgres cannot be used (${code}).` : 'Postgres did not answer in time.'
+}
+
 function networkSentence(code: string, message: string, server: string): string | null {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return `DATABASE_URL: the host name of the database cannot be found (${server}).`

@@ -24,10 +24,17 @@ export function refusalOf({ cause }: DatabaseUnavailable): 'disk-full' | 'read-o
   return (cause as { code?: string } | undefined)?.code === '53100' ? 'disk-full' : null
 }
 
-/** Connection classes of SQLSTATE (08, 57P), a statement that the server ended (57014), too many connections, or an error of the socket itself. */
+/** With one of these, Postgres ends the connection or refuses to open it, whatever the code says: none of them is about the statement. */
+const ENDS_CONNECTION = ['FATAL', 'PANIC']
+
+/**
+ * Connection classes of SQLSTATE (08, 57P), a login that is refused (28, 3D000), a statement that the server ended (57014), resources or
+ * files that it lacks (53, 58), or an error of the socket itself.
+ */
 export function isLostConnection(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string }
-  if (code && /^(08|57P|57014|53[0-9]{3}|25P0[34]|25006)/.test(code)) return true
+  const { code, message, severity } = error as { code?: string; message?: string; severity?: string }
+  if (severity && ENDS_CONNECTION.includes(severity)) return true
+  if (code && /^(08|28|3D000|57P|57014|53[0-9]{3}|58|25P0[34]|25006)/.test(code)) return true
   if (code && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET)/.test(code)) return true
   return /Connection terminated|connection timeout|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error/i.test(
     message ?? '',

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { refusalReason } from './connect-errors.ts'
 
 /**
  * A server that disappears without closing its connections (power loss, a firewall that dropped their state) leaves them half-open:
@@ -28,7 +29,8 @@ export function dropIdle(pools: pg.Pool[]): void {
 /** For each of the two rounds of queries in availabilityCheck, which together take less than two seconds. */
 const CHECK_TIMEOUT_MS = 800
 
-export type Availability = 'writable' | 'read-only' | 'silent'
+/** `reason`: why it does not answer. */
+export type Availability = { state: 'writable' } | { state: 'read-only' } | { state: 'silent'; reason: string }
 
 /**
  * Whether Postgres answers in each of the pools `checked` and may be written to, within two seconds even if connections hang. If it
@@ -39,17 +41,20 @@ export function availabilityCheck(checked: pg.Pool[], all: pg.Pool[]): () => Pro
   let wasUnresponsive = false
   return async () => {
     let answers = await askAll(checked)
-    if (answers.includes('silent')) {
+    if (withState(answers, 'silent')) {
       wasUnresponsive = true
-      dropIdle(checked.filter((_, index) => answers[index] === 'silent'))
+      dropIdle(checked.filter((_, index) => answers[index]!.state === 'silent'))
       answers = await askAll(checked)
     }
-    if (answers.includes('silent')) return 'silent'
+    const silent = withState(answers, 'silent')
+    if (silent) return silent
     if (wasUnresponsive) dropIdle(all)
     wasUnresponsive = false
-    return answers.includes('read-only') ? 'read-only' : 'writable'
+    return withState(answers, 'read-only') ?? { state: 'writable' }
   }
 }
+
+const withState = (answers: Availability[], state: Availability['state']) => answers.find(one => one.state === state)
 
 const askAll = (pools: pg.Pool[]) => Promise.all(pools.map(pool => askWithin(CHECK_TIMEOUT_MS, pool)))
 
@@ -78,10 +83,10 @@ async function askWithin(ms: number, pool: pg.Pool): Promise<Availability> {
   })
   try {
     const isReadOnly = await Promise.race([ask(), late])
-    return isReadOnly ? 'read-only' : 'writable'
-  } catch {
+    return { state: isReadOnly ? 'read-only' : 'writable' }
+  } catch (error) {
     used?.release(true)
-    return 'silent'
+    return { state: 'silent', reason: refusalReason(error) }
   } finally {
     clearTimeout(timer)
   }

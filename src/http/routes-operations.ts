@@ -40,9 +40,10 @@ export function operationRoutes(app: App, { db, metrics, metricsToken, folder }:
     async () => {
       const availability = await db.availability()
       // A server whose disk is full still answers queries.
-      const problem = folder && (await findDiskProblem(folder, availability === 'silent' ? NEEDED_BYTES : FULL_BYTES))
-      if (availability === 'writable' && !problem) return { status: 'ok' as const }
-      const why = availability === 'read-only' ? READ_ONLY_SENTENCE : 'Postgres did not answer in time.'
+      const { state } = availability
+      const problem = folder && (await findDiskProblem(folder, state === 'silent' ? NEEDED_BYTES : FULL_BYTES))
+      if (state === 'writable' && !problem) return { status: 'ok' as const }
+      const why = state === 'silent' ? availability.reason : READ_ONLY_SENTENCE
       const detail = problem || `${why} Nothing can be accepted.`
       throw new Problem('DATABASE_UNAVAILABLE', { detail, headers: { 'retry-after': '1' } })
     },

@@ -61,15 +61,15 @@ describe('a Postgres that vanishes without closing its connections', () => {
   test('is known in a moment to who asks whether it answers, and half-open connections are dropped then', async () => {
     await Promise.all([ask(db.hot), ask(db.pool), ask(db.sending.starts)])
     network.halfOpen()
-    expect(await db.availability()).toBe('writable')
+    expect(await db.availability()).toEqual({ state: 'writable' })
     expect(await Promise.all([ask(db.hot), ask(db.pool), ask(db.sending.starts)])).toHaveLength(3)
     network.blackHole(true)
-    expect(await db.availability()).toBe('silent')
+    expect(await db.availability()).toEqual({ state: 'silent', reason: 'Postgres did not answer in time.' })
     expect(db.pool.totalCount - db.pool.idleCount).toBeLessThan(2)
     network.blackHole(false)
     await until(
       () => db.availability(),
-      found => found === 'writable',
+      found => found.state === 'writable',
       10_000,
     )
   })
