@@ -19,7 +19,8 @@ begin
     raise invalid_parameter_value using message = 'template_type must have 1 to 100 characters';
   elsif jsonb_typeof(p_payload) <> 'object' then
     raise invalid_parameter_value using message = format('payload must be a JSON object, not %s', jsonb_typeof(p_payload));
-  elsif pg_column_size(p_payload) > 1000000 then
+  -- As text, which is what workers read: a number such as 1e131071 takes a few bytes here, and 131 072 digits there.
+  elsif octet_length(p_payload::text) > 1000000 then
     raise invalid_parameter_value using message = 'payload is larger than 1 MB';
   end if;
 end $$;

@@ -120,6 +120,10 @@ describe('enqueue_email', () => {
       `select enqueue_email(null, 't', 'a@b.example', jsonb_build_object('x', (select string_agg(md5(n::text), '') from generate_series(1, 40000) n)))`,
       'payload is larger',
     ],
+    [
+      `select enqueue_email(null, 't', 'a@b.example', jsonb_build_object('x', (select jsonb_agg('1e131071'::jsonb) from generate_series(1, 20) n)))`,
+      'payload is larger',
+    ],
   ])('%s is refused: %s', async (sql, message) => {
     await expect(app.query(sql)).rejects.toThrow(message)
   })
