@@ -13,8 +13,8 @@ export type ParkedProvider = { provider: string; since: string; code: string; re
 /** Facts from other tables than the e-mail's own row. Null: does not apply. */
 export type EmailLocation = {
   queuePosition: QueuePosition | null
-  /** work: a worker has claimed it. dispatch: it is in the BullMQ queue. */
-  inFlight: { kind: 'work' | 'dispatch'; holder: string; expired: boolean } | null
+  /** work: a worker has claimed it. dispatch: it is in the BullMQ queue. silent: that worker has sent no heartbeat for 15 seconds. */
+  inFlight: { kind: 'work' | 'dispatch'; holder: string; expired: boolean; silent: boolean } | null
   unknown: { reason: string; provider: string; since: string; resolveAt: string; onUnknown: 'resend' | 'hold' } | null
   /** Every provider in use is parked. */
   parked: ParkedProvider[] | null
@@ -44,5 +44,6 @@ export const at = (time: string | null) => (time ? ` at ${time}` : '')
 /** Why nobody works on what is claimed; null: somebody does. */
 export function whyLost({ inFlight, workersAlive }: EmailLocation): string | null {
   if (!workersAlive) return 'no worker is running'
-  return inFlight?.expired ? 'its lease has expired' : null
+  if (inFlight?.expired) return 'its lease has expired'
+  return inFlight?.silent ? 'it has not been heard of for 15 seconds' : null
 }

@@ -121,7 +121,7 @@ describe('the summary', () => {
     expect(held.next).toMatch(/never sent twice/)
   })
 
-  const claimed = { kind: 'work', holder: 'a:1', expired: false } as const
+  const claimed = { kind: 'work', holder: 'a:1', expired: false, silent: false } as const
 
   test('an e-mail in flight names the queue or its worker', () => {
     expect(explainEmail(email('PENDING'), where({ inFlight: { ...claimed, kind: 'dispatch' } })).summary).toMatch(
@@ -132,6 +132,7 @@ describe('the summary', () => {
 
   test.each([
     ['its lease has expired', { inFlight: { ...claimed, expired: true } }],
+    ['it has not been heard of for 15 seconds', { inFlight: { ...claimed, silent: true } }],
     ['no worker is running', { inFlight: claimed, workersAlive: false }],
   ])('an e-mail that is being sent while %s has lost its worker', (why, location) => {
     const explanation = explainEmail(email('PROCESSING'), where(location))

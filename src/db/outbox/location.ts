@@ -40,7 +40,9 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
            and (a.priority, a.outbox_id) < (r.priority, r.outbox_id) limit 1001) t))
        from email_ready r join companies c using (company_id)
        where r.company_id = o.company_id and r.priority = o.priority and r.outbox_id = o.outbox_id) as "queuePosition", (
-       select json_build_object('kind', l.kind, 'holder', l.holder, 'expired', l.expires_at < now()) from leases l
+       select json_build_object('kind', l.kind, 'holder', l.holder, 'expired', l.expires_at < now(),
+         'silent', l.kind = 'work' and not exists (select from workers w where w.host || ':' || w.pid = l.holder
+           and w.seen_at > now() - ${HEARTBEAT_TIMEOUT})) from leases l
        where l.outbox_ids @> array[o.outbox_id] order by l.kind desc limit 1) as "inFlight", (
        select json_build_object('reason', u.reason, 'provider', u.provider, 'since', ${iso('u.since')}, 'resolveAt', ${iso('u.resolve_at')},
          'onUnknown', o.on_unknown)
