@@ -4,7 +4,7 @@ import type { Config, ReadingConfig } from '../config.ts'
 import { UsageError } from './failures.ts'
 import { didYouMean } from './nearest.ts'
 
-export { CommandFailed, notFound, UsageError } from './failures.ts'
+export { CommandFailed, type FailureCode, notFound, UsageError } from './failures.ts'
 
 /** `json` is printed with `--json`, `lines` without. exitCode 1: partly done, and the answer says which part. */
 export type Answer = { json: unknown; lines: string[]; exitCode?: number }

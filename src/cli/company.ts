@@ -101,7 +101,7 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
   pause: writing(async ({ db }, given, values) => {
     const { companyId, name, pausedBy, pauseReason } = await requireCompany(db, given)
     if (pausedBy === BY_REPUTATION)
-      throw new CommandFailed(`${name} is paused already, for its reputation (${pauseReason}).`, 'ALREADY_PAUSED')
+      throw new CommandFailed(`${name} is paused already, for its reputation (${pauseReason}).`, 'PAUSED_BY_REPUTATION')
     const reason = text(values, 'reason') ?? 'paused from the command line'
     await pauseManually(db.pool, { companyId, reason, performedBy: operator() })
     return companyAnswer(db, companyId)

@@ -11,6 +11,7 @@ import {
   type Command,
   CommandFailed,
   type Input,
+  notFound,
   type Reading,
   reading,
   required,
@@ -60,7 +61,8 @@ const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
       addDomain(deps, { companyId: company.companyId, domain, vouched: true }, author),
     )
     if (added.kind === 'taken') throw taken(domain, added.by)
-    if (added.kind === 'too-many') throw new CommandFailed(`${company.name} has the maximum number of domains.`)
+    if (added.kind === 'too-many')
+      throw new CommandFailed(`${company.name} has the maximum number of domains.`, 'DOMAIN_LIMIT_REACHED')
     // With SMTP or capture nobody has to verify anything.
     if (added.state.atProviders.length > 0) return answerOf(added.state, values, next(added.state))
     return checked(opened, added.state.row.domainId, company.companyId, values)
@@ -89,7 +91,7 @@ const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
     const domain = domainOf(given)
     const { companyId, name } = await requireCompany(opened.db, required(text(values, 'company'), '--company'))
     if (!(await findDomain(opened.db.pool, companyId, domain)))
-      throw new CommandFailed(
+      throw notFound(
         `${name} has no domain ${domain}. Add it with: email-gateway domain add ${domain} --company ${name}`,
       )
     return checked(opened, domain, companyId, values)
@@ -113,6 +115,7 @@ async function depsOf({ db, config }: Reading) {
   if (missing.length > 0)
     throw new CommandFailed(
       `The gateway sends with ${providers.join(', ')}, and ${missing.join(', ')} is not set in this shell.`,
+      'BAD_SETTING',
     )
   return composeDomains(config, db, providers)
 }
@@ -133,7 +136,7 @@ async function checked(opened: Reading, idOrName: string, companyId: string, val
   const deps = await depsOf(opened)
   const outcome = await asked(opened, () => checkDomain(deps, row, { performedBy: operator() }))
   if (outcome.kind === 'taken') throw taken(row.domain, outcome.by)
-  if (outcome.kind === 'gone') throw new CommandFailed(`${row.domain} was removed meanwhile.`)
+  if (outcome.kind === 'gone') throw notFound(`${row.domain} was removed meanwhile.`)
   const { state } = outcome
   return { ...answerOf(state, values, next(state)), exitCode: state.allowed ? 0 : 1 }
 }

@@ -116,9 +116,12 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAc
     if (outcome === 'locked')
       throw new CommandFailed(
         'Another transaction is changing the e-mail; try again, or see what doctor says about locks.',
+        'EMAIL_LOCKED',
       )
-    if (outcome === 'too-late' && status === 'CANCELLED') throw new CommandFailed('The e-mail is already cancelled.')
-    if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has been started or has ended.')
+    if (outcome === 'too-late' && status === 'CANCELLED')
+      throw new CommandFailed('The e-mail is already cancelled.', 'ALREADY_STARTED')
+    if (outcome === 'too-late')
+      throw new CommandFailed('Too late: the e-mail has been started or has ended.', 'ALREADY_STARTED')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }
   }),
   resend: writing(async (opened, outboxId) => {

@@ -5,10 +5,10 @@ import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import type { Company } from '../db/companies/companies.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
 import { HtmlChecker } from '../sending/html-check.ts'
-import { type Answer, CommandFailed, UsageError, withStorage } from './command.ts'
+import { type Answer, UsageError, withStorage } from './command.ts'
 import { requireCompany } from './company.ts'
 import { withGatewaySettings } from './in-use.ts'
-import { refusedBy, SUPPRESSED } from './refusal-text.ts'
+import { acceptedId } from './refusal-text.ts'
 
 /** Accepts one e-mail for a company, with the same checks as POST /v1/email/send. */
 export function sendOne(given: Record<string, unknown>, idOrName: string, test: boolean): Promise<Answer | null> {
@@ -55,10 +55,7 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
     },
     deps,
   )
-  if (outcome.kind === 'refused') throw refusedBy(outcome.refusals.get(0)!)
-  const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
-  if (result?.status !== 'ACCEPTED') throw new CommandFailed(SUPPRESSED, 'RECIPIENT_SUPPRESSED')
-  const { outboxId } = result
+  const outboxId = acceptedId(outcome)
   return {
     json: { outboxId, status: 'QUEUED' },
     lines: [`Queued ${outboxId}`, `Follow it with: email-gateway email explain ${outboxId}`],

@@ -8,7 +8,7 @@ import type { Company } from '../db/companies/companies.ts'
 import type { Database } from '../db/pool.ts'
 import { addDraft, createTemplate, publishVersion, type TemplateAuthor } from '../db/templates/changes.ts'
 import { findOwnByType, findTemplate, findVersion, listTemplates } from '../db/templates/templates.ts'
-import { type Answer, CommandFailed, notFound, withStorage, withStorageToRead } from './command.ts'
+import { type Answer, CommandFailed, notFound, UsageError, withStorage, withStorageToRead } from './command.ts'
 import { requireCompany } from './company.ts'
 import { operator } from './operator.ts'
 import type { Choice } from './template.ts'
@@ -64,7 +64,7 @@ export function pushTemplate(
 async function readSource(path: string, subject: string | undefined): Promise<TemplateSource> {
   const [html, text] = await Promise.all([readIfThere(`${path}.html`), readIfThere(`${path}.txt`)])
   if (html === null && text === null) throw new CommandFailed(`There is neither ${path}.html nor ${path}.txt.`)
-  if (subject === undefined) throw new CommandFailed('A new template needs --subject TEXT.')
+  if (subject === undefined) throw new UsageError('A new template needs --subject TEXT.')
   const parsed = parseTemplate({ subject, html, text })
   const inMarkup = html === null ? [] : problemsOfMarkup(checkHtml(markupOf(html)))
   const problems = parsed.ok ? inMarkup : parsed.problems
@@ -88,8 +88,10 @@ type NewTemplate = Parameters<typeof createTemplate>[2]
 
 async function create(db: Database, author: TemplateAuthor, template: NewTemplate): Promise<TemplateView> {
   const outcome = await createTemplate(db.pool, author, template, TEMPLATES_PER_COMPANY)
-  if (outcome.kind === 'limit') throw new CommandFailed(`A company has at most ${TEMPLATES_PER_COMPANY} templates.`)
-  if (outcome.kind === 'exists') throw new CommandFailed('It has just been created by somebody else; push it again.')
+  if (outcome.kind === 'limit')
+    throw new CommandFailed(`A company has at most ${TEMPLATES_PER_COMPANY} templates.`, 'TEMPLATE_LIMIT_REACHED')
+  if (outcome.kind === 'exists')
+    throw new CommandFailed('It has just been created by somebody else; push it again.', 'TEMPLATE_EXISTS')
   return (await findTemplate(db.pool, author.companyId, outcome.id))!
 }
 
@@ -113,7 +115,10 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
     if (!template) throw noTemplate(choice)
     const published = await publishVersion(db.pool, authorOf(owner), template.id, number)
     if (published === null)
-      throw notFound(number === null ? `${type} has no draft.` : `${type} has no version ${number}.`)
+      throw new CommandFailed(
+        number === null ? `${type} has no draft.` : `${type} has no version ${number}.`,
+        'NOTHING_TO_PUBLISH',
+      )
     return {
       json: { ...template, published },
       lines: [`${type}  ${template.locale}  published as version ${published}`],

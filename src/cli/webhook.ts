@@ -80,6 +80,7 @@ const test: Action = (values, given) => {
     if (!endpoint.enabled)
       throw new CommandFailed(
         `${endpoint.url} is disabled (${endpoint.disabledReason}); its company has to enable it first.`,
+        'WEBHOOK_DISABLED',
       )
     const wanted = {
       endpointId: id,
