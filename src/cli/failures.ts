@@ -13,7 +13,10 @@ type OwnCode =
   | 'AWS_UNREACHABLE'
   | 'BAD_SETTING'
   | 'FAILED'
+  | 'NO_WORKER'
   | 'UNKNOWN_ERROR_CODE'
+  | 'WEBHOOK_NOT_ACCEPTED'
+  | 'WEBHOOK_WAITING'
 
 export type FailureCode = ProblemCode | OwnCode
 
