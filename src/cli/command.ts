@@ -33,6 +33,8 @@ export type Input = {
   values: Record<string, string | string[] | boolean | undefined>
   /** The `.env` file that settings were read from, if any. */
   envFile?: string | null
+  /** For a command that goes on running: prints its answer now. A later failure is then one line on standard error, not a second answer. */
+  answerNow?: (answer: Answer) => void
 }
 
 export function actionOf<Action>(actions: Record<string, Action>, given: string | undefined, command: string): Action {

@@ -19,6 +19,7 @@ export function overview(commands: Commands): string {
     `${INDENT}${'help'.padEnd(width)}  show the usage of a command: email-gateway help COMMAND [ACTION]`,
     '',
     'Every command takes --json: one JSON value on standard output and nothing else, {"error":{"code","message"}} for an error.',
+    'start and demo print it when they run.',
     'A list is {"data":[…]}, with the "cursor" of the next page (--after) where there are pages.',
     'Exit code 0: done, 1: failed, 2: wrong arguments. email-gateway --version prints the version.',
   ].join('\n')

@@ -1,6 +1,6 @@
 import { programVersion } from '../version.ts'
 import { hasFlag, readInput } from './arguments.ts'
-import type { Command } from './command.ts'
+import type { Answer, Command } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { UsageError } from './failures.ts'
 import { helpOf, overview, usageOf } from './help.ts'
@@ -13,6 +13,7 @@ const HELP = ['help', '--help', '-h', '--json']
 export async function run([first = 'help', ...rest]: string[]): Promise<number> {
   const json = hasFlag([first, ...rest], '--json')
   let usage = overview(COMMANDS)
+  let isAnswered = false
   try {
     if (first === '--version' || first === '-v') return version(json)
     const [name, action] = rest.filter(word => !word.startsWith('-'))
@@ -25,10 +26,14 @@ export async function run([first = 'help', ...rest]: string[]): Promise<number> 
     const envFile = loadEnvFile()
     // `start` logs it instead.
     if (envFile && first !== 'start') console.error(`Settings are read from ${envFile}`)
-    const answer = await command.run({ ...input, envFile })
+    const answerNow = (answer: Answer) => {
+      isAnswered = true
+      printAnswer(answer, json)
+    }
+    const answer = await command.run({ ...input, envFile, answerNow })
     return answer ? printAnswer(answer, json) : 0
   } catch (error) {
-    return await printFailure(error, json, usage)
+    return await printFailure(error, json && !isAnswered, usage)
   }
 }
 
