@@ -104,7 +104,7 @@ async function start(starting: Starting, started: Started): Promise<void> {
   started.membership = membership
   // Shown before the port is opened: if a later step fails, the new API key would otherwise be lost.
   const first = await prepareFirstUse(config, storage)
-  const show = secretOutput(config, forPeople, log)
+  const show = secretOutput(config, first, forPeople, log)
   await show(secretLines(config, first))
   if (stop.now()) return
   // Imported here: without it, every other command starts in half the time.

@@ -324,6 +324,37 @@ describe.concurrent('what cannot be done is told in one sentence, and exits 1', 
   })
 })
 
+describe.concurrent('the last administrator', () => {
+  test('is removed, or gets another role, only with --yes, and the command says what follows', async () => {
+    const cli = await testCli()
+    await cli.lines('admin', 'add', 'ana')
+    await cli.lines('admin', 'add', 'vera', '--role', 'viewer')
+    const sentence = 'ana is the last one with the role administrator: without it, nobody manages companies and keys'
+    for (const words of [
+      ['remove', 'ana'],
+      ['role', 'ana', 'support'],
+      ['add', 'ana', '--role', 'support'],
+    ])
+      expect(await cli.fails(2, 'admin', ...words)).toContain(sentence)
+    await cli.lines('admin', 'remove', 'vera')
+    expect(await cli.lines('admin', 'remove', 'ana', '--yes')).toContain(`Administrator ana is removed.\n${sentence}`)
+    expect(await cli.lines('admin', 'list')).toBe('No administrators.\n')
+  })
+
+  test('of an embedded gateway is made again by the next start, which the command says', {
+    timeout: 60_000,
+  }, async () => {
+    const env = { DATA_DIR: await makeDataDirWithCluster() }
+    await runCommand(['migrate'], { env })
+    await runCommand(['admin', 'add', 'ana'], { env })
+    const { code, stderr } = await runCommand(['admin', 'remove', 'ana'], { env })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(
+      /^ana is the last .*: when it is removed, the next start makes admin with a new password\. Add --yes/,
+    )
+  })
+})
+
 describe.concurrent('called wrongly, a command shows its usage and exits 2', () => {
   let env: Record<string, string>
 
