@@ -44,17 +44,17 @@ export const adminCommand: Command = {
     'A viewer sees everything with masked addresses and changes nothing. Support may change what concerns e-mails and the suppression',
     'list. An administrator may do everything. A new password, another role and a removal end all sessions of the administrator.',
   ],
-  words: 3,
+  words: { add: 1, role: 2, list: 0, link: 1, remove: 1 },
   options: {
-    role: { type: 'string', value: 'ROLE', help: `${ROLES_TEXT} (the default of a new one)` },
-    yes: { type: 'boolean', help: 'add, role and remove: also of the last one who may do everything' },
+    role: { type: 'string', value: 'ROLE', help: `${ROLES_TEXT} (the default of a new one)`, actions: ['add'] },
+    yes: {
+      type: 'boolean',
+      help: 'add, role and remove: also of the last one who may do everything',
+      actions: ['add', 'role', 'remove'],
+    },
   },
   run({ words: [action, name, role], values }) {
     const act = actionOf(ACTIONS, action, 'admin')
-    if (act !== ACTIONS.role && role !== undefined) throw new UsageError(`unexpected argument "${role}"`)
-    if (act !== ACTIONS.add && values.role !== undefined) throw new UsageError('--role belongs to admin add')
-    if ((act === ACTIONS.list || act === ACTIONS.link) && values.yes !== undefined)
-      throw new UsageError('--yes belongs to admin add, admin role and admin remove')
     return act(name, act === ACTIONS.role ? required(role, 'ROLE') : text(values, 'role'), values.yes === true)
   },
 }

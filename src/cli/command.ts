@@ -12,7 +12,11 @@ export type Answer = { json: unknown; lines: string[]; exitCode?: number }
 /** `value` is the placeholder in the help, as in `--limit N`. */
 export type OptionSpec =
   /** multiple: it may be given several times; the values are read with `texts`. */
-  { type: 'string'; value: string; help: string; multiple?: boolean } | { type: 'boolean'; help: string }
+  ({ type: 'string'; value: string; multiple?: boolean } | { type: 'boolean' }) & {
+    help: string
+    /** The actions that take it; without, every action does, or the command refuses it itself. */
+    actions?: readonly string[]
+  }
 export type Options = Record<string, OptionSpec>
 
 export type Command = {
@@ -20,8 +24,8 @@ export type Command = {
   usage: [form: string, what: string][]
   /** Printed below the options. */
   notes?: string[]
-  /** Maximum number of positional arguments after the command's name. */
-  words: number
+  /** Maximum number of positional arguments after the command's name; by action: after the name of the action. */
+  words: number | Record<string, number>
   options: Options
   /** Former spellings of options, which the help does not show. */
   aliases?: Record<string, string>

@@ -9,12 +9,11 @@ export const dbCommand: Command = {
     ],
     ['db url', 'the connection string, with the password'],
   ],
-  words: Number.POSITIVE_INFINITY,
+  words: { shell: Number.POSITIVE_INFINITY, url: 0 },
   options: {},
   run({ words: [action, ...args], values }) {
     const act = actionOf(ACTIONS, action, 'db')
     if (act === ACTIONS.shell && values.json === true) throw new UsageError('--json cannot be used here')
-    if (act === ACTIONS.url && args.length > 0) throw new UsageError(`unexpected argument "${args[0]}"`)
     return act(args)
   },
 }

@@ -16,7 +16,6 @@ const PERFORMED_BY = 'command line'
 
 export const replay: Action = {
   options: [...SELECTION_OPTIONS, 'dry-run'],
-  ids: Number.POSITIVE_INFINITY,
   prepare(values, ids) {
     const given = readFilter(values)
     const limit = limitOf(values, LIMIT_MAX)

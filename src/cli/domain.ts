@@ -38,10 +38,10 @@ export const domainCommand: Command = {
   notes: [
     'With Amazon SES and Resend the domain is created there. With SMTP there is nothing to create: the relay signs, and the domain is allowed at once.',
   ],
-  words: 2,
+  words: { add: 1, list: 0, check: 1 },
   options: {
     company: { type: 'string', value: 'ID|NAME', help: 'whose domain it is' },
-    zone: { type: 'boolean', help: 'print the records as a zone file instead of a table' },
+    zone: { type: 'boolean', help: 'print the records as a zone file instead of a table', actions: ['add', 'check'] },
   },
   run({ words: [action, domain], values }) {
     const act = actionOf(ACTIONS, action, 'domain')

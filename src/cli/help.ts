@@ -32,13 +32,15 @@ export function helpOf(command: Command, action?: string): string {
 }
 
 /** The second word of each form, where it is one: `dlq replay ID…`. */
-const actionsOf = ({ usage }: Command) =>
-  usage.map(([form]) => form.split(' ')[1] ?? '').filter(word => /^[a-z-]+$/.test(word))
+export const actionsOf = ({ usage }: Command) => [
+  ...new Set(usage.map(([form]) => form.split(' ')[1] ?? '').filter(word => /^[a-z-]+$/.test(word))),
+]
 
 /** An option whose help begins with other actions, such as `list and show: …`, belongs to these. */
 function onlyAction(command: Command, action: string): Pick<Command, 'usage' | 'options'> {
   const actions = actionsOf(command)
-  const isOf = ({ help }: OptionSpec) => {
+  const isOf = ({ help, actions: own }: OptionSpec) => {
+    if (own) return own.includes(action)
     const named = help
       .split('; ')
       .flatMap(part => /^([a-z -]+): /.exec(part)?.[1]?.split(' and ') ?? [])

@@ -1,9 +1,9 @@
 import { programVersion } from '../version.ts'
 import { hasFlag, readInput } from './arguments.ts'
-import type { Answer, Command } from './command.ts'
+import { type Answer, actionOf, type Command } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { UsageError } from './failures.ts'
-import { helpOf, overview, usageOf } from './help.ts'
+import { actionsOf, helpOf, overview, usageOf } from './help.ts'
 import { didYouMean } from './nearest.ts'
 import { printAnswer, printFailure } from './report.ts'
 
@@ -17,10 +17,10 @@ export async function run([first = 'help', ...rest]: string[]): Promise<number> 
   try {
     if (first === '--version' || first === '-v') return version(json)
     const [name, action] = rest.filter(word => !word.startsWith('-'))
-    if (HELP.includes(first)) return await help(name, action, json)
+    if (HELP.includes(first)) return await help(name, action, json, true)
     const command = await commandOf(first)
     usage = usageOf(first, command)
-    if (hasFlag(rest, '--help', '-h')) return await help(first, name, json)
+    if (hasFlag(rest, '--help', '-h')) return await help(first, name, json, false)
     const input = readInput(rest, command)
     const { loadEnvFile } = await import('../config.ts')
     const envFile = loadEnvFile()
@@ -42,10 +42,19 @@ function commandOf(name: string): Promise<Command> {
   throw new UsageError(`There is no command "${name}"${didYouMean(name, Object.keys(COMMANDS))}`)
 }
 
-async function help(name: string | undefined, action: string | undefined, json: boolean): Promise<number> {
+/** `strict`: what follows the command's name has to be an action; elsewhere it may be any argument. */
+async function help(name: string | undefined, action: string | undefined, json: boolean, strict: boolean) {
   const isOverview = name === undefined || name === 'help'
-  const text = isOverview ? overview(COMMANDS) : helpOf(await commandOf(name), action)
+  const command = isOverview ? null : await commandOf(name)
+  if (command && action !== undefined && strict) requireAction(command, action, name!)
+  const text = command ? helpOf(command, action) : overview(COMMANDS)
   return printAnswer({ json: { usage: text }, lines: text.split('\n') }, json)
+}
+
+function requireAction(command: Command, action: string, name: string): void {
+  const actions = actionsOf(command)
+  if (actions.length === 0) throw new UsageError(`unexpected argument "${action}"`)
+  actionOf(Object.fromEntries(actions.map(one => [one, one])), action, name)
 }
 
 function version(json: boolean): number {

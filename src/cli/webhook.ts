@@ -22,8 +22,8 @@ export const webhookCommand: Command = {
       'send a webhook.test event through the running gateway and wait for the answer; exit code 1 when the endpoint does not accept it',
     ],
   ],
-  words: 2,
-  options: { company: { type: 'string', value: 'ID|NAME', help: 'list: of this company' } },
+  words: { list: 0, test: 1 },
+  options: { company: { type: 'string', value: 'ID|NAME', help: 'list: of this company', actions: ['list'] } },
   run({ words: [action, id], values }) {
     return actionOf(ACTIONS, action, 'webhook')(values, id)()
   },
@@ -32,8 +32,7 @@ export const webhookCommand: Command = {
 /** Checks the arguments; the function that it returns opens the database. */
 type Action = (values: Input['values'], id: string | undefined) => () => Promise<Answer>
 
-const list: Action = (values, surplus) => {
-  if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`)
+const list: Action = values => {
   const company = text(values, 'company')
   return reading(async ({ db }) => {
     const companyId = company === undefined ? null : (await requireCompany(db, company)).companyId
@@ -58,8 +57,7 @@ function lineOf({ id, url, companyName, test, eventTypes, waiting, ...endpoint }
   ].join('  ')
 }
 
-const test: Action = (values, given) => {
-  if (values.company !== undefined) throw new UsageError('--company cannot be used here')
+const test: Action = (_values, given) => {
   const id = required(given, 'ENDPOINT_ID')
   if (!isUuid(id)) throw new UsageError('ENDPOINT_ID must be an id that webhook list shows, a UUID')
   return writing(opened => testEndpoint(opened, id))

@@ -95,12 +95,23 @@ describe.concurrent('beside a running gateway', () => {
   })
 
   test.sequential('what a company is called cannot give orders to the terminal', async () => {
-    const told = await lines('company', 'create', 'Evil\u001b[2J\u009b31m\u202e\nOK')
-    expect(told).toContain('Company Evil[2J31m OK (')
+    const name = 'Evil\u001b[2J\u009b31m\u202e\nOK'
+    const { code, stdout } = await runCommand(['company', 'create', name, '--json'], { env })
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({
+      code: 2,
+      error: { message: 'NAME: must not contain control characters.' },
+    })
+    // As somebody may write it by SQL.
+    await json('company', 'create', 'Evil')
+    const { url } = await json<{ url: string }>('db', 'url')
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query(`update companies set name = $1 where name = 'Evil'`, [name]).finally(() => client.end())
+    expect(await lines('company', 'list')).toContain('Evil[2J31m OK')
     expect(await lines('company', 'list')).not.toMatch(/[^\P{Cc}\n]|\u202e/u)
     const known = await list<Company>('company', 'list')
-    expect(known.map(one => one.name)).toContain('Evil\u001b[2J\u009b31m\u202e\nOK')
-    const { stderr } = await runCommand(['company', 'update', 'Nobody\u001b[2J'], { env })
+    expect(known.map(one => one.name)).toContain(name)
+    const { stderr } = await runCommand(['company', 'pause', 'Nobody\u001b[2J'], { env })
     expect(stderr).toContain('"Nobody[2J"')
   })
 
