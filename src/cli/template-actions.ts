@@ -112,7 +112,7 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
   return withStorage(async ({ db }) => {
     const owner = await requireCompany(db, company)
     const template = await findOwnByType(db.pool, owner.companyId, type, locale ?? owner.locale)
-    if (!template) throw noTemplate(choice)
+    if (!template) throw (await isStarter(db, owner, choice)) ? starterOf(choice) : noTemplate(choice)
     const published = await publishVersion(db.pool, authorOf(owner), template.id, number)
     if (published === null)
       throw new CommandFailed(
@@ -127,6 +127,19 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
 }
 
 const authorOf = ({ companyId }: Company): TemplateAuthor => ({ companyId, performedBy: operator() })
+
+async function isStarter(db: Database, owner: Company, { type, locale }: Choice): Promise<boolean> {
+  const listed = await listTemplates(db.pool, owner.companyId)
+  return listed.some(one => one.starter && one.type === type && one.locale === (locale ?? owner.locale))
+}
+
+function starterOf({ company, type, locale }: Choice): CommandFailed {
+  const options = `--company ${company}${locale === undefined ? '' : ` --locale ${locale}`}`
+  return new CommandFailed(
+    `${type} is a starter: it is in use already and cannot be changed. To replace it, write ${type}.html or ${type}.txt (see the starter with: email-gateway template show ${type} ${options}), then run: email-gateway template push ${type} --subject TEXT --publish ${options}`,
+    'TEMPLATE_IS_STARTER',
+  )
+}
 
 function noTemplate({ company, type, locale }: Choice): CommandFailed {
   const where = locale === undefined ? '' : ` in ${locale}`
