@@ -12,6 +12,7 @@ import { listCompanies } from '../db/companies/companies.ts'
 import { makeSignInLink, signInUrl } from '../db/companies/sign-in-links.ts'
 import { giveToOwnerOf } from '../db/embedded/index.ts'
 import { CommandFailed } from './command.ts'
+import { capitalised } from './plural.ts'
 import { visibleText } from './terminal.ts'
 
 /** Made by a start that finds no company or no administrator; null when there is one. */
@@ -66,8 +67,6 @@ function notWritten(file: string, { apiKey, password }: FirstUse, { message }: E
   const what = capitalised(secrets.join(' and '))
   return `${what} cannot be written to ${file} (${message}). Make new ones: ${commands.join(' and ')}.`
 }
-
-const capitalised = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 async function appendPrivately(file: string, text: string): Promise<void> {
   const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
