@@ -6,8 +6,8 @@ import { didYouMean } from './nearest.ts'
 
 export { CommandFailed, type FailureCode, notFound, UsageError } from './failures.ts'
 
-/** `json` is printed with `--json`, `lines` without. exitCode 1: partly done, and the answer says which part. */
-export type Answer = { json: unknown; lines: string[]; exitCode?: number }
+/** `json` is printed with `--json`, `lines` without. exitCode 1: partly done, and the answer says which part. `warning` is for people, on standard error. */
+export type Answer = { json: unknown; lines: string[]; exitCode?: number; warning?: string | null }
 
 /** `value` is the placeholder in the help, as in `--limit N`. */
 export type OptionSpec =

@@ -129,12 +129,16 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
     return companyAnswer(db, company.companyId)
   }),
   pause: writing(async ({ db }, given, values) => {
-    const { companyId, name, pausedBy, pauseReason } = await requireCompany(db, given)
+    const { companyId, name, pausedAt, pausedBy, pauseReason } = await requireCompany(db, given)
+    const newReason = text(values, 'reason')
     if (pausedBy === BY_REPUTATION)
       throw new CommandFailed(`${name} is paused already, for its reputation (${pauseReason}).`, 'PAUSED_BY_REPUTATION')
-    const reason = text(values, 'reason') ?? 'paused from the command line'
+    const already = pausedAt && `${name} is paused already, since ${pausedAt.toISOString()}: ${pauseReason}`
+    if (already && newReason === undefined)
+      return companyAnswer(db, companyId, `${already}. Nothing was changed; --reason gives it another reason.`)
+    const reason = newReason ?? 'paused from the command line'
     await pauseManually(db.pool, { companyId, reason, performedBy: operator() })
-    return companyAnswer(db, companyId)
+    return companyAnswer(db, companyId, already && `${already}. The reason is another one now.`)
   }),
   resume: writing(async ({ db }, given, values) => {
     const { companyId, name, pausedBy, pauseReason } = await requireCompany(db, given)
@@ -171,9 +175,10 @@ export async function requireCompany(db: Database, given: string | undefined): P
   return company
 }
 
-async function companyAnswer(db: Database, companyId: string): Promise<Answer> {
+/** `before`: what to say first. */
+async function companyAnswer(db: Database, companyId: string, before?: string | null): Promise<Answer> {
   const company = (await findCompany(db.pool, companyId))!
-  return { json: company, lines: [describe(company)] }
+  return { json: company, lines: [...(before ? [before] : []), describe(company)] }
 }
 
 function describe(company: Company): string {

@@ -12,6 +12,7 @@ import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
 import { HtmlChecker } from '../sending/html-check.ts'
 import { type Answer, CommandFailed, notFound, type Opened } from './command.ts'
 import { withGatewaySettings } from './in-use.ts'
+import { noSender } from './no-sender.ts'
 import { operator } from './operator.ts'
 import { acceptedId } from './refusal-text.ts'
 
@@ -40,7 +41,8 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
       idempotency: null,
       refusedBefore: new Map(),
     }
-    return answerOf(acceptedId(await acceptEmails(request, { ...accept, write })), outboxId)
+    const accepted = acceptedId(await acceptEmails(request, { ...accept, write }))
+    return answerOf(accepted, outboxId, await noSender(db.pool))
   } finally {
     await html.close()
   }
@@ -74,9 +76,9 @@ async function callerOf({ companyId, test }: StoredEmail, db: Opened['db']['pool
   return callerOfCompany(company, test, 'command line')
 }
 
-function answerOf(outboxId: string, resendOf: string): Answer {
+function answerOf(outboxId: string, resendOf: string, waits: string[]): Answer {
   return {
     json: { outboxId, status: 'QUEUED', resendOf },
-    lines: [`Queued ${outboxId}, which sends ${resendOf} again`],
+    lines: [`Queued ${outboxId}, which sends ${resendOf} again`, ...waits],
   }
 }

@@ -171,13 +171,20 @@ describe.concurrent('beside a running gateway', () => {
 
   test.sequential('send queues an e-mail of the company demo unless another is named', async () => {
     const told = await lines('send', ...HELLO)
+    expect(told).not.toContain('No process')
     await untilSent(gateway, /[0-9a-f-]{36}/.exec(told)![0], gateway.apiKey)
   })
 
   test.sequential('company pause holds mail, which email show and explain tell about, cancel ends, and resume lets go', async () => {
     const paused = await json('company', 'pause', 'acme', '--reason', 'unpaid bill')
     expect(paused).toMatchObject({ pausedAt: expect.stringMatching(ISO_TIME), pauseReason: 'unpaid bill' })
-    expect(await lines('company', 'pause', 'acme')).toContain('PAUSED')
+    const again = await lines('company', 'pause', 'acme')
+    expect(again).toMatch(
+      /^acme is paused already, since \S+Z: unpaid bill\. Nothing was changed; .*\n.*PAUSED: unpaid bill/,
+    )
+    expect(await lines('company', 'pause', 'acme', '--reason', 'by court')).toMatch(
+      /since \S+Z: unpaid bill\. .*\n.*by court/,
+    )
 
     const first = await json<Email>('send', '--company', 'acme', ...HELLO)
     expect(first).toEqual({ outboxId: expect.stringMatching(UUID), status: 'QUEUED' })
@@ -273,7 +280,11 @@ describe.concurrent('alone, a command starts the database, and stops it when it 
     expect(await json('migrate')).toMatchObject({ migrated: true, applied })
     const { apiKey } = await json<Company>('company', 'create', 'acme')
     const { outboxId } = await json<Email>('send', '--company', 'acme', ...HELLO)
-    const url = (await lines('db', 'url')).trim()
+    const queued = await lines('send', '--company', 'acme', ...HELLO)
+    expect(queued).toContain('\nNo process that sends is running: it waits until you run email-gateway start.\n')
+    const { stdout, stderr } = await runCommand(['db', 'url'], { env })
+    expect(stderr).toMatch(/^The gateway is stopped, .* refuses connections until email-gateway start runs\.\n$/)
+    const url = stdout.trim()
     await expect(new pg.Client({ connectionString: url }).connect()).rejects.toThrow('ECONNREFUSED')
 
     const gateway = await spawnGateway({ env })
