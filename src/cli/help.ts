@@ -18,6 +18,7 @@ export function overview(commands: Commands): string {
     ...names.map(name => `${INDENT}${name.padEnd(width)}  ${commands[name]!.summary}`),
     `${INDENT}${'help'.padEnd(width)}  show the usage of a command: email-gateway help COMMAND [ACTION]`,
     '',
+    'Inside the clone, or of a project that depends on it: npx email-gateway COMMAND, also where a message names a command to run.',
     'Every command takes --json: one JSON value on standard output and nothing else, {"error":{"code","message"}} for an error.',
     'start and demo print it when they run.',
     'A list is {"data":[…]}, with the "cursor" of the next page (--after) where there are pages.',
