@@ -32,7 +32,7 @@ const ROLES_TEXT = 'viewer, support or administrator'
 export const adminCommand: Command = {
   usage: [
     [
-      'admin add NAME [--role ROLE]',
+      'admin add NAME [--role ROLE] [--yes]',
       'create an administrator, or give an existing one a new password; the password is shown only once',
     ],
     ['admin role NAME ROLE [--yes]', 'change what an administrator may do'],
@@ -83,11 +83,12 @@ const ACTIONS: Record<'add' | 'role' | 'list' | 'link' | 'remove', Action> = {
     const name = required(given, 'NAME')
     const { db } = opened
     const consequence = await consequenceOfLosing(opened, name, true)
-    if (consequence && !yes) throw new UsageError(`${consequence} Add --yes to remove it`)
+    if (consequence && !yes)
+      throw new UsageError(`${name} is ${LAST}: without it, ${consequence} Add --yes to remove it`)
     if (!(await removeAdministrator(db.pool, name, operator()))) throw noAdministrator(name)
     return {
       json: { name, removed: true },
-      lines: [`Administrator ${name} is removed.`, ...(consequence ? [consequence] : [])],
+      lines: [`Administrator ${name} is removed.`, ...(consequence ? [`It was ${LAST}: ${consequence}`] : [])],
     }
   }),
 }
@@ -118,10 +119,12 @@ const setRole = writing(async (opened, name: string, role: AdminRole, yes: boole
   return { json: { name, role, before: changed.before }, lines: [line] }
 })
 
+const LAST = 'the last one with the role administrator'
+
 async function refuseToDemoteLast(opened: Opened, name: string, role: AdminRole | undefined): Promise<void> {
   if (role === undefined || role === 'administrator') return
   const consequence = await consequenceOfLosing(opened, name, false)
-  if (consequence) throw new UsageError(`${consequence} Add --yes to change the role`)
+  if (consequence) throw new UsageError(`${name} is ${LAST}: without it, ${consequence} Add --yes to change the role`)
 }
 
 /** What follows when `name` is an administrator no more; null when somebody else is one, or `name` is none. */
@@ -133,10 +136,8 @@ async function consequenceOfLosing(
   const all = await listAdministrators(db.pool)
   const administrators = all.filter(one => one.role === 'administrator')
   if (administrators.length !== 1 || administrators[0]!.name !== name) return null
-  const last = `${name} is the last one with the role administrator`
-  if (removed && all.length === 1 && alone)
-    return `${last}: when it is removed, the next start makes ${config.ADMIN_USER} with a new password.`
-  return `${last}: without it, nobody manages companies and keys in the admin UI until you run: email-gateway admin add NAME.`
+  if (removed && all.length === 1 && alone) return `the next start makes ${config.ADMIN_USER} with a new password.`
+  return `nobody manages companies and keys in the admin UI until you run: email-gateway admin add NAME.`
 }
 
 const lineOf = ({ name, role, sessions, createdAt }: ListedAdministrator) =>
