@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { SuppressionPolicy } from './contracts/suppression/rules.ts'
-import { findSecrets, makeSecrets, SecretsError } from './secrets.ts'
+import { findSecrets, hasSecrets, makeSecrets, SecretsError } from './secrets.ts'
 import { type Settings, settingsSchema } from './settings.ts'
 
 /** A wrong or missing setting. The message names the variable, so it is printed without a stack. */
@@ -50,7 +50,9 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env, secrets: 'make'
   if (secrets === 'make' && !config.DATABASE_URL) withConfigError(() => makeSecrets(config.dataDir))
   const { found, missing } = findConfiguredSecrets(config)
   if (found) return { ...config, ...found }
-  throw new ConfigError(config.DATABASE_URL ? missingSecrets(missing, secrets) : noGatewayMessage(config.dataDir))
+  throw new ConfigError(
+    config.DATABASE_URL ? missingSecrets(config, missing, secrets) : noGatewayMessage(config.dataDir),
+  )
 }
 
 export function suppressionPolicy(settings: Settings): SuppressionPolicy {
@@ -128,12 +130,16 @@ export function findConfiguredSecrets(config: ReadingConfig): { found: Secrets |
 }
 
 /** How to make secrets is explained only to the commands that may create a database: an existing one has its secrets already. */
-function missingSecrets(missing: string[], secrets: 'make' | 'find'): string {
+function missingSecrets(config: ReadingConfig, missing: string[], secrets: 'make' | 'find'): string {
   const which =
     secrets === 'make'
       ? 'the same for every process; for a new database, make one with: openssl rand -hex 32.'
       : 'to what the running gateway of this database has: others are refused.'
-  return `Missing setting. With DATABASE_URL, ${missing.join(' and ')} must be set, ${which}`
+  const sentence = `Missing setting. With DATABASE_URL, ${missing.join(' and ')} must be set, ${which}`
+  // Such as after `export DATABASE_URL=$(email-gateway db url)` for another program.
+  return hasSecrets(config.dataDir)
+    ? `${sentence} DATABASE_URL is set in this shell or in .env: for the gateway in ${config.dataDir}, which has a database of its own, unset DATABASE_URL.`
+    : sentence
 }
 
 export const noGatewayMessage = (dataDir: string) =>

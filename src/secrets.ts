@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
 export type StoredSecrets = { encryptionKey: string; hashPepper: string }
@@ -19,6 +29,9 @@ export function findSecrets(dataDir: string): StoredSecrets | null {
   const text = readIfExists(fileOf(dataDir))
   return text === null ? null : read(text, fileOf(dataDir))
 }
+
+/** Whether there is an embedded gateway in this folder. */
+export const hasSecrets = (dataDir: string) => existsSync(fileOf(dataDir))
 
 const fileOf = (dataDir: string) => join(dataDir, 'secrets.json')
 

@@ -1,19 +1,28 @@
+import { lstat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { dumpLines } from '../db/backup/dump.ts'
 import { programVersion } from '../version.ts'
-import { type Command, CommandFailed, reading, required } from './command.ts'
+import { type Command, CommandFailed, reading, required, UsageError } from './command.ts'
 import { writeToFile } from './stream-out.ts'
 
 export const backupCommand: Command = {
-  usage: [['backup FILE|-', 'everything in the database, as it stands at one moment; the gateway may go on meanwhile']],
+  usage: [
+    [
+      'backup FILE|- [--force]',
+      'everything in the database, as it stands at one moment; the gateway may go on meanwhile',
+    ],
+  ],
   notes: [
     'The secrets are not in it: keep secrets.json of DATA_DIR, or ENCRYPTION_KEY and HASH_PEPPER, in another place.',
   ],
   words: 1,
-  options: {},
-  run({ words: [file] }) {
+  options: { force: { type: 'boolean', help: 'replace FILE, if there is one; an unfinished backup replaces nothing' } },
+  async run({ words: [file], values }) {
     const target = required(file, 'FILE (- for standard output)')
+    if (target === '-' && values.json === true)
+      throw new UsageError('--json cannot be used with a backup to standard output')
+    if (values.force !== true) await refuseExisting(target)
     return reading(async ({ url }) => {
       const progress = { rows: 0 }
       const lines = dumpLines(url, programVersion(), progress)
@@ -30,6 +39,13 @@ export const backupCommand: Command = {
       return { json: { file: target, rows: progress.rows }, lines: [`${progress.rows} rows written to ${target}`] }
     })()
   },
+}
+
+/** Of links and folders the writer says what is wrong with them. */
+async function refuseExisting(file: string): Promise<void> {
+  const found = await lstat(file).catch(() => null)
+  if (found?.isFile())
+    throw new CommandFailed(`${file} exists already. Choose another name, or replace it with --force.`, 'FILE_EXISTS')
 }
 
 /** Unlike a list, half a backup is worth nothing: a reader that goes away is a failure, too. */

@@ -4,15 +4,19 @@ import type { Config, ReadingConfig } from '../config.ts'
 import { UsageError } from './failures.ts'
 import { didYouMean } from './nearest.ts'
 
-export { CommandFailed, notFound, UsageError } from './failures.ts'
+export { CommandFailed, type FailureCode, notFound, UsageError } from './failures.ts'
 
-/** `json` is printed with `--json`, `lines` without. exitCode 1: partly done, and the answer says which part. */
-export type Answer = { json: unknown; lines: string[]; exitCode?: number }
+/** `json` is printed with `--json`, `lines` without. exitCode 1: partly done, and the answer says which part. `warning` is for people, on standard error. */
+export type Answer = { json: unknown; lines: string[]; exitCode?: number; warning?: string | null }
 
 /** `value` is the placeholder in the help, as in `--limit N`. */
 export type OptionSpec =
   /** multiple: it may be given several times; the values are read with `texts`. */
-  { type: 'string'; value: string; help: string; multiple?: boolean } | { type: 'boolean'; help: string }
+  ({ type: 'string'; value: string; multiple?: boolean } | { type: 'boolean' }) & {
+    help: string
+    /** The actions that take it; without, every action does, or the command refuses it itself. */
+    actions?: readonly string[]
+  }
 export type Options = Record<string, OptionSpec>
 
 export type Command = {
@@ -20,8 +24,8 @@ export type Command = {
   usage: [form: string, what: string][]
   /** Printed below the options. */
   notes?: string[]
-  /** Maximum number of positional arguments after the command's name. */
-  words: number
+  /** Maximum number of positional arguments after the command's name; by action: after the name of the action. */
+  words: number | Record<string, number>
   options: Options
   /** Former spellings of options, which the help does not show. */
   aliases?: Record<string, string>
@@ -33,6 +37,8 @@ export type Input = {
   values: Record<string, string | string[] | boolean | undefined>
   /** The `.env` file that settings were read from, if any. */
   envFile?: string | null
+  /** For a command that goes on running: prints its answer now. A later failure is then one line on standard error, not a second answer. */
+  answerNow?: (answer: Answer) => void
 }
 
 export function actionOf<Action>(actions: Record<string, Action>, given: string | undefined, command: string): Action {

@@ -1,7 +1,7 @@
 import type { Company } from '../db/companies/companies.ts'
 import { grantSqlAccess, withdrawSqlAccess } from '../db/companies/sql-access-changes.ts'
 import type { Database } from '../db/pool.ts'
-import { type Answer, CommandFailed } from './command.ts'
+import { type Answer, CommandFailed, notFound } from './command.ts'
 import { removeParameter } from './db-shell.ts'
 
 /** Makes the company's database role, or gives it a new password. */
@@ -12,7 +12,7 @@ export async function giveSqlAccess(
   databaseUrl: string,
 ): Promise<Answer> {
   const granted = await grantSqlAccess(db.pool, companyId, { performedBy })
-  if (granted.kind === 'unsafe') throw new CommandFailed(granted.message)
+  if (granted.kind === 'unsafe') throw new CommandFailed(granted.message, 'SQL_ACCESS_UNSAFE')
   const { role, password } = granted
   const url = urlOf(databaseUrl, role, password)
   if (granted.kind === 'statements') {
@@ -52,7 +52,7 @@ export async function removeSqlAccess(
   performedBy: string,
 ): Promise<Answer> {
   const { role, found, dropped } = await withdrawSqlAccess(db.pool, companyId, { performedBy })
-  if (!found) throw new CommandFailed(`${name} has no database role.`)
+  if (!found) throw notFound(`${name} has no database role.`)
   const line = dropped
     ? `Removed the role ${role} of ${name}.`
     : `The role ${role} of ${name} has no access any more. It stays because it owns something or this database may not drop roles; an administrator of the server can remove it with: drop owned by ${role}; drop role ${role};`

@@ -1,5 +1,5 @@
-import { hasMoreCharacters } from '../contracts/characters.ts'
-import { COMPANY_LIMITS } from '../contracts/companies/settings.ts'
+import { newCompanySchema } from '../contracts/companies/settings.ts'
+import { fieldProblems, REPORT_INPUT } from '../contracts/field-problems.ts'
 import { RETRY_POLICY_NAMES } from '../contracts/retry.ts'
 import { addCompany, changeCompany } from '../db/companies/changes.ts'
 import { type Company, findCompany, listCompanies } from '../db/companies/companies.ts'
@@ -22,6 +22,8 @@ import { changeOf } from './company-settings.ts'
 import { giveSqlAccess, removeSqlAccess } from './company-sql-access.ts'
 import { operator } from './operator.ts'
 
+const SETTING_ACTIONS = ['create', 'update']
+
 export const companyCommand: Command = {
   usage: [
     ['company create NAME [OPTIONS]', 'create a company and its first API key, which is shown only once'],
@@ -34,48 +36,76 @@ export const companyCommand: Command = {
       'make its database role, with a password that is shown only once; or remove it',
     ],
   ],
-  words: 2,
+  words: { create: 1, list: 0, update: 1, pause: 1, resume: 1, 'sql-access': 1 },
   options: {
     weight: {
       type: 'string',
       value: 'N',
       help: 'its share of the sending capacity beside other companies, 1 to 100 (1)',
+      actions: SETTING_ACTIONS,
     },
-    rate: { type: 'string', value: 'N|none', help: 'its rate limit in e-mails per second' },
+    rate: { type: 'string', value: 'N|none', help: 'its rate limit in e-mails per second', actions: SETTING_ACTIONS },
     'retry-policy': {
       type: 'string',
       value: `${RETRY_POLICY_NAMES.join('|')}|none`,
       help: 'the delays between attempts; none: the setting RETRY_POLICY',
+      actions: SETTING_ACTIONS,
     },
-    'from-domains': { type: 'string', value: 'A.COM,B.COM|none', help: 'the domains that it may use in From' },
+    'from-domains': {
+      type: 'string',
+      value: 'A.COM,B.COM|none',
+      help: 'the domains that it may use in From',
+      actions: SETTING_ACTIONS,
+    },
     from: {
       type: 'string',
       value: 'ADDRESS|none',
       help: 'the sender of its e-mails that name none, of one of its domains; none: the setting EMAIL_FROM',
+      actions: SETTING_ACTIONS,
     },
-    default: { type: 'boolean', help: 'update: e-mails that come by SQL without a company are its own' },
-    revoke: { type: 'boolean', help: 'sql-access: remove the role' },
+    default: {
+      type: 'boolean',
+      help: 'update: e-mails that come by SQL without a company are its own',
+      actions: ['update'],
+    },
+    revoke: { type: 'boolean', help: 'sql-access: remove the role', actions: ['sql-access'] },
     'link-schemes': {
       type: 'string',
       value: 'MYAPP|none',
       help: 'URL schemes of its own apps that its e-mails may link to',
+      actions: SETTING_ACTIONS,
     },
-    locale: { type: 'string', value: 'LOCALE', help: 'of its templates, when a request names none (pt-BR)' },
-    reason: { type: 'string', value: 'TEXT', help: 'pause and resume: why; written to the audit log' },
+    locale: {
+      type: 'string',
+      value: 'LOCALE',
+      help: 'of its templates, when a request names none (pt-BR)',
+      actions: SETTING_ACTIONS,
+    },
+    reason: {
+      type: 'string',
+      value: 'TEXT',
+      help: 'pause and resume: why; written to the audit log',
+      actions: ['pause', 'resume'],
+    },
   },
   run({ words: [action, name], values }) {
     const act = actionOf(ACTIONS, action, 'company')
+    if (act === ACTIONS.update && !CHANGES.some(option => values[option] !== undefined))
+      throw new UsageError(`give what to change: ${CHANGES.map(option => `--${option}`).join(', ')}`)
     return act(name, values)
   },
 }
+
+/** The options that `update` takes. */
+const CHANGES = Object.entries(companyCommand.options).flatMap(([name, { actions }]) =>
+  actions?.includes('update') ? [name] : [],
+)
 
 type Action = (name: string | undefined, values: Input['values']) => Promise<Answer>
 
 const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-access', Action> = {
   create: writing(async ({ db, config }, given, values) => {
-    const name = required(given, 'NAME')
-    if (hasMoreCharacters(name, COMPANY_LIMITS.NAME_CHARS))
-      throw new UsageError(`NAME must have at most ${COMPANY_LIMITS.NAME_CHARS} characters`)
+    const name = nameOf(given)
     const wanted = { name, ...changeOf(values) }
     const added = await addCompany(db, config.hashPepper, wanted, { performedBy: operator() })
     if (!added) throw new CommandFailed(`There is a company "${name}" already.`, 'COMPANY_EXISTS')
@@ -99,12 +129,16 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
     return companyAnswer(db, company.companyId)
   }),
   pause: writing(async ({ db }, given, values) => {
-    const { companyId, name, pausedBy, pauseReason } = await requireCompany(db, given)
+    const { companyId, name, pausedAt, pausedBy, pauseReason } = await requireCompany(db, given)
+    const newReason = text(values, 'reason')
     if (pausedBy === BY_REPUTATION)
-      throw new CommandFailed(`${name} is paused already, for its reputation (${pauseReason}).`, 'ALREADY_PAUSED')
-    const reason = text(values, 'reason') ?? 'paused from the command line'
+      throw new CommandFailed(`${name} is paused already, for its reputation (${pauseReason}).`, 'PAUSED_BY_REPUTATION')
+    const already = pausedAt && `${name} is paused already, since ${pausedAt.toISOString()}: ${pauseReason}`
+    if (already && newReason === undefined)
+      return companyAnswer(db, companyId, `${already}. Nothing was changed; --reason gives it another reason.`)
+    const reason = newReason ?? 'paused from the command line'
     await pauseManually(db.pool, { companyId, reason, performedBy: operator() })
-    return companyAnswer(db, companyId)
+    return companyAnswer(db, companyId, already && `${already}. The reason is another one now.`)
   }),
   resume: writing(async ({ db }, given, values) => {
     const { companyId, name, pausedBy, pauseReason } = await requireCompany(db, given)
@@ -127,6 +161,13 @@ const ACTIONS: Record<'create' | 'list' | 'update' | 'pause' | 'resume' | 'sql-a
   }),
 }
 
+/** By the rules of the API. */
+function nameOf(given: string | undefined): string {
+  const parsed = newCompanySchema.shape.name.safeParse(required(given, 'NAME'), REPORT_INPUT)
+  if (!parsed.success) throw new UsageError(`NAME: ${fieldProblems(parsed.error.issues)[0]!.message}`)
+  return parsed.data
+}
+
 export async function requireCompany(db: Database, given: string | undefined): Promise<Company> {
   const idOrName = required(given, 'ID|NAME of the company')
   const company = await findCompany(db.pool, idOrName)
@@ -134,9 +175,10 @@ export async function requireCompany(db: Database, given: string | undefined): P
   return company
 }
 
-async function companyAnswer(db: Database, companyId: string): Promise<Answer> {
+/** `before`: what to say first. */
+async function companyAnswer(db: Database, companyId: string, before?: string | null): Promise<Answer> {
   const company = (await findCompany(db.pool, companyId))!
-  return { json: company, lines: [describe(company)] }
+  return { json: company, lines: [...(before ? [before] : []), describe(company)] }
 }
 
 function describe(company: Company): string {

@@ -1,3 +1,4 @@
+import { listProcesses } from '../db/processes.ts'
 import { type Answer, actionOf, type Command, reading, UsageError } from './command.ts'
 import { openShell } from './db-shell.ts'
 
@@ -9,17 +10,24 @@ export const dbCommand: Command = {
     ],
     ['db url', 'the connection string, with the password'],
   ],
-  words: Number.POSITIVE_INFINITY,
+  words: { shell: Number.POSITIVE_INFINITY, url: 0 },
   options: {},
   run({ words: [action, ...args], values }) {
     const act = actionOf(ACTIONS, action, 'db')
-    if (act === ACTIONS.shell && values.json === true) throw new UsageError('--json cannot be used here')
-    if (act === ACTIONS.url && args.length > 0) throw new UsageError(`unexpected argument "${args[0]}"`)
+    if (act === ACTIONS.shell && (values.json === true || args.includes('--json')))
+      throw new UsageError('--json cannot be used with db shell: psql has no such option, and prints for people')
     return act(args)
   },
 }
 
+const STOPPED =
+  'The gateway is stopped, and its database with it: this address refuses connections until email-gateway start runs.'
+
 const ACTIONS: Record<'shell' | 'url', (args: string[]) => Promise<Answer>> = {
   shell: reading(({ url }, args) => openShell(url, args)),
-  url: reading(async ({ url }) => ({ json: { url }, lines: [url] })),
+  url: reading(async ({ url, alone, db }) => {
+    // The embedded server that this command has started stops with it.
+    const isStopped = alone && (await listProcesses(db.pool)).length === 0
+    return { json: { url }, lines: [url], warning: isStopped ? STOPPED : null }
+  }),
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve, sep } from 'node:path'
 import { namesDatabase } from '../config.ts'
 import { makeLog } from '../telemetry/log.ts'
-import { type Command, CommandFailed, text, UsageError } from './command.ts'
+import { type Answer, type Command, CommandFailed, text, UsageError } from './command.ts'
 import { listenForStop } from './stop-signal.ts'
 
 /** A folder with this file is a demo's, and nothing but a demo's. */
@@ -15,6 +15,7 @@ const EXIT_MS = 2_000
 export const demoCommand: Command = {
   usage: [['demo [--port N] [--data DIR] [--keep]', 'until Ctrl-C; what it made is removed then']],
   notes: [
+    'With --json, one JSON value is printed when it runs: {"url","adminUrl","user","password","signInLink","docsUrl","dataDir","pid"}.',
     'Nothing leaves the machine. The demo has a database of its own and reads no settings, so it cannot touch a real gateway.',
   ],
   words: 0,
@@ -27,13 +28,14 @@ export const demoCommand: Command = {
     },
     keep: { type: 'boolean', help: 'do not remove the data at the end' },
   },
-  async run({ values }) {
+  async run({ values, answerNow = () => {} }) {
     if (namesDatabase())
       throw new CommandFailed('DATABASE_URL is set. The demo makes a database of its own: run it without DATABASE_URL.')
     const port = portOf(text(values, 'port') ?? '0')
     const dataDir = await demoFolder(text(values, 'data'))
     // Failures are part of the demo: they belong in the UI, not on the terminal.
-    const log = makeLog({ level: 'fatal', pretty: process.stdout.isTTY === true })
+    const json = values.json === true
+    const log = makeLog({ level: 'fatal', pretty: !json && process.stdout.isTTY === true, fd: json ? 2 : 1 })
     let abandon = async () => {}
     const stop = listenForStop(log, () => abandon())
     const password = randomBytes(9).toString('base64url')
@@ -44,9 +46,9 @@ export const demoCommand: Command = {
       const demo = await startDemo({ dataDir, port, password, log })
       abandon = demo.abandon
       if (demo.databaseFolder) folders.push(demo.databaseFolder)
-      print(demo, dataDir, password, values.keep === true)
+      answerNow(answerOf(demo, dataDir, password, values.keep === true))
       const reason = await stop.reason
-      console.log('Stopping…')
+      if (!json) console.log('Stopping…')
       await demo.stop()
       if (reason.kind === 'failed') throw reason.error
     } finally {
@@ -74,25 +76,28 @@ async function demoFolder(given: string | undefined): Promise<string> {
   return folder
 }
 
-function print(
+function answerOf(
   { url, signInLink }: { url: string; signInLink: string },
   dataDir: string,
   password: string,
   keep: boolean,
-) {
+): Answer {
+  const adminUrl = `${url}/admin`
+  const docsUrl = `${url}/docs`
   const lines = [
     '',
     '  Email Gateway demo: simulated providers, made-up companies, nothing leaves this machine.',
     '',
     `  Open, signed in     ${signInLink}`,
-    `  Or sign in          ${url}/admin   name: admin   password: ${password}`,
-    `  API documentation   ${url}/docs`,
+    `  Or sign in          ${adminUrl}   name: admin   password: ${password}`,
+    `  API documentation   ${docsUrl}`,
     `  Data                ${dataDir}${keep ? '' : ' (removed at the end; --keep keeps it)'}`,
     '',
     '  Ctrl-C ends it.',
     '',
   ]
-  console.log(lines.join('\n'))
+  const json = { url, adminUrl, user: 'admin', password, signInLink, docsUrl, dataDir, pid: process.pid }
+  return { json, lines }
 }
 
 /** The database is inside of the folder, or in one of its own when the server's user cannot reach the folder. */

@@ -4,7 +4,6 @@ import { FILTERS, isFiltered } from './dlq-filter.ts'
 /** `prepare` checks the arguments; the function that it returns opens the database. */
 export type Action = {
   options: readonly string[]
-  ids: number
   prepare: (values: Input['values'], ids: string[]) => () => Promise<Answer | null>
 }
 

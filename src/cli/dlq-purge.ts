@@ -12,7 +12,6 @@ const BATCH = 1_000
 
 export const purge: Action = {
   options: [...SELECTION_OPTIONS, 'yes', 'dry-run'],
-  ids: 0,
   prepare(values) {
     const given = readFilter(values)
     const limit = limitOf(values, LIMIT_MAX) ?? Number.POSITIVE_INFINITY

@@ -4,7 +4,7 @@ import { checkByIds, firstDeadLetters } from '../db/outbox/dead-letters-dry-run.
 import { type NamedReplay, replayByIds } from '../db/outbox/dead-letters-replay.ts'
 import { inTransaction } from '../db/query.ts'
 import { EntriesHeld, type ReplaySummary, replayMatching, replayNamed } from '../sending/replay-dead-letters.ts'
-import { type Answer, CommandFailed, type Opened, UsageError, writing } from './command.ts'
+import { type Answer, CommandFailed, type FailureCode, type Opened, UsageError, writing } from './command.ts'
 import { type Action, LIMIT_MAX, requireSelection, SELECTION_OPTIONS } from './dlq-action.ts'
 import { auditDeadLetters } from './dlq-audit.ts'
 import { filterOf, type GivenFilter, limitOf, readFilter } from './dlq-filter.ts'
@@ -16,7 +16,6 @@ const PERFORMED_BY = 'command line'
 
 export const replay: Action = {
   options: [...SELECTION_OPTIONS, 'dry-run'],
-  ids: Number.POSITIVE_INFINITY,
   prepare(values, ids) {
     const given = readFilter(values)
     const limit = limitOf(values, LIMIT_MAX)
@@ -73,17 +72,24 @@ async function dryRunFilter({ db }: Opened, given: GivenFilter, limit = LIMIT_MA
 }
 
 function rethrowHeld(error: unknown): never {
-  throw error instanceof EntriesHeld ? new CommandFailed(error.message) : error
+  throw error instanceof EntriesHeld ? new CommandFailed(error.message, 'EMAIL_LOCKED') : error
 }
 
 /** Exit code 1 when some were not replayed; when none was, the command fails without an answer. */
 function namedAnswer(outcomes: NamedReplay[], verb: string): Answer {
   const count = (outcome: NamedReplay['outcome']) => outcomes.filter(one => one.outcome === outcome).length
   const failed = outcomes.filter(one => one.outcome !== 'replayed').map(failureSentence)
-  if (failed.length === outcomes.length) throw new CommandFailed(failed.join('\n'))
+  if (failed.length === outcomes.length) throw new CommandFailed(failed.join('\n'), codeOfNone(outcomes))
   const skipped = { payloadPurged: count('payload-purged'), outcomeUnknown: 0, notFound: count('not-found') }
   const summary: ReplaySummary = { replayed: count('replayed'), skipped }
   return { json: summary, lines: [summaryLine(verb, summary), ...failed], ...(failed.length > 0 && { exitCode: 1 }) }
+}
+
+/** When no entry was replayed, and all for the same reason, the failure has its code. */
+function codeOfNone(outcomes: NamedReplay[]): FailureCode {
+  const all = (outcome: NamedReplay['outcome']) => outcomes.every(one => one.outcome === outcome)
+  if (all('payload-purged')) return 'CONTENT_GONE'
+  return all('not-found') ? 'NOT_FOUND' : 'FAILED'
 }
 
 function failureSentence({ outboxId, outcome, status }: NamedReplay): string {

@@ -32,7 +32,7 @@ export const dlqCommand: Command = {
       'delete the entries permanently; the e-mails stay and cannot be replayed',
     ],
   ],
-  words: Number.POSITIVE_INFINITY,
+  words: { list: 0, show: 1, replay: Number.POSITIVE_INFINITY, export: 0, purge: 0 },
   options: {
     ...FILTER_OPTIONS,
     all: { type: 'boolean', help: 'replay and purge: all entries, without a filter' },
@@ -48,7 +48,6 @@ export const dlqCommand: Command = {
   run({ words: [action, ...ids], values }) {
     const act = actionOf<Action>(ACTIONS, action, 'dlq')
     refuseOptions(values, act.options)
-    if (ids.length > act.ids) throw new UsageError(`unexpected argument "${ids[act.ids]}"`)
     const wrong = ids.find(id => !isUuid(id))
     if (wrong !== undefined) throw new UsageError(`ID must be the outboxId of an e-mail, a UUID; "${wrong}" is not one`)
     return act.prepare(values, ids)()
@@ -65,7 +64,6 @@ const PAGE_MAX = 1_000
 
 const list: Action = {
   options: [...FILTERS, 'limit', 'after'],
-  ids: 0,
   prepare(values) {
     const given = readFilter(values)
     const page = { after: cursorOf(text(values, 'after')), limit: limitOf(values, PAGE_MAX) ?? 50 }
@@ -79,7 +77,6 @@ const list: Action = {
 
 const show: Action = {
   options: [],
-  ids: 1,
   prepare(_values, [given]) {
     const outboxId = required(given, 'ID')
     return reading(async ({ db }) => {
@@ -92,7 +89,6 @@ const show: Action = {
 
 const exportAction: Action = {
   options: [...SELECTION_OPTIONS, 'out'],
-  ids: 0,
   prepare(values) {
     const given = readFilter(values)
     const limit = limitOf(values, LIMIT_MAX)

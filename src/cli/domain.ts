@@ -11,6 +11,7 @@ import {
   type Command,
   CommandFailed,
   type Input,
+  notFound,
   type Reading,
   reading,
   required,
@@ -21,6 +22,7 @@ import {
 import { requireCompany } from './company.ts'
 import { readInUse } from './in-use.ts'
 import { operator } from './operator.ts'
+import { capitalised } from './plural.ts'
 
 export const domainCommand: Command = {
   usage: [
@@ -37,10 +39,10 @@ export const domainCommand: Command = {
   notes: [
     'With Amazon SES and Resend the domain is created there. With SMTP there is nothing to create: the relay signs, and the domain is allowed at once.',
   ],
-  words: 2,
+  words: { add: 1, list: 0, check: 1 },
   options: {
     company: { type: 'string', value: 'ID|NAME', help: 'whose domain it is' },
-    zone: { type: 'boolean', help: 'print the records as a zone file instead of a table' },
+    zone: { type: 'boolean', help: 'print the records as a zone file instead of a table', actions: ['add', 'check'] },
   },
   run({ words: [action, domain], values }) {
     const act = actionOf(ACTIONS, action, 'domain')
@@ -60,7 +62,8 @@ const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
       addDomain(deps, { companyId: company.companyId, domain, vouched: true }, author),
     )
     if (added.kind === 'taken') throw taken(domain, added.by)
-    if (added.kind === 'too-many') throw new CommandFailed(`${company.name} has the maximum number of domains.`)
+    if (added.kind === 'too-many')
+      throw new CommandFailed(`${company.name} has the maximum number of domains.`, 'DOMAIN_LIMIT_REACHED')
     // With SMTP or capture nobody has to verify anything.
     if (added.state.atProviders.length > 0) return answerOf(added.state, values, next(added.state))
     return checked(opened, added.state.row.domainId, company.companyId, values)
@@ -91,9 +94,14 @@ const ACTIONS: Record<'add' | 'list' | 'check', Action> = {
   }),
   check: writing(async (opened, given, values) => {
     const domain = domainOf(given)
-    const { companyId, name } = await requireCompany(opened.db, required(text(values, 'company'), '--company'))
-    if (!(await findDomain(opened.db.pool, companyId, domain)))
-      throw new CommandFailed(
+    const { companyId, name, fromDomains } = await requireCompany(
+      opened.db,
+      required(text(values, 'company'), '--company'),
+    )
+    const managed = await findDomain(opened.db.pool, companyId, domain)
+    if (!managed && fromDomains.includes(domain)) return allowedByAdministrator(domain, name, values)
+    if (!managed)
+      throw notFound(
         `${name} has no domain ${domain}. Add it with: email-gateway domain add ${domain} --company ${name}`,
       )
     return checked(opened, domain, companyId, values)
@@ -117,6 +125,7 @@ async function depsOf({ db, config }: Reading) {
   if (missing.length > 0)
     throw new CommandFailed(
       `The gateway sends with ${providers.join(', ')}, and ${missing.join(', ')} is not set in this shell.`,
+      'BAD_SETTING',
     )
   return composeDomains(config, db, providers)
 }
@@ -137,10 +146,25 @@ async function checked(opened: Reading, idOrName: string, companyId: string, val
   const deps = await depsOf(opened)
   const outcome = await asked(opened, () => checkDomain(deps, row, { performedBy: operator() }))
   if (outcome.kind === 'taken') throw taken(row.domain, outcome.by)
-  if (outcome.kind === 'gone') throw new CommandFailed(`${row.domain} was removed meanwhile.`)
+  if (outcome.kind === 'gone') throw notFound(`${row.domain} was removed meanwhile.`)
   const { state } = outcome
   return { ...answerOf(state, values, next(state)), exitCode: state.allowed ? 0 : 1 }
 }
+
+/** Nobody asked for its records, so there is no state at a provider to compare with DNS. */
+function allowedByAdministrator(domain: string, company: string, values: Input['values']): Answer {
+  if (values.zone) throw new CommandFailed(`${domain} has no records: ${toVerify(domain, company)}`, 'NOT_FOUND')
+  return {
+    json: { domainId: null, domain, company, allowed: true, atProviders: [], records: [] },
+    lines: [
+      `${company} may send from ${domain}: an administrator allowed it, so there is nothing to check.`,
+      capitalised(toVerify(domain, company)),
+    ],
+  }
+}
+
+const toVerify = (domain: string, company: string) =>
+  `to create it at the provider and check its DNS records, run: email-gateway domain add ${domain} --company ${company}`
 
 const taken = (domain: string, by: string) =>
   new CommandFailed(

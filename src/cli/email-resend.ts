@@ -12,8 +12,9 @@ import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
 import { HtmlChecker } from '../sending/html-check.ts'
 import { type Answer, CommandFailed, notFound, type Opened } from './command.ts'
 import { withGatewaySettings } from './in-use.ts'
+import { noSender } from './no-sender.ts'
 import { operator } from './operator.ts'
-import { refusedBy, SUPPRESSED } from './refusal-text.ts'
+import { acceptedId } from './refusal-text.ts'
 
 /** Sends an e-mail again, with the same checks as POST /v1/email/:outboxId/resend. */
 export async function resendOne({ db, config }: Opened, outboxId: string): Promise<Answer> {
@@ -40,7 +41,8 @@ export async function resendOne({ db, config }: Opened, outboxId: string): Promi
       idempotency: null,
       refusedBefore: new Map(),
     }
-    return answerOf(await acceptEmails(request, { ...accept, write }), outboxId)
+    const accepted = acceptedId(await acceptEmails(request, { ...accept, write }))
+    return answerOf(accepted, outboxId, await noSender(db.pool))
   } finally {
     await html.close()
   }
@@ -74,14 +76,9 @@ async function callerOf({ companyId, test }: StoredEmail, db: Opened['db']['pool
   return callerOfCompany(company, test, 'command line')
 }
 
-function answerOf(outcome: Awaited<ReturnType<typeof acceptEmails>>, resendOf: string): Answer {
-  if (outcome.kind === 'refused') throw refusedBy(outcome.refusals.get(0)!)
-  const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
-  if (result?.status === 'SUPPRESSED') throw new CommandFailed(SUPPRESSED, 'RECIPIENT_SUPPRESSED')
-  if (result?.status !== 'ACCEPTED') throw new CommandFailed('The e-mail could not be accepted; try again.')
-  const { outboxId } = result
+function answerOf(outboxId: string, resendOf: string, waits: string[]): Answer {
   return {
     json: { outboxId, status: 'QUEUED', resendOf },
-    lines: [`Queued ${outboxId}, which sends ${resendOf} again`],
+    lines: [`Queued ${outboxId}, which sends ${resendOf} again`, ...waits],
   }
 }

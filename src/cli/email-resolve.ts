@@ -1,8 +1,9 @@
 import { writeAudit } from '../db/audit.ts'
+import { findEmail } from '../db/outbox/emails.ts'
 import { type Settlement, settleAttempts } from '../db/outbox/settle.ts'
 import { findUnknownSend, type OpenUnknownSend } from '../db/outbox/unknown-sends.ts'
 import { inTransaction } from '../db/query.ts'
-import { type Answer, CommandFailed, type Opened } from './command.ts'
+import { type Answer, CommandFailed, notFound, type Opened } from './command.ts'
 import { operator } from './operator.ts'
 
 /** What somebody has seen at the provider about an e-mail of unknown outcome. */
@@ -10,6 +11,7 @@ export type Finding = { messageId: string } | 'not-sent'
 
 export async function resolveOne({ db }: Opened, outboxId: string, finding: Finding): Promise<Answer> {
   const send = await findUnknownSend(db.pool, outboxId)
+  if (!send && !(await findEmail(db.pool, outboxId, null))) throw notFound(`There is no e-mail ${outboxId}.`)
   if (!send) throw new CommandFailed(`The outcome of ${outboxId} is not unknown: see email-gateway email explain.`)
   const settlement = settlementOf(send, finding)
   const isResolved = await inTransaction(db.pool, async tx => {

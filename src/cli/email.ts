@@ -39,7 +39,7 @@ export const emailCommand: Command = {
       'say what became of an e-mail of unknown outcome, as the provider shows it',
     ],
   ],
-  words: 2,
+  words: { list: 0, show: 1, explain: 1, cancel: 1, resend: 1, resolve: 1 },
   options: {
     ...LIST_OPTIONS,
     sent: { type: 'string', value: 'MESSAGE_ID', help: 'resolve: the provider has it, under this id; it becomes SENT' },
@@ -48,7 +48,6 @@ export const emailCommand: Command = {
   run({ words: [action, given], values }) {
     const act = actionOf<ListAction | IdAction>({ list: listAction, ...ACTIONS }, action, 'email')
     if (act === listAction) {
-      if (given !== undefined) throw new UsageError(`unexpected argument "${given}"`)
       refuse(values, name => FINDINGS.includes(name))
       return listAction(values)()
     }
@@ -116,9 +115,12 @@ const ACTIONS: Record<'show' | 'explain' | 'cancel' | 'resend' | 'resolve', IdAc
     if (outcome === 'locked')
       throw new CommandFailed(
         'Another transaction is changing the e-mail; try again, or see what doctor says about locks.',
+        'EMAIL_LOCKED',
       )
-    if (outcome === 'too-late' && status === 'CANCELLED') throw new CommandFailed('The e-mail is already cancelled.')
-    if (outcome === 'too-late') throw new CommandFailed('Too late: the e-mail has been started or has ended.')
+    if (outcome === 'too-late' && status === 'CANCELLED')
+      throw new CommandFailed('The e-mail is already cancelled.', 'ALREADY_STARTED')
+    if (outcome === 'too-late')
+      throw new CommandFailed('Too late: the e-mail has been started or has ended.', 'ALREADY_STARTED')
     return { json: { outboxId, status: 'CANCELLED' }, lines: [`Cancelled ${outboxId}`] }
   }),
   resend: writing(async (opened, outboxId) => {

@@ -6,11 +6,29 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { secretOutput } from './first-use.ts'
 
+const BOTH = { apiKey: 'sk_live_0_1', password: 'hunter2' }
+
+test.each([
+  ["First start: the API key and the administrator's password are", BOTH],
+  ['There was no administrator, so ana was made: the new password is', { ...BOTH, apiKey: null }],
+  ['There was no company, so demo was made: its API key is', { ...BOTH, password: null }],
+])('the log says what a start has made: "%s in …"', async (sentence, first) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'email-gateway-first-'))
+  try {
+    const lines: string[] = []
+    const log = pino({ level: 'info' }, { write: line => void lines.push(JSON.parse(line).msg) })
+    await secretOutput({ dataDir, ADMIN_USER: 'ana' }, first, false, log)(['Password hunter2'])
+    expect(lines).toEqual([`${sentence} in ${join(dataDir, 'first-start.txt')}; read it, then delete it`])
+  } finally {
+    await rm(dataDir, { recursive: true })
+  }
+})
+
 test('secrets that cannot be written stop the start with the commands that create new ones, and are not in the error', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'email-gateway-first-'))
   try {
     await mkdir(join(dataDir, 'first-start.txt'))
-    const show = secretOutput({ dataDir }, false, pino({ level: 'silent' }))
+    const show = secretOutput({ dataDir, ADMIN_USER: 'admin' }, BOTH, false, pino({ level: 'silent' }))
     const error = await show(['Password hunter2']).catch((refusal: Error) => refusal)
     expect(error).toMatchObject({ name: 'CommandFailed' })
     const { message } = error as Error
@@ -36,7 +54,7 @@ test.each<[what: string, plant: (file: string) => unknown]>([
   const dataDir = await mkdtemp(join(tmpdir(), 'email-gateway-first-'))
   try {
     await plant(join(dataDir, 'first-start.txt'))
-    const show = secretOutput({ dataDir }, false, pino({ level: 'silent' }))
+    const show = secretOutput({ dataDir, ADMIN_USER: 'admin' }, BOTH, false, pino({ level: 'silent' }))
     await expect(show(['Password hunter2'])).rejects.toMatchObject({ name: 'CommandFailed' })
   } finally {
     await rm(dataDir, { recursive: true })
@@ -46,7 +64,8 @@ test.each<[what: string, plant: (file: string) => unknown]>([
 test('secrets of a second part are added to the file of the first', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'email-gateway-first-'))
   try {
-    for (const line of ['one', 'two']) await secretOutput({ dataDir }, false, pino({ level: 'silent' }))([line])
+    for (const line of ['one', 'two'])
+      await secretOutput({ dataDir, ADMIN_USER: 'admin' }, BOTH, false, pino({ level: 'silent' }))([line])
     expect(await readFile(join(dataDir, 'first-start.txt'), 'utf8')).toBe('one\ntwo\n')
   } finally {
     await rm(dataDir, { recursive: true })

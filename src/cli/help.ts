@@ -18,7 +18,9 @@ export function overview(commands: Commands): string {
     ...names.map(name => `${INDENT}${name.padEnd(width)}  ${commands[name]!.summary}`),
     `${INDENT}${'help'.padEnd(width)}  show the usage of a command: email-gateway help COMMAND [ACTION]`,
     '',
+    'Inside the clone, or of a project that depends on it: npx email-gateway COMMAND, also where a message names a command to run.',
     'Every command takes --json: one JSON value on standard output and nothing else, {"error":{"code","message"}} for an error.',
+    'start and demo print it when they run.',
     'A list is {"data":[…]}, with the "cursor" of the next page (--after) where there are pages.',
     'Exit code 0: done, 1: failed, 2: wrong arguments. email-gateway --version prints the version.',
   ].join('\n')
@@ -31,13 +33,15 @@ export function helpOf(command: Command, action?: string): string {
 }
 
 /** The second word of each form, where it is one: `dlq replay ID…`. */
-const actionsOf = ({ usage }: Command) =>
-  usage.map(([form]) => form.split(' ')[1] ?? '').filter(word => /^[a-z-]+$/.test(word))
+export const actionsOf = ({ usage }: Command) => [
+  ...new Set(usage.map(([form]) => form.split(' ')[1] ?? '').filter(word => /^[a-z-]+$/.test(word))),
+]
 
 /** An option whose help begins with other actions, such as `list and show: …`, belongs to these. */
 function onlyAction(command: Command, action: string): Pick<Command, 'usage' | 'options'> {
   const actions = actionsOf(command)
-  const isOf = ({ help }: OptionSpec) => {
+  const isOf = ({ help, actions: own }: OptionSpec) => {
+    if (own) return own.includes(action)
     const named = help
       .split('; ')
       .flatMap(part => /^([a-z -]+): /.exec(part)?.[1]?.split(' and ') ?? [])

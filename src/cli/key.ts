@@ -22,12 +22,12 @@ export const keyCommand: Command = {
     ['key list [--company ID|NAME]', 'all keys, without their secrets'],
     ['key revoke KEY_ID', 'revoke a key; every process refuses it within a second'],
   ],
-  words: 2,
+  words: { create: 0, list: 0, revoke: 1 },
   options: {
-    company: { type: 'string', value: 'ID|NAME', help: 'the company of the key' },
-    test: { type: 'boolean', help: 'create a test key: its e-mails are never sent to a provider' },
-    scopes: { type: 'string', value: SCOPES.join(','), help: 'what the key may do (all)' },
-    name: { type: 'string', value: 'TEXT', help: 'a description' },
+    company: { type: 'string', value: 'ID|NAME', help: 'the company of the key', actions: ['create', 'list'] },
+    test: { type: 'boolean', help: 'create a test key: its e-mails are never sent to a provider', actions: ['create'] },
+    scopes: { type: 'string', value: SCOPES.join(','), help: 'what the key may do (all)', actions: ['create'] },
+    name: { type: 'string', value: 'TEXT', help: 'a description', actions: ['create'] },
   },
   run({ words: [action, keyId], values }) {
     const act = actionOf(ACTIONS, action, 'key')

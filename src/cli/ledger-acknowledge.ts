@@ -3,7 +3,7 @@ import { maskSensitive } from '../contracts/masking.ts'
 import { justificationSchema } from '../contracts/suppression/view.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import { acknowledgeFaults } from '../db/ledger/faults.ts'
-import { type Answer, CommandFailed, type Input, required, text, UsageError, writing } from './command.ts'
+import { type Answer, type Input, notFound, required, text, UsageError, writing } from './command.ts'
 import { dayOf } from './moment.ts'
 import { operator } from './operator.ts'
 import { counted } from './plural.ts'
@@ -21,7 +21,7 @@ export function acknowledge(values: Input['values'], outboxId: string | undefine
     const given = { outboxId: outboxId ?? null, day: day ?? null, by, reason: maskSensitive(reason.data) }
     const acknowledged = await acknowledgeFaults(db.pool, given)
     if (acknowledged.length === 0)
-      throw new CommandFailed('There is nothing to acknowledge. List what there is with: email-gateway ledger')
+      throw notFound('There is nothing to acknowledge. List what there is with: email-gateway ledger')
     const lines = acknowledged.map(
       one => `${one.day}  ${one.outboxId ?? counted(one.emails, 'e-mail')}: ${LEDGER_FAULTS[one.kind]}`,
     )

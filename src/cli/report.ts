@@ -6,6 +6,7 @@ import { visibleJson, visibleLine, visibleText } from './terminal.ts'
 export function printAnswer(answer: Answer, json: boolean): number {
   if (json) console.log(visibleJson(answer.json))
   else if (answer.lines.length > 0) console.log(answer.lines.map(visibleLine).join('\n'))
+  if (answer.warning) console.error(visibleLine(answer.warning))
   return answer.exitCode ?? 0
 }
 

@@ -5,10 +5,11 @@ import { type SendBody, sendBodySchema } from '../contracts/send-body.ts'
 import type { Company } from '../db/companies/companies.ts'
 import { type AcceptDeps, acceptEmails } from '../pipeline/accept.ts'
 import { HtmlChecker } from '../sending/html-check.ts'
-import { type Answer, CommandFailed, UsageError, withStorage } from './command.ts'
+import { type Answer, UsageError, withStorage } from './command.ts'
 import { requireCompany } from './company.ts'
 import { withGatewaySettings } from './in-use.ts'
-import { refusedBy, SUPPRESSED } from './refusal-text.ts'
+import { noSender } from './no-sender.ts'
+import { acceptedId } from './refusal-text.ts'
 
 /** Accepts one e-mail for a company, with the same checks as POST /v1/email/send. */
 export function sendOne(given: Record<string, unknown>, idOrName: string, test: boolean): Promise<Answer | null> {
@@ -18,7 +19,15 @@ export function sendOne(given: Record<string, unknown>, idOrName: string, test: 
     const html = new HtmlChecker(config.hashPepper)
     const accept = makeAccept(await withGatewaySettings(db.pool, config), db, html, () => {})
     try {
-      return await send(accept, company, body, test)
+      const outboxId = await send(accept, company, body, test)
+      return {
+        json: { outboxId, status: 'QUEUED' },
+        lines: [
+          `Queued ${outboxId}`,
+          ...(await noSender(db.pool)),
+          `Follow it with: email-gateway email explain ${outboxId}`,
+        ],
+      }
     } finally {
       await html.close()
     }
@@ -35,7 +44,7 @@ function bodyOf(given: Record<string, unknown>): SendBody {
   throw new UsageError(sentences.join('; '))
 }
 
-async function send(deps: AcceptDeps, company: Company, body: SendBody, test: boolean): Promise<Answer> {
+async function send(deps: AcceptDeps, company: Company, body: SendBody, test: boolean): Promise<string> {
   const outcome = await acceptEmails(
     {
       caller: {
@@ -55,12 +64,5 @@ async function send(deps: AcceptDeps, company: Company, body: SendBody, test: bo
     },
     deps,
   )
-  if (outcome.kind === 'refused') throw refusedBy(outcome.refusals.get(0)!)
-  const result = outcome.kind === 'answered' ? outcome.answer.results[0] : undefined
-  if (result?.status !== 'ACCEPTED') throw new CommandFailed(SUPPRESSED, 'RECIPIENT_SUPPRESSED')
-  const { outboxId } = result
-  return {
-    json: { outboxId, status: 'QUEUED' },
-    lines: [`Queued ${outboxId}`, `Follow it with: email-gateway email explain ${outboxId}`],
-  }
+  return acceptedId(outcome)
 }

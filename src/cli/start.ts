@@ -7,7 +7,7 @@ import type { Gateway } from '../main.ts'
 import { finishedWithin } from '../runtime/finished-within.ts'
 import { makeLog } from '../telemetry/log.ts'
 import { programVersion } from '../version.ts'
-import { type Command, CommandFailed, text, UsageError } from './command.ts'
+import { type Answer, type Command, CommandFailed, text, UsageError } from './command.ts'
 import { unsetSender } from './doctor-settings.ts'
 import { firstCurl, firstSignInUrl, prepareFirstUse, secretLines, secretOutput, signInLines } from './first-use.ts'
 import { listenForStop, type StopSignal } from './stop-signal.ts'
@@ -31,6 +31,9 @@ export const LONGEST_STOP_MS = {
 
 export const startCommand: Command = {
   usage: [['start [--role api|worker|all] [--allow-capture]', 'run the gateway until SIGTERM or Ctrl-C']],
+  notes: [
+    'With --json, one JSON value is printed when the gateway runs: {"role","url","smtpPort","metricsUrl","pid"}. The log is on standard error then, as JSON lines.',
+  ],
   words: 0,
   options: {
     role: { type: 'string', value: 'api|worker|all', help: 'accept e-mails, send them, or both (the default)' },
@@ -39,15 +42,18 @@ export const startCommand: Command = {
       help: 'allow e-mails that were accepted for a real provider to go to the local inbox',
     },
   },
-  async run({ values, envFile }) {
+  async run({ values, envFile, answerNow = () => {} }) {
     const role = (text(values, 'role') ?? 'all') as Role
     if (!ROLES.includes(role)) throw new UsageError('--role must be api, worker or all')
     const config = loadConfig()
-    const log = makeLog({ level: config.LOG_LEVEL, pretty: process.stdout.isTTY === true })
+    const json = values.json === true
+    const forPeople = !json && process.stdout.isTTY === true
+    const log = makeLog({ level: config.LOG_LEVEL, pretty: forPeople, fd: json ? 2 : 1 })
     if (envFile) log.info(`Settings are read from ${envFile}; variables of the environment take precedence`)
     const started: Started = {}
     const stop = listenForStop(log, async () => started.storage?.abandon())
-    const starting = start({ config, role, allowCapture: values['allow-capture'] === true, log, stop }, started)
+    const allowCapture = values['allow-capture'] === true
+    const starting = start({ config, role, allowCapture, log, stop, forPeople, answerNow }, started)
     try {
       const reason = await Promise.race([stop.reason, starting.then(() => stop.reason)])
       if (reason.kind === 'failed') throw reason.error
@@ -66,10 +72,20 @@ export const startCommand: Command = {
 /** What has to be stopped, also when the start is interrupted or fails. */
 type Started = { storage?: Storage; membership?: Membership; gateway?: Gateway }
 
-type Starting = { config: Config; role: Role; allowCapture: boolean; log: Logger; stop: StopSignal }
+type Starting = {
+  config: Config
+  role: Role
+  allowCapture: boolean
+  log: Logger
+  stop: StopSignal
+  /** Standard output is a terminal, and its reader not a program. */
+  forPeople: boolean
+  answerNow: (answer: Answer) => void
+}
 
 /** The steps of a start, in order. A stop request ends it after the current step. */
-async function start({ config, role, allowCapture, log, stop }: Starting, started: Started): Promise<void> {
+async function start(starting: Starting, started: Started): Promise<void> {
+  const { config, role, allowCapture, log, stop, forPeople, answerNow } = starting
   const onLost = (error: Error) => stop.fail(new CommandFailed(`The embedded database is lost: ${error.message}`))
   const storage = await openStorage(config, { use: 'gateway', logInfo: line => log.info(line), onLost, log })
   started.storage = storage
@@ -88,7 +104,7 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   started.membership = membership
   // Shown before the port is opened: if a later step fails, the new API key would otherwise be lost.
   const first = await prepareFirstUse(config, storage)
-  const show = secretOutput(config, process.stdout.isTTY === true, log)
+  const show = secretOutput(config, first, forPeople, log)
   await show(secretLines(config, first))
   if (stop.now()) return
   // Imported here: without it, every other command starts in half the time.
@@ -112,6 +128,11 @@ async function start({ config, role, allowCapture, log, stop }: Starting, starte
   if (gateway.url)
     log.info(`API at ${gateway.url}, documentation at ${gateway.url}/docs, admin UI at ${gateway.url}/admin${inbox}`)
   else log.info('Sending the e-mails of this database')
+  answerNow({ json: addressesOf(gateway, role), lines: [] })
+}
+
+function addressesOf({ url, smtpPort, metricsUrl }: Gateway, role: Role) {
+  return { role, url: url || null, smtpPort, metricsUrl, pid: process.pid }
 }
 
 const providerText = (providers: string[]) =>

@@ -4,7 +4,7 @@ import { companyNames } from '../db/companies/companies.ts'
 import { removeSuppression } from '../db/suppression/ends.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
 import { findEntries, listAudit } from '../db/suppression/reads.ts'
-import { CommandFailed, notFound, reading, writing } from './command.ts'
+import { CommandFailed, reading, writing } from './command.ts'
 import {
   auditFields,
   daysOf,
@@ -82,8 +82,8 @@ export const remove: SuppressionAction = {
       const lists = [await listOfCompany(opened, values)]
       const outcome = await removeSuppression(opened.db.pool, { emailHash, lists, ...audit })
       if (outcome.kind === 'complaint')
-        throw new CommandFailed('Cannot remove complaint suppressions (LGPD compliance).')
-      if (outcome.kind === 'not-listed') throw notFound(`${emailHash} is not on that list.`)
+        throw new CommandFailed('Cannot remove complaint suppressions (LGPD compliance).', 'COMPLAINT_NOT_REMOVABLE')
+      if (outcome.kind === 'not-listed') throw new CommandFailed(`${emailHash} is not on that list.`, 'NOT_SUPPRESSED')
       const json = { removed: true, emailHash, removedBy: audit.performedBy, removedAt: outcome.removedAt }
       return { json, lines: [`Removed ${emailHash}`] }
     })

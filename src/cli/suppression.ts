@@ -20,7 +20,7 @@ export const suppressionCommand: Command = {
     ['suppression import FILE --justification TEXT [--strict] [--by NAME]', 'add the lines of a CSV file'],
     ['suppression export [--out FILE] [--reason REASON]', 'as CSV (with --json and without --out: one array)'],
   ],
-  words: 2,
+  words: { check: 1, add: 1, remove: 1, import: 1, export: 0 },
   options: {
     company: { type: 'string', value: 'ID|NAME', help: 'the list of one company instead of the global one' },
     justification: { type: 'string', value: 'TEXT', help: 'why; written to the audit log' },

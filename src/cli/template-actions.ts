@@ -8,7 +8,7 @@ import type { Company } from '../db/companies/companies.ts'
 import type { Database } from '../db/pool.ts'
 import { addDraft, createTemplate, publishVersion, type TemplateAuthor } from '../db/templates/changes.ts'
 import { findOwnByType, findTemplate, findVersion, listTemplates } from '../db/templates/templates.ts'
-import { type Answer, CommandFailed, notFound, withStorage, withStorageToRead } from './command.ts'
+import { type Answer, CommandFailed, notFound, UsageError, withStorage, withStorageToRead } from './command.ts'
 import { requireCompany } from './company.ts'
 import { operator } from './operator.ts'
 import type { Choice } from './template.ts'
@@ -64,7 +64,7 @@ export function pushTemplate(
 async function readSource(path: string, subject: string | undefined): Promise<TemplateSource> {
   const [html, text] = await Promise.all([readIfThere(`${path}.html`), readIfThere(`${path}.txt`)])
   if (html === null && text === null) throw new CommandFailed(`There is neither ${path}.html nor ${path}.txt.`)
-  if (subject === undefined) throw new CommandFailed('A new template needs --subject TEXT.')
+  if (subject === undefined) throw new UsageError('A new template needs --subject TEXT.')
   const parsed = parseTemplate({ subject, html, text })
   const inMarkup = html === null ? [] : problemsOfMarkup(checkHtml(markupOf(html)))
   const problems = parsed.ok ? inMarkup : parsed.problems
@@ -88,8 +88,10 @@ type NewTemplate = Parameters<typeof createTemplate>[2]
 
 async function create(db: Database, author: TemplateAuthor, template: NewTemplate): Promise<TemplateView> {
   const outcome = await createTemplate(db.pool, author, template, TEMPLATES_PER_COMPANY)
-  if (outcome.kind === 'limit') throw new CommandFailed(`A company has at most ${TEMPLATES_PER_COMPANY} templates.`)
-  if (outcome.kind === 'exists') throw new CommandFailed('It has just been created by somebody else; push it again.')
+  if (outcome.kind === 'limit')
+    throw new CommandFailed(`A company has at most ${TEMPLATES_PER_COMPANY} templates.`, 'TEMPLATE_LIMIT_REACHED')
+  if (outcome.kind === 'exists')
+    throw new CommandFailed('It has just been created by somebody else; push it again.', 'TEMPLATE_EXISTS')
   return (await findTemplate(db.pool, author.companyId, outcome.id))!
 }
 
@@ -110,10 +112,13 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
   return withStorage(async ({ db }) => {
     const owner = await requireCompany(db, company)
     const template = await findOwnByType(db.pool, owner.companyId, type, locale ?? owner.locale)
-    if (!template) throw noTemplate(choice)
+    if (!template) throw (await isStarter(db, owner, choice)) ? starterOf(choice) : noTemplate(choice)
     const published = await publishVersion(db.pool, authorOf(owner), template.id, number)
     if (published === null)
-      throw notFound(number === null ? `${type} has no draft.` : `${type} has no version ${number}.`)
+      throw new CommandFailed(
+        number === null ? `${type} has no draft.` : `${type} has no version ${number}.`,
+        'NOTHING_TO_PUBLISH',
+      )
     return {
       json: { ...template, published },
       lines: [`${type}  ${template.locale}  published as version ${published}`],
@@ -122,6 +127,19 @@ export function publishTemplate(choice: Numbered): Promise<Answer> {
 }
 
 const authorOf = ({ companyId }: Company): TemplateAuthor => ({ companyId, performedBy: operator() })
+
+async function isStarter(db: Database, owner: Company, { type, locale }: Choice): Promise<boolean> {
+  const listed = await listTemplates(db.pool, owner.companyId)
+  return listed.some(one => one.starter && one.type === type && one.locale === (locale ?? owner.locale))
+}
+
+function starterOf({ company, type, locale }: Choice): CommandFailed {
+  const options = `--company ${company}${locale === undefined ? '' : ` --locale ${locale}`}`
+  return new CommandFailed(
+    `${type} is a starter: it is in use already and cannot be changed. To replace it, write ${type}.html or ${type}.txt (see the starter with: email-gateway template show ${type} ${options}), then run: email-gateway template push ${type} --subject TEXT --publish ${options}`,
+    'TEMPLATE_IS_STARTER',
+  )
+}
 
 function noTemplate({ company, type, locale }: Choice): CommandFailed {
   const where = locale === undefined ? '' : ` in ${locale}`

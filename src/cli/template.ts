@@ -15,13 +15,18 @@ export const templateCommand: Command = {
     ],
     ['template publish TYPE [--locale LOCALE] [--version N]', 'put the draft, or an older version, into use'],
   ],
-  words: 2,
+  words: { list: 0, show: 1, push: 1, publish: 1 },
   options: {
     company: { type: 'string', value: 'ID|NAME', help: 'the company (demo)' },
-    locale: { type: 'string', value: 'LOCALE', help: "the locale, such as en (the company's)" },
-    subject: { type: 'string', value: 'TEXT', help: 'push: the subject; needed for a new template' },
-    version: { type: 'string', value: 'N', help: 'show and publish: this version' },
-    publish: { type: 'boolean', help: 'push: put it into use at once' },
+    locale: {
+      type: 'string',
+      value: 'LOCALE',
+      help: "the locale, such as en (the company's)",
+      actions: ['show', 'push', 'publish'],
+    },
+    subject: { type: 'string', value: 'TEXT', help: 'push: the subject; needed for a new template', actions: ['push'] },
+    version: { type: 'string', value: 'N', help: 'show and publish: this version', actions: ['show', 'publish'] },
+    publish: { type: 'boolean', help: 'push: put it into use at once', actions: ['push'] },
   },
   run: ({ words: [action, word], values }) => actionOf(ACTIONS, action, 'template')(values, word)(),
 }
@@ -29,8 +34,7 @@ export const templateCommand: Command = {
 /** Checks the arguments; the function that it returns opens the database. */
 type Action = (values: Input['values'], word: string | undefined) => () => Promise<Answer>
 
-const list: Action = (values, surplus) => {
-  if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`)
+const list: Action = values => {
   return reading(async ({ db }) => {
     const { companyId } = await requireCompany(db, companyOf(values))
     const templates = await listTemplates(db.pool, companyId)
@@ -54,7 +58,6 @@ const show: Action = (values, word) => {
 }
 
 const push: Action = (values, word) => {
-  if (values.version !== undefined) throw new UsageError('--version cannot be used here')
   const path = required(word, 'PATH').replace(/\.(html|txt)$/, '')
   const type = path.split(/[/\\]/).at(-1)!
   const wanted = choiceOf(values, type)

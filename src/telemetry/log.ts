@@ -5,10 +5,16 @@ import type pinoPretty from 'pino-pretty'
 import { maskSensitive } from '../contracts/masking.ts'
 import { logOutput } from './log-output.ts'
 
-export type LogOptions = { level: string; pretty: boolean; destination?: DestinationStream }
+export type LogOptions = {
+  level: string
+  pretty: boolean
+  destination?: DestinationStream
+  /** The file descriptor without a destination: 1, standard output, if not given. */
+  fd?: 1 | 2
+}
 
 /** JSON lines; readable lines on a terminal. Addresses and documents in errors are masked. */
-export function makeLog({ level, pretty: forPeople, destination }: LogOptions): Logger {
+export function makeLog({ level, pretty: forPeople, destination, fd = 1 }: LogOptions): Logger {
   const options = {
     level,
     base: null,
@@ -32,7 +38,7 @@ export function makeLog({ level, pretty: forPeople, destination }: LogOptions): 
     })
     return pino(options, { write: line => void screen.write(withoutControls(line)) })
   }
-  return pino(options, logOutput(1, droppedLine))
+  return pino(options, logOutput(fd, droppedLine))
 }
 
 /** Written once a millisecond: at ten thousand lines a second, writing each took a fifth of a line's time. */

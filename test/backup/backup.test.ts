@@ -148,6 +148,9 @@ test('a restore with wrong secrets says that they are not those of the backup, a
   const file = `${folder}/gateway.backup`
   const env = { DATABASE_URL: gateway.databaseUrl, ...SHARED_SECRETS }
   expect(await runCommand(['backup', file], { env })).toMatchObject({ code: 0 })
+  const again = await runCommand(['backup', file, '--json'], { env })
+  expect({ code: again.code, ...JSON.parse(again.stdout) }).toMatchObject({ code: 1, error: { code: 'FILE_EXISTS' } })
+  expect(await runCommand(['backup', file, '--force'], { env })).toMatchObject({ code: 0 })
   const target = await createTestDatabase()
   atCleanUp(() => target.drop())
   const restore = (pepper: string) =>

@@ -95,12 +95,23 @@ describe.concurrent('beside a running gateway', () => {
   })
 
   test.sequential('what a company is called cannot give orders to the terminal', async () => {
-    const told = await lines('company', 'create', 'Evil\u001b[2J\u009b31m\u202e\nOK')
-    expect(told).toContain('Company Evil[2J31m OK (')
+    const name = 'Evil\u001b[2J\u009b31m\u202e\nOK'
+    const { code, stdout } = await runCommand(['company', 'create', name, '--json'], { env })
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({
+      code: 2,
+      error: { message: 'NAME: must not contain control characters.' },
+    })
+    // As somebody may write it by SQL.
+    await json('company', 'create', 'Evil')
+    const { url } = await json<{ url: string }>('db', 'url')
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query(`update companies set name = $1 where name = 'Evil'`, [name]).finally(() => client.end())
+    expect(await lines('company', 'list')).toContain('Evil[2J31m OK')
     expect(await lines('company', 'list')).not.toMatch(/[^\P{Cc}\n]|\u202e/u)
     const known = await list<Company>('company', 'list')
-    expect(known.map(one => one.name)).toContain('Evil\u001b[2J\u009b31m\u202e\nOK')
-    const { stderr } = await runCommand(['company', 'update', 'Nobody\u001b[2J'], { env })
+    expect(known.map(one => one.name)).toContain(name)
+    const { stderr } = await runCommand(['company', 'pause', 'Nobody\u001b[2J'], { env })
     expect(stderr).toContain('"Nobody[2J"')
   })
 
@@ -160,13 +171,20 @@ describe.concurrent('beside a running gateway', () => {
 
   test.sequential('send queues an e-mail of the company demo unless another is named', async () => {
     const told = await lines('send', ...HELLO)
+    expect(told).not.toContain('No process')
     await untilSent(gateway, /[0-9a-f-]{36}/.exec(told)![0], gateway.apiKey)
   })
 
   test.sequential('company pause holds mail, which email show and explain tell about, cancel ends, and resume lets go', async () => {
     const paused = await json('company', 'pause', 'acme', '--reason', 'unpaid bill')
     expect(paused).toMatchObject({ pausedAt: expect.stringMatching(ISO_TIME), pauseReason: 'unpaid bill' })
-    expect(await lines('company', 'pause', 'acme')).toContain('PAUSED')
+    const again = await lines('company', 'pause', 'acme')
+    expect(again).toMatch(
+      /^acme is paused already, since \S+Z: unpaid bill\. Nothing was changed; .*\n.*PAUSED: unpaid bill/,
+    )
+    expect(await lines('company', 'pause', 'acme', '--reason', 'by court')).toMatch(
+      /since \S+Z: unpaid bill\. .*\n.*by court/,
+    )
 
     const first = await json<Email>('send', '--company', 'acme', ...HELLO)
     expect(first).toEqual({ outboxId: expect.stringMatching(UUID), status: 'QUEUED' })
@@ -262,7 +280,11 @@ describe.concurrent('alone, a command starts the database, and stops it when it 
     expect(await json('migrate')).toMatchObject({ migrated: true, applied })
     const { apiKey } = await json<Company>('company', 'create', 'acme')
     const { outboxId } = await json<Email>('send', '--company', 'acme', ...HELLO)
-    const url = (await lines('db', 'url')).trim()
+    const queued = await lines('send', '--company', 'acme', ...HELLO)
+    expect(queued).toContain('\nNo process that sends is running: it waits until you run email-gateway start.\n')
+    const { stdout, stderr } = await runCommand(['db', 'url'], { env })
+    expect(stderr).toMatch(/^The gateway is stopped, .* refuses connections until email-gateway start runs\.\n$/)
+    const url = stdout.trim()
     await expect(new pg.Client({ connectionString: url }).connect()).rejects.toThrow('ECONNREFUSED')
 
     const gateway = await spawnGateway({ env })
@@ -321,6 +343,39 @@ describe.concurrent('what cannot be done is told in one sentence, and exits 1', 
   ])('with --json and the code %s: %j', async (code, args) => {
     const { stdout } = await runCommand([...args, '--json'], { env })
     expect(JSON.parse(stdout)).toMatchObject({ error: { code } })
+  })
+})
+
+describe.concurrent('the last administrator', () => {
+  test('is removed, or gets another role, only with --yes, and the command says what follows', async () => {
+    const cli = await testCli()
+    await cli.lines('admin', 'add', 'ana')
+    await cli.lines('admin', 'add', 'vera', '--role', 'viewer')
+    const sentence = 'ana is the last one with the role administrator: without it, nobody manages companies and keys'
+    for (const words of [
+      ['remove', 'ana'],
+      ['role', 'ana', 'support'],
+      ['add', 'ana', '--role', 'support'],
+    ])
+      expect(await cli.fails(2, 'admin', ...words)).toContain(sentence)
+    await cli.lines('admin', 'remove', 'vera')
+    expect(await cli.lines('admin', 'remove', 'ana', '--yes')).toContain(
+      `Administrator ana is removed.\nIt was the last one with the role administrator: nobody manages`,
+    )
+    expect(await cli.lines('admin', 'list')).toBe('No administrators.\n')
+  })
+
+  test('of an embedded gateway is made again by the next start, which the command says', {
+    timeout: 60_000,
+  }, async () => {
+    const env = { DATA_DIR: await makeDataDirWithCluster() }
+    await runCommand(['migrate'], { env })
+    await runCommand(['admin', 'add', 'ana'], { env })
+    const { code, stderr } = await runCommand(['admin', 'remove', 'ana'], { env })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(
+      /^ana is the last .*: without it, the next start makes admin with a new password\. Add --yes/,
+    )
   })
 })
 

@@ -54,7 +54,11 @@ describe.concurrent('db shell', () => {
   })
 
   test('is for people: with --json it is called wrongly', async () => {
-    expect(await cli.fails(2, 'db', 'shell', '--json')).toContain('--json')
+    for (const args of [['--json'], ['--', '-c', 'select 1', '--json']]) {
+      const { code, stdout, stderr } = await runGateway(['db', 'shell', ...args], { env: cli.env })
+      expect({ args, code }).toEqual({ args, code: 2 })
+      expect(stdout + stderr).toContain('--json cannot be used with db shell')
+    }
   })
 
   async function fakePsql(script: string): Promise<string> {

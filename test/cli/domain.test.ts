@@ -73,6 +73,13 @@ test('a domain is added at Amazon SES, checked, and allowed for its company once
     expect.stringMatching(/^acme\.example {2}acme {2}\(verified /),
     'given.example  other  (allowed by an administrator)',
   ])
+  expect(await run(['check', 'given.example'], { company: 'other' })).toMatchObject({
+    json: { domain: 'given.example', company: 'other', allowed: true, records: [] },
+    lines: [
+      'other may send from given.example: an administrator allowed it, so there is nothing to check.',
+      expect.stringContaining('run: email-gateway domain add given.example --company other'),
+    ],
+  })
   await expect(run(['add', 'acme.example'], { company: 'other' })).rejects.toMatchObject({
     code: 'DOMAIN_TAKEN',
     message: expect.stringContaining('is a sender domain of the company acme'),

@@ -122,8 +122,9 @@ describe('webhook', () => {
     receiver.answer('/bad', withStatus(500))
     const bad = await register(gateway, acme, `${receiver.url}/bad`)
     const { code, stdout } = await runCommand(['webhook', 'test', bad.id, '--json'], { env: cli.env })
-    expect({ code, told: JSON.parse(stdout) }).toMatchObject({
-      ...{ code: 1, told: { companyName: 'acme', delivery: { status: 'waiting', attempts: 1, lastStatus: 500 } } },
+    expect({ code, told: JSON.parse(stdout) }).toEqual({
+      code: 1,
+      told: { error: { code: 'WEBHOOK_NOT_ACCEPTED', message: expect.stringContaining('/bad did not accept it: ') } },
     })
   })
 
@@ -131,15 +132,46 @@ describe('webhook', () => {
     receiver.answer('/busy', withStatus(503))
     receiver.answer('/gone', withStatus(410))
     const busy = await register(gateway, acme, `${receiver.url}/busy`)
-    expect((await runCommand(['webhook', 'test', busy.id], { env: cli.env })).stdout).toMatch(
+    expect(await cli.fails(1, 'webhook', 'test', busy.id)).toMatch(
       /\/busy did not accept it: .* after \d+ ms\. It is retried like every delivery\.\n$/,
     )
     const gone = await register(gateway, acme, `${receiver.url}/gone`)
-    const { code, stdout } = await runCommand(['webhook', 'test', gone.id], { env: cli.env })
-    expect(code).toBe(1)
-    expect(stdout).toMatch(/\/gone did not accept it: .* after \d+ ms\. It is not retried: 410 means gone, so the/)
-    expect(stdout).toContain('endpoint was disabled; its company has to enable it again.')
+    const said = await cli.fails(1, 'webhook', 'test', gone.id)
+    expect(said).toMatch(/\/gone did not accept it: .* after \d+ ms\. It is not retried: 410 means gone, so the/)
+    expect(said).toContain('endpoint was disabled; its company has to enable it again.')
   })
+
+  test('test says since when an endpoint fails, with what, and how many deliveries wait before the event', async () => {
+    receiver.answer('/stuck', withStatus(503))
+    const { id } = await register(gateway, acme, `${receiver.url}/stuck`)
+    await cli.fails(1, 'webhook', 'test', id)
+    const pause = `update webhook_state set resume_at = now() + interval '10 minutes' where endpoint_id = $1`
+    await gateway.db.pool.query(pause, [id])
+    for (let sent = 0; sent < 2; sent++) await gateway.call(acme, 'POST', `/v1/webhooks/${id}/test`)
+    const said = await cli.fails(1, 'webhook', 'test', id)
+    expect(said).toMatch(/^It waits, and was not tried yet\. \S+\/stuck has been failing since \S+Z \(\D*503\D*\)\. /)
+    expect(said).toMatch(/ It is tried again in (600|5\d\d) s\. [2-3] deliveries wait before this one\.\n$/)
+    expect(await codeOfTest(id)).toBe('WEBHOOK_WAITING')
+  })
+
+  test('test sends nothing, and says so at once, when no process delivers webhooks', async () => {
+    const api = await startTestGateway({ role: 'api', env: { WEBHOOK_ALLOW_PRIVATE: 'true' } })
+    try {
+      const alone = await cliOn(api.databaseUrl)
+      const { id } = await register(api, await api.company(), `${receiver.url}/alone`)
+      expect(await alone.fails(1, 'webhook', 'test', id)).toMatch(
+        /^Nothing was sent: no process that delivers webhooks/,
+      )
+      expect(await alone.json('webhook', 'list')).toMatchObject({ data: [{ id, waiting: 0 }] })
+    } finally {
+      await api.stop()
+    }
+  })
+
+  async function codeOfTest(id: string): Promise<string> {
+    const { stdout } = await runCommand(['webhook', 'test', id, '--json'], { env: cli.env })
+    return JSON.parse(stdout).error.code
+  }
 
   test('test of an endpoint that does not exist says so', async () => {
     expect(await cli.fails(1, 'webhook', 'test', '01890000-0000-7000-8000-000000000000')).toContain('webhook list')

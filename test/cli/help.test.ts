@@ -61,6 +61,8 @@ describe.concurrent('what is misspelt gets a suggestion', () => {
     [['nonsense'], 'There is no command "nonsense".'],
     [['help', 'emial'], 'There is no command "emial"; did you mean email?'],
     [['toString'], 'There is no command "toString".'],
+    [['help', 'email', 'foo'], 'email needs list, show, explain, cancel, resend or resolve, not "foo".'],
+    [['help', 'start', 'foo'], 'unexpected argument "foo".'],
     [['dlq', 'reply'], 'dlq needs list, show, replay, export or purge, not "reply"; did you mean replay?'],
     [['dlq', 'list', '--comapny', 'acme'], 'There is no option --comapny; did you mean --company?'],
     [['company', 'create', 'a', '--colour', 'blue'], 'There is no option --colour.'],

@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { createTestDatabase } from '../support/postgres.ts'
@@ -133,6 +134,13 @@ describe.concurrent('in a shell that has the address of the database and no secr
       writing,
       env,
       /^Missing setting\. .*ENCRYPTION_KEY and HASH_PEPPER must be set, to what the running gateway of this database has: others are refused\.\n$/,
+    )
+    const besideEmbedded = { ...env, DATA_DIR: await makeDataDir() }
+    await writeFile(join(besideEmbedded.DATA_DIR, 'secrets.json'), '{}')
+    await eachFails(
+      writing,
+      besideEmbedded,
+      /others are refused\. DATABASE_URL is set in this shell .* unset DATABASE_URL\.\n$/,
     )
     await eachFails(
       [['migrate'], ['start']],

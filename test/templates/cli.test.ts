@@ -53,6 +53,12 @@ test('a template is pushed from files, published, shown and sent', async () => {
   expect(short).toContain('variables.user.name')
 })
 
+test('publish of a starter says that it is in use, and how to replace it', async () => {
+  const said = await cli.fails(1, 'template', 'publish', 'welcome_user', '--company', 'acme')
+  expect(said).toMatch(/^welcome_user is a starter: it is in use already .* template push welcome_user --subject TEXT/)
+  expect(await cli.fails(1, 'template', 'publish', 'nothing', '--company', 'acme')).toContain('has no template nothing')
+})
+
 test('a template that cannot be parsed is refused', async () => {
   const push = (name: string) =>
     ['template', 'push', join(folder, name), '--company', 'acme', '--subject', 'x'] as const

@@ -1,4 +1,4 @@
-import { type Queryable, run } from '../query.ts'
+import { iso, type Queryable, run } from '../query.ts'
 import type { WebhookDelivery } from './deliveries.ts'
 import { ENDPOINT_COLUMNS, NOT_DELETED, type WebhookEndpoint } from './endpoints.ts'
 import { WAITING, WITH_RETRIES } from './waiting.ts'
@@ -24,6 +24,39 @@ export async function findAnyEndpoint(db: Queryable, endpointId: string): Promis
     endpointId,
   ])
   return row ?? null
+}
+
+export type EndpointQueue = {
+  failingSince: string | null
+  /** Of its last attempt that failed: a status such as 503, or what went wrong. */
+  lastError: string | null
+  /** Ready deliveries that come before this one, up to 1 000. */
+  before: number
+  /** 0: deliveries are tried now. After failures the endpoint is left alone for some time. */
+  resumesInMs: number
+}
+
+/** What a delivery of this endpoint waits for. Its failed deliveries are among the oldest ready ones and those that wait for a retry. */
+export async function readEndpointQueue(db: Queryable, endpointId: string, deliveryId: string): Promise<EndpointQueue> {
+  const [row] = await run<EndpointQueue>(
+    db,
+    'read-endpoint-queue',
+    `with tried as (
+       (select d.last_attempt_at, d.last_status, d.last_error
+        from (select r.delivery_id from webhook_ready r where r.endpoint_id = $1 order by r.sequence limit 100) r
+        join webhook_deliveries d on d.endpoint_id = $1 and d.delivery_id = r.delivery_id where d.attempts > 0)
+       union all
+       (select d.last_attempt_at, d.last_status, d.last_error
+        from (select * from webhook_deliveries where due_at is not null limit 10000) d where d.endpoint_id = $1)
+     )
+     select ${iso('s.failing_since')} as "failingSince",
+       (select coalesce(t.last_error, t.last_status::text) from tried t order by t.last_attempt_at desc nulls last limit 1) as "lastError",
+       (select count(*) from (select from webhook_ready r where r.endpoint_id = $1 and r.sequence < d.sequence limit 1000) r)::int as before,
+       (case when s.resume_at > now() then extract(epoch from s.resume_at - now()) * 1000 else 0 end)::float8 as "resumesInMs"
+     from webhook_deliveries d join webhook_state s using (endpoint_id) where d.endpoint_id = $1 and d.delivery_id = $2`,
+    [endpointId, deliveryId],
+  )
+  return row!
 }
 
 export type DeliveryState = Pick<
