@@ -45,6 +45,7 @@ const PROBLEMS = {
   ALREADY_STARTED: [409, 'The e-mail has been started or has ended'],
   EMAIL_LOCKED: [409, 'Another change of this e-mail is under way; try again'],
   NOT_ENDED: [409, 'Only an e-mail that has ended can be sent again'],
+  API_KEY_LIMIT_REACHED: [409, 'The company has the maximum number of API keys'],
   WEBHOOK_LIMIT_REACHED: [409, 'The company has the maximum number of webhook endpoints'],
   TEMPLATE_EXISTS: [409, 'The company has a template of this type and locale'],
   TEMPLATE_LIMIT_REACHED: [409, 'The company has the maximum number of templates'],

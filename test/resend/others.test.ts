@@ -56,6 +56,17 @@ describe('an API key', () => {
     }
   })
 
+  test('is made up to a limit for each company', async () => {
+    const full = await gateway.company()
+    await gateway.db.pool.query(
+      `insert into api_keys (key_id, company_id, mode, secret_hash, scopes)
+       select lpad(n::text, 16, 'z'), $1, 'live', decode(repeat('00', 32), 'hex'), '{send}' from generate_series(1, 999) n`,
+      [full.companyId],
+    )
+    const refused = await client(full.apiKey).apiKeys.create({ name: 'one too many' })
+    expect(refused.error).toMatchObject({ statusCode: 409, message: expect.stringMatching(/at most 1000/) })
+  })
+
   test('of test mode makes, lists and revokes test keys only', async () => {
     const tester = await gateway.key(company.companyId, { mode: 'test' })
     const own = client(tester.apiKey)

@@ -30,6 +30,16 @@ export async function findKeys(db: Queryable, keyIds: string[]): Promise<KnownKe
   )
 }
 
+export async function countActiveKeys(db: Queryable, companyId: string): Promise<number> {
+  const [row] = await run<{ count: number }>(
+    db,
+    'count-active-keys',
+    'select count(*)::int as count from api_keys where company_id = $1 and revoked_at is null',
+    [companyId],
+  )
+  return row!.count
+}
+
 export async function insertKey(
   db: Queryable,
   key: { keyId: string; companyId: string; mode: string; secretHash: Buffer; scopes: Scope[]; name: string | null },

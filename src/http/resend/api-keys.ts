@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { SCOPES, type Scope } from '../../contracts/api-key.ts'
-import { listKeys } from '../../db/companies/api-keys.ts'
+import { countActiveKeys, listKeys } from '../../db/companies/api-keys.ts'
 import { issueKey, withdrawKey } from '../../db/companies/changes.ts'
 import type { App } from '../app.ts'
 import { authorOf, ownerOf, requireKey } from '../auth.ts'
@@ -14,6 +14,9 @@ const PERMISSION_SCOPES = { full_access: [...SCOPES], sending_access: ['send'] }
   string,
   Scope[]
 >
+
+/** Of companies' own making: each is a row that lists read, and an entry of the audit log. */
+const MAX_KEYS = 1_000
 
 const newKeyBody = z
   .strictObject({
@@ -53,6 +56,10 @@ async function create(request: FastifyRequest, reply: FastifyReply, { db, pepper
     const detail = `This API key cannot give ${permission}: it has the scopes ${own.join(', ')}, and not ${missing.join(', ')}.`
     throw new Problem('INSUFFICIENT_SCOPE', { detail })
   }
+  if ((await countActiveKeys(db.pool, companyId)) >= MAX_KEYS)
+    throw new Problem('API_KEY_LIMIT_REACHED', {
+      detail: `A company has at most ${MAX_KEYS} API keys; revoke one first.`,
+    })
   const { keyId, apiKey } = await issueKey(db.pool, pepper, { companyId, mode, scopes, name }, authorOf(request))
   return reply.code(201).send({ id: keyId, token: apiKey })
 }

@@ -45,6 +45,7 @@ export const problems = {
   UNSUPPORTED_MEDIA_TYPE: 'The gateway could not read the request.',
   HEADERS_TOO_LARGE: 'The request is too large.',
   DOMAIN_TAKEN: 'Another company sends from this domain.',
+  API_KEY_LIMIT_REACHED: 'The company has the maximum number of API keys.',
   DOMAIN_LIMIT_REACHED: 'The company has the maximum number of domains.',
   DOMAIN_IN_USE: 'The default sender of the company is of this domain. Change the sender first.',
   SQL_ACCESS_UNSAFE: 'The database is not safe to share with a role of a company.',

@@ -51,6 +51,7 @@ export const problems: SameKeys<typeof en> = {
   UNSUPPORTED_MEDIA_TYPE: 'O gateway não conseguiu ler a requisição.',
   HEADERS_TOO_LARGE: 'A requisição é grande demais.',
   DOMAIN_TAKEN: 'Outra empresa envia por este domínio.',
+  API_KEY_LIMIT_REACHED: 'A empresa atingiu o número máximo de chaves de API.',
   DOMAIN_LIMIT_REACHED: 'A empresa atingiu o número máximo de domínios.',
   DOMAIN_IN_USE: 'O remetente padrão da empresa usa este domínio. Troque o remetente antes.',
   SQL_ACCESS_UNSAFE: 'Não é seguro compartilhar o banco de dados com um papel de empresa.',
