@@ -162,7 +162,16 @@ const dayOf = (digits: string) => digits.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2
 
 const LOW_DISK_MEGABYTES = 1_024
 
-/** For the embedded database only: the disk of another server is not visible from here. */
+/** The disk of another server is not visible from here, but a small file can be written there. */
+export function serverDiskOf(hasSpace: boolean): Check {
+  const name = 'disk'
+  if (hasSpace) return { name, state: 'ok', detail: 'Postgres has room for a temporary file' }
+  const detail =
+    'the disk of Postgres is full: nothing is accepted, and outcomes wait to be written; free some space there, and all goes on by itself'
+  return { name, state: 'failed', detail }
+}
+
+/** Of the embedded database. */
 export function diskOf(folder: string, freeBytes: number, problem: string | null): Check {
   const name = 'disk'
   if (problem) return { name, state: 'failed', detail: problem }

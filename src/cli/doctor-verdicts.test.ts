@@ -14,6 +14,7 @@ import {
   diskOf,
   durabilityOf,
   partitionsOf,
+  serverDiskOf,
   sessionsOf,
 } from './doctor-database.ts'
 import { type EventFacts, eventChecks } from './doctor-events.ts'
@@ -133,6 +134,7 @@ describe('the database', () => {
     expect(diskOf('/data', 5e9, null).state).toBe('ok')
     expect(diskOf('/data', 5e8, null).state).toBe('warning')
     expect(diskOf('/data', 0, 'The disk is full').state).toBe('failed')
+    expect([serverDiskOf(true).state, serverDiskOf(false).state]).toEqual(['ok', 'failed'])
   })
 })
 

@@ -2,6 +2,7 @@ import { findSecretsProblem } from '../compose/secrets.ts'
 import { findConfiguredSecrets, type ReadingConfig } from '../config.ts'
 import { listCompanies } from '../db/companies/companies.ts'
 import { listStandings } from '../db/companies/reputation.ts'
+import { hasDiskSpace } from '../db/disk-space.ts'
 import { findDiskProblem, freeBytes, NEEDED_BYTES } from '../db/embedded/index.ts'
 import { readInbox } from '../db/feedback/provider-events.ts'
 import { findIdleTransaction, findLongestLockWait, readHealth } from '../db/health.ts'
@@ -22,6 +23,7 @@ import {
   partitionsOf,
   readSessions,
   roleOf,
+  serverDiskOf,
   sessionsOf,
 } from './doctor-database.ts'
 import { eventChecks, readEventFacts } from './doctor-events.ts'
@@ -80,7 +82,9 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
     ...connectionsOf(server, inUse.processes.length),
     autovacuumOf(server),
     sessionsOf(await readSessions(db)),
-    ...(folder ? [diskOf(folder, await freeBytes(folder), await findDiskProblem(folder, NEEDED_BYTES))] : []),
+    folder
+      ? diskOf(folder, await freeBytes(folder), await findDiskProblem(folder, NEEDED_BYTES))
+      : serverDiskOf(await hasDiskSpace(db.pool)),
     clockOf(health.nowMs, Date.now()),
     partitionsOf(health),
     ...(await redisChecks(inUse, config)),

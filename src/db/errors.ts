@@ -13,6 +13,8 @@ export function unavailableOr(error: unknown): unknown {
 export const READ_ONLY_SENTENCE =
   'The database is read-only: DATABASE_URL leads to a standby, or default_transaction_read_only is on.'
 
+export const DISK_FULL_SENTENCE = 'The disk of Postgres is full (53100).'
+
 /** SQLSTATE read_only_sql_transaction: after a failover, or when a hosted server has run out of disk. */
 function isReadOnly(error: unknown): boolean {
   return (error as { code?: string }).code === '25006'

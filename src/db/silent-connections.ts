@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { refusalReason } from './connect-errors.ts'
+import { hasDiskSpace } from './disk-space.ts'
 
 /**
  * A server that disappears without closing its connections (power loss, a firewall that dropped their state) leaves them half-open:
@@ -30,7 +31,11 @@ export function dropIdle(pools: pg.Pool[]): void {
 const CHECK_TIMEOUT_MS = 800
 
 /** `reason`: why it does not answer. */
-export type Availability = { state: 'writable' } | { state: 'read-only' } | { state: 'silent'; reason: string }
+export type Availability =
+  | { state: 'writable' }
+  | { state: 'read-only' }
+  | { state: 'disk-full' }
+  | { state: 'silent'; reason: string }
 
 /**
  * Whether Postgres answers in each of the pools `checked` and may be written to, within two seconds even if connections hang. If it
@@ -50,7 +55,7 @@ export function availabilityCheck(checked: pg.Pool[], all: pg.Pool[]): () => Pro
     if (silent) return silent
     if (wasUnresponsive) dropIdle(all)
     wasUnresponsive = false
-    return withState(answers, 'read-only') ?? { state: 'writable' }
+    return withState(answers, 'read-only') ?? withState(answers, 'disk-full') ?? { state: 'writable' }
   }
 }
 
@@ -62,17 +67,22 @@ const askAll = (pools: pg.Pool[]) => Promise.all(pools.map(pool => askWithin(CHE
 async function askWithin(ms: number, pool: pg.Pool): Promise<Availability> {
   let used: pg.PoolClient | undefined
   let isLate = false
-  const ask = async () => {
+  const ask = async (): Promise<Exclude<Availability['state'], 'silent'> | null> => {
     const client = await pool.connect()
-    if (isLate) return client.release()
+    if (isLate) {
+      client.release()
+      return null
+    }
     used = client.on('error', ignore)
     const { rows } = await client.query<{ readOnly: boolean }>(
       `select current_setting('transaction_read_only')::boolean as "readOnly"`,
     )
-    if (isLate) return
+    if (isLate) return null
+    const hasRoom = await hasDiskSpace(client)
+    if (isLate) return null
     client.off('error', ignore).release()
     used = undefined
-    return rows[0]!.readOnly
+    return rows[0]!.readOnly ? 'read-only' : hasRoom ? 'writable' : 'disk-full'
   }
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -82,8 +92,8 @@ async function askWithin(ms: number, pool: pg.Pool): Promise<Availability> {
     }, ms)
   })
   try {
-    const isReadOnly = await Promise.race([ask(), late])
-    return { state: isReadOnly ? 'read-only' : 'writable' }
+    const state = await Promise.race([ask(), late])
+    return { state: state! }
   } catch (error) {
     used?.release(true)
     return { state: 'silent', reason: refusalReason(error) }

@@ -2,8 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { FULL_BYTES, findDiskProblem, NEEDED_BYTES } from '../db/embedded/disk.ts'
-import { READ_ONLY_SENTENCE } from '../db/errors.ts'
+import { DISK_FULL_SENTENCE, READ_ONLY_SENTENCE } from '../db/errors.ts'
 import type { Database } from '../db/pool.ts'
+import type { Availability } from '../db/silent-connections.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { App } from './app.ts'
 import { problemAnswers } from './openapi.ts'
@@ -43,8 +44,7 @@ export function operationRoutes(app: App, { db, metrics, metricsToken, folder }:
       const { state } = availability
       const problem = folder && (await findDiskProblem(folder, state === 'silent' ? NEEDED_BYTES : FULL_BYTES))
       if (state === 'writable' && !problem) return { status: 'ok' as const }
-      const why = state === 'silent' ? availability.reason : READ_ONLY_SENTENCE
-      const detail = problem || `${why} Nothing can be accepted.`
+      const detail = problem || `${whyUnavailable(availability)} Nothing can be accepted.`
       throw new Problem('DATABASE_UNAVAILABLE', { detail, headers: { 'retry-after': '1' } })
     },
   )
@@ -62,6 +62,11 @@ export function operationRoutes(app: App, { db, metrics, metricsToken, folder }:
     },
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
   )
+}
+
+function whyUnavailable(availability: Availability): string {
+  if (availability.state === 'silent') return availability.reason
+  return availability.state === 'disk-full' ? DISK_FULL_SENTENCE : READ_ONLY_SENTENCE
 }
 
 /** timingSafeEqual needs equal lengths, and digests also hide the length of the token. */
