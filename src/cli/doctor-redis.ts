@@ -35,8 +35,14 @@ export async function redisChecks({ settings }: Pick<InUse, 'settings'>, config:
         : findings.map(finding => ({ name, state: 'warning', detail: sentenceOf(finding) }))
     return [...settled, ...memoryOf(await readMemory(config.REDIS_URL))]
   } catch (error) {
-    return [{ name, state: 'failed', detail: `REDIS_URL cannot be reached: ${(error as Error).message}` }]
+    return [{ name, state: 'failed', detail: redisProblem((error as Error).message) }]
   }
+}
+
+function redisProblem(message: string): string {
+  if (/NOAUTH|WRONGPASS/.test(message))
+    return `the Redis of REDIS_URL refuses the login (${message}); put user and password into it: redis://USER:PASSWORD@HOST:6379`
+  return `REDIS_URL cannot be reached: ${message}`
 }
 
 async function readMemory(url: string): Promise<RedisMemory | null> {
