@@ -309,6 +309,18 @@ describe('content', () => {
     expect(body(message).attachments).toMatchObject([{ contentId: 'a@shop' }])
   })
 
+  test.each([
+    ['HTML that is too long to be accepted', 16 * 1024 * 1024],
+    ['the longest HTML that is accepted', 500 * 1024],
+  ])('very many references to inline images take little time in %s', (_name, bytes) => {
+    const html = 'cid:%\r\n'.repeat(bytes / 7)
+    const image = part('image/png', 'x', 'Content-ID: <a@shop>', file('a.png'))
+    const message = multipart('mixed', part('text/html', html), image)
+    const spentMs = processorTime()
+    expect(body(message).attachments).toHaveLength(1)
+    expect(spentMs()).toBeLessThan(2_000)
+  })
+
   test('flowed text is joined, and an attached .p7m document is a file', () => {
     expect(body(typed('text/plain; format=flowed', '', 'one ', 'line', '', 'two')).text).toBe('one line\n\ntwo')
     const signed = multipart(
