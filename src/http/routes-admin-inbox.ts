@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { hasRemoteContent } from '../contracts/admin/preview.ts'
 import { findLinks } from '../contracts/html/links.ts'
 import {
   type CapturePlace,
@@ -100,7 +101,7 @@ export function adminInboxRoutes(app: App, { db, onRequest }: AdminRouteDeps): v
   app.get('/admin/inbox/:messageId', { onRequest, config, schema: showSchema }, async request => {
     const { attemptId: _, ...row } = await findMessage(request, db)
     const { html, text } = row.message
-    return { ...row, links: findLinks(html, text), remoteImages: namesRemoteImages(html ?? '') }
+    return { ...row, links: findLinks(html, text), remoteImages: hasRemoteContent(html ?? '') }
   })
   app.delete('/admin/inbox/:messageId', { onRequest, schema: deleteSchema }, async request => {
     const { messageId } = request.params as z.output<typeof inboxParams>
@@ -138,9 +139,6 @@ export async function findMessage(request: FastifyRequest, { pool }: Database) {
   if (!row) throw new Problem('NOT_FOUND')
   return row
 }
-
-const REMOTE_IMAGE = /(?:\b(?:src|srcset|background|poster)\s*=\s*["']?|url\(\s*["']?)\s*(?:https?:)?\/\//i
-const namesRemoteImages = (html: string) => REMOTE_IMAGE.test(html)
 
 const toCursor = ({ micros, messageId }: CapturePlace) => Buffer.from(`${micros} ${messageId}`).toString('base64url')
 

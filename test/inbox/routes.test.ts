@@ -109,6 +109,13 @@ describe('one message', () => {
     expect((await ask(`/admin/inbox/${id}/attachments/2`)).status).toBe(404)
   })
 
+  test('is answered at once, however much space its HTML has where the address of an image might be', async () => {
+    const id = await captured({ html: `<pre>src=${' '.repeat(300_000)}x</pre>` })
+    const start = performance.now()
+    expect((await ask(`/admin/inbox/${id}`)).body).toMatchObject({ remoteImages: false })
+    expect(performance.now() - start).toBeLessThan(5_000)
+  })
+
   test('without HTML has no preview, and says so', async () => {
     const id = await captured()
     expect(await ask(`/admin/inbox/${id}/preview`)).toMatchObject({
