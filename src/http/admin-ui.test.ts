@@ -47,9 +47,16 @@ test.each([
   ['text/event-stream', false],
   ['text/html;q=0', false],
   ['text/html;q=x', false],
+  ['application/json ; q=0.5 , TEXT/HTML ; q=0.9', true],
   ['', false],
 ])('Accept: "%s" prefers a page: %s', (accept, expected) => {
   expect(prefersHtml(accept)).toBe(expected)
+})
+
+test('an Accept header of very many spaces is read in no time', () => {
+  const start = performance.now()
+  for (const between of ['', ';', ',']) prefersHtml(`text/html${between}${' '.repeat(160_000)}x`)
+  expect(performance.now() - start).toBeLessThan(2_000)
 })
 
 test.each(['/admin', '/admin/companies', '/admin/emails?status=SENT&anything=1', '/admin/no/such/view'])(

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { hasRemoteContent } from '../contracts/admin/preview.ts'
 import { findLinks } from '../contracts/html/links.ts'
 import {
   type CapturePlace,
@@ -23,7 +24,7 @@ const listQuery = z.object({
     .refine(text => !text.includes('\0'), 'must not contain NUL')
     .optional()
     .describe('Part of the subject or of a recipient; upper and lower case are the same'),
-  content: z.enum(['true', 'false']).default('true').describe('false: `html` and `text` are null, for a list'),
+  content: z.literal('false').optional().describe('Has no effect: the list never has the contents'),
   cursor: z.string().max(300).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 })
@@ -51,6 +52,7 @@ const capturedSchema = z.object({
   message: messageSchema,
 })
 const listedSchema = capturedSchema
+  .extend({ message: messageSchema.omit({ html: true, text: true, headers: true }) })
   .extend({ snippet: z.string().describe('How the text begins') })
   .meta({ id: 'CapturedListed' })
 const shownSchema = capturedSchema
@@ -65,7 +67,7 @@ export const inboxCommon = { tags: ['Admin'], security: [{ administrator: [] }] 
 const changes = problemAnswers(400, 401, 403, 415, 422, 429, 503)
 
 const listSchema = {
-  summary: 'What capture kept, newest first',
+  summary: 'What capture kept, newest first, without the contents',
   ...inboxCommon,
   querystring: listQuery,
   response: {
@@ -100,7 +102,7 @@ export function adminInboxRoutes(app: App, { db, onRequest }: AdminRouteDeps): v
   app.get('/admin/inbox/:messageId', { onRequest, config, schema: showSchema }, async request => {
     const { attemptId: _, ...row } = await findMessage(request, db)
     const { html, text } = row.message
-    return { ...row, links: findLinks(html, text), remoteImages: namesRemoteImages(html ?? '') }
+    return { ...row, links: findLinks(html, text), remoteImages: hasRemoteContent(html ?? '') }
   })
   app.delete('/admin/inbox/:messageId', { onRequest, schema: deleteSchema }, async request => {
     const { messageId } = request.params as z.output<typeof inboxParams>
@@ -114,15 +116,10 @@ export function adminInboxRoutes(app: App, { db, onRequest }: AdminRouteDeps): v
 }
 
 async function list(request: FastifyRequest, db: Database) {
-  const { search = null, cursor, limit, content } = request.query as ListQuery
+  const { search = null, cursor, limit } = request.query as ListQuery
   const after = cursor === undefined ? null : fromCursor(cursor)
   // One row more than the page shows whether there is another page.
-  const rows = await listCaptured(db.pool, {
-    search,
-    after,
-    limit: limit + 1,
-    content: content === 'true',
-  })
+  const rows = await listCaptured(db.pool, { search, after, limit: limit + 1 })
   const hasMore = rows.length > limit
   const page = rows.slice(0, limit)
   return {
@@ -138,9 +135,6 @@ export async function findMessage(request: FastifyRequest, { pool }: Database) {
   if (!row) throw new Problem('NOT_FOUND')
   return row
 }
-
-const REMOTE_IMAGE = /(?:\b(?:src|srcset|background|poster)\s*=\s*["']?|url\(\s*["']?)\s*(?:https?:)?\/\//i
-const namesRemoteImages = (html: string) => REMOTE_IMAGE.test(html)
 
 const toCursor = ({ micros, messageId }: CapturePlace) => Buffer.from(`${micros} ${messageId}`).toString('base64url')
 

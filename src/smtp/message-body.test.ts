@@ -84,8 +84,20 @@ describe('recipients', () => {
     ['two addresses for one author', from('Shop <shop@sender.test> <evil@b.test>'), 'From has an entry that is not'],
     ['an address after another', from('<shop@sender.test> evil@b.test'), 'From has an entry that is not'],
     ['two addresses in one entry of Reply-To', plain('Reply-To: A <a@b.test> <c@d.test>'), 'Reply-To has an entry'],
+    [
+      'two addresses after a quotation mark that nothing closes',
+      from('12" <a@b.test> <c@d.test>'),
+      'From has an entry',
+    ],
   ])('%s is refused', (_name, message, sentence) => {
     expect(() => body(Buffer.from(message))).toThrow(sentence)
+  })
+
+  test.each([
+    ['"A \\" <x@y.test>" <shop@sender.test>', '"A \\" <x@y.test>" <shop@sender.test>'],
+    ['Shop (was <old@sender.test>) <shop@sender.test>', '"Shop" <shop@sender.test>'],
+  ])('an address that is quoted or in a comment is not a second one: %s', (written, expected) => {
+    expect(body(from(written)).from).toBe(expected)
   })
 
   test.each([
@@ -307,6 +319,18 @@ describe('content', () => {
     const image = part('image/png', 'x', 'Content-ID: <a@shop>', file('a.png'))
     const message = multipart('mixed', part('text/html', '<img src="cid:a%40shop">'), image)
     expect(body(message).attachments).toMatchObject([{ contentId: 'a@shop' }])
+  })
+
+  test.each([
+    ['HTML that is too long to be accepted', 16 * 1024 * 1024],
+    ['the longest HTML that is accepted', 500 * 1024],
+  ])('very many references to inline images take little time in %s', (_name, bytes) => {
+    const html = 'cid:%\r\n'.repeat(bytes / 7)
+    const image = part('image/png', 'x', 'Content-ID: <a@shop>', file('a.png'))
+    const message = multipart('mixed', part('text/html', html), image)
+    const spentMs = processorTime()
+    expect(body(message).attachments).toHaveLength(1)
+    expect(spentMs()).toBeLessThan(2_000)
   })
 
   test('flowed text is joined, and an attached .p7m document is a file', () => {
@@ -541,6 +565,14 @@ describe('content', () => {
       expect(body(message).attachments).toHaveLength(10)
       expect(spentMs()).toBeLessThan(1_000)
     })
+  })
+
+  test.each(['From', 'Reply-To'])('quotation marks that nothing closes take no time in %s', name => {
+    const headers = name === 'From' ? [] : [HEAD[0]!]
+    const message = lines(...headers, `${name}: ${'\\"'.repeat(8_000)}`, HEAD[1]!, '', 'Hi')
+    const spentMs = processorTime()
+    for (let n = 0; n < 100; n++) expect(() => body(message)).toThrow(`The header ${name}`)
+    expect(spentMs()).toBeLessThan(2_000)
   })
 
   test('hostile header values take no time', () => {

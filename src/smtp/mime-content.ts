@@ -1,4 +1,6 @@
 import libmime from 'libmime'
+import { namedInHtml } from '../contracts/html/cid-urls.ts'
+import { SEND_LIMITS } from '../contracts/send-body.ts'
 import { decodedBody, decodedBytes } from './mime-decode.ts'
 import type { MimePart } from './mime-parts.ts'
 import { cannotCarry } from './refused.ts'
@@ -22,7 +24,7 @@ export function contentOf(root: MimePart): MailContent {
   const found: Found = { html: null, text: null, files: [] }
   collect(root, found, root)
   const html = found.html ? decodedBody(found.html) : undefined
-  const shown = shownIn(html ?? '')
+  const shown = shownIn(html ?? '', found.files)
   const text = found.text ? decodedBody(found.text) : undefined
   return {
     ...(html !== undefined && html.trim() !== '' && { html }),
@@ -107,17 +109,11 @@ function collectRelated({ parts, params }: MimePart, found: Found, root: MimePar
   }
 }
 
-/** The content ids that the HTML names. RFC 2392: they are percent-encoded in a URL. */
-function shownIn(html: string): ReadonlySet<string> {
-  return new Set([...html.matchAll(/cid:([^\s"'<>)]{1,1000})/gi)].flatMap(([, id]) => [id!, percentDecoded(id!)]))
-}
-
-function percentDecoded(id: string): string {
-  try {
-    return decodeURIComponent(id)
-  } catch {
-    return id
-  }
+/** The content ids of files that the HTML shows. */
+function shownIn(html: string, files: readonly MimePart[]): ReadonlySet<string> {
+  // Longer HTML is refused by the rules of the send body. Looking through 16 MB would hold up everybody's requests.
+  if (html.length > SEND_LIMITS.CONTENT_BYTES) return new Set()
+  return namedInHtml(html, new Set(files.flatMap(({ contentId }) => contentId ?? [])))
 }
 
 function attachmentOf(part: MimePart, index: number, shown: ReadonlySet<string>): MailContent['attachments'][number] {

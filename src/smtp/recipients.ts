@@ -34,13 +34,22 @@ export function replyToIn(headers: readonly MimeHeader[]): string[] {
   return mailboxesOf(header).map(asSendBody)
 }
 
-const QUOTED_OR_COMMENT = /"(?:[^"\\]|\\.)*"|\([^()]*\)/g
+const COMMENT = /\([^()]*\)/g
+/** Also matches a quotation mark that nothing closes, to the end of the text: a search for the next one would take quadratic time. */
+const QUOTED_OR_COMMENT = /"(?:[^"\\]|\\.)*(?:(?<closing>")|\\?$)|\([^()]*\)/gs
 
 /** `A <a@b.c> <d@e.f>`: readers disagree on which of the two counts. */
 function refuseSeveralInOne({ name, value }: MimeHeader): void {
-  const entries = withBase64Words(value).replace(QUOTED_OR_COMMENT, ' ').split(/[,;]/)
+  const entries = withoutQuotedAndComments(withBase64Words(value)).split(/[,;]/)
   if (!entries.every(entry => /^[^<>]*(?:<[^<>]*>\s*)?$/.test(entry)))
     throw malformed(`The header ${name} has an entry that is not "Name <address>"`)
+}
+
+/** What follows a quotation mark that nothing closes is not quoted. */
+function withoutQuotedAndComments(text: string): string {
+  return text.replace(QUOTED_OR_COMMENT, (found, closing: string | undefined) =>
+    found.startsWith('(') || closing !== undefined ? ' ' : found.replace(COMMENT, ' '),
+  )
 }
 
 /** As the send body takes addresses: with the name in quotes. */

@@ -1976,14 +1976,14 @@ export interface paths {
     }
   }
   '/admin/inbox': {
-    /** What capture kept, newest first */
+    /** What capture kept, newest first, without the contents */
     get: {
       parameters: {
         query?: {
           /** Part of the subject or of a recipient; upper and lower case are the same */
           search?: string
-          /** false: `html` and `text` are null, for a list */
-          content?: 'true' | 'false'
+          /** Has no effect: the list never has the contents */
+          content?: 'false'
           cursor?: string
           limit?: number
         }
@@ -2631,9 +2631,6 @@ export interface components {
         bcc: (string)[]
         replyTo: (string)[]
         subject: string
-        html: string | null
-        text: string | null
-        headers: Record<string, string>
         attachments: ({
           filename: string
           contentType: string

@@ -15,6 +15,20 @@ describe('inline images', () => {
     expect(previewHtml(html, [logo])).toBe(expected)
   })
 
+  test('a small image is shown wherever the HTML names it', () => {
+    const shown = previewHtml('<img src="cid:logo@acme">'.repeat(300), [logo])
+    expect(shown).toBe('<img src="data:image/png;base64,iVBORw0=">'.repeat(300))
+  })
+
+  test('large images are all shown, and are not repeated for each reference', () => {
+    const large = ['a', 'b'].map(contentId => ({ contentId, contentType: 'image/png', base64: contentId.repeat(3e6) }))
+    const shown = previewHtml('<img src="cid:a">'.repeat(100) + '<img src="cid:b">'.repeat(100), large)
+    const times = (part: string) => shown.split(part).length - 1
+    expect([times(`base64,${'a'.repeat(3e6)}"`), times(`base64,${'b'.repeat(3e6)}"`)]).toEqual([2, 1])
+    expect([times('"cid:a"'), times('"cid:b"')]).toEqual([98, 99])
+    expect(shown.length).toBeLessThan(10e6)
+  })
+
   test('a file that is no image, or whose type leaves the attribute, is not shown', () => {
     const html = '<img src="cid:x">'
     for (const contentType of ['text/html', 'image/png" onerror="x', 'image/svg+xml;,<script>'])

@@ -1,3 +1,5 @@
+import { replaceCidUrls } from '../html/cid-urls.ts'
+
 /**
  * The preview of an e-mail's HTML is a document of its own: it runs nothing (sandbox without allow-scripts), loads nothing, and its
  * links lead nowhere (frame-src of the page around it). Images of other hosts only when somebody asked for them: they tell the sender
@@ -25,26 +27,32 @@ export function previewHtml(html: string, files: readonly InlineFile[]): string 
 /** No policy keeps a browser from connecting to the host of `<link rel="preconnect">`; nothing that a link element loads is shown anyway. */
 const withoutLinkElements = (html: string) => html.replaceAll(/<link(?=[\s/>])/gi, '<x-link')
 
-/** Inline images become part of the document: a sandboxed frame cannot ask for them with the session's cookie. */
+/**
+ * Inline images become part of the document: a sandboxed frame cannot ask for them with the session's cookie. Each is there at least
+ * once, and further times while they are not too large together: 100 references to one file of 3.7 MB would be a document of 493 MB.
+ */
 function withInlineImages(html: string, files: readonly InlineFile[]): string {
-  const byId = new Map(files.map(file => [file.contentId, file]))
-  return html.replaceAll(CID_URL, (whole, encoded: string) => {
-    const file = byId.get(decoded(encoded))
-    return file && IMAGE_TYPE.test(file.contentType) ? `data:${file.contentType};base64,${file.base64}` : whole
+  const images = new Map(
+    files.filter(({ contentType }) => IMAGE_TYPE.test(contentType)).map(file => [file.contentId, file]),
+  )
+  const shown = new Set<InlineFile>()
+  let repeatedChars = 0
+  return replaceCidUrls(html, contentId => {
+    const file = images.get(contentId)
+    if (!file) return null
+    if (shown.has(file)) {
+      if (repeatedChars + file.base64.length > MAX_REPEATED_CHARS) return null
+      repeatedChars += file.base64.length
+    }
+    shown.add(file)
+    return `data:${file.contentType};base64,${file.base64}`
   })
 }
 
-const CID_URL = /cid:([^\s"'<>()]{1,256})/gi
+/** Of images in base64 that stand in the document already. A logo or an icon of 10 KB may be repeated 300 times. */
+const MAX_REPEATED_CHARS = 4 * 1024 * 1024
 /** Part of an attribute: nothing else may be in it. */
 const IMAGE_TYPE = /^image\/[a-z0-9.+-]{1,50}$/i
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
 
 /**
  * Whether the HTML may want something of another host: an image, a background, a font. A guess, for a button. White space is bounded: two
