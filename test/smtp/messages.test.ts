@@ -128,8 +128,15 @@ describe('refusals keep nothing and say why', () => {
     ['no subject', plainMessage().replace('Subject: Hello\r\n', ''), '550 5.6.0 INVALID_PAYLOAD: subject: is required'],
     [
       'a script',
-      plainMessage('Content-Type: text/html').replace('Hi', '<script>1</script>'),
+      plainMessage('Content-Type: text/html')
+        .replace('Hi', '<script>1</script>')
+        .replace(/^From: .*$/m, 'From: a@allowed.test'),
       '550 5.6.0 INVALID_TEMPLATE: html: ',
+    ],
+    [
+      'a script from another domain',
+      plainMessage('Content-Type: text/html').replace('Hi', '<script>1</script>'),
+      '550 5.6.0 INVALID_PAYLOAD: html: <script> is not allowed (HTML_SCRIPT); from: ',
     ],
     [
       'a header of a provider',
