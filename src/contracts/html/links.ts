@@ -6,6 +6,9 @@ export type FoundLink = { href: string; text: string }
 const MAX_LINKS = 200
 const MAX_HREF = 2_000
 const MAX_TEXT = 200
+/** What is read of one link for it: nodes, and characters of each with the white space that collapses. */
+const MAX_NODES = 1_000
+const MAX_PIECE = 2_000
 const URL_IN_TEXT = /\bhttps?:\/\/[^\s<>"']{1,2000}/gi
 const END_OF_SENTENCE = '.,;:!?)]'
 
@@ -67,11 +70,13 @@ function hrefOf(node: HtmlNode): string | null {
 /** Not more than the beginning is read: 50 links inside each other, around 500 KB of text, would be read for minutes. */
 function textOf(link: HtmlElement): string {
   let text = ''
+  let nodes = 0
   for (const node of nodesIn(link)) {
-    if (!('value' in node)) continue
-    const words = node.value.replace(/\s+/g, ' ')
-    text += text === '' || text.endsWith(' ') ? words.trimStart() : words
-    if (text.length > MAX_TEXT) break
+    if ('value' in node) {
+      const words = node.value.slice(0, MAX_PIECE).replace(/\s+/g, ' ')
+      text += text === '' || text.endsWith(' ') ? words.trimStart() : words
+    }
+    if (text.length > MAX_TEXT || ++nodes === MAX_NODES) break
   }
   return text.slice(0, MAX_TEXT).trim()
 }
