@@ -52,12 +52,16 @@ function parsed(html: string): HtmlParent | null {
   }
 }
 
-/** In the order in which they are written. */
+/** In the order in which they are written. Children that nobody asks for are not copied. */
 function* nodesIn(root: HtmlParent): Generator<HtmlNode> {
-  const waiting: HtmlNode[] = root.childNodes.toReversed()
-  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
-    yield node
-    if ('tagName' in node) for (const child of node.childNodes.toReversed()) waiting.push(child)
+  const open = [root.childNodes.values()]
+  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
+    const { value: node, done } = level.next()
+    if (done) open.pop()
+    else {
+      yield node
+      if ('tagName' in node) open.push(node.childNodes.values())
+    }
   }
 }
 
