@@ -18,6 +18,15 @@ describe('findLinks', () => {
     ])
   })
 
+  test.each([
+    ['addresses of full stops', null, `http://${'.'.repeat(1_990)}x `.repeat(5_000)],
+    ['links inside links', `${'<a href=x><table><tr><td>'.repeat(50)}${'y '.repeat(20_000)}`, null],
+  ])('%s take little time', (_name, html, text) => {
+    const start = performance.now()
+    expect(findLinks(html, text).length).toBeGreaterThan(0)
+    expect(performance.now() - start).toBeLessThan(2_000)
+  })
+
   test('says nothing about HTML beyond the limits of the parser, and is bounded for the rest', () => {
     expect(findLinks('<div>'.repeat(100_000), null)).toEqual([])
     const many = Array.from({ length: 300 }, (_, n) => `<a href="https://a.example/${n}">${'x'.repeat(300)}</a>`).join(

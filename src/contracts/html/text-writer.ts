@@ -1,5 +1,7 @@
-/** Padding after a preheader. Joiners are removed only at the edge of a word: inside, Persian words and emoji need them. */
-const FILLER = /\u00ad|\u034f|\u200b|\u2060|\ufeff|(?<!\S)(?:\u200c|\u200d)+|(?:\u200c|\u200d)+(?!\S)/g
+import { isBlank } from '../characters.ts'
+
+/** Padding after a preheader. A run of joiners is one match, because a search that tries each part of it takes quadratic time. */
+const FILLER = /\u00ad|\u034f|\u200b|\u2060|\ufeff|[\u200c\u200d]+/g
 const MAX_INDENT = 8
 
 /** Collects text as a browser lays it out: white space collapses, and line breaks merge and are removed at both ends. */
@@ -22,7 +24,7 @@ export class TextWriter {
   }
 
   private writeWords(raw: string): void {
-    const words = raw.replace(FILLER, '').replace(/\s+/g, ' ')
+    const words = withoutFiller(raw).replace(/\s+/g, ' ')
     const trimmed = words.trim()
     if (trimmed === '') {
       if (words !== '') this.pendingSpace = true
@@ -84,3 +86,13 @@ export class TextWriter {
     this.pendingBullet = ''
   }
 }
+
+/** Joiners are removed only at the edge of a word: inside, Persian words and emoji need them. */
+function withoutFiller(raw: string): string {
+  return raw.replace(FILLER, (found, at: number) => {
+    const isJoiner = found.startsWith('\u200c') || found.startsWith('\u200d')
+    return isJoiner && isInWord(raw[at - 1]) && isInWord(raw[at + found.length]) ? found : ''
+  })
+}
+
+const isInWord = (neighbour: string | undefined) => neighbour !== undefined && !isBlank(neighbour)

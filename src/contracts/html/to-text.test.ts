@@ -71,6 +71,7 @@ const CASES: ReadonlyArray<readonly [name: string, html: string, text: string]> 
     'a',
   ],
   ['filler after a preheader is dropped', 'a &zwnj;&nbsp;&zwnj;&nbsp;&#847;&nbsp;b', 'a b'],
+  ['joiners at the edges of a word are dropped', '\u200ca\u200c\u200d b\u200d \u200d', 'a b'],
   ['joined emoji and Persian joiners stay', '👩‍💻 می‌خواهم', '👩‍💻 می‌خواهم'],
   ['noscript is read, since there are no scripts', '<noscript><p>a</p></noscript>', 'a'],
   ['what only Outlook sees is dropped', '<!--[if mso]><p>x</p><![endif]-->a<!--[if !mso]><!-->b<!--<![endif]-->', 'ab'],
@@ -97,6 +98,10 @@ describe('the text alternative', () => {
     unit => expectLinearTime(size => unit.repeat(Math.floor(size / unit.length)), 512 * 1024, textFromHtml),
     60_000,
   )
+
+  test('one word of very many joiners takes linear time', () => {
+    expectLinearTime(size => `a${'\u200c'.repeat(size / 3)}b`, 512 * 1024, textFromHtml)
+  }, 60_000)
 
   test.each([
     ['the worst HTML that is accepted', WORST_ACCEPTED],
