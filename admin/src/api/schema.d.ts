@@ -2703,14 +2703,23 @@ export interface components {
         at: string
         /** Recipients that were asked for, also suppressed ones */
         requests: number
+        /** Recipients */
         suppressed: number
+        /** E-mails */
         accepted: number
+        /** E-mails */
         sent: number
+        /** Recipients: an e-mail may have several */
         delivered: number
+        /** Recipients */
         bounced: number
+        /** Recipients */
         complained: number
+        /** E-mails */
         rejected: number
+        /** E-mails */
         failed: number
+        /** E-mails */
         expired: number
       })[]
     }
@@ -3156,21 +3165,31 @@ export interface components {
       /** Events of live e-mails, oldest bucket first */
       series: ({
         at: string
+        /** E-mails */
         accepted: number
+        /** E-mails */
         sent: number
+        /** Recipients: an e-mail may have several */
         delivered: number
+        /** Recipients */
         bounced: number
+        /** Recipients */
         complained: number
-        /** Failed, rejected or expired */
+        /** E-mails that failed, were rejected or expired */
         failed: number
       })[]
       totals: {
+        /** E-mails */
         accepted: number
+        /** E-mails */
         sent: number
+        /** Recipients: an e-mail may have several */
         delivered: number
+        /** Recipients */
         bounced: number
+        /** Recipients */
         complained: number
-        /** Failed, rejected or expired */
+        /** E-mails that failed, were rejected or expired */
         failed: number
       }
       queue: components['schemas']['QueueCounts']

@@ -31,12 +31,12 @@ export type AttentionKind = (typeof ATTENTION_KINDS)[number]
 const instant = z.iso.datetime()
 const count = z.int()
 const counted = {
-  accepted: count,
-  sent: count,
-  delivered: count,
-  bounced: count,
-  complained: count,
-  failed: count.describe('Failed, rejected or expired'),
+  accepted: count.describe('E-mails'),
+  sent: count.describe('E-mails'),
+  delivered: count.describe('Recipients: an e-mail may have several'),
+  bounced: count.describe('Recipients'),
+  complained: count.describe('Recipients'),
+  failed: count.describe('E-mails that failed, were rejected or expired'),
 }
 
 export const queueSchema = z

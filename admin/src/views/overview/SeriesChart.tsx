@@ -25,7 +25,7 @@ export function SeriesChart({ overview, range }: { overview: Overview; range: Ra
   return (
     <ChartCard
       question={t('chart.question')}
-      unit={`${unit}, ${t('chart.until', { time: format.time(overview.countedUntil) })}`}
+      unit={`${unit}; ${t('chart.recipients')}; ${t('chart.until', { time: format.time(overview.countedUntil) })}`}
       table={{
         unfinishedFrom,
         head: [t(range === '30d' ? 'chart.day' : 'chart.time'), ...series.map(({ label }) => label)],
