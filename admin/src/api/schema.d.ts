@@ -2396,8 +2396,16 @@ export interface components {
       companyName: string
       /** Of a test key: it never left the gateway */
       test: boolean
+      /** Recipients that bounced or were refused, whatever the status, which is that of its `to` */
+      bounced: number
       explanation: components['schemas']['Explanation']
-      events: (components['schemas']['EmailEvent'])[]
+      events: ({
+        type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
+        createdAt: string
+        metadata: Record<string, unknown>
+        /** Whom a provider reported on: the place in `recipients`; null: the e-mail */
+        recipient: number | null
+      })[]
       attemptList: ({
         /** Of the sends: one that asks again has the number of the send that it asks about */
         number: number
@@ -2553,6 +2561,8 @@ export interface components {
       companyName: string
       /** Of a test key: it never left the gateway */
       test: boolean
+      /** Recipients that bounced or were refused, whatever the status, which is that of its `to` */
+      bounced: number
     }
     ApiKey: {
       keyId: string
@@ -2897,11 +2907,6 @@ export interface components {
         line?: number
         column?: number
       })[]
-    }
-    EmailEvent: {
-      type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
-      createdAt: string
-      metadata: Record<string, unknown>
     }
     EndedSuppressions: {
       data: ({

@@ -176,6 +176,8 @@ export const emails = {
   },
   showAll: 'Show every step',
   showLess: 'Show the main steps',
+  someBounced_one: '{{count, number}} of {{of}} bounced',
+  someBounced_other: '{{count, number}} of {{of}} bounced',
   explain: {
     PENDING: 'Waiting for its turn.',
     scheduled: 'Scheduled for {{time}}.',
@@ -195,6 +197,9 @@ export const emails = {
     UNKNOWN: 'Not known whether it was sent: the provider has not confirmed it.',
     SENT: 'Accepted by {{provider}}.',
     DELIVERED: "Delivered to the recipient's server.",
+    deliveredAt: "Delivered to the recipient's server at {{time}}.",
+    othersBounced_one: '{{count, number}} of its {{of}} recipients bounced.',
+    othersBounced_other: '{{count, number}} of its {{of}} recipients bounced.',
     BOUNCED: "The recipient's server returned it.",
     bouncedBecause: "The recipient's server returned it: {{diagnosis}}",
     COMPLAINED: 'The recipient reported it as spam.',

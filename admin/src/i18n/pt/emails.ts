@@ -179,6 +179,8 @@ export const emails: SameKeys<typeof en> = {
   },
   showAll: 'Mostrar todos os passos',
   showLess: 'Mostrar só os principais',
+  someBounced_one: '{{count, number}} de {{of}} devolvido',
+  someBounced_other: '{{count, number}} de {{of}} devolvidos',
   explain: {
     PENDING: 'Aguardando a sua vez.',
     scheduled: 'Agendado para {{time}}.',
@@ -198,6 +200,9 @@ export const emails: SameKeys<typeof en> = {
     UNKNOWN: 'Não se sabe se foi enviado: o provedor não confirmou.',
     SENT: 'Aceito por {{provider}}.',
     DELIVERED: 'Entregue ao servidor do destinatário.',
+    deliveredAt: 'Entregue ao servidor do destinatário em {{time}}.',
+    othersBounced_one: '{{count, number}} dos seus {{of}} destinatários teve o e-mail devolvido.',
+    othersBounced_other: '{{count, number}} dos seus {{of}} destinatários tiveram o e-mail devolvido.',
     BOUNCED: 'O servidor do destinatário o devolveu.',
     bouncedBecause: 'O servidor do destinatário o devolveu: {{diagnosis}}',
     COMPLAINED: 'O destinatário o marcou como spam.',
