@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { rateOf } from '../contracts/reputation.ts'
+import { justificationSchema } from '../contracts/suppression/view.ts'
 import { listVolumes } from '../db/companies/activity.ts'
 import { listCompanyAudit } from '../db/companies/audit.ts'
 import { listQueues } from '../db/companies/queues.ts'
@@ -64,7 +65,7 @@ const auditQuery = z.object({
   cursor: z.coerce.number().int().min(1).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(100),
 })
-const reasonBody = z.strictObject({ reason: z.string().trim().min(3).max(500) }).meta({
+const reasonBody = z.strictObject({ reason: justificationSchema }).meta({
   id: 'CompanyReason',
   example: { reason: 'Asked by the customer, see their letter of today' },
 })

@@ -17,7 +17,7 @@ type ConfirmDialogProps = {
   dismiss?: string
   danger?: boolean
   /** Asks for a reason, which goes to the audit log. */
-  askReason?: boolean | { minLength: number }
+  askReason?: boolean
   /** Asks to type this text, for what cannot be undone. */
   typeToConfirm?: string
   /** The first of the `children` has the focus, and not the reason. */
@@ -56,6 +56,9 @@ export function useCloseLabel() {
   return { 'aria-label': useTranslation().t('dialog.close') }
 }
 
+/** As the gateway judges it: a full stop is no reason. */
+const saysWhy = (reason: string) => (reason.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= 3
+
 /** As the routes call it. */
 const REASON_FIELDS = ['reason', 'justification']
 
@@ -76,8 +79,7 @@ function ConfirmForm({
   const [typed, setTyped] = useState('')
   const { form, errorOf, alert, setError } = useRefusal(askReason ? [...REASON_FIELDS, ...fields] : fields)
   const [busy, setBusy] = useState(false)
-  const minLength = typeof askReason === 'object' ? askReason.minLength : 1
-  const hasReason = !askReason || reason.trim().length >= minLength
+  const hasReason = !askReason || saysWhy(reason)
   const complete = hasReason && (!typeToConfirm || isSame(typed, typeToConfirm)) && !blocked
   const submit = async (event: FormEvent) => {
     event.preventDefault()
@@ -85,7 +87,8 @@ function ConfirmForm({
     setBusy(true)
     setError(null)
     try {
-      await props.onConfirm(reason.trim())
+      // Of several lines the audit log makes one.
+      await props.onConfirm(reason.trim().replace(/\s+/g, ' '))
       onClose()
     } catch (refusal) {
       setError(refusal)
@@ -102,11 +105,7 @@ function ConfirmForm({
       {askReason && (
         <Textarea
           label={t('dialog.reason')}
-          description={
-            minLength > 1
-              ? `${t('dialog.reasonMin', { count: minLength })} ${t('dialog.reasonHint')}`
-              : t('dialog.reasonHint')
-          }
+          description={t('dialog.reasonHint')}
           error={REASON_FIELDS.map(errorOf).find(Boolean)}
           value={reason}
           onChange={event => setReason(event.currentTarget.value)}
