@@ -30,8 +30,8 @@ export const emails = {
   noneMatchHint: 'Choose another range or clear the filters.',
   noneYet: 'Nothing found so far',
   noneYetHint: 'Searched back to {{time}}.',
-  notFound: 'No such e-mail',
-  notFoundHint: 'Nothing was accepted for this. Ids and addresses are compared exactly.',
+  notFound: 'No e-mail found',
+  notFoundHint: 'Ids and addresses are compared exactly; the end of an id alone finds nothing.',
   suppression: {
     title: 'This address gets no mail: it is on the suppression list',
     never: 'This address is not on the suppression list, and no e-mail to it was accepted.',

@@ -33,8 +33,8 @@ export const emails: SameKeys<typeof en> = {
   noneMatchHint: 'Escolha outro período ou limpe os filtros.',
   noneYet: 'Nada encontrado até agora',
   noneYetHint: 'Busca feita até {{time}}.',
-  notFound: 'E-mail não encontrado',
-  notFoundHint: 'Nada foi aceito para esta busca. Ids e endereços são comparados exatamente.',
+  notFound: 'Nenhum e-mail encontrado',
+  notFoundHint: 'Ids e endereços são comparados por inteiro; só o final de um id não encontra nada.',
   suppression: {
     title: 'Este endereço não recebe e-mails: está na lista de supressão',
     never: 'Este endereço não está na lista de supressão, e nenhum e-mail para ele foi aceito.',
