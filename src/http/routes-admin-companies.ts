@@ -27,7 +27,7 @@ const companySchema = z
     complained: z.number(),
     bounceRate: z.number(),
     complaintRate: z.number(),
-    accepted: z.int().describe('E-mails of the last 24 hours'),
+    accepted: z.int().describe('E-mails of the last 24 hours, from the beginning of an hour'),
     waiting: z.int().describe('E-mails that could be sent now; counted up to 1000'),
     oldestWaitingSeconds: z.number().nullable(),
     isDefault: z.boolean().describe('E-mails that come by SQL without a company are its own'),

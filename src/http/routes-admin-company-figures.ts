@@ -13,10 +13,11 @@ import type { AdminRouteDeps } from './routes-admin.ts'
 const WINDOW_SECONDS = 300
 const FAIRNESS_CACHE_MS = 2_000
 
+/** One step more than the range has: the first and the last one are parts of it. */
 const RANGES = {
-  '24h': { step: 'hour', count: 24 },
-  '7d': { step: 'hour', count: 168 },
-  '30d': { step: 'day', count: 30 },
+  '24h': { step: 'hour', count: 25 },
+  '7d': { step: 'hour', count: 169 },
+  '30d': { step: 'day', count: 31 },
 } as const satisfies Record<string, { step: ActivityStep; count: number }>
 
 const count = z.int()

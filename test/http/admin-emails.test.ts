@@ -237,7 +237,7 @@ describe('overview', () => {
     const overview = async (range: string) => (await get(`/admin/overview?range=${range}&company=counted`)).body
     const before = await overview('1h')
     expect(before.totals).toMatchObject({ accepted: 2, sent: 1, failed: 0 })
-    expect(before.series).toHaveLength(60)
+    expect(before.series).toHaveLength(61)
     expect(before.queue.scheduled).toBeGreaterThan(0)
     expect(before.providers).toMatchObject([{ name: 'capture', state: 'healthy' }])
 

@@ -2778,7 +2778,7 @@ export interface components {
       complained: number
       bounceRate: number
       complaintRate: number
-      /** E-mails of the last 24 hours */
+      /** E-mails of the last 24 hours, from the beginning of an hour */
       accepted: number
       /** E-mails that could be sent now; counted up to 1000 */
       waiting: number
@@ -3161,6 +3161,7 @@ export interface components {
     }
     Overview: {
       range: {
+        /** The begin of the first bucket, so that the whole range is covered */
         from: string
         to: string
         bucketSeconds: number

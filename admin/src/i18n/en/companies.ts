@@ -78,7 +78,7 @@ export const companies = {
     unitHour: 'E-mails per hour',
     unitDay: 'E-mails per day (UTC)',
     recipients: 'delivered, bounced and complained: recipients',
-    until: 'counted until {{time}}',
+    until: 'counted from {{from}} to {{time}}',
     time: 'Time',
     range: 'Range',
     series: {

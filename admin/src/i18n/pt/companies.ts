@@ -81,7 +81,7 @@ export const companies: SameKeys<typeof en> = {
     unitHour: 'E-mails por hora',
     unitDay: 'E-mails por dia (UTC)',
     recipients: 'entregues, devolvidos e denunciados: destinatários',
-    until: 'contados até {{time}}',
+    until: 'contados de {{from}} até {{time}}',
     time: 'Horário',
     range: 'Período',
     series: {

@@ -72,6 +72,8 @@ function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; r
   }
   const unit = t(step === 'hour' ? 'activity.unitHour' : 'activity.unitDay')
   const unfinishedFrom = firstUnfinished(data, step === 'hour' ? 3_600 : 86_400, countedUntil)
+  // The first hour of 24 has the time of the last one.
+  const formatRow = range === '30d' ? format.utcDay : format.dateTime
   const formatTime = { '24h': format.time, '7d': format.dateTime, '30d': format.utcDay }[range]
   return (
     <>
@@ -82,11 +84,11 @@ function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; r
       </Tiles>
       <ChartCard
         question={t('activity.question')}
-        unit={`${unit}; ${t('activity.recipients')}; ${t('activity.until', { time: format.time(countedUntil) })}`}
+        unit={`${unit}; ${t('activity.recipients')}; ${t('activity.until', { from: format.dateTime(data[0]!.at), time: format.time(countedUntil) })}`}
         table={{
           unfinishedFrom,
           head: [t('activity.time'), ...COUNTED.map(name => t(`activity.series.${name}`))],
-          rows: data.map(row => [formatTime(row.at), ...COUNTED.map(name => format.number(row[name]))]),
+          rows: data.map(row => [formatRow(row.at), ...COUNTED.map(name => format.number(row[name]))]),
         }}
         chart={
           <LineChart
