@@ -92,6 +92,17 @@ test('an e-mail whose copies bounced says so beside its status, and names whom e
   await screenshot(page, 'email-bounced')
 })
 
+test('an e-mail that failed before its first attempt has none', async () => {
+  const { rows } = await gateway.db.pool.query(
+    `select put_sql_email($1, false, null, 'retired_template', 'maria@example.com', '{}') as id`,
+    [company.companyId],
+  )
+  await untilStatus(rows[0].id, 'FAILED')
+  const { page } = await ui.openView(`/emails/${rows[0].id}`)
+  await page.getByText('No attempt was made.').waitFor()
+  await page.getByText('0 of 4', { exact: true }).waitFor()
+})
+
 describe('a hostile e-mail', () => {
   const attack = (name: string) =>
     `"><img src="${outside.url}/${name}.png" onerror="document.title='ran'"><script>fetch('${outside.url}/${name}')</script>`
