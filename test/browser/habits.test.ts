@@ -390,3 +390,20 @@ test('a refusal is shown at the field that it is about, which has the focus; no 
 const BASIC = {
   authorization: `Basic ${Buffer.from(`${ADMINISTRATOR.name}:${ADMINISTRATOR.password}`).toString('base64')}`,
 }
+
+test('what does not exist is called so and not tried again; a range that ends before it begins is said', async () => {
+  const { page } = await ui.openView('/emails/019a8f2e-3c10-7b1e-9a55-5a6c1d7e2f30')
+  await page.getByRole('alert').getByText('Not found').waitFor()
+  expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'To the overview' }).waitFor()
+  await page.goto(`${gateway.url}/admin/audit?from=2026-11-18&to=2026-11-17`)
+  await page.getByText('Is after the end').waitFor()
+})
+
+test('Escape closes the navigation of a phone', async () => {
+  const { page } = await ui.openView('/companies', { width: 390 })
+  await page.getByRole('button', { name: 'Open the menu' }).click()
+  await page.getByRole('button', { name: 'Close the menu' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Open the menu' }).waitFor()
+})

@@ -127,7 +127,6 @@ export const emails = {
     resendRefused: 'It will be refused: the recipient is on the suppression list. Remove the entry first.',
     resendWithout: 'These recipients get no copy: they are on the suppression list.',
     resent: 'Accepted as a new e-mail.',
-    openNew: 'Open the e-mail',
     cancel: 'Cancel',
     keep: 'Keep it',
     cancelVerb: 'Cancel this e-mail',

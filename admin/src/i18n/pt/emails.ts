@@ -130,7 +130,6 @@ export const emails: SameKeys<typeof en> = {
     resendRefused: 'Será recusado: o destinatário está na lista de supressão. Remova o registro antes.',
     resendWithout: 'Estes destinatários não recebem cópia: estão na lista de supressão.',
     resent: 'Aceito como um novo e-mail.',
-    openNew: 'Abrir o e-mail',
     cancel: 'Cancelar envio',
     keep: 'Manter',
     cancelVerb: 'Cancelar este e-mail',
