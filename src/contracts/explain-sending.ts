@@ -1,5 +1,13 @@
 import type { EmailSummary } from './email-view.ts'
-import { at, type EmailLocation, type Next, type StatusText, statusText, whyLost } from './explain-text.ts'
+import {
+  at,
+  type EmailLocation,
+  type Next,
+  othersBounced,
+  type StatusText,
+  statusText,
+  whyLost,
+} from './explain-text.ts'
 
 export function describeProcessing(
   { provider, attempts, maxAttempts }: EmailSummary,
@@ -21,7 +29,7 @@ export function describeProcessing(
 export function describeSent(email: EmailSummary, location: EmailLocation): StatusText {
   const { provider, sentAt, messageId } = email
   return statusText(
-    `Accepted by ${provider ?? 'the provider'}${at(sentAt)}${messageId ? ` as ${messageId}` : ''}.${maybeTwice(location)}`,
+    `Accepted by ${provider ?? 'the provider'}${at(sentAt)}${messageId ? ` as ${messageId}` : ''}${othersBounced(location)}.${maybeTwice(location)}`,
     afterSent(email, location),
   )
 }

@@ -26,6 +26,13 @@ export type EmailLocation = {
   eventsExpected: boolean
   /** An attempt of unknown outcome was followed by another one. */
   sentAgain: boolean
+  /** Recipients that bounced or were refused, of so many. The status of the e-mail is that of its `to`. */
+  recipients: { bounced: number; of: number }
+}
+
+/** `; 2 of its 4 recipients bounced`, where the status does not say it. */
+export function othersBounced({ recipients: { bounced, of } }: EmailLocation): string {
+  return bounced > 0 && bounced < of ? `; ${bounced} of its ${of} recipients bounced` : ''
 }
 
 export type StatusText = Pick<Explanation, 'summary' | 'next' | 'nextStep' | 'nextAt'>

@@ -24,6 +24,15 @@ test('a sentence of the provider that ends in a full stop does not get a second 
     expect(explainEmail(email(status, { lastError }), where()).summary).toMatch(/Something broke\.$/)
 })
 
+test.each(['SENT', 'DELIVERED', 'COMPLAINED'] as const)(
+  'says that other recipients bounced, which the status does not say: %s',
+  status => {
+    const summary = (bounced: number) => explainEmail(email(status), where({ recipients: { bounced, of: 4 } })).summary
+    expect(summary(2)).toMatch(/; 2 of its 4 recipients bounced\./)
+    expect([summary(0), summary(4)].join(' ')).not.toContain('bounced')
+  },
+)
+
 test.each(['PENDING', 'RETRY_SCHEDULED'] as const)('says of a waiting e-mail that no worker is running: %s', status => {
   const location = where({ queuePosition: ready(), workersAlive: false })
   expect(explainEmail(email(status), location).next).toMatch(/^No worker is running/)

@@ -4,6 +4,7 @@ import {
   at,
   type EmailLocation,
   type Next,
+  othersBounced,
   type QueuePosition,
   type StatusText,
   statusText,
@@ -44,14 +45,17 @@ function describeStatus(email: EmailSummary, location: EmailLocation): StatusTex
     case 'SENT':
       return describeSent(email, location)
     case 'DELIVERED':
-      return statusText(`Delivered to the recipient's server${at(email.deliveredAt)}.${maybeTwice(location)}`, null)
+      return statusText(
+        `Delivered to the recipient's server${at(email.deliveredAt)}${othersBounced(location)}.${maybeTwice(location)}`,
+        null,
+      )
     case 'BOUNCED':
       return statusText(
         "The recipient's server returned it; the BOUNCE event has the diagnosis.",
         resend(location, 'resend', 'once the address works and is not suppressed'),
       )
     case 'COMPLAINED':
-      return statusText('The recipient reported it as spam.', null)
+      return statusText(`The recipient reported it as spam${othersBounced(location)}.`, null)
     case 'CANCELLED':
       return statusText('Cancelled before it was sent.', null)
     case 'EXPIRED':

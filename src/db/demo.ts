@@ -131,15 +131,46 @@ export async function enqueueDemoFailure(db: Queryable, companyId: string, recip
   ])
 }
 
-/** A waiting e-mail becomes too old to be sent. */
-export async function expireDemoEmail(db: Queryable, outboxId: string): Promise<void> {
+/** As if it had been paused for days, so that some of its mail has waited for too long. */
+export async function ageDemoPause(db: Queryable, companyId: string): Promise<void> {
+  await run(db, 'age-demo-pause', `update companies set paused_at = now() - interval '3 days' where company_id = $1`, [
+    companyId,
+  ])
   await run(
     db,
-    'expire-demo-email',
-    `with due as (
-       update email_outbox set expires_at = now(), next_attempt_at = now() where outbox_id = $1 and status = 'PENDING' returning outbox_id
-     )
-     update email_scheduled s set due_at = now() from due where s.outbox_id = due.outbox_id`,
-    [outboxId],
+    'age-demo-pause-audit',
+    `update audit_log set performed_at = now() - interval '3 days' where company_id = $1 and action = 'PAUSED'`,
+    [companyId],
   )
 }
+
+export type WaitedEmail = { companyId: string; type: string; recipient: string; variables: Record<string, unknown> }
+
+/** An e-mail that was accepted more than a day ago and has waited since: its company is paused, and it expires. */
+export async function enqueueDemoExpiry(db: Queryable, { companyId, type, recipient, variables }: WaitedEmail) {
+  const acceptedAt = new Date(Date.now() - DAY_MS - 60_000)
+  await run(db, 'ensure-demo-day', `select ensure_email_partitions(($1::timestamptz at time zone 'UTC')::date)`, [
+    acceptedAt,
+  ])
+  await run(
+    db,
+    'enqueue-demo-expiry',
+    `with made as materialized (
+       select uuid_v7_at($2::timestamptz) as id, $2::timestamptz as instant, address_hash($4) as hash
+     ), put_email as (
+       insert into email_outbox (outbox_id, company_id, request_id, test, template_type, priority, on_unknown, max_attempts, created_at, expires_at)
+       select id, $1, 'demo', false, $3, 5, 'resend', 5, instant, instant + interval '24 hours' from made
+     ), put_recipient as (
+       insert into email_recipients (outbox_id, ordinal, kind, address, address_key) select id, 0, 'to', $4, address_key(hash) from made
+     ), put_content as (
+       insert into email_content (outbox_id, variables) select id, $5::jsonb from made
+     ), put_event as (
+       insert into email_events (outbox_id, company_id, type, created_at, metadata)
+       select id, $1, 'QUEUED', instant, jsonb_build_object('recipientHash', hash, 'priority', 5, 'templateType', $3::text) from made
+     )
+     insert into email_ready (company_id, priority, outbox_id) select $1, 5, id from made`,
+    [companyId, acceptedAt, type, recipient, JSON.stringify(variables)],
+  )
+}
+
+const DAY_MS = 24 * 3_600_000

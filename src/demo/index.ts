@@ -6,8 +6,9 @@ import { type Config, loadConfig } from '../config.ts'
 import { hashPassword } from '../contracts/password.ts'
 import { putAdministrator } from '../db/companies/administrators.ts'
 import { makeSignInLink, signInUrl } from '../db/companies/sign-in-links.ts'
-import { enqueueDemoFailure, expireDemoEmail } from '../db/demo.ts'
+import { enqueueDemoExpiry, enqueueDemoFailure, type WaitedEmail } from '../db/demo.ts'
 import { storeProviderEvents } from '../db/feedback/provider-events.ts'
+import { expireWaitingEmails } from '../db/outbox/expiry.ts'
 import type { Database } from '../db/pool.ts'
 import { startGateway } from '../main.ts'
 import { demoClient } from './client.ts'
@@ -55,7 +56,11 @@ export async function startDemo({ dataDir, port, password, log, random = Math.ra
     await seedByApi(db, senders, client, endpoint.url)
     const access = {
       enqueueUnknownTemplate: (companyId: string, to: string) => enqueueDemoFailure(db.pool, companyId, to),
-      expire: (outboxId: string) => expireDemoEmail(db.pool, outboxId),
+      enqueueExpiring: async (email: WaitedEmail) => {
+        await enqueueDemoExpiry(db.pool, email)
+        // Housekeeping looks once a minute only.
+        await expireWaitingEmails(db.pool)
+      },
     }
     stops.push(startTraffic(senders, client, access, random, log))
     const token = await makeSignInLink(db.pool, 'admin', 'demo')

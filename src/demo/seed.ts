@@ -2,7 +2,7 @@ import { hashEmail } from '../contracts/hashing.ts'
 import { WEBHOOK_EVENT_TYPES } from '../contracts/webhooks/events.ts'
 import { listCompanies } from '../db/companies/companies.ts'
 import { createKey, registerCompany } from '../db/companies/registration.ts'
-import { ageDemoSetup, putDemoHistory, spreadDemoSuppressions } from '../db/demo.ts'
+import { ageDemoPause, ageDemoSetup, putDemoHistory, spreadDemoSuppressions } from '../db/demo.ts'
 import type { Database } from '../db/pool.ts'
 import { addSuppressions } from '../db/suppression/list.ts'
 import { pauseManually } from '../feedback/reputation.ts'
@@ -73,4 +73,5 @@ export async function seedByApi(
   await ageDemoSetup(db.pool)
   const { companyId } = senders.find(({ company }) => company.name === PAUSED_COMPANY)!
   await pauseManually(db.pool, { companyId, reason: 'The invoice of October is open', performedBy: 'admin' })
+  await ageDemoPause(db.pool, companyId)
 }

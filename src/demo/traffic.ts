@@ -1,13 +1,15 @@
 import type { Logger } from 'pino'
+import type { WaitedEmail } from '../db/demo.ts'
 import type { DemoClient } from './client.ts'
-import type { DemoCompany } from './companies.ts'
+import { type DemoCompany, PAUSED_COMPANY } from './companies.ts'
 import { DEAD_MAILBOX, one, SILENT_MAILBOX, somebody } from './people.ts'
 
 export type DemoSender = { company: DemoCompany; companyId: string; apiKey: string }
 export type DemoAccess = {
   /** By SQL, as an application that names a template that is not there. */
   enqueueUnknownTemplate: (companyId: string, recipient: string) => Promise<void>
-  expire: (outboxId: string) => Promise<void>
+  /** Accepted a day ago, of the company that is paused since. */
+  enqueueExpiring: (email: WaitedEmail) => Promise<void>
 }
 
 const TICK_MS = 400
@@ -45,9 +47,10 @@ export function startTraffic(
     const outboxId = await sendForLater(sender)
     if (outboxId) await client(sender.apiKey, 'POST', `/v1/email/${outboxId}/cancel`)
   }
-  const expireOne = async (sender: DemoSender) => {
-    const outboxId = await sendForLater(sender)
-    if (outboxId) await access.expire(outboxId)
+  const paused = senders.find(({ company }) => company.name === PAUSED_COMPANY)!
+  const expireOne = () => {
+    const { template: type, to: recipient, variables } = ordinary(paused, ++sent, random)
+    return access.enqueueExpiring({ companyId: paused.companyId, type, recipient: bareAddress(recipient), variables })
   }
   /** Every so many ticks, beginning with the first. */
   const rare: [everyTicks: number, act: (sender: DemoSender) => Promise<unknown>][] = [
@@ -76,7 +79,9 @@ export function startTraffic(
   }
 }
 
-function ordinary({ company }: DemoSender, number: number, random: () => number): Record<string, unknown> {
+const bareAddress = (to: string) => to.replace(/^.*<|>$/g, '')
+
+function ordinary({ company }: DemoSender, number: number, random: () => number) {
   const mail = one(company.mail, random)
   const person = somebody(random, company.domain)
   const amount = (20 + random() * 900).toFixed(2)

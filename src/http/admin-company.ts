@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { maskSensitive } from '../contracts/masking.ts'
+import { justificationSchema } from '../contracts/suppression/view.ts'
 import { isUuid } from '../contracts/uuid.ts'
 import type { Author } from '../db/audited-change.ts'
 import { type Company, findCompany } from '../db/companies/companies.ts'
@@ -29,7 +30,7 @@ export const companyQuery = z
 export const companyParams = z.object({ companyId: z.string().max(100) })
 
 /** Optional, for the audit log. */
-export const reasonSchema = z.string().trim().min(3).max(500).optional()
+export const reasonSchema = justificationSchema.optional()
 export const onlyReason = z.strictObject({ reason: reasonSchema }).meta({ id: 'ChangeReason', example: {} })
 
 /** For the audit log. What a person typed may name somebody: it is stored masked. */

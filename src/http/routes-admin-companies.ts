@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { maskSensitive } from '../contracts/masking.ts'
 import { rateOf } from '../contracts/reputation.ts'
+import { justificationSchema } from '../contracts/suppression/view.ts'
 import { listVolumes } from '../db/companies/activity.ts'
 import { listCompanyAudit } from '../db/companies/audit.ts'
 import { listQueues } from '../db/companies/queues.ts'
@@ -26,7 +27,7 @@ const companySchema = z
     complained: z.number(),
     bounceRate: z.number(),
     complaintRate: z.number(),
-    accepted: z.int().describe('E-mails of the last 24 hours'),
+    accepted: z.int().describe('E-mails of the last 24 hours, from the beginning of an hour'),
     waiting: z.int().describe('E-mails that could be sent now; counted up to 1000'),
     oldestWaitingSeconds: z.number().nullable(),
     isDefault: z.boolean().describe('E-mails that come by SQL without a company are its own'),
@@ -64,7 +65,7 @@ const auditQuery = z.object({
   cursor: z.coerce.number().int().min(1).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(100),
 })
-const reasonBody = z.strictObject({ reason: z.string().trim().min(3).max(500) }).meta({
+const reasonBody = z.strictObject({ reason: justificationSchema }).meta({
   id: 'CompanyReason',
   example: { reason: 'Asked by the customer, see their letter of today' },
 })

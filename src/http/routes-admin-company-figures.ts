@@ -13,10 +13,11 @@ import type { AdminRouteDeps } from './routes-admin.ts'
 const WINDOW_SECONDS = 300
 const FAIRNESS_CACHE_MS = 2_000
 
+/** One step more than the range has: the first and the last one are parts of it. */
 const RANGES = {
-  '24h': { step: 'hour', count: 24 },
-  '7d': { step: 'hour', count: 168 },
-  '30d': { step: 'day', count: 30 },
+  '24h': { step: 'hour', count: 25 },
+  '7d': { step: 'hour', count: 169 },
+  '30d': { step: 'day', count: 31 },
 } as const satisfies Record<string, { step: ActivityStep; count: number }>
 
 const count = z.int()
@@ -28,15 +29,15 @@ const activitySchema = z
       z.object({
         at: z.iso.datetime().describe('Its beginning'),
         requests: count.describe('Recipients that were asked for, also suppressed ones'),
-        suppressed: count,
-        accepted: count,
-        sent: count,
-        delivered: count,
-        bounced: count,
-        complained: count,
-        rejected: count,
-        failed: count,
-        expired: count,
+        suppressed: count.describe('Recipients'),
+        accepted: count.describe('E-mails'),
+        sent: count.describe('E-mails'),
+        delivered: count.describe('Recipients: an e-mail may have several'),
+        bounced: count.describe('Recipients'),
+        complained: count.describe('Recipients'),
+        rejected: count.describe('E-mails'),
+        failed: count.describe('E-mails'),
+        expired: count.describe('E-mails'),
       }),
     ),
   })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { attemptsOf } from '../contracts/admin/attempts.ts'
 import { type AdminEmail, adminEmailSchema, type SuppressionOfEmail } from '../contracts/admin/email-view.ts'
+import type { EmailEventView } from '../contracts/email-view.ts'
 import { explainEmail } from '../contracts/explain.ts'
 import { hashEmail } from '../contracts/hashing.ts'
 import { isFinal } from '../contracts/states.ts'
@@ -52,11 +53,12 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
     listEmailDeliveries(db.pool, outboxId),
     listResends(db.pool, outboxId),
   ])
+  const hashes = recipients.map(({ address }) => address && hashEmail(address))
   const { mayHaveLeft, replayable, ...shown } = email
   return {
     ...shown,
     explanation: explainEmail(email, location),
-    events,
+    events: events.map(event => ({ ...event, recipient: recipientOf(event, hashes) })),
     attemptList: attemptsOf(events),
     recipients: await Promise.all(
       recipients.map(async one => ({ ...one, suppression: await blockingEntry(db, one, email) })),
@@ -66,6 +68,13 @@ async function readDetails(db: Database, email: EmailDetails, providers: string[
     resentAs,
     may: { ...mayOf(email, location.contentGone, mayHaveLeft), replay: replayable },
   }
+}
+
+const REPORTED: EmailEventView['type'][] = ['DELIVERED', 'BOUNCE', 'COMPLAINT', 'REJECTED']
+
+function recipientOf({ type, metadata }: EmailEventView, hashes: (string | null)[]): number | null {
+  const place = REPORTED.includes(type) ? hashes.indexOf(String(metadata.recipientHash)) : -1
+  return place < 0 ? null : place
 }
 
 function mayOf({ status, attempts }: EmailDetails, contentGone: boolean, mayHaveLeft: boolean) {

@@ -82,7 +82,13 @@ describe('a company', () => {
     await admin('POST', `/companies/${busy.companyId}/pause`, { reason: 'To see it wait' })
     await sendOk(gateway, busy, { to: 'b@example.com' })
     const listed = (await admin('GET', '/companies')).body.data.find((one: Json) => one.companyId === busy.companyId)
-    expect(listed).toMatchObject({ state: 'paused', waiting: 1, weight: 3, oldestWaitingSeconds: expect.any(Number) })
+    expect(listed).toMatchObject({
+      state: 'paused',
+      accepted: 2,
+      waiting: 1,
+      weight: 3,
+      oldestWaitingSeconds: expect.any(Number),
+    })
     const fairness = await until(
       async () => (await admin('GET', `/fairness?company=${busy.companyId}`)).body,
       body => body.data.some((one: Json) => one.companyId === busy.companyId && one.ready === 1),
@@ -92,8 +98,8 @@ describe('a company', () => {
     expect(turn.share).toBeCloseTo(1 / fairness.attempts)
     const activity = (await admin('GET', `/companies/${busy.companyId}/activity?range=7d`)).body
     expect(activity).toMatchObject({ step: 'hour' })
-    expect(activity.data).toHaveLength(168)
-    expect((await admin('GET', `/companies/${busy.companyId}/activity?range=30d`)).body.data).toHaveLength(30)
+    expect(activity.data).toHaveLength(169)
+    expect((await admin('GET', `/companies/${busy.companyId}/activity?range=30d`)).body.data).toHaveLength(31)
   })
 })
 

@@ -71,6 +71,38 @@ test('the list and an e-mail look as they should; the keyboard opens it', async 
   ])
 })
 
+test('an e-mail whose copies bounced says so beside its status, and names whom each report is about', async () => {
+  const id = await send({
+    to: 'delivered@simulator.test',
+    cc: ['bounce+first@simulator.test', 'bounce+second@simulator.test', 'delivered+copy@simulator.test'],
+    subject: 'Partly delivered',
+  })
+  await until(
+    () => gateway.call(company, 'GET', `/v1/email/${id}`),
+    ({ body }) => body.events.filter(({ type }: { type: string }) => type === 'BOUNCE').length === 2,
+  )
+  const { page } = await ui.openView('/emails', { language: 'pt' })
+  await page.getByRole('row', { name: /Entregue.*2 de 4 devolvidos.*Partly delivered/ }).waitFor()
+  await screenshot(page, 'emails-bounced')
+  await page.getByRole('link', { name: 'Partly delivered' }).click()
+  await page.getByText('2 de 4 devolvidos').waitFor()
+  await page.getByText(/Entregue ao servidor do destinatário em .*\. 2 dos seus 4 destinatários tiveram/).waitFor()
+  const step = page.getByRole('listitem').filter({ hasText: 'Devolvido' }).filter({ hasText: 'bounce+second' })
+  await step.first().waitFor()
+  await screenshot(page, 'email-bounced')
+})
+
+test('an e-mail that failed before its first attempt has none', async () => {
+  const { rows } = await gateway.db.pool.query(
+    `select put_sql_email($1, false, null, 'retired_template', 'maria@example.com', '{}') as id`,
+    [company.companyId],
+  )
+  await untilStatus(rows[0].id, 'FAILED')
+  const { page } = await ui.openView(`/emails/${rows[0].id}`)
+  await page.getByText('No attempt was made.').waitFor()
+  await page.getByText('0 of 4', { exact: true }).waitFor()
+})
+
 describe('a hostile e-mail', () => {
   const attack = (name: string) =>
     `"><img src="${outside.url}/${name}.png" onerror="document.title='ran'"><script>fetch('${outside.url}/${name}')</script>`

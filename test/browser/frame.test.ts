@@ -153,7 +153,7 @@ test('with Postgres away the view says since when, keeps its data, and recovers 
 test('the overview shows figures, a chart and what needs attention', async () => {
   const view = await ui.openView('', { language: 'pt' })
   const { page } = view
-  await page.getByText('1.150 de 1.200 enviados').waitFor()
+  await page.getByText('1.150 de 1.190 destinatários com retorno').waitFor()
   await page.locator('polyline').filter({ visible: true }).first().waitFor()
   await page.getByText('Tracejado: ainda não terminou, os números vão crescer').waitFor()
   await expectSound(view, 'overview')

@@ -337,3 +337,73 @@ test('a viewer sees no names beside masked addresses, and no inbox', async () =>
   await page.goto(`${gateway.url}/admin/inbox`)
   await page.getByRole('heading', { name: 'Viewers do not see the content of e-mails' }).waitFor()
 })
+
+test('the focus is in the dialog that shows a new API key, and not on what is behind it', async () => {
+  const { page } = await ui.openView(`/companies/${acme.companyId}/keys`)
+  await page.getByRole('button', { name: 'New API key' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('shop')
+  await dialog.getByRole('button', { name: 'Create the key' }).click()
+  await page.getByRole('dialog', { name: 'The new API key' }).waitFor()
+  await dialog.and(page.getByRole('dialog', { name: 'New API key', exact: true })).waitFor({ state: 'detached' })
+  // Longer than a dialog that closes takes to give the focus back.
+  await page.waitForTimeout(400)
+  for (let tabs = 0; tabs < 4; tabs++) {
+    expect(await page.evaluate(IN_DIALOG)).toBe(true)
+    await page.keyboard.press('Tab')
+  }
+  await dialog.getByRole('button', { name: 'I have copied it' }).click()
+  await dialog.waitFor({ state: 'detached' })
+})
+
+const IN_DIALOG = "document.activeElement.closest('[role=dialog]') !== null"
+
+test('a refusal is shown at the field that it is about, which has the focus; no number is changed silently', async () => {
+  const { page } = await ui.openView('/companies')
+  await page.getByRole('button', { name: 'New company' }).click()
+  const dialog = page.getByRole('dialog')
+  const name = dialog.getByLabel('Name')
+  await name.fill('acme')
+  await dialog.getByLabel('Weight').fill('500')
+  await dialog.getByRole('button', { name: 'Create company' }).click()
+  await dialog.getByText('must be at most 100, is 500').waitFor()
+  const focused = () => page.evaluate('document.activeElement.labels?.[0]?.textContent')
+  await expect.poll(focused).toBe('Weight')
+  expect(await dialog.getByRole('alert').count()).toBe(0)
+  await screenshot(page, 'refused-field')
+  await dialog.getByLabel('Weight').fill('5')
+  await dialog.getByRole('button', { name: 'Create company' }).click()
+  await dialog.getByText('There is a company of this name already.').waitFor()
+  await expect.poll(focused).toBe('Name')
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate(IN_DIALOG)).toBe(true)
+  await page.keyboard.press('Escape')
+
+  await page.goto(`${gateway.url}/admin/companies/${acme.companyId}/domains`)
+  await page.getByLabel('Weight').fill('500')
+  await page.getByRole('button', { name: 'Save the changes' }).click()
+  await page.getByText('must be at most 100, is 500').waitFor()
+  const { body } = await gateway.call(null, 'GET', `/admin/companies/${acme.companyId}`, undefined, BASIC)
+  expect(body.weight).toBe(1)
+})
+
+const BASIC = {
+  authorization: `Basic ${Buffer.from(`${ADMINISTRATOR.name}:${ADMINISTRATOR.password}`).toString('base64')}`,
+}
+
+test('what does not exist is called so and not tried again; a range that ends before it begins is said', async () => {
+  const { page } = await ui.openView('/emails/019a8f2e-3c10-7b1e-9a55-5a6c1d7e2f30')
+  await page.getByRole('alert').getByText('Not found').waitFor()
+  expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'To the overview' }).waitFor()
+  await page.goto(`${gateway.url}/admin/audit?from=2026-11-18&to=2026-11-17`)
+  await page.getByText('Is after the end').waitFor()
+})
+
+test('Escape closes the navigation of a phone', async () => {
+  const { page } = await ui.openView('/companies', { width: 390 })
+  await page.getByRole('button', { name: 'Open the menu' }).click()
+  await page.getByRole('button', { name: 'Close the menu' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Open the menu' }).waitFor()
+})

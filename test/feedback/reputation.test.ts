@@ -86,6 +86,7 @@ test('a company whose mail bounces is warned, then paused; an administrator resu
 
   expect((await admin('POST', `/${company.companyId}/resume`, {})).status).toBe(422)
   expect((await admin('POST', `/${company.companyId}/resume`, { reason: ' ' })).status).toBe(422)
+  expect((await admin('POST', `/${company.companyId}/resume`, { reason: '...' })).status).toBe(422)
   expect((await rows(gateway, 'select status from email_outbox where outbox_id = $1', [waiting]))[0].status).toBe(
     'PENDING',
   )

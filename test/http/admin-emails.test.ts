@@ -149,6 +149,23 @@ describe('one e-mail', () => {
     expect((await get('/admin/emails/019a8f2e-3c10-7b1e-9a55-5a6c1d7e2f30')).status).toBe(404)
   })
 
+  test('says how many of its recipients bounced, whom each report is about, and so does explain', async () => {
+    const copies = ['bounce@simulator.test', 'bia@simulator.test', 'bounce+second@simulator.test']
+    const id = await send({ to: 'delivered@simulator.test', cc: copies })
+    const { body } = await until(
+      () => get(`/admin/emails/${id}`),
+      answer => answer.body.events.filter((one: { type: string }) => one.type === 'BOUNCE').length === 2,
+    )
+    expect(body).toMatchObject({ status: 'DELIVERED', bounced: 2 })
+    expect(body.explanation.summary).toMatch(/server at [^;]+; 2 of its 4 recipients bounced\.$/)
+    expect((await gateway.call(company, 'GET', `/v1/email/${id}/explain`)).body.summary).toBe(body.explanation.summary)
+    const reported = body.events.filter((one: { recipient: number | null }) => one.recipient !== null)
+    const told = reported.map(({ type, recipient }: { type: string; recipient: number }) => `${type} ${recipient}`)
+    expect(told.sort()).toEqual(expect.arrayContaining(['BOUNCE 1', 'BOUNCE 3', 'DELIVERED 0']))
+    const listed = (await get(`/admin/emails?id=${id}`)).body.data
+    expect(listed).toMatchObject([{ status: 'DELIVERED', bounced: 2 }])
+  })
+
   test('shows its content, its source, its attachments, and a preview that runs and loads nothing', async () => {
     const id = await send({ to: 'ana@one.example', html, attachments, headers: { 'X-Order': '1' } })
     const content = await get(`/admin/emails/${id}/content`)
@@ -220,7 +237,7 @@ describe('overview', () => {
     const overview = async (range: string) => (await get(`/admin/overview?range=${range}&company=counted`)).body
     const before = await overview('1h')
     expect(before.totals).toMatchObject({ accepted: 2, sent: 1, failed: 0 })
-    expect(before.series).toHaveLength(60)
+    expect(before.series).toHaveLength(61)
     expect(before.queue.scheduled).toBeGreaterThan(0)
     expect(before.providers).toMatchObject([{ name: 'capture', state: 'healthy' }])
 

@@ -78,6 +78,7 @@ export const where = (more: Partial<EmailLocation> = {}): EmailLocation => ({
   throughRedis: false,
   eventsExpected: true,
   sentAgain: false,
+  recipients: { bounced: 0, of: 1 },
   ...more,
 })
 export const PARKED = [

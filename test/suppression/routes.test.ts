@@ -108,6 +108,8 @@ describe('with one list for all', () => {
   test.each([
     ['no justification', { email: MARIA }, 'justification'],
     ['an empty one', { email: MARIA, justification: '  ' }, 'justification'],
+    ['one of a full stop', { email: MARIA, justification: '.' }, 'justification'],
+    ['one of punctuation and two letters', { email: MARIA, justification: '... ok ...' }, 'justification'],
     ['one of 501 characters', { email: MARIA, justification: 'x'.repeat(501) }, 'justification'],
     ['one with a line break', { email: MARIA, justification: 'a\nb' }, 'justification'],
     ['no address', { justification: WHY }, 'email'],

@@ -2396,8 +2396,16 @@ export interface components {
       companyName: string
       /** Of a test key: it never left the gateway */
       test: boolean
+      /** Recipients that bounced or were refused, whatever the status, which is that of its `to` */
+      bounced: number
       explanation: components['schemas']['Explanation']
-      events: (components['schemas']['EmailEvent'])[]
+      events: ({
+        type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
+        createdAt: string
+        metadata: Record<string, unknown>
+        /** Whom a provider reported on: the place in `recipients`; null: the e-mail */
+        recipient: number | null
+      })[]
       attemptList: ({
         /** Of the sends: one that asks again has the number of the send that it asks about */
         number: number
@@ -2553,6 +2561,8 @@ export interface components {
       companyName: string
       /** Of a test key: it never left the gateway */
       test: boolean
+      /** Recipients that bounced or were refused, whatever the status, which is that of its `to` */
+      bounced: number
     }
     ApiKey: {
       keyId: string
@@ -2700,14 +2710,23 @@ export interface components {
         at: string
         /** Recipients that were asked for, also suppressed ones */
         requests: number
+        /** Recipients */
         suppressed: number
+        /** E-mails */
         accepted: number
+        /** E-mails */
         sent: number
+        /** Recipients: an e-mail may have several */
         delivered: number
+        /** Recipients */
         bounced: number
+        /** Recipients */
         complained: number
+        /** E-mails */
         rejected: number
+        /** E-mails */
         failed: number
+        /** E-mails */
         expired: number
       })[]
     }
@@ -2756,7 +2775,7 @@ export interface components {
       complained: number
       bounceRate: number
       complaintRate: number
-      /** E-mails of the last 24 hours */
+      /** E-mails of the last 24 hours, from the beginning of an hour */
       accepted: number
       /** E-mails that could be sent now; counted up to 1000 */
       waiting: number
@@ -2885,11 +2904,6 @@ export interface components {
         line?: number
         column?: number
       })[]
-    }
-    EmailEvent: {
-      type: 'QUEUED' | 'RECEIVED' | 'VALIDATED' | 'VALIDATION_FAILED' | 'SENT_ATTEMPT' | 'SENT' | 'FAILED' | 'RETRY_SCHEDULED' | 'DELIVERED' | 'BOUNCE' | 'COMPLAINT' | 'REJECTED' | 'DLQ_MOVED' | 'EXPIRED' | 'CANCELLED' | 'REPLAYED' | 'UNKNOWN' | 'RESOLVED'
-      createdAt: string
-      metadata: Record<string, unknown>
     }
     EndedSuppressions: {
       data: ({
@@ -3144,6 +3158,7 @@ export interface components {
     }
     Overview: {
       range: {
+        /** The begin of the first bucket, so that the whole range is covered */
         from: string
         to: string
         bucketSeconds: number
@@ -3153,21 +3168,31 @@ export interface components {
       /** Events of live e-mails, oldest bucket first */
       series: ({
         at: string
+        /** E-mails */
         accepted: number
+        /** E-mails */
         sent: number
+        /** Recipients: an e-mail may have several */
         delivered: number
+        /** Recipients */
         bounced: number
+        /** Recipients */
         complained: number
-        /** Failed, rejected or expired */
+        /** E-mails that failed, were rejected or expired */
         failed: number
       })[]
       totals: {
+        /** E-mails */
         accepted: number
+        /** E-mails */
         sent: number
+        /** Recipients: an e-mail may have several */
         delivered: number
+        /** Recipients */
         bounced: number
+        /** Recipients */
         complained: number
-        /** Failed, rejected or expired */
+        /** E-mails that failed, were rejected or expired */
         failed: number
       }
       queue: components['schemas']['QueueCounts']

@@ -1,9 +1,9 @@
-import { Alert, Button, Group, Modal, Stack, Text, Textarea, TextInput } from '@mantine/core'
-import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
+import { Button, Group, Modal, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { type FormEvent, type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useEscape } from '../lib/escape.ts'
-import { keepFocus } from '../lib/keep-focus.ts'
-import { useErrorText } from './error-text.ts'
+import { useFocusKept } from '../lib/keep-focus.ts'
+import { type ErrorOf, useRefusal } from './refusal.tsx'
 
 type ConfirmDialogProps = {
   opened: boolean
@@ -17,7 +17,7 @@ type ConfirmDialogProps = {
   dismiss?: string
   danger?: boolean
   /** Asks for a reason, which goes to the audit log. */
-  askReason?: boolean | { minLength: number }
+  askReason?: boolean
   /** Asks to type this text, for what cannot be undone. */
   typeToConfirm?: string
   /** The first of the `children` has the focus, and not the reason. */
@@ -26,21 +26,24 @@ type ConfirmDialogProps = {
   blocked?: boolean
   /** A promise that is refused keeps the dialog open and shows why. */
   onConfirm: (reason: string) => Promise<unknown>
-  children?: ReactNode
+  /** Those that `children` show the problems of. */
+  fields?: readonly string[]
+  children?: ReactNode | ((errorOf: ErrorOf) => ReactNode)
 }
 
 /** A change is confirmed here: the consequence, the reason where the audit log needs one, and the verb on the button. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
   const { opened, onClose } = props
   useEscape(opened, onClose)
-  useEffect(() => {
-    if (!opened) return
-    // Mantine gives the focus back only to what opened a dialog that was mounted before.
-    const before = document.activeElement
-    return () => keepFocus(before instanceof HTMLElement && before !== document.body ? before : null)
-  }, [opened])
+  useFocusKept(opened)
   return (
-    <Modal opened={props.opened} onClose={props.onClose} title={props.title} closeButtonProps={useCloseLabel()}>
+    <Modal
+      opened={props.opened}
+      onClose={props.onClose}
+      title={props.title}
+      returnFocus={false}
+      closeButtonProps={useCloseLabel()}
+    >
       <ConfirmForm {...props} />
     </Modal>
   )
@@ -53,6 +56,12 @@ export function useCloseLabel() {
   return { 'aria-label': useTranslation().t('dialog.close') }
 }
 
+/** As the gateway judges it: a full stop is no reason. */
+const saysWhy = (reason: string) => (reason.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= 3
+
+/** As the routes call it. */
+const REASON_FIELDS = ['reason', 'justification']
+
 function ConfirmForm({
   onClose,
   verb,
@@ -62,16 +71,15 @@ function ConfirmForm({
   typeToConfirm,
   blocked,
   childFocus = false,
+  fields = [],
   ...props
 }: ConfirmDialogProps) {
   const { t } = useTranslation()
-  const errorText = useErrorText()
   const [reason, setReason] = useState('')
   const [typed, setTyped] = useState('')
-  const [error, setError] = useState<unknown>(null)
+  const { form, errorOf, alert, setError } = useRefusal(askReason ? [...REASON_FIELDS, ...fields] : fields)
   const [busy, setBusy] = useState(false)
-  const minLength = typeof askReason === 'object' ? askReason.minLength : 1
-  const hasReason = !askReason || reason.trim().length >= minLength
+  const hasReason = !askReason || saysWhy(reason)
   const complete = hasReason && (!typeToConfirm || isSame(typed, typeToConfirm)) && !blocked
   const submit = async (event: FormEvent) => {
     event.preventDefault()
@@ -79,7 +87,8 @@ function ConfirmForm({
     setBusy(true)
     setError(null)
     try {
-      await props.onConfirm(reason.trim())
+      // Of several lines the audit log makes one.
+      await props.onConfirm(reason.trim().replace(/\s+/g, ' '))
       onClose()
     } catch (refusal) {
       setError(refusal)
@@ -88,19 +97,16 @@ function ConfirmForm({
     }
   }
   return (
-    <Stack component="form" onSubmit={submit} gap="md">
+    <Stack component="form" ref={form} onSubmit={submit} gap="md">
       <Text size="sm" component="div">
         {consequence}
       </Text>
-      {props.children}
+      {typeof props.children === 'function' ? props.children(errorOf) : props.children}
       {askReason && (
         <Textarea
           label={t('dialog.reason')}
-          description={
-            minLength > 1
-              ? `${t('dialog.reasonMin', { count: minLength })} ${t('dialog.reasonHint')}`
-              : t('dialog.reasonHint')
-          }
+          description={t('dialog.reasonHint')}
+          error={REASON_FIELDS.map(errorOf).find(Boolean)}
           value={reason}
           onChange={event => setReason(event.currentTarget.value)}
           required
@@ -120,11 +126,7 @@ function ConfirmForm({
           autoComplete="off"
         />
       )}
-      {error !== null && (
-        <Alert color="red" variant="light" role="alert">
-          {errorText(error)}
-        </Alert>
-      )}
+      {alert}
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={onClose}>
           {props.dismiss ?? t('dialog.cancel')}

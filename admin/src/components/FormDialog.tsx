@@ -1,9 +1,10 @@
-import { Alert, Button, Group, Modal, Stack } from '@mantine/core'
+import { Button, Group, Modal, Stack } from '@mantine/core'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useEscape } from '../lib/escape.ts'
+import { useFocusKept } from '../lib/keep-focus.ts'
 import { useCloseLabel } from './ConfirmDialog.tsx'
-import { useErrorText } from './error-text.ts'
+import { type ErrorOf, useRefusal } from './refusal.tsx'
 
 type FormDialogProps = {
   opened: boolean
@@ -15,12 +16,15 @@ type FormDialogProps = {
   onSubmit: () => Promise<unknown>
   disabled?: boolean
   size?: string
-  children: ReactNode
+  /** Those that `children` show the problems of. */
+  fields?: readonly string[]
+  children: ReactNode | ((errorOf: ErrorOf) => ReactNode)
 }
 
 /** A form in a dialog; what is typed stays when the gateway refuses it. */
 export function FormDialog({ opened, onClose, title, size = 'lg', ...form }: FormDialogProps) {
   useEscape(opened, onClose)
+  useFocusKept(opened)
   return (
     <Modal
       opened={opened}
@@ -28,6 +32,7 @@ export function FormDialog({ opened, onClose, title, size = 'lg', ...form }: For
       title={title}
       size={size}
       closeOnClickOutside={false}
+      returnFocus={false}
       closeButtonProps={useCloseLabel()}
     >
       <DialogForm onClose={onClose} {...form} />
@@ -35,12 +40,11 @@ export function FormDialog({ opened, onClose, title, size = 'lg', ...form }: For
   )
 }
 
-type DialogFormProps = Pick<FormDialogProps, 'onClose' | 'submit' | 'onSubmit' | 'disabled' | 'children'>
+type DialogFormProps = Pick<FormDialogProps, 'onClose' | 'submit' | 'onSubmit' | 'disabled' | 'fields' | 'children'>
 
-function DialogForm({ onClose, submit, onSubmit, disabled, children }: DialogFormProps) {
+function DialogForm({ onClose, submit, onSubmit, disabled, fields, children }: DialogFormProps) {
   const { t } = useTranslation()
-  const errorText = useErrorText()
-  const [error, setError] = useState<unknown>(null)
+  const { form, errorOf, alert, setError } = useRefusal(fields)
   const [busy, setBusy] = useState(false)
   const send = async (event: FormEvent) => {
     event.preventDefault()
@@ -56,13 +60,9 @@ function DialogForm({ onClose, submit, onSubmit, disabled, children }: DialogFor
     }
   }
   return (
-    <Stack component="form" onSubmit={send} gap="md">
-      {children}
-      {error !== null && (
-        <Alert color="red" variant="light" role="alert">
-          {errorText(error)}
-        </Alert>
-      )}
+    <Stack component="form" ref={form} onSubmit={send} gap="md">
+      {typeof children === 'function' ? children(errorOf) : children}
+      {alert}
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={onClose}>
           {t('dialog.cancel')}

@@ -1,6 +1,7 @@
 import { Button, Modal, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useEscape } from '../lib/escape.ts'
+import { useFocusKept } from '../lib/keep-focus.ts'
 import { CodeBlock } from './CodeBlock.tsx'
 import { useCloseLabel } from './ConfirmDialog.tsx'
 
@@ -8,15 +9,18 @@ import { useCloseLabel } from './ConfirmDialog.tsx'
 export function SecretOnce({ secret, onClose, title }: { secret: string | null; onClose: () => void; title?: string }) {
   const { t } = useTranslation()
   useEscape(secret !== null, () => {})
+  useFocusKept(secret !== null)
   return (
     <Modal
       opened={secret !== null}
       onClose={onClose}
       title={title ?? t('secret.title')}
       closeOnClickOutside={false}
+      returnFocus={false}
       closeButtonProps={useCloseLabel()}
     >
-      <Stack>
+      {/* Neither the button that closes it nor the one behind it: Enter must not lose the secret. */}
+      <Stack tabIndex={-1} data-autofocus style={{ outline: 'none' }}>
         <Text size="sm">{t('secret.once')}</Text>
         <CodeBlock code={secret ?? ''} />
         <Button onClick={onClose}>{t('secret.done')}</Button>

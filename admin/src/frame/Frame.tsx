@@ -5,6 +5,7 @@ import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ConnectionBar } from '../components/ConnectionBar.tsx'
+import { useEscape } from '../lib/escape.ts'
 import classes from './Frame.module.css'
 import { LiveMark } from './LiveMark.tsx'
 import { Logo } from './Logo.tsx'
@@ -19,6 +20,7 @@ export function Frame() {
   const pathname = useRouterState({ select: state => state.location.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: the drawer of a phone closes when another view opens
   useEffect(close, [pathname])
+  useEscape(opened, close)
   return (
     <AppShell
       header={{ height: 52 }}

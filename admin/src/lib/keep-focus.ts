@@ -1,3 +1,5 @@
+import { useEffect } from 'react'
+
 /** After a dialog has closed and given the focus back. */
 const AFTER_DIALOG_MS = 250
 
@@ -15,4 +17,16 @@ export function keepFocus(fallback?: HTMLElement | null): void {
       if (document.activeElement === target) return
     }
   }, AFTER_DIALOG_MS)
+}
+
+/**
+ * The focus goes back to what opened a dialog, unless another dialog has taken it meanwhile. Mantine gives it back even then, and only to
+ * what opened a dialog that was mounted before: its own way is turned off (`returnFocus={false}`).
+ */
+export function useFocusKept(opened: boolean): void {
+  useEffect(() => {
+    if (!opened) return
+    const before = document.activeElement
+    return () => keepFocus(before instanceof HTMLElement && before !== document.body ? before : null)
+  }, [opened])
 }

@@ -7,7 +7,13 @@ import { attemptSchema } from './attempts.ts'
 const instant = z.iso.datetime()
 
 export const adminEmailSummarySchema = emailSummarySchema
-  .extend({ companyName: z.string(), test: z.boolean().describe('Of a test key: it never left the gateway') })
+  .extend({
+    companyName: z.string(),
+    test: z.boolean().describe('Of a test key: it never left the gateway'),
+    bounced: z
+      .int()
+      .describe('Recipients that bounced or were refused, whatever the status, which is that of its `to`'),
+  })
   .meta({ id: 'AdminEmailSummary' })
 export type AdminEmailSummary = z.output<typeof adminEmailSummarySchema>
 
@@ -48,7 +54,14 @@ export type AdminEmailList = z.output<typeof adminEmailListSchema>
 export const adminEmailSchema = adminEmailSummarySchema
   .extend({
     explanation: explanationSchema,
-    events: z.array(emailEventSchema),
+    events: z.array(
+      emailEventSchema.extend({
+        recipient: z
+          .int()
+          .nullable()
+          .describe('Whom a provider reported on: the place in `recipients`; null: the e-mail'),
+      }),
+    ),
     attemptList: z.array(attemptSchema),
     recipients: z.array(
       z.object({

@@ -5,12 +5,13 @@ const NOW = Date.parse('2026-11-17T10:31:05.120Z')
 const figures = (accepted: number) => ({ accepted, sent: 0, delivered: 0, bounced: 0, complained: 0, failed: 1 })
 
 test.each(OVERVIEW_RANGE_NAMES)(
-  '%s has the same number of buckets at any moment, the last of which holds now',
+  '%s covers its whole range at any moment, with the same number of buckets, the last of which holds now',
   range => {
     const { seconds, bucketSeconds } = OVERVIEW_RANGES[range]
     for (const nowMs of [NOW, NOW + 1, Date.parse('2026-11-17T00:00:00Z'), Date.parse('2026-11-16T23:59:59.999Z')]) {
       const { series } = fillSeries(range, nowMs, [])
-      expect(series).toHaveLength(seconds / bucketSeconds)
+      expect(series).toHaveLength(seconds / bucketSeconds + 1)
+      expect(nowMs - Date.parse(series[0]!.at)).toBeGreaterThanOrEqual(seconds * 1000)
       expect(nowMs - Date.parse(series.at(-1)!.at)).toBeLessThan(bucketSeconds * 1000)
       expect(Date.parse(series[0]!.at)).toBe(rangeBegin(range, nowMs))
     }

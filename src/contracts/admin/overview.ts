@@ -31,12 +31,12 @@ export type AttentionKind = (typeof ATTENTION_KINDS)[number]
 const instant = z.iso.datetime()
 const count = z.int()
 const counted = {
-  accepted: count,
-  sent: count,
-  delivered: count,
-  bounced: count,
-  complained: count,
-  failed: count.describe('Failed, rejected or expired'),
+  accepted: count.describe('E-mails'),
+  sent: count.describe('E-mails'),
+  delivered: count.describe('Recipients: an e-mail may have several'),
+  bounced: count.describe('Recipients'),
+  complained: count.describe('Recipients'),
+  failed: count.describe('E-mails that failed, were rejected or expired'),
 }
 
 export const queueSchema = z
@@ -56,7 +56,11 @@ export const queueSchema = z
 
 export const overviewSchema = z
   .object({
-    range: z.object({ from: instant, to: instant, bucketSeconds: count }),
+    range: z.object({
+      from: instant.describe('The begin of the first bucket, so that the whole range is covered'),
+      to: instant,
+      bucketSeconds: count,
+    }),
     countedUntil: instant.describe('The series and totals hold everything up to this moment'),
     series: z.array(z.object({ at: instant, ...counted })).describe('Events of live e-mails, oldest bucket first'),
     totals: z.object(counted),
@@ -95,10 +99,10 @@ const NOTHING: Counted = { accepted: 0, sent: 0, delivered: 0, bounced: 0, compl
 /** The begin of the bucket that holds this moment. Buckets begin at whole multiples since 1970, days therefore at midnight UTC. */
 export const bucketOf = (atMs: number, bucketSeconds: number) => atMs - (atMs % (bucketSeconds * 1000))
 
-/** The begin of the first bucket of a range that ends now. */
+/** The begin of the first bucket of a range that ends now. The whole range is covered: the first and the last bucket are parts of it. */
 export function rangeBegin(range: OverviewRange, nowMs: number): number {
   const { seconds, bucketSeconds } = OVERVIEW_RANGES[range]
-  return bucketOf(nowMs, bucketSeconds) - (seconds - bucketSeconds) * 1000
+  return bucketOf(nowMs - seconds * 1000, bucketSeconds)
 }
 
 /** Every bucket of the range, also those without a row; and the sums. */

@@ -4,6 +4,7 @@ import { formatAddress, NOT_IN_DOMAIN, parseAddress } from '../addresses.ts'
 import { MAX_LINK_SCHEMES, parseLinkScheme } from '../html/link-schemes.ts'
 import { RETRY_POLICY_NAMES } from '../retry.ts'
 import { localeSchema } from '../send-body.ts'
+import { justificationSchema } from '../suppression/view.ts'
 
 export const COMPANY_LIMITS = {
   NAME_CHARS: 100,
@@ -106,7 +107,7 @@ const settings = {
 }
 
 const printable = (text: string) => !/[\u0000-\u001f\u007f]/.test(text)
-const reason = z.string().trim().min(3).max(500).optional().describe('Why; for the audit log')
+const reason = justificationSchema.optional().describe('Why; for the audit log')
 
 export const newCompanySchema = z
   .strictObject({

@@ -9,11 +9,15 @@ export const SUPPRESSION_LIMITS = { JUSTIFICATION: 500, PAGE: 200, EXPIRES_IN_DA
 const reason = z.enum(SUPPRESSION_REASONS)
 const instant = z.iso.datetime()
 
-/** Required for every change of the list. Stored in the audit with addresses and documents masked. */
+const SAYS_WHY = 'must say why, with at least 3 letters or digits'
+const countLettersAndDigits = (text: string) => text.match(/[\p{L}\p{N}]/gu)?.length ?? 0
+
+/** Why somebody changes something, for the audit log, which has it with addresses and documents masked. A full stop says nothing. */
 export const justificationSchema = z
   .string()
   .trim()
-  .min(1, 'must say why')
+  .min(3, { error: SAYS_WHY, abort: true })
+  .refine(text => countLettersAndDigits(text) >= 3, { message: SAYS_WHY, params: { code: 'SAYS_NOTHING' } })
   .max(SUPPRESSION_LIMITS.JUSTIFICATION)
   .refine(text => !hasHostileCharactersInProse(text), {
     message: 'must not contain control or invisible characters',

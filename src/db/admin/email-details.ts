@@ -1,6 +1,6 @@
 import type { AdminEmail, AdminEmailSummary } from '../../contracts/admin/email-view.ts'
 import { HAS_PAYLOAD, MAY_BE_REPLAYED } from '../outbox/dead-letters-replay.ts'
-import { SUMMARY } from '../outbox/emails.ts'
+import { BOUNCED_COUNT, SUMMARY } from '../outbox/emails.ts'
 import { iso, type Queryable, run } from '../query.ts'
 
 export type EmailDetails = AdminEmailSummary &
@@ -15,7 +15,7 @@ export async function findEmailDetails(db: Queryable, outboxId: string): Promise
   const [row] = await run<EmailDetails>(
     db,
     'find-email-details',
-    `select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName", o.priority, o.retry_policy as "retryPolicy",
+    `select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName", ${BOUNCED_COUNT} as bounced, o.priority, o.retry_policy as "retryPolicy",
        o.on_unknown as "onUnknown", o.started_at is not null as "mayHaveLeft",
        (select count(*)::int from email_attachments a where a.outbox_id = o.outbox_id) as attachments,
        coalesce(${MAY_BE_REPLAYED} and ${HAS_PAYLOAD}, false) as replayable

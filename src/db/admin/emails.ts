@@ -2,7 +2,7 @@ import { addressKey } from '../../contracts/address-key.ts'
 import type { EmailLookup } from '../../contracts/admin/email-search.ts'
 import type { AdminEmailSummary } from '../../contracts/admin/email-view.ts'
 import type { EmailStatus } from '../../contracts/states.ts'
-import { SUMMARY } from '../outbox/emails.ts'
+import { BOUNCED_COUNT, SUMMARY } from '../outbox/emails.ts'
 import { type Queryable, run, runUnprepared } from '../query.ts'
 
 export type AdminEmailFilter = {
@@ -181,7 +181,7 @@ async function readSummaries(db: Queryable, ids: string[]): Promise<AdminEmailSu
   return run<AdminEmailSummary>(
     db,
     'read-admin-summaries',
-    `select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName"
+    `select ${SUMMARY}, o.test, coalesce(c.name, o.company_id::text) as "companyName", ${BOUNCED_COUNT} as bounced
      from unnest($1::uuid[]) with ordinality as wanted(outbox_id, nth)
      cross join lateral (select * from email_outbox o where o.outbox_id = wanted.outbox_id limit 1) o
      left join companies c on c.company_id = o.company_id order by wanted.nth`,

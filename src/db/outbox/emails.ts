@@ -16,6 +16,10 @@ export const SUMMARY = `
   ${iso('o.sent_at')} as "sentAt", ${iso('o.delivered_at')} as "deliveredAt", ${iso('o.failed_at')} as "failedAt",
   ${iso('o.expires_at')} as "expiresAt", o.duration_ms as "durationMs", o.resend_of as "resendOf"`
 
+/** How many recipients of `email_outbox o` bounced or were refused. */
+export const BOUNCED_COUNT = `(select count(*)::int from email_recipients r
+  where r.outbox_id = o.outbox_id and r.status in ('BOUNCED', 'REJECTED') and not r.suppressed)`
+
 /** owner null: any (the command line). */
 export async function findEmail(db: Queryable, outboxId: string, owner: Owner | null): Promise<EmailSummary | null> {
   const [row] = await run<EmailSummary>(

@@ -2,11 +2,12 @@ import type { EmailLocation } from '../../contracts/explain.ts'
 import { iso, type Queryable, run } from '../query.ts'
 import { HEARTBEAT_TIMEOUT } from '../workers.ts'
 import { HAS_CONTENT } from './dead-letters.ts'
+import { BOUNCED_COUNT } from './emails.ts'
 
 /** Of an e-mail that was deleted meanwhile. */
 const NOWHERE: EmailLocation = {
   ...{ queuePosition: null, inFlight: null, unknown: null, parked: null, contentGone: false, workersAlive: true },
-  ...{ throughRedis: false, eventsExpected: true, sentAgain: false },
+  ...{ throughRedis: false, eventsExpected: true, sentAgain: false, recipients: { bounced: 0, of: 0 } },
 }
 
 const isRecorded = (setting: string) =>
@@ -56,7 +57,9 @@ export async function findLocation(db: Queryable, outboxId: string, providers: s
        exists (select from workers where seen_at > now() - ${HEARTBEAT_TIMEOUT} and lane = 'bullmq') as "throughRedis",
        ${EVENTS_EXPECTED} as "eventsExpected",
        exists (select from email_events v where v.outbox_id = o.outbox_id and v.type = 'RESOLVED'
-         and v.metadata ->> 'by' = 'policy-resend') as "sentAgain"
+         and v.metadata ->> 'by' = 'policy-resend') as "sentAgain",
+       (select json_build_object('bounced', ${BOUNCED_COUNT}, 'of', count(*)) from email_recipients r
+         where r.outbox_id = o.outbox_id and not r.suppressed) as recipients
      from email_outbox o where o.outbox_id = $1`,
     [outboxId, providers],
   )

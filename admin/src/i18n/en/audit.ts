@@ -16,6 +16,7 @@ export const audit = {
   whoFilter: 'Who, e.g. cli:root',
   from: 'From',
   to: 'To',
+  reversed: 'Is after the end',
   export: 'Export',
   exportCsv: 'CSV, for spreadsheets',
   exportJsonl: 'JSON lines, for programs',

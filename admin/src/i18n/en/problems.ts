@@ -65,6 +65,7 @@ export const fieldProblems = {
   FROM_NOT_ALLOWED: 'has a domain that is not one of the company',
   INVALID_FORMAT: 'is not written in the right form',
   INVALID_CHARACTERS: 'has control or invisible characters, which are not allowed',
+  SAYS_NOTHING: 'must say why, with at least 3 letters or digits',
   INVALID_CURSOR: 'is no longer a page of this list; start again at the first one',
   NOT_TOGETHER: 'cannot be combined with another of these filters',
   RANGE_REVERSED: 'must be before the end of the range',

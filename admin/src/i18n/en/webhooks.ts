@@ -61,6 +61,7 @@ export const webhooks = {
   attempts: 'Attempts',
   answer: 'Answer',
   noAnswer: 'no answer yet',
+  endpointDisabled: 'not sent: the endpoint is disabled',
   behindEarlier: 'follows an earlier event of its e-mail',
   took: '{{answer}} in {{time}}',
   email: 'E-mail',

@@ -19,6 +19,7 @@ export const audit: SameKeys<typeof en> = {
   whoFilter: 'Quem, ex.: cli:root',
   from: 'De',
   to: 'Até',
+  reversed: 'É depois do fim',
   export: 'Exportar',
   exportCsv: 'CSV, para planilhas',
   exportJsonl: 'JSON por linha, para programas',

@@ -3,7 +3,7 @@ import type { SameKeys } from '../same-keys.ts'
 
 export const deadLetters: SameKeys<typeof en> = {
   title: 'Não entregues',
-  subtitle: 'E-mails que falharam de vez: rejeitados, com falha ou sem mais tentativas.',
+  subtitle: 'E-mails que falharam de vez: recusados, com falha ou sem mais tentativas.',
   show: 'Exibir',
   groups: 'Grupos',
   list: 'Lista',

@@ -70,6 +70,7 @@ export const fieldProblems: SameKeys<typeof enFields> = {
   FROM_NOT_ALLOWED: 'tem um domínio que não é da empresa',
   INVALID_FORMAT: 'não está escrito na forma certa',
   INVALID_CHARACTERS: 'tem caracteres de controle ou invisíveis, que não são permitidos',
+  SAYS_NOTHING: 'precisa dizer o porquê, com pelo menos 3 letras ou números',
   INVALID_CURSOR: 'não é mais uma página desta lista; recomece pela primeira',
   NOT_TOGETHER: 'não pode ser combinado com outro destes filtros',
   RANGE_REVERSED: 'deve ser antes do fim do período',

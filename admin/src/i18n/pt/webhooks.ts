@@ -66,6 +66,7 @@ export const webhooks: SameKeys<typeof en> = {
   attempts: 'Tentativas',
   answer: 'Resposta',
   noAnswer: 'ainda sem resposta',
+  endpointDisabled: 'não enviado: o endpoint está desativado',
   behindEarlier: 'espera um evento anterior do mesmo e-mail',
   took: '{{answer}} em {{time}}',
   email: 'E-mail',

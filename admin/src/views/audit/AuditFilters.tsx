@@ -17,6 +17,8 @@ type AuditFiltersProps = { search: AuditSearch; onChange: (change: AuditSearch) 
 export function AuditFilters({ search, onChange, onClear }: AuditFiltersProps) {
   const { t } = useTranslation('audit')
   const words = useAuditWords()
+  // Days are written so that they sort.
+  const isReversed = search.from !== undefined && search.to !== undefined && search.from > search.to
   const isFiltered = Object.keys(filterOf(search)).length > 0
   return (
     <Filters onClear={isFiltered ? onClear : undefined}>
@@ -52,7 +54,12 @@ export function AuditFilters({ search, onChange, onClear }: AuditFiltersProps) {
         toValue={subjectIdOf}
       />
       <CompanyFilter value={search.company} onChange={company => onChange({ company })} />
-      <DayFilter label={t('from')} value={search.from} onChange={from => onChange({ from })} />
+      <DayFilter
+        label={t('from')}
+        value={search.from}
+        onChange={from => onChange({ from })}
+        error={isReversed && t('reversed')}
+      />
       <DayFilter label={t('to')} value={search.to} onChange={to => onChange({ to })} />
     </Filters>
   )
@@ -98,12 +105,13 @@ function TypedFilter({ label, value, onChange, toValue = async text => text }: T
   )
 }
 
-function DayFilter({ label, value, onChange }: OneFilterProps) {
+function DayFilter({ label, value, onChange, error = false }: OneFilterProps & { error?: string | false }) {
   return (
     <TextInput
       size="sm"
       type="date"
       label={label}
+      error={error}
       value={value ?? ''}
       onChange={event => onChange(event.currentTarget.value || undefined)}
     />

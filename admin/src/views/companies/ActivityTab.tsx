@@ -23,6 +23,8 @@ const COLOURS = {
 } as const
 type Counted = keyof typeof COLOURS
 const COUNTED = Object.keys(COLOURS) as Counted[]
+/** Providers report about each recipient; the others are counts of e-mails. */
+const RECIPIENTS: ReadonlySet<Counted> = new Set(['delivered', 'bounced', 'complained'])
 
 export function ActivityTab({ company: { companyId } }: { company: Company }) {
   const { t } = useTranslation('companies')
@@ -61,28 +63,32 @@ function Activity({ activity, range }: { activity: Schemas['CompanyActivity']; r
   const data = activity.data.map(row => ({ ...row, failed: row.failed + row.rejected + row.expired }))
   const sum = (name: Counted | 'suppressed') => data.reduce((total, row) => total + row[name], 0)
   const suppressed = sum('suppressed')
+  const hintOf = (name: Counted) => {
+    const counted = t(RECIPIENTS.has(name) ? 'activity.recipientsCounted' : 'activity.emailsCounted', {
+      count: sum(name),
+    })
+    const isFirst = name === 'accepted' && suppressed > 0
+    return isFirst ? `${counted}; ${t('activity.suppressed', { count: suppressed })}` : counted
+  }
   const unit = t(step === 'hour' ? 'activity.unitHour' : 'activity.unitDay')
   const unfinishedFrom = firstUnfinished(data, step === 'hour' ? 3_600 : 86_400, countedUntil)
+  // The first hour of 24 has the time of the last one.
+  const formatRow = range === '30d' ? format.utcDay : format.dateTime
   const formatTime = { '24h': format.time, '7d': format.dateTime, '30d': format.utcDay }[range]
   return (
     <>
       <Tiles>
         {COUNTED.map(name => (
-          <Tile
-            key={name}
-            label={t(`activity.series.${name}`)}
-            value={format.number(sum(name))}
-            hint={name === 'accepted' && suppressed > 0 && t('activity.suppressed', { count: suppressed })}
-          />
+          <Tile key={name} label={t(`activity.series.${name}`)} value={format.number(sum(name))} hint={hintOf(name)} />
         ))}
       </Tiles>
       <ChartCard
         question={t('activity.question')}
-        unit={`${unit}, ${t('activity.until', { time: format.time(countedUntil) })}`}
+        unit={`${unit}; ${t('activity.recipients')}; ${t('activity.until', { from: format.dateTime(data[0]!.at), time: format.time(countedUntil) })}`}
         table={{
           unfinishedFrom,
           head: [t('activity.time'), ...COUNTED.map(name => t(`activity.series.${name}`))],
-          rows: data.map(row => [formatTime(row.at), ...COUNTED.map(name => format.number(row[name]))]),
+          rows: data.map(row => [formatRow(row.at), ...COUNTED.map(name => format.number(row[name]))]),
         }}
         chart={
           <LineChart

@@ -141,7 +141,7 @@ function PauseButton({ company: { companyId, name, pausedAt } }: { company: Comp
         verb={verb}
         consequence={t(`${action}.consequence`)}
         danger={action === 'pause'}
-        askReason={{ minLength: 3 }}
+        askReason
         onConfirm={change}
       />
     </>

@@ -8,7 +8,7 @@ import { companiesQuery } from '../../api/companies.ts'
 import { FormDialog } from '../../components/FormDialog.tsx'
 import { notify } from '../../components/notify.ts'
 import { SecretOnce } from '../../components/SecretOnce.tsx'
-import { SettingsFields } from './SettingsFields.tsx'
+import { SETTINGS_FIELDS, SettingsFields } from './SettingsFields.tsx'
 import { formOf, settingsOf } from './settings-form.ts'
 
 /** A new company; its first API key is shown, and then its page opens. */
@@ -40,18 +40,24 @@ export function CreateCompany({ opened, onClose }: { opened: boolean; onClose: (
         submit={t('create.submit')}
         onSubmit={create}
         disabled={name.trim() === ''}
+        fields={['name', ...SETTINGS_FIELDS]}
       >
-        <TextInput
-          label={t('form.name')}
-          description={t('form.nameHint')}
-          value={name}
-          onChange={event => setName(event.currentTarget.value)}
-          maxLength={100}
-          required
-          withAsterisk={false}
-          data-autofocus
-        />
-        <SettingsFields form={form} onChange={setForm} />
+        {errorOf => (
+          <>
+            <TextInput
+              label={t('form.name')}
+              description={t('form.nameHint')}
+              error={errorOf('name')}
+              value={name}
+              onChange={event => setName(event.currentTarget.value)}
+              maxLength={100}
+              required
+              withAsterisk={false}
+              data-autofocus
+            />
+            <SettingsFields form={form} onChange={setForm} errorOf={errorOf} />
+          </>
+        )}
       </FormDialog>
       <SecretOnce
         secret={made?.apiKey ?? null}

@@ -1,17 +1,29 @@
 import { NumberInput, Select, SimpleGrid, TagsInput, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import type { ErrorOf } from '../../components/refusal.tsx'
 import { RETRY_POLICIES, type SettingsForm } from './settings-form.ts'
 
-type SettingsFieldsProps = { form: SettingsForm; onChange: (form: SettingsForm) => void; readOnly?: boolean }
+type SettingsFieldsProps = {
+  form: SettingsForm
+  onChange: (form: SettingsForm) => void
+  readOnly?: boolean
+  errorOf?: ErrorOf
+}
+
+/** The names of these fields in the API. */
+export const SETTINGS_FIELDS = [
+  ...['weight', 'ratePerSecond', 'retryPolicy', 'fromDomains', 'defaultFrom', 'linkSchemes', 'locale'],
+] as const
 
 /** The settings of a company, for a new one and for one that is there. */
-export function SettingsFields({ form, onChange, readOnly = false }: SettingsFieldsProps) {
+export function SettingsFields({ form, onChange, readOnly = false, errorOf = () => undefined }: SettingsFieldsProps) {
   const { t } = useTranslation('companies')
   const set = (change: Partial<SettingsForm>) => onChange({ ...form, ...change })
   return (
     <>
       <TagsInput
         label={t('form.fromDomains')}
+        error={errorOf('fromDomains')}
         description={t('form.fromDomainsHint')}
         value={form.fromDomains}
         onChange={fromDomains => set({ fromDomains })}
@@ -21,6 +33,7 @@ export function SettingsFields({ form, onChange, readOnly = false }: SettingsFie
       />
       <TextInput
         label={t('form.defaultFrom')}
+        error={errorOf('defaultFrom')}
         description={t('form.defaultFromHint')}
         placeholder="Acme <hello@acme.com>"
         value={form.defaultFrom}
@@ -31,25 +44,30 @@ export function SettingsFields({ form, onChange, readOnly = false }: SettingsFie
       <SimpleGrid cols={{ base: 1, sm: 2 }} style={{ alignItems: 'end' }}>
         <NumberInput
           label={t('form.weight')}
+          error={errorOf('weight')}
           description={t('form.weightHint')}
           value={form.weight}
           onChange={weight => set({ weight })}
           min={1}
           max={100}
+          clampBehavior="none"
           allowDecimal={false}
           readOnly={readOnly}
         />
         <NumberInput
           label={t('form.rate')}
+          error={errorOf('ratePerSecond')}
           description={t('form.rateHint')}
           value={form.rate}
           onChange={rate => set({ rate })}
           min={0.01}
           max={1_000_000}
+          clampBehavior="none"
           readOnly={readOnly}
         />
         <Select
           label={t('form.retryPolicy')}
+          error={errorOf('retryPolicy')}
           description={t('form.retryPolicyHint')}
           placeholder={t('form.byDefault')}
           data={[...RETRY_POLICIES]}
@@ -60,6 +78,7 @@ export function SettingsFields({ form, onChange, readOnly = false }: SettingsFie
         />
         <TextInput
           label={t('form.locale')}
+          error={errorOf('locale')}
           description={t('form.localeHint')}
           value={form.locale}
           onChange={event => set({ locale: event.currentTarget.value })}
@@ -69,6 +88,7 @@ export function SettingsFields({ form, onChange, readOnly = false }: SettingsFie
       </SimpleGrid>
       <TagsInput
         label={t('form.linkSchemes')}
+        error={errorOf('linkSchemes')}
         description={t('form.linkSchemesHint')}
         value={form.linkSchemes}
         onChange={linkSchemes => set({ linkSchemes })}

@@ -1,4 +1,4 @@
-import { Alert, Button, Checkbox, Group, Paper, Stack, Text } from '@mantine/core'
+import { Button, Checkbox, Group, Paper, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -6,19 +6,18 @@ import { api, take } from '../../api/client.ts'
 import { companiesQuery } from '../../api/companies.ts'
 import { type Company, companyKey } from '../../api/company.ts'
 import { useMay } from '../../api/session.ts'
-import { useErrorText } from '../../components/error-text.ts'
 import { notify } from '../../components/notify.ts'
-import { SettingsFields } from './SettingsFields.tsx'
+import { useRefusal } from '../../components/refusal.tsx'
+import { SETTINGS_FIELDS, SettingsFields } from './SettingsFields.tsx'
 import { changesOf, formOf } from './settings-form.ts'
 
 export function SettingsTab({ company }: { company: Company }) {
   const { t } = useTranslation('companies')
   const client = useQueryClient()
-  const errorText = useErrorText()
   const may = useMay('administrator')
   const [form, setForm] = useState(() => formOf(company))
   const [isDefault, setDefault] = useState(company.isDefault)
-  const [error, setError] = useState<unknown>(null)
+  const { form: element, errorOf, alert, setError } = useRefusal(SETTINGS_FIELDS)
   const [busy, setBusy] = useState(false)
   const { companyId, name } = company
   const changes = { ...changesOf(form, company), ...(isDefault && !company.isDefault && { isDefault: true as const }) }
@@ -45,19 +44,15 @@ export function SettingsTab({ company }: { company: Company }) {
   }
   return (
     <Paper withBorder p="md" maw={760}>
-      <Stack component="form" onSubmit={save}>
-        <SettingsFields form={form} onChange={setForm} readOnly={!may} />
+      <Stack component="form" ref={element} onSubmit={save}>
+        <SettingsFields form={form} onChange={setForm} readOnly={!may} errorOf={errorOf} />
         <Checkbox
           label={t('form.isDefault')}
           checked={isDefault}
           disabled={company.isDefault || !may}
           onChange={event => setDefault(event.currentTarget.checked)}
         />
-        {error !== null && (
-          <Alert color="red" variant="light" role="alert">
-            {errorText(error)}
-          </Alert>
-        )}
+        {alert}
         {may && (
           <Group justify="flex-end">
             {!isChanged && (

@@ -8,7 +8,6 @@ import { api, take } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { BreakableText } from '../../components/BreakableText.tsx'
 import { ConfirmDialog } from '../../components/ConfirmDialog.tsx'
-import { TextLink } from '../../components/links.tsx'
 import { notify } from '../../components/notify.ts'
 import { useFormat } from '../../lib/format.ts'
 import { useNow } from '../../lib/now.ts'
@@ -76,7 +75,8 @@ function ResendDialog({ email, ...dialog }: DialogProps) {
     const params = { path: { outboxId: email.outboxId } }
     try {
       const { outboxId } = await take(api.POST('/admin/emails/{outboxId}/resend', { params, body }))
-      notify.done(<NewEmail outboxId={outboxId} />)
+      // The new one is opened: the toast needs no link to it.
+      notify.done(t('actions.resent'))
       setReason('')
       void navigate({ to: '/emails/$outboxId', params: { outboxId } })
     } finally {
@@ -96,18 +96,6 @@ function ResendDialog({ email, ...dialog }: DialogProps) {
       <SuppressedNow email={email} />
       <OptionalReason value={reason} onChange={setReason} />
     </ConfirmDialog>
-  )
-}
-
-function NewEmail({ outboxId }: { outboxId: string }) {
-  const { t } = useTranslation('emails')
-  return (
-    <>
-      {t('actions.resent')}{' '}
-      <TextLink size="sm" to="/emails/$outboxId" params={{ outboxId }}>
-        {t('actions.openNew')}
-      </TextLink>
-    </>
   )
 }
 

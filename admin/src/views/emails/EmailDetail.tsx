@@ -11,6 +11,7 @@ import { StatusBadge } from '../../components/StatusBadge.tsx'
 import { useFormat } from '../../lib/format.ts'
 import { useLive } from '../../lib/live.ts'
 import { auditQuery } from '../audit/data.ts'
+import { BouncedBadge } from './Bounced.tsx'
 import { EmailActions } from './EmailActions.tsx'
 import { EmailFacts, EmailLinks } from './EmailFacts.tsx'
 import { AttemptList, RecipientList, WebhookList } from './EmailLists.tsx'
@@ -58,6 +59,7 @@ function Subtitle({ email }: { email: Email }) {
   return (
     <Group gap={8} mt={4}>
       <StatusBadge status={email.status} />
+      <BouncedBadge email={email} />
       {email.test && (
         <Badge size="sm" variant="default">
           {t('test')}
@@ -104,7 +106,7 @@ function Details({ email }: { email: Email }) {
         <Grid.Col span={{ base: 12, md: 5 }}>
           <Stack gap="md">
             <Section title={t('whatHappened')}>
-              <Timeline events={email.events} attempts={email.attemptList} />
+              <Timeline events={email.events} attempts={email.attemptList} recipients={email.recipients} />
             </Section>
             <Section title={t('recipients')}>
               <RecipientList email={email} />

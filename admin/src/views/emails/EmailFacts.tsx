@@ -27,7 +27,7 @@ export function EmailFacts({ email }: { email: Email }) {
     [t('facts.accepted'), <TimeText key="accepted" at={email.createdAt} exact />],
     [t('facts.scheduled'), email.scheduledAt && <TimeText at={email.scheduledAt} exact />],
     [t('facts.expires'), email.may.cancel && <TimeText at={email.expiresAt} exact />],
-    [t('facts.attempts'), t('facts.attemptsOf', { used: email.attempts, max: email.maxAttempts })],
+    [t('facts.attempts'), t('facts.attemptsOf', { used: attemptsMade(email), max: email.maxAttempts })],
     [t('facts.resendOf'), email.resendOf && <EmailLinks outboxIds={[email.resendOf]} />],
     [t('facts.resentAs'), email.resentAs.length > 0 && <EmailLinks outboxIds={email.resentAs} />],
   ]
@@ -44,6 +44,10 @@ export function EmailFacts({ email }: { email: Email }) {
     </dl>
   )
 }
+
+/** One that was found to be wrong before its first attempt has used that one up without making it. Without its events, nobody knows. */
+const attemptsMade = ({ attempts, attemptList, events }: Email) =>
+  events.length > 0 && attemptList.length === 0 ? 0 : attempts
 
 /** Whole, and broken over lines where it is long. */
 const Id = ({ id }: { id: string }) => (

@@ -110,7 +110,7 @@ export function RecipientList({ email }: { email: Email }) {
 }
 
 export function WebhookList({ deliveries }: { deliveries: Email['webhooks'] }) {
-  const { t } = useTranslation('emails')
+  const { t } = useTranslation(['emails', 'webhooks'])
   if (deliveries.length === 0) return <Text className="quiet">{t('noWebhooks')}</Text>
   return (
     <Stack gap="sm" component="ul" className={classes.plainList}>
@@ -140,7 +140,7 @@ export function WebhookList({ deliveries }: { deliveries: Email['webhooks'] }) {
           </Text>
           {one.lastError && (
             <Text size="sm" className="quiet">
-              {one.lastError}
+              {one.lastError === 'ENDPOINT_DISABLED' ? t('webhooks:endpointDisabled') : one.lastError}
             </Text>
           )}
         </li>

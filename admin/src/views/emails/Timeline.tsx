@@ -1,6 +1,7 @@
 import { Button, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { BreakableText } from '../../components/BreakableText.tsx'
 import { useFailureText } from '../../components/error-text.ts'
 import { useEventWords } from '../../components/event-words.ts'
 import { TimeText } from '../../components/TimeText.tsx'
@@ -35,19 +36,29 @@ const TONES: Record<Event['type'], ToneName> = {
 /** Steps inside of the gateway, which few readers look for. */
 const INNER: Event['type'][] = ['RECEIVED', 'VALIDATED']
 
+type TimelineProps = { events: Event[]; attempts: Attempt[]; recipients: Email['recipients'] }
+
 /** The events of an e-mail as a picture: one dot each, oldest first. */
-export function Timeline({ events, attempts }: { events: Event[]; attempts: Attempt[] }) {
+export function Timeline({ events, attempts, recipients }: TimelineProps) {
   const { t } = useTranslation('emails')
   const [all, setAll] = useState(false)
   const inner = events.filter(({ type }) => INNER.includes(type)).length
   const shown = events.filter(({ type }) => all || !INNER.includes(type))
   const attemptAt = (index: number) => attemptOf(shown, index, attempts)
+  // With one recipient there is no question whom it was about.
+  const aboutOf = ({ recipient }: Event) =>
+    recipient === null || recipients.length < 2 ? null : (recipients[recipient]?.address ?? null)
   return (
     <>
       <ol className={classes.line}>
         {shown.map((event, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the log is only appended to, and two events may have the same time
-          <Step key={`${event.createdAt} ${event.type} ${index}`} event={event} attempt={attemptAt(index)} />
+          <Step
+            // biome-ignore lint/suspicious/noArrayIndexKey: the log is only appended to, and two events may have the same time
+            key={`${event.createdAt} ${event.type} ${index}`}
+            event={event}
+            attempt={attemptAt(index)}
+            about={aboutOf(event)}
+          />
         ))}
       </ol>
       {inner > 0 && (
@@ -65,7 +76,7 @@ function attemptOf(events: Event[], index: number, attempts: Attempt[]): Attempt
   return attempts[events.slice(0, index).filter(({ type }) => type === 'SENT_ATTEMPT').length]
 }
 
-function Step({ event, attempt }: { event: Event; attempt: Attempt | undefined }) {
+function Step({ event, attempt, about }: { event: Event; attempt: Attempt | undefined; about: string | null }) {
   const { t } = useTranslation('emails')
   const details = useDetails(event)
   return (
@@ -80,6 +91,11 @@ function Step({ event, attempt }: { event: Event; attempt: Attempt | undefined }
           <TimeText at={event.createdAt} exact />
         </span>
       </div>
+      {about !== null && (
+        <div className={classes.detail}>
+          <BreakableText text={about} />
+        </div>
+      )}
       {details.map(detail => (
         // Whole under the attempts.
         <Text key={detail} inherit component="div" className={classes.detail} lineClamp={6} title={detail}>

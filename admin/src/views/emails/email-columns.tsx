@@ -5,13 +5,23 @@ import { IdText } from '../../components/IdText.tsx'
 import { TextLink } from '../../components/links.tsx'
 import { StatusBadge } from '../../components/StatusBadge.tsx'
 import { TimeText } from '../../components/TimeText.tsx'
+import { BouncedBadge } from './Bounced.tsx'
 import classes from './emails.module.css'
 import type { EmailRow } from './queries.ts'
 
 export function useColumns(): Column<EmailRow>[] {
   const { t } = useTranslation('emails')
   return [
-    { key: 'status', header: t('columns.status'), cell: ({ status }) => <StatusBadge status={status} /> },
+    {
+      key: 'status',
+      header: t('columns.status'),
+      cell: row => (
+        <span className={classes.statuses}>
+          <StatusBadge status={row.status} />
+          <BouncedBadge email={row} />
+        </span>
+      ),
+    },
     {
       key: 'subject',
       header: t('columns.subject'),

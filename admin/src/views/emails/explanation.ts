@@ -3,6 +3,7 @@ import { useFailureText } from '../../components/error-text.ts'
 import { useReasonText } from '../../components/reason-text.ts'
 import { useFormat } from '../../lib/format.ts'
 import { usePreferences } from '../../lib/preferences.ts'
+import { bouncedOf } from './Bounced.tsx'
 import type { Email } from './queries.ts'
 import { retryReason } from './retry-reason.ts'
 
@@ -20,7 +21,7 @@ export function useExplanation(email: Email): { summary: string; next: string | 
   const { language } = usePreferences()
   const { explanation, status, lastError, attempts, maxAttempts } = email
   const readable = (text: string) => text.replace(INSTANT, at => format.exact(at))
-  const diagnosis = status === 'BOUNCED' ? diagnosisOf(email.events) : null
+  const diagnosis = status === 'BOUNCED' ? diagnosisOf(email) : null
   const bounced = diagnosis === null ? null : t('explain.bouncedBecause', { diagnosis })
   if (language === 'en')
     return { summary: bounced ?? readable(explanation.summary), next: explanation.next && readable(explanation.next) }
@@ -53,7 +54,13 @@ export function useExplanation(email: Email): { summary: string; next: string | 
   if (status === 'PROCESSING' && step === 'lost') return { summary: t('explain.lost', values), next }
   if (status === 'RETRY_SCHEDULED') return { summary: retryText(), next }
   const twice = wasSentAgain(email) ? ` ${t('explain.twice')}` : ''
-  return { summary: bounced ?? `${t(`explain.${status}`, values)}${twice}`, next }
+  const some = ['SENT', 'DELIVERED', 'COMPLAINED'].includes(status) ? bouncedOf(email) : null
+  const others = some ? ` ${t('explain.othersBounced', some)}` : ''
+  const isTimed = status === 'DELIVERED' && email.deliveredAt !== null
+  const state = isTimed
+    ? t('explain.deliveredAt', { time: format.exact(email.deliveredAt!) })
+    : t(`explain.${status}`, values)
+  return { summary: bounced ?? `${state}${others}${twice}`, next }
 
   function retryText(): string {
     const reason = retryReason(lastError)
@@ -73,8 +80,12 @@ const wasSentAgain = ({ status, events }: Email) =>
   events.some(({ type, metadata }) => type === 'RESOLVED' && metadata.by === 'policy-resend')
 
 /** What the recipient's server said, without the name of the protocol: "550 5.1.1 user unknown". */
-function diagnosisOf(events: Email['events']): string | null {
-  const said = events.findLast(({ type, metadata }) => type === 'BOUNCE' && metadata.diagnosticCode)
+function diagnosisOf({ events, recipients }: Email): string | null {
+  // What was said about a copy says nothing about the e-mail, whose status is that of its `to`.
+  const isOfCopy = (place: number | null) => place !== null && recipients[place]?.kind !== 'to'
+  const said = events.findLast(
+    ({ type, metadata, recipient }) => type === 'BOUNCE' && metadata.diagnosticCode && !isOfCopy(recipient),
+  )
   const text = said?.metadata.diagnosticCode
   return typeof text === 'string' ? text.replace(/^smtp;\s*/i, '') : null
 }

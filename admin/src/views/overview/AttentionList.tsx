@@ -24,8 +24,11 @@ const TEXTS = {
 /** The figures below stay in sight. */
 const FIRST = 5
 
-/** What somebody should look at, each with a link to where it is handled. */
-export function AttentionList({ attention }: { attention: Attention[] }) {
+/** Counted over the queue, whatever company is chosen. */
+const OF_ALL: AttentionKind[] = ['no-worker', 'waiting-long', 'unknown-sends']
+
+/** What somebody should look at, each with a link to where it is handled. `ofAll`: the rest of the page is about one company. */
+export function AttentionList({ attention, ofAll }: { attention: Attention[]; ofAll: boolean }) {
   const { t } = useTranslation('overview')
   const [all, setAll] = useState(false)
   if (attention.length === 0)
@@ -39,7 +42,7 @@ export function AttentionList({ attention }: { attention: Attention[] }) {
       <strong>{t('attention.title')}</strong>
       <ul className={classes.list}>
         {attention.slice(0, all ? attention.length : FIRST).map(one => (
-          <Entry key={`${one.kind} ${one.code} ${one.companyId}`} {...one} />
+          <Entry key={`${one.kind} ${one.code} ${one.companyId}`} attention={one} ofAll={ofAll} />
         ))}
       </ul>
       {!all && attention.length > FIRST && (
@@ -51,13 +54,14 @@ export function AttentionList({ attention }: { attention: Attention[] }) {
   )
 }
 
-function Entry(attention: Attention) {
+function Entry({ attention, ofAll }: { attention: Attention; ofAll: boolean }) {
   const { t } = useTranslation('overview')
   const { dateTime, utcDay } = useFormat()
   const reasonText = useCodeText()
   const { kind, count, since, code, companyName } = attention
   const what = t(`attention.${TEXTS[kind]}`, { count, code: code ?? '', company: companyName ?? '' })
   const details = [
+    ofAll && OF_ALL.includes(kind) && t('attention.ofAll'),
     kind === 'dead-letters' && companyName,
     since && t('attention.since', { time: kind === 'ledger-imbalance' ? utcDay(since) : dateTime(since) }),
     kind !== 'provider-parked' && code && reasonText(code),

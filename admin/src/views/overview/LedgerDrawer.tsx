@@ -119,7 +119,7 @@ function Acknowledge({ day, onClose }: { day: string | null; onClose: () => void
       title={day === null ? '' : t('ledger.acknowledgeDay', { day: utcDate(day) })}
       verb={t('ledger.acknowledge')}
       consequence={t('ledger.consequence')}
-      askReason={{ minLength: 3 }}
+      askReason
       onConfirm={acknowledge}
     />
   )

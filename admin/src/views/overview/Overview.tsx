@@ -32,7 +32,7 @@ function Overview() {
       <QueryState query={query} skeleton={<OverviewSkeleton />}>
         {data => (
           <Stack gap="md" aria-busy={query.isPlaceholderData}>
-            <AttentionList attention={data.attention} />
+            <AttentionList attention={data.attention} ofAll={company !== undefined} />
             <TotalTiles totals={data.totals} />
             <SeriesChart overview={data} range={range} />
             <Grid gap="md">

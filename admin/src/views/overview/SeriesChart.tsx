@@ -19,17 +19,19 @@ export function SeriesChart({ overview, range }: { overview: Overview; range: Ra
   const { t } = useTranslation('overview')
   const format = useFormat()
   const unit = useUnit(overview.range.bucketSeconds)
+  // The first hour of 24 has the time of the last one.
+  const formatRow = range === '30d' ? format.utcDay : format.dateTime
   const formatTime = { '1h': format.time, '24h': format.time, '7d': format.dateTime, '30d': format.utcDay }[range]
   const unfinishedFrom = firstUnfinished(overview.series, overview.range.bucketSeconds, overview.countedUntil)
   const series = COUNTED.map(name => ({ name, label: t(`counted.${name}`), color: COLOURS[name] }))
   return (
     <ChartCard
       question={t('chart.question')}
-      unit={`${unit}, ${t('chart.until', { time: format.time(overview.countedUntil) })}`}
+      unit={`${unit}; ${t('chart.recipients')}; ${t('chart.until', { from: format.dateTime(overview.series[0]!.at), time: format.time(overview.countedUntil) })}`}
       table={{
         unfinishedFrom,
         head: [t(range === '30d' ? 'chart.day' : 'chart.time'), ...series.map(({ label }) => label)],
-        rows: overview.series.map(row => [formatTime(row.at), ...COUNTED.map(name => format.number(row[name]))]),
+        rows: overview.series.map(row => [formatRow(row.at), ...COUNTED.map(name => format.number(row[name]))]),
       }}
       chart={
         <LineChart

@@ -1,21 +1,16 @@
 import { useTranslation } from 'react-i18next'
 import { Tile, Tiles } from '../../components/Tile.tsx'
 import { useFormat } from '../../lib/format.ts'
-import { type Counted, ratesOf } from './data.ts'
+import type { Counted } from './data.ts'
+import { type Rate, ratesOf } from './rates.ts'
 
 export function TotalTiles({ totals }: { totals: Counted }) {
   const { t } = useTranslation('overview')
   const { number, percent } = useFormat()
-  const rates = ratesOf(totals)
-  const shares = (['delivered', 'bounced', 'complained', 'failed'] as const).map(name => {
-    const of = name === 'failed' ? 'accepted' : 'sent'
-    const figures = { part: number(totals[name]), count: totals[of] }
-    return {
-      name,
-      value: rates[name] === null ? '–' : percent(rates[name]),
-      hint: rates[name] === null ? t('nothingYet') : t(name === 'failed' ? 'ofAccepted' : 'ofSent', figures),
-    }
-  })
+  const hintOf = ({ of, part, whole, share }: Rate) => {
+    if (share !== null) return t(`shareOf.${of}`, { part: number(part), count: whole })
+    return part === 0 ? t('nothingYet') : t(`countOf.${of}`, { count: part })
+  }
   return (
     <Tiles>
       <Tile
@@ -23,8 +18,13 @@ export function TotalTiles({ totals }: { totals: Counted }) {
         value={number(totals.accepted)}
         hint={t('sentOfThem', { count: totals.sent })}
       />
-      {shares.map(({ name, value, hint }) => (
-        <Tile key={name} label={t(`counted.${name}`)} value={value} hint={hint} />
+      {ratesOf(totals).map(rate => (
+        <Tile
+          key={rate.name}
+          label={t(`counted.${rate.name}`)}
+          value={rate.share !== null ? percent(rate.share) : rate.part > 0 ? number(rate.part) : '–'}
+          hint={hintOf(rate)}
+        />
       ))}
     </Tiles>
   )

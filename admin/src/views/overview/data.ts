@@ -28,19 +28,6 @@ export const overviewQuery = (range: Range, company: string | undefined) =>
     placeholderData: keepPreviousData,
   })
 
-/** Shares of what was sent, or accepted; null where there is nothing to divide by. */
-export function ratesOf({ accepted, sent, delivered, bounced, complained, failed }: Counted) {
-  return {
-    delivered: share(delivered, sent),
-    bounced: share(bounced, sent),
-    complained: share(complained, sent),
-    failed: share(failed, accepted),
-  }
-}
-
-/** Feedback about e-mails sent before the range counts in it, so the quotient could exceed one. */
-const share = (part: number, whole: number) => (whole === 0 ? null : Math.min(1, part / whole))
-
 export type LedgerFault = Schemas['Ledger']['faults'][number]
 
 /** What does not agree since this day. */

@@ -19,7 +19,7 @@ export function AddDialog({ opened, onClose }: AddDialogProps) {
     const { added } = await addEntry({
       email: email.trim(),
       justification,
-      ...(typeof days === 'number' && { expiresInDays: days }),
+      ...(days !== '' && { expiresInDays: Number(days) }),
       ...(company && { company }),
     })
     notify.done(t(added ? 'add.done' : 'add.unchanged'))
@@ -37,29 +37,37 @@ export function AddDialog({ opened, onClose }: AddDialogProps) {
       consequence={t('add.consequence')}
       askReason
       childFocus
+      fields={['email', 'expiresInDays']}
       onConfirm={add}
     >
-      <TextInput
-        label={t('add.email')}
-        type="email"
-        value={email}
-        onChange={event => setEmail(event.currentTarget.value)}
-        required
-        withAsterisk={false}
-        maxLength={320}
-        autoComplete="off"
-        data-autofocus
-      />
-      <NumberInput
-        label={t('add.days')}
-        description={t('add.daysHint')}
-        value={days}
-        onChange={setDays}
-        min={0}
-        max={36_500}
-        allowDecimal={false}
-      />
-      <ListSelect value={company} onChange={setCompany} />
+      {errorOf => (
+        <>
+          <TextInput
+            label={t('add.email')}
+            type="email"
+            error={errorOf('email')}
+            value={email}
+            onChange={event => setEmail(event.currentTarget.value)}
+            required
+            withAsterisk={false}
+            maxLength={320}
+            autoComplete="off"
+            data-autofocus
+          />
+          <NumberInput
+            label={t('add.days')}
+            description={t('add.daysHint')}
+            error={errorOf('expiresInDays')}
+            value={days}
+            onChange={setDays}
+            min={0}
+            max={36_500}
+            clampBehavior="none"
+            allowDecimal={false}
+          />
+          <ListSelect value={company} onChange={setCompany} />
+        </>
+      )}
     </ConfirmDialog>
   )
 }

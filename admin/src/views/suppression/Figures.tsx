@@ -77,7 +77,7 @@ export function ReasonShares({ stats: { active } }: { stats: Stats }) {
             <div key={reason}>
               <Group justify="space-between" gap="xs">
                 <ReasonText reason={reason} />
-                <Text size="sm" className="numbers">
+                <Text size="sm" className="numbers nowrap">
                   {number(active[reason])} · {percent(share)}
                 </Text>
               </Group>

@@ -38,37 +38,46 @@ export function NewTemplate({ opened, onClose, companyId, companyName }: NewTemp
       submit={t('create')}
       onSubmit={create}
       disabled={type.trim() === '' || subject === ''}
+      fields={['type', 'locale', 'subject', 'html']}
     >
-      <TextInput
-        label={t('type')}
-        description={t('typeHint')}
-        value={type}
-        onChange={event => setType(event.currentTarget.value)}
-        maxLength={64}
-        data-autofocus
-      />
-      <TextInput
-        label={t('locale')}
-        description={t('localeHint')}
-        value={locale}
-        onChange={event => setLocale(event.currentTarget.value)}
-        maxLength={6}
-      />
-      <TextInput
-        label={t('subject')}
-        value={subject}
-        onChange={event => setSubject(event.currentTarget.value)}
-        maxLength={500}
-      />
-      <Textarea
-        label={t('html')}
-        value={html}
-        onChange={event => setHtml(event.currentTarget.value)}
-        classNames={{ input: 'mono' }}
-        autosize
-        minRows={4}
-        maxRows={12}
-      />
+      {errorOf => (
+        <>
+          <TextInput
+            label={t('type')}
+            description={t('typeHint')}
+            error={errorOf('type')}
+            value={type}
+            onChange={event => setType(event.currentTarget.value)}
+            maxLength={64}
+            data-autofocus
+          />
+          <TextInput
+            label={t('locale')}
+            description={t('localeHint')}
+            error={errorOf('locale')}
+            value={locale}
+            onChange={event => setLocale(event.currentTarget.value)}
+            maxLength={6}
+          />
+          <TextInput
+            label={t('subject')}
+            error={errorOf('subject')}
+            value={subject}
+            onChange={event => setSubject(event.currentTarget.value)}
+            maxLength={500}
+          />
+          <Textarea
+            label={t('html')}
+            error={errorOf('html')}
+            value={html}
+            onChange={event => setHtml(event.currentTarget.value)}
+            classNames={{ input: 'mono' }}
+            autosize
+            minRows={4}
+            maxRows={12}
+          />
+        </>
+      )}
     </FormDialog>
   )
 }

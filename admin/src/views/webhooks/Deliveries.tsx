@@ -92,6 +92,7 @@ export function useAnswerText(): (delivery: WebhookDelivery) => string {
   const format = useFormat()
   return ({ lastStatus, lastError, lastDurationMs, attempts, nextAttemptAt }) => {
     if (attempts === 0 && nextAttemptAt !== null) return t('behindEarlier')
+    if (lastError === 'ENDPOINT_DISABLED') return t('endpointDisabled')
     const answer = lastStatus ?? lastError
     // What a replayed one was answered before is not the answer to its replay.
     if (answer === null || attempts === 0) return t('noAnswer')

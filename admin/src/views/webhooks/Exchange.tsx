@@ -63,7 +63,15 @@ export function Exchange({ webhook, deliveryId }: { webhook: WebhookOverview; de
           {exchange.lastAnswer ? (
             <CodeBlock code={exchange.lastAnswer} />
           ) : (
-            <Text className="quiet">{t(exchange.lastAttemptAt ? 'responseEmpty' : 'noAnswer')}</Text>
+            <Text className="quiet">
+              {t(
+                exchange.lastAttemptAt
+                  ? 'responseEmpty'
+                  : exchange.status === 'failed'
+                    ? 'endpointDisabled'
+                    : 'noAnswer',
+              )}
+            </Text>
           )}
         </Stack>
       )}

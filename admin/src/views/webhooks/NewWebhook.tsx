@@ -7,7 +7,7 @@ import { api, type Schemas, take } from '../../api/client.ts'
 import { WEBHOOKS_KEY } from '../../api/webhooks.ts'
 import { FormDialog } from '../../components/FormDialog.tsx'
 import { SecretOnce } from '../../components/SecretOnce.tsx'
-import { WebhookFields, type WebhookForm } from './WebhookFields.tsx'
+import { WEBHOOK_FIELDS, WebhookFields, type WebhookForm } from './WebhookFields.tsx'
 
 type NewWebhookProps = { opened: boolean; onClose: () => void; companyId: string; companyName: string }
 
@@ -41,9 +41,14 @@ export function NewWebhook({ opened, onClose, companyId, companyName }: NewWebho
         submit={t('create')}
         onSubmit={create}
         disabled={form.url.trim() === '' || form.eventTypes.length === 0}
+        fields={WEBHOOK_FIELDS}
       >
-        <WebhookFields form={form} onChange={setForm} />
-        <Checkbox label={t('testMode')} checked={test} onChange={event => setTest(event.currentTarget.checked)} />
+        {errorOf => (
+          <>
+            <WebhookFields form={form} onChange={setForm} errorOf={errorOf} />
+            <Checkbox label={t('testMode')} checked={test} onChange={event => setTest(event.currentTarget.checked)} />
+          </>
+        )}
       </FormDialog>
       <SecretOnce secret={made?.secret ?? null} title={t('secretTitle')} onClose={open} />
     </>

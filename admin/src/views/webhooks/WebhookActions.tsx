@@ -11,7 +11,7 @@ import { useErrorText } from '../../components/error-text.ts'
 import { FormDialog } from '../../components/FormDialog.tsx'
 import { notify } from '../../components/notify.ts'
 import { SecretOnce } from '../../components/SecretOnce.tsx'
-import { WebhookFields, type WebhookForm } from './WebhookFields.tsx'
+import { WEBHOOK_FIELDS, WebhookFields, type WebhookForm } from './WebhookFields.tsx'
 
 type Asked = 'enable' | 'disable' | 'rotate' | 'remove'
 
@@ -122,8 +122,9 @@ function EditWebhook({ webhook, onClose, onSaved }: EditProps) {
       submit={t('save')}
       onSubmit={save}
       disabled={form.url.trim() === '' || form.eventTypes.length === 0}
+      fields={WEBHOOK_FIELDS}
     >
-      <WebhookFields form={form} onChange={setForm} />
+      {errorOf => <WebhookFields form={form} onChange={setForm} errorOf={errorOf} />}
     </FormDialog>
   )
 }
