@@ -68,19 +68,43 @@ test('a claim that still waits for its turn when its connection is lost is retur
   await late.query('lock table claim_lock in exclusive mode')
   const claiming = claim(lost as unknown as Queryable, 1, 3, { leaseId })
   const cut = expect(claiming).rejects.toThrow()
-  await until(waitingForTheLock, count => count === 1)
+  await until(
+    () => waitingFor('claim_lock'),
+    count => count === 1,
+  )
   lost.connection.stream.destroy()
   await cut
   const returning = returnUncertainClaims(db, [leaseId])
-  await until(waitingForTheLock, count => count === 2)
+  await until(
+    () => waitingFor('claim_lock'),
+    count => count === 2,
+  )
   await late.query('commit')
   await returning
   expect((await claim(db, 10)).claimed).toHaveLength(1)
 })
 
-async function waitingForTheLock(): Promise<number> {
+test('an attempt that starts while a return of its lease has come and waits is unknown after its start, not before', async () => {
+  const [outboxId] = await accept(db, [draft(companyId)])
+  const lease = await claim(db, 1)
+  await expireLeases(db)
+  await late.query('begin')
+  await late.query('lock table unknown_sends in access exclusive mode')
+  const returning = returnExpiredLeases(db, { all: false, idempotentProviders: [], graceSeconds: 120 })
+  await until(
+    () => waitingFor('unknown_sends'),
+    count => count === 1,
+  )
+  await start(db, lease)
+  await late.query('commit')
+  expect((await returning).unknown).toBe(1)
+  expect(typesOf(await storyOf(db, outboxId!))).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'UNKNOWN'])
+})
+
+async function waitingFor(table: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    `select count(*)::int as count from pg_locks where relation = 'claim_lock'::regclass and not granted`,
+    'select count(*)::int as count from pg_locks where relation = $1::regclass and not granted',
+    [table],
   )
   return rows[0]!.count
 }

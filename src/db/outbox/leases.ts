@@ -60,6 +60,9 @@ export async function returnExpiredLeases(
        -- not the latter. So what waits now must have been waiting then (was_waiting), or it would be returned twice.
        where o.lease_id in (select lease_id from expired) or (open.was_waiting and ${WAITING_AND_DUE})
        for update of o skip locked
+     ), moment as materialized (
+       -- Not now(): an attempt may have started after this statement had come, and before it locked the e-mail.
+       select clock_timestamp() as at from (select count(*) from unfinished) locked
      ), held as (
        -- Somebody is changing it, perhaps for long: a company may, in a transaction of its own. The next round looks at it again.
        select lease_id, array_agg(outbox_id) as outbox_ids from open
@@ -85,14 +88,14 @@ export async function returnExpiredLeases(
        select company_id, priority, outbox_id from unfinished where not started ${LOCK_EXISTING_READY_ROW}
      ), put_events as (
        insert into email_events (outbox_id, company_id, type, created_at, metadata)
-       select outbox_id, company_id, 'UNKNOWN', now(), jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
+       select outbox_id, company_id, 'UNKNOWN', (select at from moment), jsonb_build_object('reason', 'WORKER_LOST', 'errorCode', 'WORKER_LOST',
          'errorMessage', 'The worker was lost after the message may have left', 'attempt', attempts, 'attemptId', attempt_id, 'provider', provider)
        from unfinished where started
        union all
-       select outbox_id, company_id, 'RECEIVED', now(), jsonb_build_object('attempt', attempts + 1, 'requestId', request_id)
+       select outbox_id, company_id, 'RECEIVED', (select at from moment), jsonb_build_object('attempt', attempts + 1, 'requestId', request_id)
        from unfinished where not started and kind = 'work'
        union all
-       select outbox_id, company_id, 'RETRY_SCHEDULED', now() + interval '1 microsecond', jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
+       select outbox_id, company_id, 'RETRY_SCHEDULED', (select at from moment) + interval '1 microsecond', jsonb_build_object('errorCode', 'WORKER_LOST', 'errorCategory', 'TRANSIENT_ERROR',
          'errorMessage', 'The worker was lost before it sent anything', 'attempt', attempts + 1, 'willRetry', attempts + 1 < max_attempts,
          'nextAttemptNumber', case when attempts + 1 < max_attempts then attempts + 2 end, 'backoffDelay', 0)
        from unfinished where not started and kind = 'work'
