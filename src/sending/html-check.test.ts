@@ -11,10 +11,19 @@ const DEADLINE_MS = 2_000
 
 /** Does as the test says, in place of a real thread. */
 class StubThread extends EventEmitter {
+  readonly slowToStart: boolean
   jobs: { id: number; html: string }[] = []
   terminated = false
+  constructor(slowToStart: boolean) {
+    super()
+    this.slowToStart = slowToStart
+  }
   postMessage(job: { id: number; html: string }) {
     this.jobs.push(job)
+    if (!this.slowToStart) this.start()
+  }
+  start() {
+    this.emit('message', { started: true })
   }
   unref() {}
   async terminate() {
@@ -69,12 +78,14 @@ describe('with a thread that misbehaves', () => {
   let checker: HtmlChecker
   const check = (html: string, companyId = 'acme') => checker.check(html, companyId)
   let made: StubThread[]
+  let slowToStart: boolean
 
   beforeEach(() => {
     vi.useFakeTimers()
     made = []
+    slowToStart = false
     checker = new HtmlChecker('a key', () => {
-      made.push(new StubThread())
+      made.push(new StubThread(slowToStart))
       return made.at(-1) as unknown as Worker
     })
   })
@@ -145,6 +156,25 @@ describe('with a thread that misbehaves', () => {
     answer(0)
     expect(await answers[1]).toEqual([])
     expect(made).toHaveLength(1)
+  })
+
+  test('a thread that starts slowly costs no content its deadline', async () => {
+    slowToStart = true
+    const checked = check(large)
+    vi.advanceTimersByTime(10 * DEADLINE_MS)
+    thread(0).start()
+    vi.advanceTimersByTime(DEADLINE_MS - 1)
+    answer(0)
+    expect(await checked).toEqual([])
+    expect(made).toHaveLength(1)
+  })
+
+  test('a thread that never starts is replaced in the end', async () => {
+    slowToStart = true
+    const checked = check(large)
+    vi.advanceTimersByTime(30_000)
+    expect(codes(await checked)).toEqual(['HTML_TOO_COMPLEX'])
+    expect(thread(0).terminated).toBe(true)
   })
 
   test('companies take turns, however many one has waiting', async () => {

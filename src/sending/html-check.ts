@@ -12,6 +12,8 @@ import { TurnQueue } from '../runtime/turn-queue.ts'
 const INLINE_CHARS = 8 * 1024
 const INLINE_TAGS = 256
 const DEADLINE_MS = 2_000
+/** A thread that has not started by then is given up. On a starved machine its start takes longer than any parsing. */
+const START_MS = 30_000
 /** Per company. 512 KB take some 40 ms, so the last one waits for a few seconds. */
 const MAX_WAITING = 64
 /** The compiled worker, from src/ (tests) and from dist/ alike. */
@@ -21,6 +23,7 @@ const TOO_SLOW: HtmlProblem = { code: 'HTML_TOO_COMPLEX', message: 'takes too lo
 
 /** The thread's answer: the part that was asked for. */
 type Answer = { problems?: HtmlProblem[]; text?: string }
+export type FromThread = { started: true } | (Answer & { id: number })
 const GIVEN_UP: Answer = { problems: [TOO_SLOW], text: '' }
 
 type Job = {
@@ -35,6 +38,8 @@ type Job = {
 /** Applies the HTML rules and makes text from HTML: small bodies at once, large ones in a worker thread, one at a time, companies in turn. */
 export class HtmlChecker {
   #worker: Worker | null = null
+  /** The thread has started, so that its answer depends on the HTML alone. */
+  #started = false
   #running: Job | null = null
   readonly #waiting = new TurnQueue<Job>()
   #lastId = 0
@@ -93,8 +98,19 @@ export class HtmlChecker {
     const job = this.#waiting.shift()
     if (!job) return
     this.#running = job
-    job.deadline = setTimeout(() => this.#giveUp(job), DEADLINE_MS)
     this.#thread().postMessage({ id: job.id, html: job.html, allowances: job.allowances, task: job.task })
+    this.#expectAnswer(job)
+  }
+
+  #expectAnswer(job: Job): void {
+    clearTimeout(job.deadline)
+    job.deadline = setTimeout(() => this.#giveUp(job), this.#started ? DEADLINE_MS : START_MS)
+  }
+
+  #threadStarted(worker: Worker): void {
+    if (this.#worker !== worker) return
+    this.#started = true
+    if (this.#running) this.#expectAnswer(this.#running)
   }
 
   #finish(id: number, answer: Answer): void {
@@ -122,8 +138,12 @@ export class HtmlChecker {
   #thread(): Worker {
     if (this.#worker) return this.#worker
     const worker = this.#startThread()
+    this.#started = false
     worker.unref()
-    worker.on('message', ({ id, ...answer }) => this.#finish(id, answer))
+    worker.on('message', (message: FromThread) => {
+      if ('started' in message) this.#threadStarted(worker)
+      else this.#finish(message.id, message)
+    })
     // An error is followed by an exit; whichever comes first counts.
     for (const end of ['error', 'exit'] as const) worker.on(end, () => this.#lost(worker))
     this.#worker = worker
