@@ -7,9 +7,6 @@ export type SystemMetric = Omit<Family, 'samples'> & {
   samples: (snapshot: SystemSnapshot) => Sample[]
 }
 
-/** The value of the label company_id for all companies behind the first ones together. */
-export const OTHER_COMPANIES = 'other'
-
 export const gauge = (name: string, help: string, value: (snapshot: SystemSnapshot) => number): SystemMetric => ({
   name,
   type: 'gauge',

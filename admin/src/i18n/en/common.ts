@@ -146,5 +146,4 @@ export const common = {
     complained: '{{rate}} complained ({{events}} of {{sent}} recipients in {{hours}} hours, the limit is {{limit}})',
     goodAgain: 'Bounces and complaints are below half of the limits again',
   },
-  beingBuilt: 'This view is being built.',
 }

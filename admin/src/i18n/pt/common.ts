@@ -155,5 +155,4 @@ export const common: SameKeys<typeof en> = {
     complained: '{{rate}} denunciaram ({{events}} de {{sent}} destinatários em {{hours}} horas, o limite é {{limit}})',
     goodAgain: 'Devoluções e denúncias estão de novo abaixo da metade dos limites',
   },
-  beingBuilt: 'Esta tela está sendo construída.',
 }

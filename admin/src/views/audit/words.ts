@@ -1,11 +1,7 @@
 import { useTranslation } from 'react-i18next'
 import { BY_GATEWAY } from '../../components/event-words.ts'
-import type { audit } from '../../i18n/en/audit.ts'
 import { useFormat } from '../../lib/format.ts'
 import { type ValueWords, valueText } from './value-text.ts'
-
-export type KnownAction = keyof typeof audit.actions
-export type KnownSubject = keyof typeof audit.subjects
 
 /** What was done, to what, and the fields and values of it, in words. What is not known here is shown as the log has it. */
 export function useAuditWords() {
