@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
-import { BULLMQ_QUEUE_NAME } from '../contracts/job.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { countOne } from '../db/counters.ts'
 import { returnClaims, returnWhenUnlocked } from '../db/outbox/claim.ts'
@@ -16,16 +13,15 @@ import { BullmqLane, type LeasedJob, type PoisonJob } from '../sending/bullmq-la
 import { type FedQueue, Feeder } from '../sending/feeder.ts'
 import { FeederElection } from '../sending/feeder-election.ts'
 import type { HeldLeases } from '../sending/held-leases.ts'
-import { checkRedisSettings, SKIP_VERSION_CHECK, sentenceOf } from '../sending/redis-settings.ts'
-import { UnreadableJobs, type UnreadableJobsOptions } from '../sending/unreadable-jobs.ts'
+import { jobQueue } from '../sending/job-queue.ts'
+import { checkRedisSettings, sentenceOf } from '../sending/redis-settings.ts'
+import { UnreadableJobs } from '../sending/unreadable-jobs.ts'
 import { type AttemptAndSettle, IDLE_MS, type LaneParts } from './sending.ts'
 
 const FEEDER_SECONDS = 5
 /** Dispatched e-mails of this age whose job is not in the queue are ready again. */
 const UNDELIVERED_SECONDS = 1
 const UNREADABLE_CHECK_MS = 1_000
-/** How long the feeder waits for Redis at a time; a stop waits for it, too. */
-const READY_MS = 2_000
 /** Jobs that arrive while others are being leased are leased together: one commit for many e-mails. */
 const LEASE_BATCH = { maxItems: 256, concurrency: 1 }
 /**
@@ -35,9 +31,10 @@ const LEASE_BATCH = { maxItems: 256, concurrency: 1 }
 const WORKER_SOCKET_TIMEOUT_MS = 15_000
 const FEEDER_SOCKET_TIMEOUT_MS = 5_000
 
-type JobQueue = FedQueue & UnreadableJobsOptions['queue'] & { close(): Promise<void> }
-
-/** Two connections: the worker's waits for a Redis that is away, the feeder's fails at once and the feeder tries again. */
+/**
+ * Three connections: the worker's, which waits for a Redis that is away, a copy of it that BullMQ makes to block on, and the feeder's,
+ * which fails at once, and the feeder tries again.
+ */
 export function bullmqLane(
   parts: LaneParts,
   redisUrl: string,
@@ -55,7 +52,7 @@ export function bullmqLane(
   })
   for (const redis of [forWorker, forFeeder])
     redis.on('error', error => log.debug({ err: error }, 'Redis is out of reach'))
-  const queue = openQueue(forFeeder, log)
+  const queue = jobQueue(forFeeder, log)
   reportRedisSettings(redisUrl, log)
   const reportPoison = (job: PoisonJob) => {
     log.error(job, 'Poison job dropped: it is not one of ours, or its e-mail does not exist')
@@ -141,34 +138,4 @@ function makeFeeder(
     idleMs: IDLE_MS,
     log,
   })
-}
-
-/** Opened at its first use: a BullMQ queue whose first command failed stays broken, so that one is closed and another one made. */
-function openQueue(redis: Redis, log: Logger): JobQueue {
-  let open: Queue | null = null
-
-  async function ready(): Promise<Queue> {
-    if (open) return open
-    // A Redis that is loading its data says nothing until it has done so.
-    if (redis.status === 'connecting' || redis.status === 'connect')
-      await once(redis, 'ready', { signal: AbortSignal.timeout(READY_MS) })
-    const made = new Queue(BULLMQ_QUEUE_NAME, { connection: redis, skipWaitingForReady: true, ...SKIP_VERSION_CHECK })
-    made.on('error', error => log.debug({ err: error }, 'The queue is out of reach'))
-    try {
-      await made.waitUntilReady()
-    } catch (error) {
-      await made.close().catch(() => {})
-      throw error
-    }
-    open = made
-    return made
-  }
-
-  return {
-    addBulk: async jobs => (await ready()).addBulk(jobs),
-    getRanges: async (...range) => (await ready()).getRanges(...range),
-    getJob: async jobId => (await ready()).getJob(jobId),
-    remove: async jobId => (await ready()).remove(jobId),
-    close: async () => void (await open?.close()),
-  }
 }

@@ -7,6 +7,7 @@ import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { BullmqLane, type BullmqLaneOptions, type PoisonJob } from '../../src/sending/bullmq-lane.ts'
 import type { Feeder } from '../../src/sending/feeder.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
+import { jobQueue } from '../../src/sending/job-queue.ts'
 import { UnreadableJobs } from '../../src/sending/unreadable-jobs.ts'
 import { until } from '../support/gateway.ts'
 import { jobData } from '../support/job-data.ts'
@@ -243,5 +244,49 @@ describe.concurrent('jobs in the BullMQ lane', () => {
     await queue.add(broken)
     await untilLength(done, 21)
     expect((await lane.stop()).length, 'a sound job of that name is run').toBe(21)
+  })
+})
+
+describe('the queue that the feeder and the search for unreadable jobs share', () => {
+  const listeners = (redis: Redis) => redis.eventNames().reduce((count, event) => count + redis.listenerCount(event), 0)
+
+  test('is opened once, however many need it first, and leaves nothing behind when it is closed', async () => {
+    const { server } = await startQueue()
+    const redis = new Redis(server.url)
+    await redis.ping()
+    const before = listeners(redis)
+    const opened = async (uses: number) => {
+      const queue = jobQueue(redis, log)
+      await Promise.all(many(uses, () => queue.getRanges(['wait'], 0, -1)))
+      const added = listeners(redis) - before
+      await queue.close()
+      expect(listeners(redis)).toBe(before)
+      return added
+    }
+    expect(await opened(3)).toBe(await opened(1))
+    redis.disconnect()
+  })
+
+  test('is opened anew after it could not be opened', async () => {
+    const { server, close } = await startQueue()
+    await close()
+    await server.kill()
+    const redis = new Redis(server.url, {
+      maxRetriesPerRequest: 0,
+      enableOfflineQueue: false,
+      retryStrategy: () => 20,
+    }).on('error', () => {})
+    const queue = jobQueue(redis, log)
+    const failed = await Promise.allSettled(many(2, () => queue.getRanges(['wait'], 0, -1)))
+    expect(failed.map(one => one.status)).toEqual(['rejected', 'rejected'])
+    await server.start()
+    expect(
+      await until(
+        () => queue.getRanges(['wait'], 0, -1).catch(() => null),
+        found => found !== null,
+      ),
+    ).toEqual([])
+    await queue.close()
+    redis.disconnect()
   })
 })
