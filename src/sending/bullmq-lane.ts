@@ -79,24 +79,36 @@ export class BullmqLane<Email> implements Lane {
     feeder.start()
   }
 
+  /** The leases last until nothing works under them, and are ended whatever else fails. */
   async stop(): Promise<void> {
-    const { feeder, leases, unreadableJobs } = this.#options
+    const { feeder, leases, unreadableJobs, log } = this.#options
     this.#stopping = true
-    await Promise.all([this.#closeWorker(), feeder.stop(), unreadableJobs.stop()])
+    const stopped = await Promise.allSettled([this.#closeWorker(), feeder.stop(), unreadableJobs.stop()])
     await leases.stop()
+    for (const one of stopped)
+      if (one.status === 'rejected') log.error({ err: one.reason }, 'A part of the BullMQ lane could not be stopped')
   }
 
   /** What is in flight needs only Postgres and the provider, so it is finished whatever Redis does. */
   async #closeWorker(): Promise<void> {
     const { connection } = this.#options
     // A graceful close waits for Redis to come back.
-    const closed = connection.status === 'ready' ? this.#worker?.close() : undefined
+    const closed = connection.status === 'ready' ? this.#close() : null
     if (!closed) connection.disconnect()
     await Promise.allSettled(this.#running.values())
     // A connection that died silently counts as ready.
     if (closed) await finishedWithin(CLOSE_MS, closed)
     connection.disconnect()
     if (!closed) await this.#worker?.close(true)
+  }
+
+  /** It may fail before anybody waits for it. */
+  async #close(): Promise<void> {
+    try {
+      await this.#worker?.close()
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'The BullMQ worker did not close cleanly')
+    }
   }
 
   async #process(job: Job, token: string | undefined): Promise<void> {

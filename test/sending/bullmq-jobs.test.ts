@@ -46,7 +46,11 @@ async function startQueue() {
 type TestQueue = Awaited<ReturnType<typeof startQueue>>
 
 /** A lane whose e-mails need no Postgres; their leases are named after them. */
-function bareLane({ server, bullmq: queue }: TestQueue, work: BullmqLaneOptions<null>['work']) {
+function bareLane(
+  { server, bullmq: queue }: TestQueue,
+  work: BullmqLaneOptions<null>['work'],
+  feeder: Partial<Feeder> = {},
+) {
   const ended: string[] = []
   const poisoned: PoisonJob[] = []
   const left: string[] = []
@@ -67,6 +71,7 @@ function bareLane({ server, bullmq: queue }: TestQueue, work: BullmqLaneOptions<
       askedForLease() {},
       jobEnded: (jobId: string) => left.push(jobId),
       stop: async () => {},
+      ...feeder,
     } as unknown as Feeder,
     unreadableJobs: new UnreadableJobs({
       queue,
@@ -147,6 +152,20 @@ describe.concurrent('jobs in the BullMQ lane', () => {
     held.finish()
     expect((await stopping).toSorted()).toEqual(ids.slice(0, 2).map(id => `of ${id}`))
     expect([held.started.length, (await queue.bullmq.getRanges(['active'], 0, -1)).length]).toEqual([2, 0])
+  })
+
+  test('a stop of which a part fails waits for what is in flight all the same, and ends its leases', async () => {
+    const queue = await startQueue()
+    const id = uuidv7()
+    const held = heldWork()
+    const lane = bareLane(queue, held.work, { stop: () => Promise.reject(new Error('boom')) })
+    await queue.add(id)
+    lane.start()
+    await untilLength(held.started, 1)
+    const stopping = lane.stop()
+    await sleep(100)
+    held.finish()
+    expect(await stopping).toEqual([`of ${id}`])
   })
 
   test('a stop leaves in the queue what it does not finish, also what was being fetched', async () => {
