@@ -221,6 +221,28 @@ test('a Redis that hangs is given up and called anew; mail is delayed, and none 
   expect(Math.min(...ages)).toBeLessThan(5)
 })
 
+test('while somebody has paused the queue, its jobs stay what they are; resumed, each e-mail is sent once', async () => {
+  resend.release()
+  const worker = await work({ WORKER_CONCURRENCY: '4' })
+  await untilAll(await put(5), 'SENT')
+  await queue.pause()
+  const ids = await put(30)
+  const queued = async () => (await jobsOf()).map(job => `${job.id} added at ${job.timestamp}`).toSorted()
+  // As many as one company may have in the window.
+  const window = await until(queued, jobs => jobs.length === 4)
+  // The feeder looks every second for missing jobs that were added more than a second ago.
+  await sleep(4_000)
+  expect(await queued()).toEqual(window)
+  expect(arrived(ids)).toEqual([])
+  expect(worker.logs()).not.toMatch(/gone from the queue/)
+  await queue.resume()
+  await untilAll(ids, 'SENT')
+  expect(arrived(ids).toSorted()).toEqual(ids.toSorted())
+  expect(await rows(api, 'select distinct attempts from email_outbox where outbox_id = any($1)', [ids])).toEqual([
+    { attempts: 1 },
+  ])
+})
+
 describe('the feeder', () => {
   const holder = async () => (await rows(api, 'select holder from feeder'))[0].holder
 
