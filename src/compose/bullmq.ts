@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Logger } from 'pino'
 import { uuidv7 } from '../contracts/uuid.ts'
@@ -31,12 +30,17 @@ const LEASE_BATCH = { maxItems: 256, concurrency: 1 }
 const WORKER_SOCKET_TIMEOUT_MS = 15_000
 const FEEDER_SOCKET_TIMEOUT_MS = 5_000
 
+export type BullmqLaneParts = LaneParts & {
+  /** The id of this process in `workers`; as the feeder it is known by it, too. */
+  workerId: string
+}
+
 /**
  * Three connections: the worker's, which waits for a Redis that is away, a copy of it that BullMQ makes to block on, and the feeder's,
  * which fails at once, and the feeder tries again.
  */
 export function bullmqLane(
-  parts: LaneParts,
+  parts: BullmqLaneParts,
   redisUrl: string,
   claim: ClaimOptions,
   leases: HeldLeases,
@@ -114,17 +118,16 @@ async function leaseAndTrack(
 }
 
 function makeFeeder(
-  { config, db, providers, emailsReady, log }: LaneParts,
+  { config, db, providers, emailsReady, workerId, log }: BullmqLaneParts,
   queue: FedQueue,
   claim: ClaimOptions,
 ): Feeder {
-  const holder = randomUUID()
   return new Feeder({
     queue,
     election: new FeederElection({
-      elect: () => electFeeder(db.hot, holder, FEEDER_SECONDS),
+      elect: () => electFeeder(db.hot, workerId, FEEDER_SECONDS),
       electedMs: FEEDER_SECONDS * 1000,
-      resign: () => resignFeeder(db.hot, holder),
+      resign: () => resignFeeder(db.hot, workerId),
     }),
     totalConcurrency: () => totalConcurrency(db.hot, 'bullmq'),
     ownConcurrency: config.WORKER_CONCURRENCY,

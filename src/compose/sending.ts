@@ -82,10 +82,6 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     renewEveryMs: (config.LEASE_SECONDS * 1000) / 3,
     log,
   })
-  const { lane, close } = config.REDIS_URL
-    ? // Loaded where it is used: BullMQ would double the start of everything else.
-      (await import('./bullmq.ts')).bullmqLane(parts, config.REDIS_URL, claim, leases, send)
-    : { lane: directLane(parts, claim, leases, send), close: async () => {} }
   const worker = {
     workerId: uuidv7(),
     host: hostname(),
@@ -93,6 +89,16 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     lane: config.REDIS_URL ? ('bullmq' as const) : ('direct' as const),
     concurrency: config.WORKER_CONCURRENCY,
   }
+  const { lane, close } = config.REDIS_URL
+    ? // Loaded where it is used: BullMQ would double the start of everything else.
+      (await import('./bullmq.ts')).bullmqLane(
+        { ...parts, workerId: worker.workerId },
+        config.REDIS_URL,
+        claim,
+        leases,
+        send,
+      )
+    : { lane: directLane(parts, claim, leases, send), close: async () => {} }
   const every = (ms: number, task: () => Promise<unknown>) =>
     periodically(ms, task, error => log.warn({ err: error }, 'A periodic task of the worker failed; trying again'))
   let queueTasks: (() => Promise<void>)[] = []

@@ -260,6 +260,14 @@ describe('the feeder', () => {
     expect(await holder()).not.toBe(before)
   })
 
+  test('is found in the list of workers', async () => {
+    await work()
+    await until(holder, one => one !== null)
+    expect(await rows(api, 'select w.lane, w.pid from feeder f join workers w on w.worker_id = f.holder')).toEqual([
+      { lane: 'bullmq', pid: process.pid },
+    ])
+  })
+
   test('that is gone without a word is replaced when its time is over', async () => {
     await rows(api, `update feeder set holder = $1, expires_at = now() + interval '1 second'`, [uuidv7()])
     await work()
