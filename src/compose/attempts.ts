@@ -39,7 +39,7 @@ const PROVIDER_TIMEOUT_MS = 30_000
  * How long a provider's answer, or a start that may be committed, is kept while Postgres is away: dropped, it would become an
  * unknown send, and perhaps a duplicate. A failover takes minutes. A process that stops keeps them until it exits.
  */
-const OUTAGE_PATIENCE_MS = 300_000
+const RETRY_FOR_MS = 300_000
 /**
  * Attachments in memory at once, before base64 and the copies that a request takes. Small ones have a limit of their own: the usual
  * invoice does not wait behind ten megabytes of somebody else.
@@ -65,8 +65,8 @@ export type AttemptParts = {
 
 export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping: AbortSignal): AttemptDeps {
   const { config, db, providers, html, emailLog, tracing, figures, log } = parts
-  // Left to an expired lease, an e-mail whose connection was lost here would be charged an attempt that nobody made.
-  const patiently = <Out>(read: () => Promise<Out>) => retryWhileUnavailable(read, OUTAGE_PATIENCE_MS)
+  // A failed read would leave the e-mail to its lease, whose expiry counts an attempt although nothing was sent.
+  const readWithRetries = <Out>(read: () => Promise<Out>) => retryWhileUnavailable(read, RETRY_FOR_MS)
   const rendered = new Batcher({
     ...RENDERED_BATCH,
     flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
@@ -82,13 +82,13 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   const attemptStarts = new Batcher({
     ...START_BATCH,
     onFlush: items => figures.batch('start', items),
-    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, OUTAGE_PATIENCE_MS),
+    flush: (batch: AttemptStart[]) => commitStarts(db.sending.starts, batch, RETRY_FOR_MS),
   })
   return {
     providers: {
       ...providers,
-      route: email => patiently(() => providers.route(email)),
-      waitForRate: (...wanted) => patiently(() => providers.waitForRate(...wanted)),
+      route: email => readWithRetries(() => providers.route(email)),
+      waitForRate: (...wanted) => readWithRetries(() => providers.waitForRate(...wanted)),
       report(provider, result, call) {
         figures.called(provider.name, callOutcome(result), call.callMs)
         providers.report(provider, result, call)
@@ -97,15 +97,15 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
     slots: { starts, calls: new Semaphore(config.WORKER_CONCURRENCY) },
     stopping,
     content: {
-      prepare: (email, companyId) => patiently(() => prepareContent(email, companyId, content)),
+      prepare: (email, companyId) => readWithRetries(() => prepareContent(email, companyId, content)),
       textOf: async email => email.text ?? html.textOf(email.html!, email.companyId),
       // Not over the connections of the batches: megabytes would delay the renewal of leases and the settlements.
-      loadAttachments: outboxId => patiently(() => loadAttachments(db.pool, outboxId)),
+      loadAttachments: outboxId => readWithRetries(() => loadAttachments(db.pool, outboxId)),
       attachmentMemory: makeAttachmentMemory(),
     },
     outbox: {
       commitStart: start => attemptStarts.add(start),
-      isNewlySuppressed: email => patiently(() => isNewlySuppressed(db.hot, email)),
+      isNewlySuppressed: email => readWithRetries(() => isNewlySuppressed(db.hot, email)),
     },
     observe: observeAttempts(tracing, attemptLog(log, emailLog)),
     settings: {
@@ -124,13 +124,13 @@ export function composeSettle(parts: AttemptParts): SettleDeps {
     ...batch,
     gather: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
     onFlush: items => figures.batch('settle', items),
-    flush: (some: Settlement[]) => commitSettlements(db.sending.settlements, some, OUTAGE_PATIENCE_MS),
+    flush: (some: Settlement[]) => commitSettlements(db.sending.settlements, some, RETRY_FOR_MS),
   })
   const returning = (write: typeof returnToReady) =>
     new Batcher({
       ...RETURN_BATCH,
       flush: async (outboxIds: string[]) => {
-        await retryWhileUnavailable(() => write(db.hot, outboxIds), OUTAGE_PATIENCE_MS)
+        await retryWhileUnavailable(() => write(db.hot, outboxIds), RETRY_FOR_MS)
         return outboxIds
       },
     })
@@ -142,7 +142,7 @@ export function composeSettle(parts: AttemptParts): SettleDeps {
       returnToReady: outboxId => returns.add(outboxId),
       returnWhenUnlocked: outboxId => returnsWhenUnlocked.add(outboxId),
       storeEvents: sent =>
-        retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), OUTAGE_PATIENCE_MS),
+        retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), RETRY_FOR_MS),
     },
     count: {
       sent: countSent,

@@ -25,18 +25,18 @@ export async function writeBatchOrSingly<In, Out>(
   }
 }
 
-const BACK_CHECK_MS = 200
+const RETRY_EVERY_MS = 200
 
-/** For what is known here and nowhere else: tries again until the database is back, for so long. `write` must bear repetition. */
-export async function retryWhileUnavailable<Out>(write: () => Promise<Out>, patienceMs: number): Promise<Out> {
+/** Tries again until the database is back, for so long: what is known only here would be lost. `run` must be idempotent. */
+export async function retryWhileUnavailable<Out>(run: () => Promise<Out>, retryForMs: number): Promise<Out> {
   const beganMs = performance.now()
-  const isOver = () => performance.now() - beganMs > patienceMs
+  const isOver = () => performance.now() - beganMs > retryForMs
   for (;;) {
     try {
-      return await write()
+      return await run()
     } catch (error) {
       if (!(error instanceof DatabaseUnavailable) || isOver()) throw error
-      await sleep(BACK_CHECK_MS)
+      await sleep(RETRY_EVERY_MS)
     }
   }
 }

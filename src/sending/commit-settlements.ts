@@ -10,7 +10,7 @@ import { retryWhileUnavailable, writeBatchOrSingly } from '../db/retries.ts'
 export async function commitSettlements(
   db: Queryable,
   settlements: Settlement[],
-  patienceMs: number,
+  retryForMs: number,
 ): Promise<(boolean | Error)[]> {
   let writes = 0
   const write = (some: Settlement[]) => {
@@ -20,7 +20,7 @@ export async function commitSettlements(
   return retryWhileUnavailable(async () => {
     const answers = await writeBatchOrSingly(settlements, write)
     return writes === 1 ? answers : addCommittedBefore(db, settlements, answers)
-  }, patienceMs)
+  }, retryForMs)
 }
 
 /** After the write: if the lost statement is still running, that one waited for its locks, and the search sees its commit. */

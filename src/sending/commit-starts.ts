@@ -14,14 +14,14 @@ import { retryWhileUnavailable, writeBatchOrSingly } from '../db/retries.ts'
 export async function commitStarts(
   db: Queryable,
   starts: AttemptStart[],
-  patienceMs: number,
+  retryForMs: number,
 ): Promise<(boolean | Error)[]> {
   try {
     return await write(db, starts, 'skip')
   } catch (error) {
     if (!(error instanceof DatabaseUnavailable)) throw error
   }
-  return retryWhileUnavailable(() => startOrFind(db, starts), patienceMs)
+  return retryWhileUnavailable(() => startOrFind(db, starts), retryForMs)
 }
 
 const write = (db: Queryable, starts: AttemptStart[], locked: 'skip' | 'wait') =>

@@ -26,15 +26,17 @@ const IDLE_MS = 250
 const STEPS = { least: 32, most: 256 }
 /** The time between two claims: under load, slots that become free in this time are filled by one claim. */
 const CLAIM_EVERY_MS = { busy: 20, idle: 3 }
-/** Fewer free slots than these are not worth a claim. */
-const WORTH_A_CLAIM = 16
+/** No claim while fewer slots are free. */
+const MIN_FREE_SLOTS = 16
+/** A claim that found so many deliveries was one under load. */
+const BUSY_DELIVERIES = 16
 /** A settled e-mail wakes the dispatcher only so long after the last delivery: without webhooks, a claim after each e-mail would find nothing. */
 const ACTIVE_MS = 10_000
 const LOG_ERRORS_EVERY_MS = 5_000
 /** An endpoint that has failed so long without a single success is disabled. */
 const DISABLE_AFTER = '5 days'
 const SETTLE_BATCH = { maxItems: 256, concurrency: 2 }
-const SETTLE_PATIENCE_MS = 60_000
+const SETTLE_RETRY_FOR_MS = 60_000
 /** The walk over the endpoints begins after this id. */
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
@@ -78,7 +80,7 @@ export class WebhookDispatcher {
     this.#settlements = new Batcher({
       ...SETTLE_BATCH,
       flush: batch =>
-        retryWhileUnavailable(() => writeBatchOrSingly(batch, some => this.#settle(some)), SETTLE_PATIENCE_MS),
+        retryWhileUnavailable(() => writeBatchOrSingly(batch, some => this.#settle(some)), SETTLE_RETRY_FOR_MS),
     })
   }
 
@@ -125,7 +127,7 @@ export class WebhookDispatcher {
     await sleep(Math.max(0, this.#claimAtMs - performance.now()))
     this.#options.ready.clear()
     const most = this.#endpoints.left()
-    if (most.healthy < WORTH_A_CLAIM) return false
+    if (most.healthy < MIN_FREE_SLOTS) return false
     const { db } = this.#options
     const walk = await claimDeliveries(db, {
       holder: this.#holder,
@@ -137,7 +139,7 @@ export class WebhookDispatcher {
       most,
       companyRoom: this.#endpoints.companyRoom(),
     })
-    const busy = walk.deliveries.length >= WORTH_A_CLAIM
+    const busy = walk.deliveries.length >= BUSY_DELIVERIES
     this.#claimAtMs = performance.now() + (busy ? CLAIM_EVERY_MS.busy : CLAIM_EVERY_MS.idle)
     this.#after = walk.after
     if (walk.deliveries.length + walk.postponed > 0) this.#foundNothing = false
