@@ -23,8 +23,8 @@ type Prepared = Pick<NewBulkAction, 'selection' | 'companyId' | 'total'> & {
 const ITEMS_PER_STATEMENT = 5_000
 
 /**
- * Records what is to be done: from here on it is carried out, whatever dies. A filter is bounded by the time of the request, so dead
- * letters that come later, also by its own replays, are left alone. Throws a CsvProblem when the text is no such CSV.
+ * Records what is to be done: once committed, it is carried out even if this process dies. A filter is bounded by the time of the
+ * request, so dead letters that come later, also by its own replays, are left alone. Throws a CsvProblem when the text is no such CSV.
  */
 export async function requestBulkAction(pool: pg.Pool, request: BulkRequest): Promise<string> {
   const { body, requestedBy } = request

@@ -25,8 +25,8 @@ export type Database = {
 }
 
 /**
- * How long an answer is waited for. A server that vanishes without a word (its machine died, the network swallows it) never
- * closes the connection; a claim that waits on it for ever would stop all sending.
+ * How long an answer is waited for. A server whose machine or network died never closes the connection; a claim that waits on it
+ * for ever would stop all sending.
  */
 const ANSWER_MS = { hot: 30_000, pool: 60_000 }
 

@@ -57,7 +57,7 @@ export type AcceptObserver = {
   tracing: Tracing
 }
 
-/** Step 1: check, suppress, write outbox row and QUEUED event. What it says is accepted is kept, whatever dies. */
+/** Step 1: check, suppress, write outbox row and QUEUED event. What it answers as accepted is committed. */
 export async function acceptEmails(request: AcceptRequest, deps: AcceptDeps): Promise<AcceptResult> {
   const accept = (traceparent: string | null) => checkAndWrite({ ...request, traceparent }, deps)
   return deps.observe.tracing.traced('accept', request.traceparent, accept, result => ({

@@ -17,7 +17,7 @@ export async function recoverOrphans(db: Queryable, graceSeconds: number): Promi
     let unfinished = 0
     // An hour at a time: no statement holds its snapshot for long.
     for (let hour = 0; hour < 24; hour++) {
-      const [found] = await run<{ unfinished: number; orphans: Orphan[] }>(db, 'take-up-orphans', TAKE_UP, [
+      const [found] = await run<{ unfinished: number; orphans: Orphan[] }>(db, 'recover-orphans', RECOVER_ORPHANS, [
         graceSeconds,
         day,
         hour,
@@ -60,7 +60,7 @@ const ofHour = (table: string) =>
     and ${table}.outbox_id < uuid_v7_floor(($2::date + ($3 + 1) * interval '1 hour') at time zone 'UTC')`
 
 /** Without an attempt and its provider there is nothing that could be asked: such a row is left to whoever made it. */
-const TAKE_UP = `
+const RECOVER_ORPHANS = `
 with unfinished as materialized (
   select u.outbox_id from email_outbox u
   where ${ofHour('u')} and u.status in ('PENDING', 'RETRY_SCHEDULED', 'PROCESSING', 'UNKNOWN')
@@ -80,9 +80,9 @@ with unfinished as materialized (
   for update of o skip locked
 ), put_leases as (
   insert into leases (lease_id, kind, holder, outbox_ids, expires_at)
-  select lease_id, 'work', 'nobody', array_agg(outbox_id), now() from orphan where status = 'PROCESSING' group by lease_id
+  select lease_id, 'work', 'orphan-recovery', array_agg(outbox_id), now() from orphan where status = 'PROCESSING' group by lease_id
   union all
-  select uuid_v7_now(), 'dispatch', 'nobody', array_agg(outbox_id), now() from orphan
+  select uuid_v7_now(), 'dispatch', 'orphan-recovery', array_agg(outbox_id), now() from orphan
   where status not in ('PROCESSING', 'UNKNOWN') having count(*) > 0
   on conflict do nothing
 ), put_unknown as (

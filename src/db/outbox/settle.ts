@@ -43,13 +43,13 @@ export async function settleAttempts(db: Queryable, settlements: Settlement[]): 
   const sent = settlements.filter(isPlainlySent)
   if (sent.length === settlements.length) return settleSent(db, sent)
   const settled = new Set<Settlement>()
-  const note = (some: Settlement[], were: boolean[]) => {
-    for (const [place, one] of some.entries()) if (were[place]) settled.add(one)
+  const addSettled = (written: Settlement[], holds: boolean[]) => {
+    for (const [index, settlement] of written.entries()) if (holds[index]) settled.add(settlement)
   }
-  if (sent.length > 0) note(sent, await settleSent(db, sent))
+  if (sent.length > 0) addSettled(sent, await settleSent(db, sent))
   for (const guard of GUARD_NAMES) {
-    const some = settlements.filter(one => !isPlainlySent(one) && guardOf(one) === guard)
-    if (some.length > 0) note(some, await settleOthers(db, guard, some))
+    const others = settlements.filter(one => !isPlainlySent(one) && guardOf(one) === guard)
+    if (others.length > 0) addSettled(others, await settleOthers(db, guard, others))
   }
   return settlements.map(one => settled.has(one))
 }

@@ -51,7 +51,7 @@ export async function holdUnknownSends(db: Queryable, outboxIds: string[]): Prom
   )
 }
 
-/** Rows whose e-mail was resolved by a path that did not know them. */
+/** Rows whose e-mail is no longer UNKNOWN, although the statement that changed it did not delete them. */
 export async function forgetResolvedSends(db: Queryable): Promise<void> {
   await run(
     db,

@@ -10,7 +10,7 @@ export type NewErasure = FoundPerson & {
   requestedBy: string
 }
 
-/** The request and its audit entry are one commit: from here on it is carried out, whatever dies. */
+/** The request and its audit entry are one commit. From then on it is carried out, even if this process dies. */
 export async function putErasure(db: Queryable, erasure: NewErasure): Promise<void> {
   const { erasureId, companyId, subjectHashes, foundHashes, requestedBy, addresses, recipientIds } = erasure
   await run(
