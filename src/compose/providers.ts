@@ -34,7 +34,7 @@ const PROBE_SECONDS = 60
 const IN_FLIGHT_SECONDS = 5
 
 export type Providers = AttemptDeps['providers'] & {
-  /** How many e-mails may be in flight. */
+  /** How many e-mails may be in flight: in this process on the direct lane, over all workers on the BullMQ lane, where only the feeder asks. */
   maxInFlight: () => number
   /** Names of the providers with idempotency keys, which can be asked again about an attempt. */
   idempotentProviders: string[]

@@ -4,15 +4,12 @@ import type { OutgoingMessage, Provider, ProviderEvent, SendResult } from '../pr
 import { inSlot, type Slots } from '../runtime/semaphore.ts'
 import { sleepUnlessAborted } from '../runtime/sleep-unless-aborted.ts'
 import type { WeightedSemaphore } from '../runtime/weighted-semaphore.ts'
-import type { UnderLease } from '../sending/lane.ts'
+import type { ClaimedEmail } from '../sending/lane.ts'
 import type { AttemptObserver } from '../sending/observe-attempt.ts'
 import { attemptNumber, decideOutcome, type Outcome, type OutcomeSettings } from '../sending/outcome.ts'
 import { toMessage } from '../sending/outgoing-message.ts'
 import { reasonNotToSend } from '../sending/reason-not-to-send.ts'
 import type { Invalid } from '../sending/validate-email.ts'
-
-/** `email` is null when it has ended, or another worker has it. */
-export type ClaimedEmail = UnderLease<EmailToSend | null>
 
 /** What an attempt ended with. `call` is null when no provider was called. */
 export type Attempt = { outcome: Outcome; call: ProviderCall | null; durationMs: number }

@@ -1,12 +1,12 @@
 import { uuidv7 } from '../contracts/uuid.ts'
-import { claimFairBatch } from '../db/outbox/claim.ts'
+import { type ClaimLimits, claimFairBatch } from '../db/outbox/claim.ts'
 import { DISPATCH_SECONDS, loadJobs } from '../db/outbox/dispatch.ts'
 import { leaseDispatched } from '../db/outbox/lease-dispatched.ts'
 import { type EmailToSend, loadEmailsToSend } from '../db/outbox/load.ts'
 import type { Queryable } from '../db/query.ts'
 import { retryWhileUnavailable } from '../db/retries.ts'
 import type { LeasedJob } from '../sending/bullmq-lane.ts'
-import type { Batch, ClaimLimits, LeaseLimits } from '../sending/direct-lane.ts'
+import type { Batch, LeaseLimits } from '../sending/direct-lane.ts'
 import type { Dispatch } from '../sending/feeder.ts'
 
 export type ClaimOptions = {

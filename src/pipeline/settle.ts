@@ -2,12 +2,13 @@ import { hashEmail } from '../contracts/hashing.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
 import type { AttemptLog } from '../sending/attempt-log.ts'
+import type { ClaimedEmail } from '../sending/lane.ts'
 import { attemptNumber, type SettledOutcome } from '../sending/outcome.ts'
 import type { AttemptFacts } from '../sending/partial-settlements.ts'
 import { toSettlement } from '../sending/settlement.ts'
 import type { SynchronousEvents } from '../sending/synchronous-events.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { type Attempt, type AttemptDeps, attemptEmail, type ClaimedEmail, type ProviderCall } from './attempt.ts'
+import { type Attempt, type AttemptDeps, attemptEmail, type ProviderCall } from './attempt.ts'
 
 export type SettleDeps = {
   outbox: {
@@ -35,14 +36,14 @@ export type SettleDeps = {
   tracing: Tracing
 }
 
-/** Steps 3 and 4. Both lanes call this with every e-mail they bring. If it throws, the lane frees its slot, and the lease of the e-mail expires. */
+/** Steps 3 and 4. Both lanes call this with every e-mail they have leased. If it throws, the lane frees its slot, and the lease of the e-mail expires. */
 export async function attemptAndSettle(
   claimed: ClaimedEmail,
   deps: { attempt: AttemptDeps; settle: SettleDeps },
 ): Promise<void> {
   const attempt = await attemptEmail(claimed, deps.attempt)
-  // No call is under way any more: the lane may bring the next e-mail while this outcome is written.
-  claimed.release()
+  // The call is over: the direct lane takes the next e-mail while this outcome is written. The BullMQ lane waits for the end of the job.
+  claimed.freeSlot()
   const settle = () => settleEmail(claimed, attempt, deps.settle)
   await deps.settle.tracing.traced('settle', claimed.email?.traceparent, settle, () => ({
     outboxId: claimed.outboxId,
@@ -55,7 +56,7 @@ export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps:
   const { outcome, call } = attempt
   const email = claimed.email
   if (!email) return deps.log.notOurs(claimed)
-  if (outcome.kind === 'not-ours') return returnOnceUnlocked(claimed, deps)
+  if (outcome.kind === 'not-ours') return returnNotOurs(claimed, deps)
   if (outcome.kind === 'back-to-ready') return void (await deps.outbox.returnToReady(claimed.outboxId))
   const facts = factsOf(claimed, email, outcome, attempt)
   const settlement = toSettlement(outcome, facts)
@@ -66,12 +67,12 @@ export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps:
     deps.log.settled(email, outcome, facts)
     afterWrite(email, outcome, settlement, facts, deps)
   } else if (call) await settleLate(email, outcome, settlement, facts, deps)
-  else await returnOnceUnlocked(claimed, deps)
+  else await returnNotOurs(claimed, deps)
   if (hasEvents) deps.wake.feedback()
 }
 
 /** Whoever has locked the e-mail may leave it as it is: then it still waits, and nobody else would come back to it. */
-async function returnOnceUnlocked(claimed: ClaimedEmail, deps: SettleDeps): Promise<void> {
+async function returnNotOurs(claimed: ClaimedEmail, deps: SettleDeps): Promise<void> {
   await deps.outbox.returnWhenUnlocked(claimed.outboxId)
   deps.log.notOurs(claimed)
 }

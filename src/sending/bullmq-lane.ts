@@ -7,8 +7,8 @@ import { finishedWithin } from '../runtime/finished-within.ts'
 import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { Feeder } from './feeder.ts'
 import type { HeldLeases } from './held-leases.ts'
+import { jobsOutsideCalls } from './jobs-outside-calls.ts'
 import type { Lane, UnderLease } from './lane.ts'
-import { jobsBesideCalls } from './queue-window.ts'
 import { SKIP_VERSION_CHECK } from './redis-settings.ts'
 import type { UnreadableJobs } from './unreadable-jobs.ts'
 
@@ -147,8 +147,8 @@ export class BullmqLane<Email> implements Lane {
     const { work, leases } = this.#options
     let settled = false
     try {
-      // Nothing to release before the outcome is written: the job stays until then, and counts towards the window.
-      await work({ outboxId, leaseId, email, claimedAtMs, release: () => {} })
+      // The slot is free when the job ends: until the outcome is written, the job stays in Redis and counts towards the window.
+      await work({ outboxId, leaseId, email, claimedAtMs, freeSlot: () => {} })
       settled = true
     } finally {
       leases.done(leaseId, settled)
@@ -162,19 +162,22 @@ export class BullmqLane<Email> implements Lane {
   }
 
   /**
-   * One job for each call, and as many as are being leased and settled beside them, which depends on how fast the provider is. With
+   * One job for each call, and as many as are being leased and settled meanwhile, which depends on how fast the provider is. With
    * more, jobs would wait here for the calls of a provider that hangs while another worker has calls to spare.
    */
   #adjustConcurrency(): void {
     const { concurrency } = this.#options
-    this.#worker!.concurrency = concurrency + jobsBesideCalls(concurrency, this.#throughput.perMs())
+    this.#worker!.concurrency = concurrency + jobsOutsideCalls(concurrency, this.#throughput.perMs())
   }
 
-  /** Either the work threw, and the lease returns the e-mail; or no lease was taken, and the feeder returns it. */
+  /** Either the work threw, and the e-mail returns to ready when its lease expires; or no lease was taken, and the feeder returns it. */
   #failed(job: Job | undefined, error: Error): void {
     const { feeder, log } = this.#options
     if (job?.id) feeder.jobEnded(job.id)
-    log.error({ err: error, jobId: job?.id }, 'A job failed; the lease of its e-mail returns it, or the feeder does')
+    log.error(
+      { err: error, jobId: job?.id },
+      'A job failed; its e-mail is tried again when its lease has expired, or when the feeder misses the job',
+    )
   }
 
   #error(error: Error): void {
@@ -187,10 +190,7 @@ export class BullmqLane<Email> implements Lane {
     const isNew = nowMs - this.#loggedErrorMs > LOG_ERROR_EVERY_MS
     if (isNew) this.#loggedErrorMs = nowMs
     const level = isNew ? 'warn' : 'debug'
-    this.#options.log[level](
-      { err: error },
-      'BullMQ reported an error (Redis out of reach, or a job lost); mail waits in Postgres',
-    )
+    this.#options.log[level]({ err: error }, 'BullMQ reported an error; e-mails that are not sent yet wait in Postgres')
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { inFlightAllowance } from '../contracts/fairness.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
+import type { ClaimLimits } from '../db/outbox/claim.ts'
 import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
 import type { HeldLeases } from './held-leases.ts'
@@ -11,15 +12,6 @@ export type Batch<Email> = {
   items: { outboxId: string; companyId: string }[]
   /** Read after the claim, so that the next claim does not wait for it. */
   emails: () => Promise<Map<string, Email>>
-}
-
-export type ClaimLimits = {
-  size: number
-  /** Leases whose work is settled; the claim ends them in the same statement. */
-  endedLeases: string[]
-  /** How many more of each company may be claimed; of any other: `defaultAllowance`. */
-  allowances: Map<string, number>
-  defaultAllowance: number
 }
 
 /** With the id that the new lease gets. */
@@ -33,7 +25,7 @@ export type DirectLaneOptions<Email> = {
   leases: HeldLeases
   /** How many provider calls may be under way at once. */
   concurrency: number
-  /** How many may be in flight now: fewer while providers are parked. */
+  /** How many may be in flight in this process now: fewer while providers are parked. */
   maxInFlight: () => number
   /** Woken when e-mails may have become ready. */
   ready: WakeableSleep
@@ -43,13 +35,14 @@ export type DirectLaneOptions<Email> = {
 }
 
 /**
- * Claimed ahead of free slots, so that slots never wait for Postgres: what is sent in this time, refilled when a third of it is
- * free. Whoever comes next waits behind it: with 20 ms a quiet company waited 22 ms longer than alone, for no more e-mails a
- * second; with 12 ms a tenth fewer were sent.
+ * E-mails are claimed before slots are free, so that slots never wait for Postgres: as many as are sent in this time. Whatever becomes
+ * ready next waits behind them: with 20 ms a quiet company waited 22 ms longer than alone, for no more e-mails a second; with 12 ms
+ * a tenth fewer were sent.
  */
-const AHEAD_MS = 14
-const MAX_AHEAD_TIMES = 4
-const WORTH_A_CLAIM = 1 / 3
+const PREFETCH_MS = 14
+const MAX_PREFETCH_PER_SLOT = 4
+/** No claim while a smaller share of the prefetched e-mails is used up. */
+const MIN_FREE_SHARE = 1 / 3
 /** How long the lane sleeps after a claim that found less than it asked for, unless it is woken. */
 const AFTER_SHORT_CLAIM_MS = 4
 /** E-mails that the provider has answered and that are not settled yet: at most so many times the concurrency. */
@@ -63,8 +56,8 @@ export class DirectLane<Email> implements Lane {
   #inFlight = 0
   #unsettled = 0
   #stopping = false
-  /** The last claim emptied the ready table: until the lane is woken, a free slot is no reason to claim again. */
-  #ignoresFreeSlots = false
+  /** The last claim emptied the ready table: a free slot does not end the sleep, only e-mails that may be ready do. */
+  #sleepsUntilReady = false
   #loop: Promise<void> | null = null
   #whenSettled: (() => void) | null = null
   readonly #throughput = new ThroughputMeter()
@@ -100,10 +93,10 @@ export class DirectLane<Email> implements Lane {
   /** Claims when a worthwhile part of the slots is free: a claim for every single free slot would cost more than it brings. */
   async #claim(): Promise<'nothing' | 'short' | 'full'> {
     const { concurrency, maxInFlight, leases, ready } = this.#options
-    const ahead = this.#ahead()
-    const free = concurrency + ahead - this.#inFlight
+    const prefetch = this.#prefetch()
+    const free = concurrency + prefetch - this.#inFlight
     const size = Math.min(free, MAX_UNSETTLED_TIMES * concurrency - this.#unsettled, maxInFlight() - this.#inFlight)
-    if (size < 1 || (free < ahead * WORTH_A_CLAIM && this.#inFlight > 0)) return 'nothing'
+    if (size < 1 || (free < prefetch * MIN_FREE_SHARE && this.#inFlight > 0)) return 'nothing'
     const endedLeases = leases.takeEnded()
     const claimedAtMs = Date.now()
     const leaseId = uuidv7()
@@ -115,7 +108,7 @@ export class DirectLane<Email> implements Lane {
         return batch.items.length < size ? 'short' : 'full'
       }
       const isCapped = [...allowances.values()].some(room => room < 1)
-      this.#ignoresFreeSlots = !ready.woken && !isCapped
+      this.#sleepsUntilReady = !ready.woken && !isCapped
       return 'nothing'
     } catch (error) {
       leases.restoreEnded(endedLeases)
@@ -125,12 +118,12 @@ export class DirectLane<Email> implements Lane {
     }
   }
 
-  #ahead(): number {
+  #prefetch(): number {
     const { concurrency } = this.#options
     return Math.max(
       1,
       Math.ceil(concurrency / 10),
-      Math.min(MAX_AHEAD_TIMES * concurrency, Math.ceil(this.#throughput.perMs() * AHEAD_MS)),
+      Math.min(MAX_PREFETCH_PER_SLOT * concurrency, Math.ceil(this.#throughput.perMs() * PREFETCH_MS)),
     )
   }
 
@@ -155,8 +148,8 @@ export class DirectLane<Email> implements Lane {
     })
     for (const { outboxId, companyId } of items) {
       const email = found?.get(outboxId) ?? null
-      const release = this.#releaser(companyId)
-      const item = { outboxId, companyId, leaseId, claimedAtMs, email, release }
+      const freeSlot = this.#freeSlotOnce(companyId)
+      const item = { outboxId, companyId, leaseId, claimedAtMs, email, freeSlot }
       if (found) void this.#work(item)
       else this.#done(item, false)
     }
@@ -178,7 +171,7 @@ export class DirectLane<Email> implements Lane {
   }
 
   #done(item: UnderLease<Email | null>, settled: boolean): void {
-    item.release()
+    item.freeSlot()
     this.#options.leases.done(item.leaseId, settled)
     this.#unsettled--
     this.#slotIsFree()
@@ -192,7 +185,8 @@ export class DirectLane<Email> implements Lane {
     })
   }
 
-  #releaser(companyId: string): () => void {
+  /** Frees the slot at its first call. */
+  #freeSlotOnce(companyId: string): () => void {
     let held = true
     return () => {
       if (!held) return
@@ -211,11 +205,11 @@ export class DirectLane<Email> implements Lane {
   }
 
   #slotIsFree(): void {
-    if (!this.#ignoresFreeSlots) this.#options.ready.interrupt()
+    if (!this.#sleepsUntilReady) this.#options.ready.interrupt()
   }
 
   async #sleepUntilReady(ms: number): Promise<void> {
-    this.#ignoresFreeSlots = true
+    this.#sleepsUntilReady = true
     await this.#sleep(ms)
   }
 
@@ -223,6 +217,6 @@ export class DirectLane<Email> implements Lane {
     // No claim will come soon that could end the leases.
     if (this.#unsettled === 0) await this.#options.leases.endNow()
     if (!this.#stopping) await this.#options.ready.sleep(ms)
-    this.#ignoresFreeSlots = false
+    this.#sleepsUntilReady = false
   }
 }

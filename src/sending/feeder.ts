@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queue } from 'bullmq'
 import type { Logger } from 'pino'
 import { EMAIL_JOB_CONFIG, SLIM_JOB_OPTIONS, type SlimJobData } from '../contracts/job.ts'
+import type { ClaimLimits } from '../db/outbox/claim.ts'
 import { ThroughputMeter } from '../runtime/throughput-meter.ts'
 import type { WakeableSleep } from '../runtime/wakeable-sleep.ts'
-import type { ClaimLimits } from './direct-lane.ts'
 import type { FeederElection } from './feeder-election.ts'
-import { jobsBesideCalls, QueueWindow } from './queue-window.ts'
+import { jobsOutsideCalls } from './jobs-outside-calls.ts'
+import { QueueWindow } from './queue-window.ts'
 
 /** E-mails that were claimed for the queue, under one lease of the feeder, and the data of their jobs. */
 export type Dispatch = {
@@ -27,13 +28,14 @@ export type FeederOptions = {
   ownConcurrency: number
   /** The next e-mails in fair order, leased to the feeder. */
   claim: (limits: ClaimLimits) => Promise<Dispatch>
-  /** Makes e-mails ready again whose jobs could not be added. */
-  takeBack: (dispatch: Dispatch) => Promise<void>
-  /** Makes e-mails ready again after a moment. */
-  returnSoon: (outboxIds: string[]) => Promise<unknown>
-  /** Makes e-mails ready again whose jobs are gone; answers which. */
+  /** Returns a dispatch to ready whose jobs could not be added. */
+  returnClaim: (dispatch: Dispatch) => Promise<void>
+  /** Returns e-mails to ready by way of the schedule, and so a moment later. */
+  returnWhenUnlocked: (outboxIds: string[]) => Promise<unknown>
+  /** Returns to ready the e-mails whose jobs are missing; answers which. */
   returnUndelivered: (queued: string[]) => Promise<string[]>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
+  /** How many e-mails may be in flight, over all workers. */
   maxInFlight: () => number
   /** Woken when e-mails may have become ready. */
   ready: WakeableSleep
@@ -43,12 +45,14 @@ export type FeederOptions = {
 
 const RETURN_EVERY_MS = 1_000
 const COUNT_WORKERS_EVERY_MS = 2_000
-/** Until a full window is looked at again. Room is collected meanwhile: a claim for each job that ends would cost more than it brings. */
-const LOOK_AGAIN_MS = 5
+/** How often a full window is looked at. Free places add up meanwhile: a claim for each job that ends would cost more than it brings. */
+const FULL_WINDOW_POLL_MS = 5
 /** Jobs in Redis for each provider call. */
 const WINDOW_PER_CALL = 3
-/** The smallest part of the window that is worth a claim. */
-const WORTH_A_CLAIM = 1 / 4
+/** Jobs in progress for each provider call: one more for ten calls, so that one is ready when a call ends. */
+const IN_PROGRESS_PER_CALL = 1.1
+/** No claim while a smaller share of the window is free. */
+const MIN_FREE_SHARE = 1 / 4
 /** How often the window is read from Redis. Jobs of this process's worker are counted when they end; those of others are not. */
 const READ_EVERY_MS = { oneWorker: 200, manyWorkers: 10 }
 
@@ -63,7 +67,7 @@ export class Feeder {
   #countedMs = 0
   #concurrency = 0
   /** No claim before this time: every company with ready mail has its share. A job that ends makes it earlier. */
-  #cappedUntilMs = 0
+  #noClaimBeforeMs = 0
 
   constructor(options: FeederOptions) {
     this.#options = options
@@ -99,7 +103,7 @@ export class Feeder {
     const { election, ready, idleMs, log } = this.#options
     let failing = false
     while (!this.#stopping) {
-      if (ready.woken) this.#uncap()
+      if (ready.woken) this.#allowClaim()
       ready.clear()
       try {
         if (await election.isFeeder(() => this.#window.clear())) await ready.sleep(await this.#feed())
@@ -117,7 +121,7 @@ export class Feeder {
   async #feed(): Promise<number> {
     await this.#countWorkers()
     await this.#readWindow()
-    if (!this.#hasRoom() || performance.now() < this.#cappedUntilMs) return LOOK_AGAIN_MS
+    if (!this.#hasRoom() || performance.now() < this.#noClaimBeforeMs) return FULL_WINDOW_POLL_MS
     const allowed = this.#options.maxInFlight() - this.#window.size
     // Providers are parked, or their rate allows no more in flight. A provider that comes back wakes the feeder.
     if (allowed < 1) return this.#options.idleMs
@@ -147,10 +151,10 @@ export class Feeder {
   async #returnUndelivered(nowMs: number): Promise<void> {
     const { returnUndelivered, queue, log } = this.#options
     this.#returnedMs = nowMs
-    const gone = await returnUndelivered(this.#window.outboxIds())
-    if (gone.length === 0) return
-    log.warn({ count: gone.length }, 'Jobs were gone from the queue; their e-mails are ready again')
-    await Promise.all(gone.map(id => queue.remove(id)))
+    const missing = await returnUndelivered(this.#window.outboxIds())
+    if (missing.length === 0) return
+    log.warn({ count: missing.length }, `${missing.length} jobs missing in Redis; their e-mails are ready again`)
+    await Promise.all(missing.map(id => queue.remove(id)))
   }
 
   /** The jobs in Redis, waiting and in progress. More would be a second queue, without the fair order of the first. */
@@ -163,26 +167,29 @@ export class Feeder {
   }
 
   #hasRoom(): boolean {
-    const worthAClaim = this.#windowSize() * WORTH_A_CLAIM
-    return this.#room() >= 1 && (this.#room() >= worthAClaim || this.#window.size === 0)
+    const minFree = this.#windowSize() * MIN_FREE_SHARE
+    return this.#room() >= 1 && (this.#room() >= minFree || this.#window.size === 0)
   }
 
   /**
-   * Jobs that may be in progress at once; one company alone may have four fifths of them. 1.1 for each call, so that one is ready when a
-   * call ends, and those that are in Postgres before and after a call. At a provider that hangs these are none, and a company whose
-   * recipients hang cannot take all calls.
+   * Jobs that may be in progress at once; one company alone may have four fifths of them: those for calls, and those that are in
+   * Postgres before and after a call. At a provider that hangs the latter are none, and a company whose recipients hang cannot take
+   * all calls.
    */
   #maxInProgress(): number {
-    return Math.ceil(this.#concurrency * 1.1) + jobsBesideCalls(this.#concurrency, this.#throughput.perMs())
+    return (
+      Math.ceil(this.#concurrency * IN_PROGRESS_PER_CALL) +
+      jobsOutsideCalls(this.#concurrency, this.#throughput.perMs())
+    )
   }
 
   #onJobEnded(): void {
     this.#throughput.count()
-    this.#uncap()
+    this.#allowClaim()
   }
 
-  #uncap(): void {
-    this.#cappedUntilMs = 0
+  #allowClaim(): void {
+    this.#noClaimBeforeMs = 0
   }
 
   /** Answers how long to sleep. */
@@ -190,29 +197,29 @@ export class Feeder {
     const { claim, idleMs } = this.#options
     const { allowances, defaultAllowance } = this.#window.allowances(this.#maxInProgress())
     // Lost when the claim fails: returnUndelivered ends them then.
-    const endedLeases = this.#window.takeFinishedDispatches()
+    const endedLeases = this.#window.takeFullyLeasedDispatches()
     const dispatch = await claim({ size, endedLeases, allowances, defaultAllowance })
     if (dispatch.claimed.length > 0) {
       await this.#add(dispatch)
       return 0
     }
     if ([...allowances.values()].every(room => room > 0)) return idleMs
-    if (!this.#options.ready.woken) this.#cappedUntilMs = performance.now() + idleMs
-    return LOOK_AGAIN_MS
+    if (!this.#options.ready.woken) this.#noClaimBeforeMs = performance.now() + idleMs
+    return FULL_WINDOW_POLL_MS
   }
 
   async #add(dispatch: Dispatch): Promise<void> {
-    const { queue, takeBack, returnSoon } = this.#options
+    const { queue, returnClaim, returnWhenUnlocked } = this.#options
     // Returned to ready by a worker whose job has not ended yet. BullMQ would ignore a second job of that id.
-    const tooSoon = new Set(dispatch.claimed.map(one => one.outboxId).filter(id => this.#window.has(id)))
-    const claimed = dispatch.claimed.filter(one => !tooSoon.has(one.outboxId))
+    const stillQueued = new Set(dispatch.claimed.map(one => one.outboxId).filter(id => this.#window.has(id)))
+    const claimed = dispatch.claimed.filter(one => !stillQueued.has(one.outboxId))
     this.#window.add(dispatch.leaseId, claimed)
     try {
-      if (tooSoon.size > 0) await returnSoon([...tooSoon])
-      const jobs = (await dispatch.jobs()).filter(job => !tooSoon.has(job.outboxId))
+      if (stillQueued.size > 0) await returnWhenUnlocked([...stillQueued])
+      const jobs = (await dispatch.jobs()).filter(job => !stillQueued.has(job.outboxId))
       if (jobs.length > 0) await queue.addBulk(jobs.map(jobOf))
     } catch (error) {
-      await takeBack(dispatch).catch(() => {})
+      await returnClaim(dispatch).catch(() => {})
       throw error
     }
   }

@@ -10,9 +10,9 @@ export type HeldLeasesOptions = {
   log: Logger
 }
 
-/** When no claim takes an ended lease along within this time, it is ended by a statement of its own. */
+/** A claim deletes ended leases in its own statement. When none comes in this time, another statement does. */
 const END_AFTER_MS = 250
-/** After a statement failed that should have ended them. */
+/** The same, after the statement failed that should have deleted them. */
 const END_AGAIN_MS = 1_000
 /** After a renewal failed: when the database is back, the leases must be renewed before others take them for those of a dead process. */
 const RENEW_AGAIN_MS = 500
@@ -58,7 +58,7 @@ export class HeldLeases {
     else this.#end(leaseId)
   }
 
-  /** Leaves the lease for the next claim, which ends it in the same statement. */
+  /** The next claim deletes it. */
   #end(leaseId: string): void {
     this.#ended.push(leaseId)
     this.#endUnlessClaimed(END_AFTER_MS)
@@ -71,7 +71,7 @@ export class HeldLeases {
     }, ms)
   }
 
-  /** Ended leases, for a statement that takes them along. If that fails, `restoreEnded` them. */
+  /** Ended leases, for a statement that deletes them. If it fails, `restoreEnded` them. */
   takeEnded(): string[] {
     return this.#ended.splice(0)
   }

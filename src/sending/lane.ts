@@ -1,3 +1,5 @@
+import type { EmailToSend } from '../db/outbox/load.ts'
+
 /** An e-mail that this process holds under a lease. */
 export type UnderLease<Email> = {
   outboxId: string
@@ -6,11 +8,17 @@ export type UnderLease<Email> = {
   email: Email
   /** When the claim, or the lease of its job, began. */
   claimedAtMs: number
-  /** The provider has answered: the slot is free for another e-mail, though the outcome is still to be written. */
-  release: () => void
+  /** Frees the slot for another e-mail. Called when the provider has answered, before the outcome is written. */
+  freeSlot: () => void
 }
 
-/** Brings claimed e-mails to the worker. It says how many more each company may have in flight; order, retries and state are decided elsewhere. */
+/** `email` is null when it has ended, or another worker has it. */
+export type ClaimedEmail = UnderLease<EmailToSend | null>
+
+/**
+ * Takes claimed e-mails to the attempt and settle steps. It says how many more each company may have in flight; order, retries and
+ * state are decided elsewhere.
+ */
 export type Lane = {
   start(): void
   /** Stops claiming, and waits for what is in flight. */

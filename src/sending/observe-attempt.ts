@@ -2,16 +2,15 @@ import type { EmailToSend } from '../db/outbox/load.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../providers/provider.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import type { AttemptLog } from './attempt-log.ts'
-import type { UnderLease } from './lane.ts'
+import type { ClaimedEmail } from './lane.ts'
 import { attemptNumber, type Outcome } from './outcome.ts'
 
-type Claimed = UnderLease<EmailToSend | null>
 type Ended = { outcome: Outcome; call: { provider: string } | null }
 
 /** What logs and traces see of an attempt. */
 export type AttemptObserver = {
   /** The whole attempt. `work` gets the e-mail with the span that its call belongs to. */
-  attempt<T extends Ended>(claimed: Claimed, work: (claimed: Claimed) => Promise<T>): Promise<T>
+  attempt<T extends Ended>(claimed: ClaimedEmail, work: (claimed: ClaimedEmail) => Promise<T>): Promise<T>
   /** The call of the provider, after SENT_ATTEMPT is committed. */
   call(
     sent: { email: EmailToSend; provider: Provider; message: OutgoingMessage },
@@ -36,11 +35,11 @@ export function observeAttempts(tracing: Tracing, log: Pick<AttemptLog, 'started
   }
 }
 
-function under(traceparent: string, claimed: Claimed): Claimed {
+function under(traceparent: string, claimed: ClaimedEmail): ClaimedEmail {
   return { ...claimed, email: claimed.email && { ...claimed.email, traceparent } }
 }
 
-function describe({ outboxId, companyId, email }: Claimed, { outcome, call }: Ended) {
+function describe({ outboxId, companyId, email }: ClaimedEmail, { outcome, call }: Ended) {
   return {
     outboxId,
     companyId,

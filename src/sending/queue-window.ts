@@ -2,24 +2,8 @@ import type { Queue } from 'bullmq'
 import { inFlightAllowance } from '../contracts/fairness.ts'
 import { isUuid } from '../contracts/uuid.ts'
 
-/** How long a job is being leased and settled, around its call. */
-const LEASE_AND_SETTLE_MS = 40
-/**
- * The most jobs that are being leased or settled for each provider call. With 4, workers were faster, and overtook each other: a
- * company was served four times in a row (`FAULT=fair-order npm run faults`).
- */
-const MOST_BESIDE_A_CALL = 1
-
-/**
- * Jobs that are being leased or settled while others are with the provider. The faster the provider answers, the more they are: of a
- * hundred calls that take a millisecond each, most jobs are in Postgres. At a provider that hangs they are none.
- */
-export function jobsBesideCalls(calls: number, finishedPerMs: number): number {
-  return Math.min(MOST_BESIDE_A_CALL * calls, Math.floor(finishedPerMs * LEASE_AND_SETTLE_MS))
-}
-
-/** A job that has been in the queue for longer is counted as slow: its recipient, or the send rate, keeps it waiting. */
-const SLOW_MS = 1_000
+/** A job that has been in the queue for longer is one that its recipient, or the send rate, keeps waiting. */
+const LONG_QUEUED_MS = 1_000
 
 export type QueueWindowOptions = {
   queue: Pick<Queue, 'getRanges'>
@@ -43,7 +27,7 @@ export class QueueWindow {
   readonly #jobs = new Map<string, QueuedJob>()
   /** Jobs that this process ended while Redis was being read; null: it is not. */
   #endedDuringRead: Set<string> | null = null
-  #finishedDispatches: string[] = []
+  #fullyLeasedDispatches: string[] = []
   #readMs = Number.NEGATIVE_INFINITY
 
   constructor(options: QueueWindowOptions) {
@@ -82,13 +66,13 @@ export class QueueWindow {
   askedForLease(outboxId: string): void {
     const job = this.#jobs.get(outboxId)
     if (!job?.dispatch) return
-    if (--job.dispatch.notYetLeased === 0) this.#finishedDispatches.push(job.dispatch.leaseId)
+    if (--job.dispatch.notYetLeased === 0) this.#fullyLeasedDispatches.push(job.dispatch.leaseId)
     job.dispatch = null
   }
 
-  /** Leases of the feeder all of whose jobs were taken up. The next claim ends them, so that returnUndelivered need not check them. */
-  takeFinishedDispatches(): string[] {
-    return this.#finishedDispatches.splice(0)
+  /** Leases of the feeder whose e-mails workers have all leased. The next claim ends them, so that returnUndelivered need not check them. */
+  takeFullyLeasedDispatches(): string[] {
+    return this.#fullyLeasedDispatches.splice(0)
   }
 
   /** A worker of this process has ended that job. */
@@ -109,13 +93,13 @@ export class QueueWindow {
     this.#readMs = performance.now()
   }
 
-  /** Less those that ended meanwhile: Redis may have answered before. */
+  /** Leaves out the jobs that this process ended during the read: Redis may have answered before they were removed. */
   async #readJobIds(): Promise<Set<string>> {
-    const left = new Set<string>()
-    this.#endedDuringRead = left
+    const ended = new Set<string>()
+    this.#endedDuringRead = ended
     try {
       const found = await this.#options.queue.getRanges(['wait', 'active'], 0, -1)
-      return new Set(found.filter(id => !left.has(id)))
+      return new Set(found.filter(id => !ended.has(id)))
     } finally {
       this.#endedDuringRead = null
     }
@@ -129,28 +113,28 @@ export class QueueWindow {
 
   /** How many more e-mails may be added: of companies that have some in the window, and of any other company. */
   allowances(maxInProgress: number): { allowances: Map<string, number>; defaultAllowance: number } {
-    const { byCompany, slow } = this.#count()
+    const { byCompany, longQueued } = this.#count()
     const allowances = new Map<string, number>()
-    for (const [companyId, own] of byCompany) {
-      const free = maxInProgress - slow - own.fresh
-      allowances.set(companyId, inFlightAllowance({ own: own.slow + own.fresh, free }))
+    for (const [companyId, jobs] of byCompany) {
+      const free = maxInProgress - longQueued - jobs.recent
+      allowances.set(companyId, inFlightAllowance({ own: jobs.longQueued + jobs.recent, free }))
     }
-    return { allowances, defaultAllowance: inFlightAllowance({ own: 0, free: maxInProgress - slow }) }
+    return { allowances, defaultAllowance: inFlightAllowance({ own: 0, free: maxInProgress - longQueued }) }
   }
 
   #count() {
-    const slowSinceMs = performance.now() - SLOW_MS
-    const byCompany = new Map<string, { slow: number; fresh: number }>()
-    let slow = 0
+    const longQueuedSinceMs = performance.now() - LONG_QUEUED_MS
+    const byCompany = new Map<string, { longQueued: number; recent: number }>()
+    let longQueued = 0
     for (const { companyId, sinceMs } of this.#jobs.values()) {
       if (!companyId) continue
-      const own = byCompany.get(companyId) ?? { slow: 0, fresh: 0 }
-      if (sinceMs < slowSinceMs) {
-        own.slow++
-        slow++
-      } else own.fresh++
-      byCompany.set(companyId, own)
+      const jobs = byCompany.get(companyId) ?? { longQueued: 0, recent: 0 }
+      if (sinceMs < longQueuedSinceMs) {
+        jobs.longQueued++
+        longQueued++
+      } else jobs.recent++
+      byCompany.set(companyId, jobs)
     }
-    return { byCompany, slow }
+    return { byCompany, longQueued }
   }
 }

@@ -12,7 +12,7 @@ const WANTED: [setting: string, wanted: string][] = [
 /** The version that BullMQ recommends. */
 const OLDEST = '6.2.0'
 
-/** For BullMQ's queues and workers, which write to the console at each connection. The version is checked and logged here, once. */
+/** BullMQ would check the version at each connection, and write what it finds to the console. It is checked and logged here, once. */
 export const SKIP_VERSION_CHECK = { skipVersionCheck: true } as const
 
 /** maxBytes 0: no limit. */

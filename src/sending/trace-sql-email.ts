@@ -1,13 +1,12 @@
 import type { EmailToSend } from '../db/outbox/load.ts'
 import type { RootAttributes, Tracing } from '../telemetry/tracing.ts'
-import type { UnderLease } from './lane.ts'
+import type { ClaimedEmail } from './lane.ts'
 
-type Claimed = UnderLease<EmailToSend | null>
 /** Keeps the trace with the e-mail. false: somebody else is changing the e-mail, or it has a trace already. */
 export type KeepTrace = (outboxId: string, traceparent: string) => Promise<boolean>
 
 /** An e-mail that came by SQL had no request that could begin a trace: its first claim does. */
-export async function tracedFromSql(claimed: Claimed, tracing: Tracing, keep: KeepTrace): Promise<Claimed> {
+export async function tracedFromSql(claimed: ClaimedEmail, tracing: Tracing, keep: KeepTrace): Promise<ClaimedEmail> {
   const { outboxId, companyId, email } = claimed
   if (!email || email.traceparent || email.attempts > 0 || !isFromSql(email)) return claimed
   const span = tracing.begin('SQL e-mail')

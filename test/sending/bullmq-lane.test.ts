@@ -234,7 +234,7 @@ test('while somebody has paused the queue, its jobs stay what they are; resumed,
   await sleep(4_000)
   expect(await queued()).toEqual(window)
   expect(arrived(ids)).toEqual([])
-  expect(worker.logs()).not.toMatch(/gone from the queue/)
+  expect(worker.logs()).not.toMatch(/missing in Redis/)
   await queue.resume()
   await untilAll(ids, 'SENT')
   expect(arrived(ids).toSorted()).toEqual(ids.toSorted())
@@ -322,8 +322,8 @@ function feederWith(change: Partial<FeederOptions>): Feeder {
     totalConcurrency: async () => 1,
     ownConcurrency: 1,
     claim: async () => ({ leaseId: uuidv7(), claimed: [], jobs: async () => [] }),
-    takeBack: async () => {},
-    returnSoon: async () => {},
+    returnClaim: async () => {},
+    returnWhenUnlocked: async () => {},
     returnUndelivered: async () => [],
     companiesOf: async () => new Map(),
     maxInFlight: () => 0,
@@ -337,7 +337,7 @@ function feederWith(change: Partial<FeederOptions>): Feeder {
 test('an e-mail that is ready again before its last job has ended gets its next job after that, not none', async () => {
   const [again, fresh] = [uuidv7(), uuidv7()]
   await add(again, jobData(again))
-  const soon: string[] = []
+  const returned: string[] = []
   const claims = [[again, fresh]]
   const feeder = feederWith({
     maxInFlight: () => 10,
@@ -347,12 +347,12 @@ test('an e-mail that is ready again before its last job has ended gets its next 
       const claimed = ids.map(outboxId => ({ outboxId, companyId: uuidv7() }))
       return { leaseId: uuidv7(), claimed, jobs: async () => ids.map(id => jobData(id, { attempt: 2 })) }
     },
-    returnSoon: async ids => void soon.push(...ids),
+    returnWhenUnlocked: async ids => void returned.push(...ids),
   })
   feeder.start()
   await until(() => queue.getJob(fresh), Boolean)
   await feeder.stop()
-  expect(soon).toEqual([again])
+  expect(returned).toEqual([again])
   expect((await queue.getJob(again))?.data).toMatchObject({ attempt: 1 })
 })
 
@@ -372,7 +372,7 @@ async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
   await feeder.stop()
 }
 
-describe('jobs that were gone from the queue', () => {
+describe('jobs that are missing in Redis', () => {
   const left = async (id: string) => ({
     waiting: (await redis.lrange(queue.toKey('wait'), 0, -1)).includes(id),
     data: (await queue.getJob(id))?.data,
@@ -423,9 +423,11 @@ describe('a dispatch', () => {
     window.add('pair', [first!, second!])
     window.add('lone', [lone!])
     for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.askedForLease(id)
-    expect(window.takeFinishedDispatches()).toEqual(['lone'])
+    expect(window.takeFullyLeasedDispatches()).toEqual(['lone'])
     window.jobEnded(second!.outboxId)
     window.askedForLease(second!.outboxId)
-    expect(window.takeFinishedDispatches(), 'gone before it was leased: returnUndelivered ends its lease').toEqual([])
+    expect(window.takeFullyLeasedDispatches(), 'gone before it was leased: returnUndelivered ends its lease').toEqual(
+      [],
+    )
   })
 })

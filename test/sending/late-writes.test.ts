@@ -32,7 +32,7 @@ cleanLine(line => {
 
 const acceptOne = async () => (await accept(db, [draft(companyId)]))[0]!
 const giveUp = () => returnExpiredLeases(db, { all: false, idempotentProviders: ['capture'], graceSeconds: 120 })
-async function takeBack(): Promise<void> {
+async function returnExpired(): Promise<void> {
   await expireLeases(db)
   await giveUp()
 }
@@ -91,7 +91,7 @@ describe.each(MEANWHILE)('a worker that lost its lease before SENT_ATTEMPT, whil
   test.each(LATE)('%s changes nothing', async (_name, write) => {
     const outboxId = await acceptOne()
     const old = await claim(db, 1)
-    await takeBack()
+    await returnExpired()
     await happens()
     const before = await everything(outboxId)
     expect(await write(old)).toEqual([false])
@@ -104,7 +104,7 @@ describe('a worker that lost its lease after SENT_ATTEMPT', () => {
     const outboxId = await acceptOne()
     const old = await claim(db, 1)
     expect(await start(db, old)).toHaveLength(1)
-    await takeBack()
+    await returnExpired()
     const before = await everything(outboxId)
     expect(await write(old)).toEqual([false])
     expect(await everything(outboxId)).toEqual(before)
@@ -115,7 +115,7 @@ describe('a late write', () => {
   test('does not stop the writes of others in the same flush', async () => {
     const [lost, held] = await accept(db, [draft(companyId), draft(companyId)])
     const old = await claim(db, 1)
-    await takeBack()
+    await returnExpired()
     const lease = await claim(db, 2)
     expect(await start(db, lease)).toHaveLength(2)
     const good = { ...lease, claimed: lease.claimed.filter(one => one.outboxId === held) }
@@ -179,7 +179,7 @@ describe('renewing', () => {
 
   test('a lease that is gone brings nothing back', async () => {
     const lease = await claimOne()
-    await takeBack()
+    await returnExpired()
     await renewLeases(db, [lease.leaseId], 60)
     expect((await db.query('select from leases')).rowCount).toBe(0)
     expect(await start(db, lease)).toEqual([])

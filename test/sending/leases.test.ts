@@ -10,12 +10,12 @@ import type { EmailToSend } from '../../src/db/outbox/load.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbox/schedule.ts'
 import { inTransaction, type Queryable } from '../../src/db/query.ts'
 import { startGateway } from '../../src/main.ts'
-import type { ClaimedEmail } from '../../src/pipeline/attempt.ts'
 import { claimFairly } from '../../src/pipeline/claim.ts'
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { DirectLane } from '../../src/sending/direct-lane.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
 import { logGivenUp, logLost } from '../../src/sending/housekeeping-log.ts'
+import type { ClaimedEmail } from '../../src/sending/lane.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import type { EmailFacts, EmailLog } from '../../src/telemetry/email-log.ts'
 import { cleanLine } from '../support/clean-line.ts'
@@ -52,7 +52,7 @@ cleanLine(line => {
 const acceptOne = async (change: DraftChange = {}) => (await accept(db, [draft(companyId, change)]))[0]!
 const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
 
-async function takeBack() {
+async function returnExpired() {
   await expireLeases(db)
   return returnExpiredLeases(db, OPTIONS)
 }
@@ -76,7 +76,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
   test('gives its e-mail back when its lease runs out, and the next one makes a fresh attempt', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
-    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [outboxId], unknown: [] } })
+    expect(await returnExpired()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [outboxId], unknown: [] } })
     const told = await storyOf(db, outboxId)
     expect(told.email).toMatchObject({ status: 'RETRY_SCHEDULED', lease_id: null, started_at: null, attempts: 1 })
     expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
@@ -112,7 +112,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     const [done, open] = await accept(db, [draft(companyId), draft(companyId)])
     const received = await receive(db, await claim(db, 2))
     await worker(db)(received.find(one => one.outboxId === done)!)
-    expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [open], unknown: [] } })
+    expect(await returnExpired()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [open], unknown: [] } })
     expect([await statusOf(done!), await statusOf(open!)]).toEqual(['SENT', 'RETRY_SCHEDULED'])
   })
 
@@ -120,7 +120,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     const [settled, open] = await accept(db, [draft(companyId), draft(companyId)])
     await claim(db, 2)
     await scheduleRetry(settled!)
-    expect(await takeBack()).toMatchObject({ unstarted: 1, lost: { unstarted: [open] } })
+    expect(await returnExpired()).toMatchObject({ unstarted: 1, lost: { unstarted: [open] } })
     expect((await storyOf(db, settled!)).email).toMatchObject({ status: 'RETRY_SCHEDULED', attempts: 1 })
     expect(await readyDueEmails(db, 1000)).toBe(1)
     expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual([settled, open].toSorted())
@@ -131,11 +131,11 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     await claim(db, 2)
     await inTransaction(gateway.db.pool, async other => {
       await other.query('select from email_outbox where outbox_id = $1 for update', [locked])
-      expect(await takeBack()).toMatchObject({ unstarted: 1, lost: { unstarted: [free] } })
-      expect(await takeBack(), 'it is still being changed').toEqual(NOTHING)
+      expect(await returnExpired()).toMatchObject({ unstarted: 1, lost: { unstarted: [free] } })
+      expect(await returnExpired(), 'it is still being changed').toEqual(NOTHING)
     })
-    expect(await takeBack()).toMatchObject({ unstarted: 1, lost: { unstarted: [locked] } })
-    expect(await takeBack()).toEqual(NOTHING)
+    expect(await returnExpired()).toMatchObject({ unstarted: 1, lost: { unstarted: [locked] } })
+    expect(await returnExpired()).toEqual(NOTHING)
     expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual([locked, free].toSorted())
   })
 
@@ -144,7 +144,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     await claim(db, 2)
     await cancelEmail(db, cancelled!, companyId, 'test')
     await rescheduleEmail(db, postponed!, companyId, new Date(Date.now() + 600_000).toISOString())
-    expect(await takeBack()).toEqual(NOTHING)
+    expect(await returnExpired()).toEqual(NOTHING)
     expect([await statusOf(cancelled!), await statusOf(postponed!)]).toEqual(['CANCELLED', 'PENDING'])
     expect((await claim(db, 10)).claimed).toEqual([])
   })
@@ -156,7 +156,7 @@ test('e-mails of a lost worker, and those given up later, are logged with the fi
   await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
   const lines: [string, string, EmailFacts][] = []
   const log: EmailLog = (line, email, facts) => void lines.push([line, email.outboxId, facts])
-  await logLost(db, await takeBack(), log)
+  await logLost(db, await returnExpired(), log)
   expect(lines).toEqual([
     ['worker-lost', unstarted, expect.objectContaining({ state: 'RETRY_SCHEDULED', attempt: 1, maxAttempts: 5 })],
     ['unknown', sent, expect.objectContaining({ state: 'UNKNOWN', errorCode: 'WORKER_LOST', provider: 'capture' })],
@@ -172,7 +172,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     const outboxId = await acceptOne()
     const [received] = await receive(db, await claim(db, 1))
     await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
-    expect(await takeBack()).toEqual({ ...NOTHING, unknown: 1, lost: { unstarted: [], unknown: [outboxId] } })
+    expect(await returnExpired()).toEqual({ ...NOTHING, unknown: 1, lost: { unstarted: [], unknown: [outboxId] } })
     return outboxId
   }
 
@@ -194,7 +194,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
     const [received] = await receive(db, await claim(db, 1))
     const dying = { name: 'capture', recognisesAttempts: true, send: died, close: async () => {} }
     await expect(worker(db, { route: () => dying })(received!)).rejects.toThrow('killed')
-    await takeBack()
+    await returnExpired()
     await askAgain()
     const { events, inbox, email } = await storyOf(db, outboxId)
     const attempts = events.filter(event => event.type === 'SENT_ATTEMPT')
@@ -242,7 +242,7 @@ test.each(['first', 'second'])(
       [second.leaseId, first.leaseId],
     )
     expect((await start(db, which === 'first' ? first : second)).toSorted()).toEqual(ids)
-    const { lost, ...counts } = await takeBack()
+    const { lost, ...counts } = await returnExpired()
     expect(counts).toEqual({ unstarted: 0, unknown: 9, undelivered: 0 })
     expect([lost.unstarted, lost.unknown.toSorted()]).toEqual([[], ids])
     for (const id of ids) expect(await statusOf(id)).toBe('UNKNOWN')
@@ -254,7 +254,7 @@ describe('an e-mail that ends its worker every time', () => {
     const outboxId = await acceptOne()
     for (let kills = 0; kills < 5; kills++) {
       await receive(db, await claim(db, 1))
-      expect(await takeBack()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [outboxId], unknown: [] } })
+      expect(await returnExpired()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [outboxId], unknown: [] } })
     }
     await workOff(db)
     const { email, dead, inbox, events } = await storyOf(db, outboxId)
@@ -272,7 +272,7 @@ describe('an e-mail that ends its worker every time', () => {
     await db.query('update email_outbox set attempts = 4')
     const [received] = await receive(db, await claim(db, 1))
     await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
-    await takeBack()
+    await returnExpired()
     await askAgain()
     const { email, inbox } = await storyOf(db, outboxId)
     expect(inbox).toHaveLength(1)
@@ -318,7 +318,7 @@ describe('an attempt that breaks off while its worker lives on', () => {
       )
       await until(
         async () => {
-          await takeBack()
+          await returnExpired()
           await resolveUnknownSends(db, OPTIONS.idempotentProviders)
           return statusOf(bad!)
         },

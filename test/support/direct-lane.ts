@@ -1,18 +1,14 @@
 import { pino } from 'pino'
 import { afterEach } from 'vitest'
+import type { ClaimLimits } from '../../src/db/outbox/claim.ts'
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
-import {
-  type ClaimLimits,
-  DirectLane,
-  type DirectLaneOptions,
-  type LeaseLimits,
-} from '../../src/sending/direct-lane.ts'
+import { DirectLane, type DirectLaneOptions, type LeaseLimits } from '../../src/sending/direct-lane.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
 
 const NEVER_MS = 60_000
 export const soon = () => new Promise(resolve => setTimeout(resolve, 5))
 
-type Job = { name: number; release: () => void; finish: () => void; fail: (error: Error) => void }
+type Job = { name: number; freeSlot: () => void; finish: () => void; fail: (error: Error) => void }
 type Change = Partial<DirectLaneOptions<number>> & {
   renewEveryMs?: number
   end?: () => Promise<void>
@@ -51,8 +47,8 @@ export function laneOver(
       const names = takeWithin(limits, ready, companyOf)
       return names.length > 0 ? batchOf(names) : null
     },
-    work: ({ email, release }) =>
-      new Promise((resolve, reject) => running.push({ name: email!, release, finish: resolve, fail: reject })),
+    work: ({ email, freeSlot }) =>
+      new Promise((resolve, reject) => running.push({ name: email!, freeSlot, finish: resolve, fail: reject })),
     leases,
     concurrency: 3,
     maxInFlight: () => Number.POSITIVE_INFINITY,

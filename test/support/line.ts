@@ -21,13 +21,14 @@ import { type RenderedContent, storeRenderedContents } from '../../src/db/outbox
 import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { type AttemptStart, startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
-import type { AttemptDeps, ClaimedEmail } from '../../src/pipeline/attempt.ts'
+import type { AttemptDeps } from '../../src/pipeline/attempt.ts'
 import { attemptAndSettle, type SettleDeps } from '../../src/pipeline/settle.ts'
 import { captureProvider } from '../../src/providers/capture.ts'
 import type { Provider } from '../../src/providers/provider.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
 import { attemptLog } from '../../src/sending/attempt-log.ts'
 import { HtmlChecker } from '../../src/sending/html-check.ts'
+import type { ClaimedEmail } from '../../src/sending/lane.ts'
 import { observeAttempts } from '../../src/sending/observe-attempt.ts'
 import { prepareContent } from '../../src/sending/prepare-content.ts'
 import { PublishedTemplates } from '../../src/sending/published-templates.ts'
@@ -164,7 +165,7 @@ export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promi
   )
   const claimedAtMs = Date.now()
   return claimed.map(one => ({
-    ...{ ...one, leaseId, claimedAtMs, release: () => {} },
+    ...{ ...one, leaseId, claimedAtMs, freeSlot: () => {} },
     email: emails.get(one.outboxId) ?? null,
   }))
 }

@@ -1,19 +1,23 @@
 import { type Queryable, run } from '../query.ts'
 import { LOCK_EXISTING_READY_ROW, SCHEDULED_FOR, WAITING_AND_DUE } from './sql.ts'
 
-export type Claim = {
-  leaseId: string
-  /** work: this process works on them. dispatch: they go on the BullMQ queue. */
-  kind: 'work' | 'dispatch'
-  holder: string
-  leaseSeconds: number
+/** What the lane decides of a claim. */
+export type ClaimLimits = {
   size: number
-  perTurn: number
   /** Leases whose work is done; they end with this claim. */
   endedLeases: string[]
   /** How many more of a company may be taken; `defaultAllowance` of any company that is not named. */
   allowances: Map<string, number>
   defaultAllowance: number
+}
+
+export type Claim = ClaimLimits & {
+  leaseId: string
+  /** work: this process works on them. dispatch: they go on the BullMQ queue. */
+  kind: 'work' | 'dispatch'
+  holder: string
+  leaseSeconds: number
+  perTurn: number
 }
 
 export type Claimed = { outboxId: string; companyId: string }

@@ -4,9 +4,9 @@ import { EMAIL_TO_SEND, type EmailToSend, WITH_CONTENT } from './load.ts'
 import { IS_READY, WAITING_AND_DUE } from './sql.ts'
 
 /**
- * What jobs brought: those that wait, are due and are not ready themselves are leased to this process from now on. null: not ours to
- * send; absent: there is no such e-mail. `endedLeases`: leases that end along with it. Like a claim, it does not wait for the disk: without
- * the lease nothing starts, and the commit of a start flushes what came before it.
+ * Leases e-mails whose jobs a worker has received: those that wait, are due and are not in `email_ready`. null: not to be sent by this
+ * process; absent: there is no such e-mail. `endedLeases` are deleted. Like a claim, it does not wait for the disk: without the lease
+ * nothing starts, and the commit of a start flushes what came before it.
  */
 export async function leaseDispatched(
   db: Queryable,
