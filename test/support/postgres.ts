@@ -12,12 +12,15 @@ import { isAlive } from '../../src/db/embedded/process.ts'
 import { run } from '../../src/db/embedded/run.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { ensurePartitions } from '../../src/db/outbox/partitions.ts'
+import { buildFakeSes } from './spawn-fake-ses.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
     /** A data directory with a migrated cluster that never ran for anybody, to be copied; empty where that cannot be done. */
     madeCluster: string
+    /** The program of the fake SES. */
+    fakeSes: string
   }
 }
 
@@ -26,12 +29,15 @@ const FOLDER = 'email-gateway-test-'
 
 /** Nothing here outlives the run, so it need not reach the disk; everything else is as in production. */
 const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
+/** Passwords of the run's own server are as random as any, and thousands of connections each hash them: half of what a connection costs. */
+const FEWEST_HASHES = 'set scram_iterations = 1'
 
 /** One server for the whole run, with a migrated database for the tests to clone, and a cluster for those with their own. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeLeftovers()
   const folder = await makeTestFolder()
   const madeCluster = await makeCluster(folder)
+  const fakeSes = join(folder, 'fake-ses.mjs')
   const server = await openEmbeddedPostgres({ dataDir: folder, use: 'command', settings: FAST })
   const teardown = async () => {
     await server.close()
@@ -39,13 +45,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
     if (!server.directory.startsWith(folder)) await rm(dirname(server.directory), { recursive: true, force: true })
   }
   try {
+    await hashPasswordOnce(server.url)
     await makeTemplate(server.url)
+    await buildFakeSes(fakeSes)
   } catch (error) {
     await teardown()
     throw error
   }
   project.provide('postgresUrl', server.url)
   project.provide('madeCluster', madeCluster)
+  project.provide('fakeSes', fakeSes)
   return teardown
 }
 
@@ -84,6 +93,16 @@ export async function putMadeCluster(dataDir: string): Promise<void> {
 async function copy(from: string, to: string): Promise<void> {
   const { code, output } = await run('cp', ['-a', from, to])
   if (code !== 0) throw new Error(`cp: ${output}`)
+}
+
+/** Stores the same password as a hash that is cheap to compare. */
+async function hashPasswordOnce(url: string): Promise<void> {
+  await connected(url, async client => {
+    await client.query(FEWEST_HASHES)
+    await client.query(
+      `alter role current_user password ${client.escapeLiteral(decodeURIComponent(new URL(url).password))}`,
+    )
+  })
 }
 
 /** For the tests to clone. */

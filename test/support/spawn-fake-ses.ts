@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { rolldown } from 'rolldown'
+import { inject } from 'vitest'
 import { readAcceptLog } from './accept-log.ts'
 import type { FakeStats } from './fake-desk.ts'
 import type { SesAcceptance, SesControl } from './fake-ses.ts'
-import { ROOT } from './process.ts'
 
 export type SpawnedFakeSes = {
   url: string
@@ -16,11 +17,17 @@ export type SpawnedFakeSes = {
   kill: (signal?: NodeJS.Signals) => Promise<void>
 }
 
+/** All of the fake in one file of plain JavaScript: to translate and load its parts for each process takes half a second. */
+export async function buildFakeSes(file: string): Promise<void> {
+  const script = join(import.meta.dirname, 'fake-ses-process.ts')
+  const bundle = await rolldown({ input: script, platform: 'node', logLevel: 'warn' })
+  await bundle.write({ file })
+  await bundle.close()
+}
+
 /** The fake in a process of its own, whose log of accepted messages outlives every kill -9 around it. */
 export async function spawnFakeSes({ logFile, port = 0 }: { logFile: string; port?: number }): Promise<SpawnedFakeSes> {
-  const script = join(ROOT, 'test/support/fake-ses-process.ts')
-  const child = spawn(process.execPath, ['--import', 'tsx', script, logFile, String(port)], {
-    cwd: ROOT,
+  const child = spawn(process.execPath, [inject('fakeSes'), logFile, String(port)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')
