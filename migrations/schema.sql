@@ -405,7 +405,7 @@ CREATE FUNCTION public.mark_email_failed(p_id uuid, p_error text) RETURNS text
 declare
   email email_outbox;
   reason text := coalesce(nullif(btrim(left(p_error, 1000)), ''), 'Marked as failed');
-  delays int[];
+  policy text;
   delay_ms int;
 begin
   select * into email from email_outbox where outbox_id = p_id and company_id = any(sql_companies()) and not test
@@ -420,8 +420,10 @@ begin
     perform end_marked_email(email, reason);
     return 'DLQ';
   end if;
-  delays := retry_policy_delays(email.retry_policy);
-  delay_ms := delays[least(email.attempts + 1, cardinality(delays))] * 1000 * (0.75 + random() / 2);
+  -- Without a policy of the company or the request, that of the setting RETRY_POLICY, as workers record it.
+  policy := coalesce(email.retry_policy, (
+    select p.settings ->> 'RETRY_POLICY' from gateway_processes p where p.role <> 'api' and p.waiting is null order by p.seen_at desc limit 1));
+  delay_ms := retry_delay_ms(policy, email.attempts + 1, random());
   update email_outbox set status = 'RETRY_SCHEDULED', attempts = attempts + 1, error_code = 'MARKED_AS_FAILED', provider_code = null,
     error_category = 'TRANSIENT_ERROR', failure_reason = reason,
     next_attempt_at = least(now() + delay_ms * interval '1 millisecond', greatest(expires_at, now()))
@@ -625,7 +627,7 @@ declare
   hash text := address_hash(address);
   policy text;
 begin
-  perform refuse_absurd_email(p_template_type, p_recipient_email, p_payload);
+  perform refuse_impossible_email(p_template_type, p_recipient_email, p_payload);
   if to_regclass('email_outbox_' || to_char(day, 'YYYYMMDD')) is null then
     perform ensure_email_partitions(day);
   end if;
@@ -684,7 +686,7 @@ begin
   end if;
 end $$;
 
-CREATE FUNCTION public.refuse_absurd_email(p_template_type text, p_recipient_email text, p_payload jsonb) RETURNS void
+CREATE FUNCTION public.refuse_impossible_email(p_template_type text, p_recipient_email text, p_payload jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
 begin
@@ -708,6 +710,13 @@ begin
   raise feature_not_supported using message = format('%s is not changed by %s', tg_table_name, tg_op),
     hint = 'Use enqueue_email, cancel_email, mark_email_failed or process_pending_emails_for_retry.';
 end $$;
+
+CREATE FUNCTION public.retry_delay_ms(p_policy text, p_failed integer, p_random double precision) RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  select round(delays[least(greatest(p_failed, 1), cardinality(delays))] * 1000 * (0.75 + p_random / 2))::int
+  from retry_policy_delays(p_policy) as delays
+$$;
 
 CREATE FUNCTION public.retry_policy_attempts(p_policy text) RETURNS integer
     LANGUAGE sql IMMUTABLE
