@@ -11,7 +11,7 @@ import { toMessage } from '../sending/outgoing-message.ts'
 import { reasonNotToSend } from '../sending/reason-not-to-send.ts'
 import type { Invalid } from '../sending/validate-email.ts'
 
-/** `email` is null when it has ended, or another worker has it. */
+/** `email` is null when it has ended, is not due yet, or another worker has it. */
 export type ClaimedEmail = UnderLease<EmailToSend | null>
 
 /** What an attempt ended with. `call` is null when no provider was called. */

@@ -28,7 +28,10 @@ export function attemptLog(log: Logger, emailLog: EmailLog = makeEmailLog(log)):
     },
     // What was claimed and is not there any more is no line of an e-mail: nothing of it was read.
     notOurs: ({ outboxId, companyId }) =>
-      log.debug({ outboxId, jobId: outboxId, companyId }, 'Not sent: the e-mail has ended, or another worker has it'),
+      log.debug(
+        { outboxId, jobId: outboxId, companyId },
+        'Not sent: the e-mail has ended, is not due yet, or another worker has it',
+      ),
     late: (email, facts, state) => emailLog('late', email, { ...attemptFields(facts), state }),
     leaseLost: (email, facts) => emailLog('lease-lost', email, attemptFields(facts)),
   }

@@ -19,7 +19,7 @@ export type Outcome =
   | SettledOutcome
   /** Nothing was sent and nothing is wrong with the e-mail. */
   | { kind: 'back-to-ready' }
-  /** The e-mail has ended meanwhile, or another worker has it. */
+  /** Nothing was started: the e-mail has ended, is not due yet, or another worker has it. */
   | { kind: 'not-ours' }
 
 export type SettledOutcome =

@@ -60,7 +60,7 @@ export type EmailToSend = {
   traceparent: string | null
 }
 
-/** Reads those of the e-mails that wait and are due; any other has ended, or another worker has it. */
+/** Reads those of the e-mails that wait and are due; any other has ended, is not due, or another worker has it. */
 export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Promise<Map<string, EmailToSend>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = outboxIds.toSorted()
