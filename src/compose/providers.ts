@@ -36,7 +36,7 @@ const IN_FLIGHT_SECONDS = 5
 export type Providers = AttemptDeps['providers'] & {
   /** How many e-mails may be in flight. */
   maxInFlight: () => number
-  /** Names of the providers with idempotency keys, which can be asked again about an attempt. */
+  /** Names of the providers with idempotency keys, which recognise a repeated call. */
   idempotentProviders: string[]
   start(): Promise<void>
   stop(): Promise<void>
@@ -71,7 +71,7 @@ export async function makeProviders(
   const failed = (what: string) => (error: unknown) => log.warn({ err: error }, what)
 
   return {
-    // Mail of test keys never leaves the gateway. An unknown send is asked about at the provider of that attempt.
+    // Mail of test keys never leaves the gateway. The call of an unknown send is repeated at its own provider.
     route: async email =>
       email.test ? capture : email.unresolvedAttempt ? resume(email, breakers, capture) : breakers.route(),
     notCalled: provider => breakers.notCalled(provider),

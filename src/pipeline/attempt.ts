@@ -110,7 +110,7 @@ const BACK_TO_READY = withoutCall({ kind: 'back-to-ready' })
 /** Only the provider of an unresolved attempt can say what became of it. */
 function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
   if (!unresolvedAttempt) return { kind: 'back-to-ready' }
-  return { kind: 'cannot-ask', provider: unresolvedAttempt.provider, reason: 'PROVIDER_UNAVAILABLE' }
+  return { kind: 'cannot-repeat', provider: unresolvedAttempt.provider, reason: 'PROVIDER_UNAVAILABLE' }
 }
 
 /** What waits for something else comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */

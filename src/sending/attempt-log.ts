@@ -73,9 +73,9 @@ function settledLine(outcome: SettledOutcome): EmailFacts & { line: EmailLine } 
         ...errorOf(outcome.failure),
         nextRetryDelay: outcome.delayMs,
       }
-    case 'cannot-ask':
+    case 'cannot-repeat':
       return {
-        line: outcome.reason === 'RECIPIENT_SUPPRESSED' ? 'must-not-ask' : 'cannot-ask',
+        line: outcome.reason === 'RECIPIENT_SUPPRESSED' ? 'must-not-repeat' : 'cannot-repeat',
         state: 'UNKNOWN',
         provider: outcome.provider,
       }

@@ -9,7 +9,7 @@ import {
 import type { Queryable } from '../db/query.ts'
 import { OUTCOME_UNKNOWN } from './outcome.ts'
 
-/** Sends whose outcome nobody could tell in time: each is asked again, sent again, held, or given up, as its policy wants. */
+/** Sends whose outcome nobody could tell in time: each has its call repeated, is sent again, held, or given up, as its policy wants. */
 export async function resolveUnknownSends(
   db: Queryable,
   idempotentProviders: string[],
@@ -42,7 +42,7 @@ function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement 
   switch (decision.kind) {
     case 'hold':
       return null
-    case 'ask-again':
+    case 'repeat-call':
       // RESOLVED is written when the provider has answered.
       return { ...base, status: 'PENDING', sameAttempt: true, events: [] }
     case 'send-again':

@@ -210,14 +210,14 @@ describe('attempts', () => {
     }
   })
 
-  test('one that only asks again what became of it has none to give back', () => {
+  test('one that only repeats a call has none to give back', () => {
     const parked = toSettlement({ kind: 'parked', failure }, { ...facts, isUnresolved: true })
     expect(parked).toMatchObject({ attempts: 3, sameAttempt: true })
     expect(toSettlement({ kind: 'parked', failure }, facts).sameAttempt).toBeUndefined()
   })
 })
 
-describe('an attempt whose outcome was unknown, asked again', () => {
+describe('an attempt whose outcome was unknown, called again', () => {
   const unresolved: AttemptFacts = { ...facts, isUnresolved: true }
 
   test.each<[string, SettledOutcome, string]>([

@@ -19,13 +19,13 @@ export const EMAIL_LINES = {
     message: 'The provider limits its send rate; the e-mail waits and spends no attempt',
   },
   unconnected: { level: 'warn', message: 'No connection to the provider; the e-mail waits and spends no attempt' },
-  'cannot-ask': {
+  'cannot-repeat': {
     level: 'warn',
     message: 'Unknown send: the provider that could resolve it is parked or gone',
   },
-  'must-not-ask': {
+  'must-not-repeat': {
     level: 'warn',
-    message: 'Unknown send: the provider is not asked, because a recipient is suppressed by now',
+    message: 'Unknown send: the call is not repeated, because a recipient is suppressed by now',
   },
   late: { level: 'warn', message: 'The answer came after the lease had ended and resolved the unknown send' },
   'lease-lost': { level: 'warn', message: 'Lease lost: the answer of the provider changes nothing' },
