@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { EmailStatus } from '../contracts/states.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
-import { type EmailFacts, type EmailLine, type EmailLog, makeEmailLog } from '../telemetry/email-log.ts'
+import { type EmailLine, type EmailLineFields, type EmailLog, makeEmailLog } from '../telemetry/email-log.ts'
 import { attemptNumber, type FailureFacts, type SettledOutcome } from './outcome.ts'
 import type { AttemptFacts } from './partial-settlements.ts'
 
@@ -44,7 +44,7 @@ const attemptFields = ({ attempt, maxAttempts, provider, durationMs }: AttemptFa
   durationMs,
 })
 
-function settledLine(outcome: SettledOutcome): EmailFacts & { line: EmailLine } {
+function settledLine(outcome: SettledOutcome): EmailLineFields & { line: EmailLine } {
   switch (outcome.kind) {
     case 'sent':
       return { line: 'sent', state: 'SENT', messageId: outcome.messageId }

@@ -17,7 +17,7 @@ export type AttemptFacts = {
   /** The call repeated an attempt whose outcome was unknown. */
   isUnresolved?: boolean
   /** Address hashes of recipients that got no copy, because they have been suppressed since the e-mail was accepted. */
-  leftOut?: string[]
+  suppressedHashes?: string[]
 }
 
 /** How soon an unknown send is looked at again when its call cannot be repeated. */
@@ -50,7 +50,7 @@ export function partialSettlementOf(outcome: SettledOutcome, facts: AttemptFacts
   }
 }
 
-function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptFacts): PartialSettlement {
+function sent(messageId: string, { attempt, durationMs, suppressedHashes = [] }: AttemptFacts): PartialSettlement {
   // Both spellings of each fact are documented.
   const metadata = {
     messageId,
@@ -59,7 +59,7 @@ function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptF
     attempts: attempt,
     durationMs,
     processingTimeMs: durationMs,
-    ...(leftOut.length > 0 && { suppressed: leftOut }),
+    ...(suppressedHashes.length > 0 && { suppressed: suppressedHashes }),
   }
   return { status: 'SENT', messageId, durationMs, events: [{ type: 'SENT', metadata }] }
 }

@@ -25,16 +25,16 @@ export async function resolveUnknownSends(
     db,
     held.map(one => one.send.outboxId),
   )
-  const moved = decided.flatMap(({ send, decision }) => toSettlement(send, decision) ?? [])
+  const moved = decided.flatMap(({ send, decision }) => settlementOfDecision(send, decision) ?? [])
   const written = moved.length > 0 ? await settleAttempts(db, moved) : []
   await onGivenUp(moved.filter((one, place) => one.dead && written[place]).map(one => one.outboxId))
   await forgetResolvedSends(db)
   return moved.length
 }
 
-function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement | null {
+function settlementOfDecision(send: UnknownSend, decision: UnknownDecision): Settlement | null {
   const { outboxId, attemptId, attempts } = send
-  const base = { outboxId, guard: { unknownAttemptId: attemptId }, attempts }
+  const base = { outboxId, guard: { kind: 'unknown' as const, attemptId }, attempts }
   const resolved = (by: string) => ({
     type: 'RESOLVED' as const,
     metadata: { by, attemptId, attempt: attempts },

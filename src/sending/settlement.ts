@@ -23,7 +23,9 @@ export function toSettlement(outcome: SettledOutcome, facts: AttemptFacts): Sett
 
 /** RECEIVED is written with the start; an e-mail that ends without one has none yet. */
 function receivedNow({ kind }: SettledOutcome, { guard, attempt, requestId }: AttemptFacts): SettlementEvent[] {
-  return 'waiting' in guard && kind !== 'cannot-repeat' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
+  return guard.kind === 'waiting' && kind !== 'cannot-repeat'
+    ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }]
+    : []
 }
 
 /** What ended the doubt about an attempt whose call was repeated; null: nothing did, or there was none. */

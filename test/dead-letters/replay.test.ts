@@ -63,7 +63,7 @@ async function claimAll() {
     provider: 'capture',
     attempt: 1,
     attemptsBefore: 0,
-    leftOut: [],
+    suppressedOrdinals: [],
   }))
   const started = starts.length > 0 ? await startAttempts(db.pool, starts) : []
   return { waiting: emails.size, started: started.filter(Boolean).length }

@@ -70,7 +70,7 @@ async function settleSent(cases: Case[]): Promise<void> {
     db.hot,
     cases.map(({ outboxId, leaseId, messageId }) => ({
       outboxId,
-      guard: { leaseId },
+      guard: { kind: 'lease', leaseId },
       status: 'SENT' as const,
       attempts: 1,
       messageId,

@@ -42,10 +42,14 @@ async function begin(change: Partial<AttemptStart> = {}): Promise<AttemptStart> 
 
 const SENT = { kind: 'sent', messageId: 'm-1' } as const
 
-function endOf(outcome: SettledOutcome, { leaseId, leftOut: _, ...start }: AttemptStart, more = {}): Settlement {
+function endOf(
+  outcome: SettledOutcome,
+  { leaseId, suppressedOrdinals: _, ...start }: AttemptStart,
+  more = {},
+): Settlement {
   return toSettlement(outcome, {
     ...start,
-    guard: { leaseId },
+    guard: { kind: 'lease', leaseId },
     requestId: 'r-1',
     maxAttempts: 5,
     durationMs: 7,
@@ -109,7 +113,7 @@ type Step = (start: AttemptStart) => Promise<void>
 /** How an attempt ends, and, where it can start again, by what. */
 const ENDS: [string, Step[], Partial<AttemptStart>?][] = [
   ['plainly sent', [sent]],
-  ['sent without one of its recipients', [answered(SENT, { leftOut: ['sha256:a'] })]],
+  ['sent without one of its recipients', [answered(SENT, { suppressedHashes: ['sha256:a'] })]],
   ['sent and delivered', [sent, reported('Delivery')]],
   ['sent, bounced and complained about', [sent, reported('Bounce'), reported('Complaint')]],
   ['reported as sent before the answer', [reported('Send')]],
