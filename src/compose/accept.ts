@@ -32,7 +32,7 @@ export function makeAccept(
   const requests = new Batcher<RequestToStore, StoreOutcome>({
     ...ACCEPT_BATCH,
     ...(onFlush && { onFlush }),
-    flush: batch => acceptRequests(db.hot, batch, db.clock),
+    flush: batch => acceptRequests(db.short, batch, db.clock),
     weigh: request => request.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
   const templates = new PublishedTemplates(db.pool)

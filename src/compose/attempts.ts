@@ -69,7 +69,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   const patiently = <Out>(read: () => Promise<Out>) => retryWhileUnavailable(read, OUTAGE_PATIENCE_MS)
   const rendered = new Batcher({
     ...RENDERED_BATCH,
-    flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
+    flush: (batch: RenderedContent[]) => storeRenderedContents(db.short, batch),
     weigh: ({ html, text }) => 1 + Math.floor(((html?.length ?? 0) + (text?.length ?? 0)) / 16_384),
   })
   const content = {
@@ -105,7 +105,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
     },
     outbox: {
       commitStart: start => attemptStarts.add(start),
-      isNewlySuppressed: email => patiently(() => isNewlySuppressed(db.hot, email)),
+      isNewlySuppressed: email => patiently(() => isNewlySuppressed(db.short, email)),
     },
     observe: observeAttempts(tracing, attemptLog(log, emailLog)),
     settings: {
@@ -130,7 +130,7 @@ export function composeSettle(parts: AttemptParts): SettleDeps {
     new Batcher({
       ...RETURN_BATCH,
       flush: async (outboxIds: string[]) => {
-        await retryWhileUnavailable(() => write(db.hot, outboxIds), OUTAGE_PATIENCE_MS)
+        await retryWhileUnavailable(() => write(db.short, outboxIds), OUTAGE_PATIENCE_MS)
         return outboxIds
       },
     })
@@ -142,7 +142,7 @@ export function composeSettle(parts: AttemptParts): SettleDeps {
       returnToReady: outboxId => returns.add(outboxId),
       returnWhenUnlocked: outboxId => returnsWhenUnlocked.add(outboxId),
       storeEvents: sent =>
-        retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), OUTAGE_PATIENCE_MS),
+        retryWhileUnavailable(() => storeProviderEvents(db.short, toIncomingEvents(sent)), OUTAGE_PATIENCE_MS),
     },
     count: {
       sent: countSent,

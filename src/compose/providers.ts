@@ -64,7 +64,7 @@ export async function makeProviders(
 
   async function refresh(): Promise<void> {
     const readMs = performance.now()
-    rates.refresh(await listProviders(db.hot, names), readMs)
+    rates.refresh(await listProviders(db.short, names), readMs)
     await breakers.refresh()
   }
   const readQuotas = () => saveQuotas(inOrder, db, breakers, log).then(refresh)
@@ -119,11 +119,11 @@ function resume(email: EmailToSend, breakers: Breakers, capture: Provider): Prov
 
 function breakerStore(db: Database, names: string[]) {
   return {
-    list: () => listProviders(db.hot, names),
-    open: (failure: Parameters<typeof openBreaker>[1]) => openBreaker(db.hot, failure),
-    close: (name: string) => closeBreaker(db.hot, name),
-    takeProbe: (name: string) => takeProbe(db.hot, name, PROBE_SECONDS),
-    returnProbe: (name: string) => returnProbe(db.hot, name),
+    list: () => listProviders(db.short, names),
+    open: (failure: Parameters<typeof openBreaker>[1]) => openBreaker(db.short, failure),
+    close: (name: string) => closeBreaker(db.short, name),
+    takeProbe: (name: string) => takeProbe(db.short, name, PROBE_SECONDS),
+    returnProbe: (name: string) => returnProbe(db.short, name),
   }
 }
 
@@ -131,7 +131,10 @@ function makeRates(config: Config, db: Database, names: string[], log: Logger): 
   return new Throttles(
     names,
     (name, learned) => baseRate(name, config.SEND_RATE_PER_SECOND ?? null, learned),
-    { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => saveProviderRate(db.hot, name, rate) },
+    {
+      slow: change => slowSending(db.short, change),
+      learnRate: (name, rate) => saveProviderRate(db.short, name, rate),
+    },
     log,
   )
 }
@@ -140,7 +143,7 @@ type Reservation = { name: string; recipients: number; rate: number }
 
 /** Returns how long to wait in milliseconds; null: too long, nothing was reserved. */
 async function reserve(db: Database, rates: Throttles, { name, recipients, rate }: Reservation) {
-  const { waitMs, reserved } = await reserveSending(db.hot, name, recipients, rate, MAX_AHEAD_MS)
+  const { waitMs, reserved } = await reserveSending(db.short, name, recipients, rate, MAX_AHEAD_MS)
   if (!reserved) rates.setNextFree(name, waitMs)
   return reserved ? waitMs : null
 }

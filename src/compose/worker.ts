@@ -78,8 +78,8 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
       await providers.start()
       if (onlyGateway)
         await logLost(
-          db.hot,
-          await returnExpiredLeases(db.hot, { all: true, idempotentProviders, graceSeconds }),
+          db.short,
+          await returnExpiredLeases(db.short, { all: true, idempotentProviders, graceSeconds }),
           emailLog,
         )
       await sending.prepare()
@@ -95,7 +95,7 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
         emailLog,
         domains,
       }
-      stops.push(startHousekeeping(db.hot, options, log))
+      stops.push(startHousekeeping(db.short, options, log))
       stops.push(
         listenForNotifications(url, senderId, wake, error =>
           log.debug({ err: error }, 'The connection for notifications was lost'),

@@ -16,7 +16,7 @@ let late: pg.Client
 
 beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
+  db = gateway.db.short
   companyId = (await gateway.company()).companyId
   late = new pg.Client({ connectionString: gateway.databaseUrl })
   await late.connect()
