@@ -21,8 +21,8 @@ export type AttemptStart = {
  * RECEIVED, VALIDATED and SENT_ATTEMPT, committed before the first byte goes out. The attempt is counted here; what never gets here
  * is counted when its lease is found expired. Answers who may go on: the lease must still stand, which its lock holds until this
  * commit, and the e-mail must still be waiting and due. `locked`: whether an e-mail that somebody else is changing is passed over,
- * which is answered with false, or waited for. Recipients that are left out are marked with it: if the process dies now, the provider is
- * asked about this attempt with the same message.
+ * which is answered with false, or waited for. Recipients that are left out are marked with it: if the process dies now, the call
+ * of this attempt is repeated with the same message.
  */
 export async function startAttempts(
   db: Queryable,
