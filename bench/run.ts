@@ -15,7 +15,7 @@ import { benchReferences } from './references.ts'
 import { benchRetention } from './retention.ts'
 import { benchScaling } from './scaling.ts'
 import { benchSmtpIngress } from './smtp-ingress.ts'
-import { benchSqlDoor } from './sql-door.ts'
+import { benchSql } from './sql.ts'
 import { benchSuppression } from './suppression.ts'
 import { benchTelemetry } from './telemetry.ts'
 import { benchTemplateRender } from './template-render.ts'
@@ -40,7 +40,7 @@ const BENCHMARKS: Record<string, () => Promise<void>> = {
   retention: benchRetention,
   scaling: benchScaling,
   'smtp-ingress': benchSmtpIngress,
-  'sql-door': benchSqlDoor,
+  sql: benchSql,
   suppression: benchSuppression,
   telemetry: benchTelemetry,
   'template-render': benchTemplateRender,

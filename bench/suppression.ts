@@ -117,7 +117,7 @@ async function measureStatement(): Promise<{ micros: Record<Variant, number[]>; 
     const url = await postgres.fresh()
     await fill(url)
     const database = openDatabase(url, () => {})
-    const client = await database.hot.connect()
+    const client = await database.short.connect()
     // The disk's part is the same for all, and larger than what is looked for.
     await client.query('set synchronous_commit = off')
     for (let round = 0; round < ROUNDS; round++) {

@@ -123,7 +123,7 @@ declare
   instant timestamptz;
   last_company uuid;   -- the company that was served last
   run_length int;      -- how many of its e-mails in a row
-  turn_rest int;       -- how many more are left of its turn
+  turn_remaining int;  -- how many more are left of its turn
   ids uuid[];
   owners uuid[];
   rated boolean;
@@ -141,16 +141,16 @@ begin
   select f.company_id, f.run, coalesce((
       select greatest(0, least(p_per_turn * c.weight - f.run, p_default_allowance)) from companies c where c.company_id = f.company_id
         and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_in_flight)), 0)
-    into last_company, run_length, turn_rest from fair_cursor f;
+    into last_company, run_length, turn_remaining from fair_cursor f;
 
-  with recursive circle as (
-    -- First the rest of the turn of the company that was served last, then every company that has mail, and that company again at the end.
-    select last_company as company_id, false as wrapped, 0 as place, turn_rest as turn_size, turn_rest as allowance, 0 as already_picked,
-      false as rated, 0 as filled
+  with recursive rotation as (
+    -- First what remains of the turn of the company that was served last, then every company that has mail, and that company again at the end.
+    select last_company as company_id, false as wrapped, 0 as position, turn_remaining as turn_size, turn_remaining as allowance, 0 as already_picked,
+      false as rated, 0 as allocated
     union all
-    select n.company_id, n.wrapped, c.place + 1, t.turn_size, t.allowance, case when n.company_id = last_company then turn_rest else 0 end,
-      t.rated, c.filled + coalesce(least(t.turn_size, t.allowance), 0)
-    from circle c cross join lateral (
+    select n.company_id, n.wrapped, c.position + 1, t.turn_size, t.allowance, case when n.company_id = last_company then turn_remaining else 0 end,
+      t.rated, c.allocated + coalesce(least(t.turn_size, t.allowance), 0)
+    from rotation c cross join lateral (
       (select r.company_id, false as wrapped from email_ready r
        where not c.wrapped and r.company_id > c.company_id order by r.company_id limit 1)
       union all
@@ -158,29 +158,29 @@ begin
        where r.company_id > case when c.wrapped then c.company_id else '00000000-0000-0000-0000-000000000000' end
          and r.company_id <= last_company order by r.company_id limit 1)
       limit 1) n
-    -- The mail of a company that was deleted is stepped over: it must not end the walk.
+    -- The mail of a company that was deleted is stepped over: it must not end the scan.
     left join lateral (
       select p_per_turn * co.weight as turn_size, co.rate_per_second is not null as rated,
         claim_allowance(co, p_in_flight, p_allowances, p_default_allowance, instant) as allowance
       from companies co where co.company_id = n.company_id) t on true
-    where c.filled < p_size
+    where c.allocated < p_size
   ), picked as materialized (
-    select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.turn_size as turn
-    from circle c cross join lateral (
+    select own.priority, own.outbox_id, c.company_id, c.rated, c.position, own.nth, (own.nth - 1) / c.turn_size as turn
+    from rotation c cross join lateral (
       select e.priority, e.outbox_id, row_number() over (order by e.priority, e.outbox_id) as nth from (
         select e.priority, e.outbox_id from email_ready e where e.company_id = c.company_id order by e.priority, e.outbox_id
-        limit least(c.allowance - c.already_picked, (select ceil(p_size::float8 / greatest(1, max(filled)))::int from circle) * c.turn_size)
+        limit least(c.allowance - c.already_picked, (select ceil(p_size::float8 / greatest(1, max(allocated)))::int from rotation) * c.turn_size)
         offset c.already_picked) e) own
     where c.allowance > c.already_picked
-    order by turn, c.place, own.nth limit p_size
+    order by turn, c.position, own.nth limit p_size
   ), runs as (
-    select p.company_id, p.priority, p.place, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
-    from picked p group by p.company_id, p.priority, p.place, p.rated
+    select p.company_id, p.priority, p.position, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
+    from picked p group by p.company_id, p.priority, p.position, p.rated
   ), taken as materialized (
     select *, take_ready_emails(company_id, priority, runs.ids) as found from runs
   )
-  select array_agg(e.outbox_id order by e.turn, t.place, t.priority, e.outbox_id),
-      array_agg(t.company_id order by e.turn, t.place, t.priority, e.outbox_id), bool_or(t.rated)
+  select array_agg(e.outbox_id order by e.turn, t.position, t.priority, e.outbox_id),
+      array_agg(t.company_id order by e.turn, t.position, t.priority, e.outbox_id), bool_or(t.rated)
     into ids, owners, rated
   from taken t cross join lateral unnest(t.ids, t.turns) as e(outbox_id, turn)
   where cardinality(t.found) = cardinality(t.ids) or e.outbox_id = any(t.found);
@@ -405,7 +405,7 @@ CREATE FUNCTION public.mark_email_failed(p_id uuid, p_error text) RETURNS text
 declare
   email email_outbox;
   reason text := coalesce(nullif(btrim(left(p_error, 1000)), ''), 'Marked as failed');
-  delays int[];
+  policy text;
   delay_ms int;
 begin
   select * into email from email_outbox where outbox_id = p_id and company_id = any(sql_companies()) and not test
@@ -420,8 +420,10 @@ begin
     perform end_marked_email(email, reason);
     return 'DLQ';
   end if;
-  delays := retry_policy_delays(email.retry_policy);
-  delay_ms := delays[least(email.attempts + 1, cardinality(delays))] * 1000 * (0.75 + random() / 2);
+  -- Without a policy of the company or the request, that of the setting RETRY_POLICY, as workers record it.
+  policy := coalesce(email.retry_policy, (
+    select p.settings ->> 'RETRY_POLICY' from gateway_processes p where p.role <> 'api' and p.waiting is null order by p.seen_at desc limit 1));
+  delay_ms := retry_delay_ms(policy, email.attempts + 1, random());
   update email_outbox set status = 'RETRY_SCHEDULED', attempts = attempts + 1, error_code = 'MARKED_AS_FAILED', provider_code = null,
     error_category = 'TRANSIENT_ERROR', failure_reason = reason,
     next_attempt_at = least(now() + delay_ms * interval '1 millisecond', greatest(expires_at, now()))
@@ -453,11 +455,11 @@ CREATE FUNCTION public.postpone_webhook(p_endpoint uuid, p_delivery uuid, p_due 
     LANGUAGE plpgsql
     AS $$
 declare
-  place bigint;
+  delivery_sequence bigint;
 begin
   update webhook_deliveries d set due_at = p_due
-  where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.status = 'waiting' returning d.sequence into place;
-  delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = place;
+  where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.status = 'waiting' returning d.sequence into delivery_sequence;
+  delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = delivery_sequence;
 end $$;
 
 CREATE FUNCTION public.sql_companies() RETURNS uuid[]
@@ -625,7 +627,7 @@ declare
   hash text := address_hash(address);
   policy text;
 begin
-  perform refuse_absurd_email(p_template_type, p_recipient_email, p_payload);
+  perform refuse_impossible_email(p_template_type, p_recipient_email, p_payload);
   if to_regclass('email_outbox_' || to_char(day, 'YYYYMMDD')) is null then
     perform ensure_email_partitions(day);
   end if;
@@ -675,16 +677,16 @@ CREATE FUNCTION public.ready_webhook(p_endpoint uuid, p_delivery uuid) RETURNS v
     LANGUAGE plpgsql
     AS $$
 declare
-  place bigint;
+  delivery_sequence bigint;
 begin
   update webhook_deliveries d set due_at = null
-  where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.status = 'waiting' returning d.sequence into place;
+  where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.status = 'waiting' returning d.sequence into delivery_sequence;
   if found then
-    insert into webhook_ready (endpoint_id, sequence, delivery_id) values (p_endpoint, place, p_delivery) on conflict do nothing;
+    insert into webhook_ready (endpoint_id, sequence, delivery_id) values (p_endpoint, delivery_sequence, p_delivery) on conflict do nothing;
   end if;
 end $$;
 
-CREATE FUNCTION public.refuse_absurd_email(p_template_type text, p_recipient_email text, p_payload jsonb) RETURNS void
+CREATE FUNCTION public.refuse_impossible_email(p_template_type text, p_recipient_email text, p_payload jsonb) RETURNS void
     LANGUAGE plpgsql
     AS $$
 begin
@@ -708,6 +710,13 @@ begin
   raise feature_not_supported using message = format('%s is not changed by %s', tg_table_name, tg_op),
     hint = 'Use enqueue_email, cancel_email, mark_email_failed or process_pending_emails_for_retry.';
 end $$;
+
+CREATE FUNCTION public.retry_delay_ms(p_policy text, p_failed integer, p_random double precision) RETURNS integer
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  select round(delays[least(greatest(p_failed, 1), cardinality(delays))] * 1000 * (0.75 + p_random / 2))::int
+  from retry_policy_delays(p_policy) as delays
+$$;
 
 CREATE FUNCTION public.retry_policy_attempts(p_policy text) RETURNS integer
     LANGUAGE sql IMMUTABLE
@@ -883,13 +892,13 @@ CREATE FUNCTION public.settle_webhook(p_endpoint uuid, p_delivery uuid, p_attemp
     LANGUAGE plpgsql
     AS $$
 declare
-  place bigint;
+  delivery_sequence bigint;
 begin
   update webhook_deliveries d set status = case p_outcome when 'retry' then 'waiting' else p_outcome end, attempts = d.attempts + 1,
     due_at = now() + p_delay_ms * interval '1 millisecond', body = case when p_outcome = 'retry' then coalesce(d.body, p_body) end,
     last_attempt_at = now(), last_status = p_status, last_error = p_error, last_answer = p_answer, last_duration_ms = p_duration_ms
   where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.attempts = p_attempts and d.status = 'waiting'
-  returning d.sequence into place;
+  returning d.sequence into delivery_sequence;
   if not found then
     return null;
   end if;
@@ -899,7 +908,7 @@ begin
     update webhook_deliveries d set body = null, last_answer = null from email_outbox o
     where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and o.outbox_id = d.outbox_id and o.erased_at is not null;
   end if;
-  delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = place;
+  delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = delivery_sequence;
   return p_outcome;
 end $$;
 

@@ -35,8 +35,9 @@ export async function startGateway(
   const signals = makeSignals()
   const html = new HtmlChecker(config.hashPepper)
   const tracing = await startTracing(config, VERSION, log)
-  const { hot, pool, webhooks, sending } = db
-  const figures = new ProcessFigures({ version: VERSION, role }, { hot, pool, webhooks, ...sending })
+  const { short, pool, webhooks, sending } = db
+  // `hot` is the released label of the metrics about this pool.
+  const figures = new ProcessFigures({ version: VERSION, role }, { hot: short, pool, webhooks, ...sending })
   const stops: (() => Promise<void> | void)[] = [() => tracing.stop(), () => html.close(), () => figures.close()]
   const stop = async () => {
     for (const stopPart of stops.splice(0).reverse()) await stopPart()

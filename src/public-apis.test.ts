@@ -36,15 +36,12 @@ const RULES: { rule: string; pattern: RegExp; example: string }[] = [
 ]
 
 /** Classes of these packages are used as they are; a subclass depends on what calls what inside. */
-const NOT_EXTENDED = ['bullmq', 'ioredis', 'pg', 'fastify']
+const NOT_EXTENDED = ['bullmq', 'ioredis', 'pg', 'fastify', 'parse5']
 
 /** Known, and to be removed; the test fails when one of them is gone, so that this list does not outlive its reason. */
 const EXCEPTIONS = new Map([
   ['providers/smtp-session.ts', 'nodemailer has no public way to destroy the socket of a connection that hangs'],
-  [
-    'contracts/html/parse.ts',
-    'parse5 offers no limit on nodes; _createElement counts them, and package.json fixes the exact version',
-  ],
+  ['contracts/html/start-tags.ts', 'parse5 documents no way to see the start tags that create no element'],
 ])
 
 const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })

@@ -32,7 +32,7 @@ export async function measureClaims(
   { claims, size }: { claims: number; size: number },
 ): Promise<ClaimCost> {
   const database = openDatabase(databaseUrl, () => {})
-  const client = await database.hot.connect()
+  const client = await database.short.connect()
   const vacuum = new ReadyVacuum(database.pool, claim.queue, [claim.leases])
   const claimNext = async () => {
     await claimFull(client, claim, size)

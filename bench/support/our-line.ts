@@ -147,7 +147,7 @@ export async function accept(
       traceparent: tracedOf(from + place),
     }))
     await acceptRequests(
-      db.hot,
+      db.short,
       drafts.map(draft => ({ drafts: [draft], strict: true, idempotency: null, refusedBefore: [] })),
     )
     for (const draft of drafts) ids.push(draft.outboxId)

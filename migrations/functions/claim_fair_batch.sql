@@ -37,9 +37,9 @@ begin
   return taken;
 end $$;
 
--- The next e-mails in the fair order, under a new lease. Companies stand in a circle; the cursor remembers who was served last. Each
+-- The next e-mails in the fair order, under a new lease. Companies are served in rotation; the cursor holds who was served last. Each
 -- gets a turn of p_per_turn × its weight, round after round until the batch is full. Inside a company, priority and then age decide.
--- The walk visits no more companies than the batch needs, so neither the backlog nor the number of companies matters.
+-- The scan visits no more companies than the batch needs, so neither the backlog nor the number of companies matters.
 -- p_ended: leases whose work is done. They end here, which saves a commit for each.
 create or replace function claim_fair_batch(
   p_lease uuid, p_kind text, p_holder text, p_lease_seconds int, p_size int, p_per_turn int, p_ended uuid[],
@@ -52,7 +52,7 @@ declare
   instant timestamptz;
   last_company uuid;   -- the company that was served last
   run_length int;      -- how many of its e-mails in a row
-  turn_rest int;       -- how many more are left of its turn
+  turn_remaining int;  -- how many more are left of its turn
   ids uuid[];
   owners uuid[];
   rated boolean;
@@ -70,16 +70,16 @@ begin
   select f.company_id, f.run, coalesce((
       select greatest(0, least(p_per_turn * c.weight - f.run, p_default_allowance)) from companies c where c.company_id = f.company_id
         and c.paused_at is null and c.rate_per_second is null and c.company_id <> all(p_in_flight)), 0)
-    into last_company, run_length, turn_rest from fair_cursor f;
+    into last_company, run_length, turn_remaining from fair_cursor f;
 
-  with recursive circle as (
-    -- First the rest of the turn of the company that was served last, then every company that has mail, and that company again at the end.
-    select last_company as company_id, false as wrapped, 0 as place, turn_rest as turn_size, turn_rest as allowance, 0 as already_picked,
-      false as rated, 0 as filled
+  with recursive rotation as (
+    -- First what remains of the turn of the company that was served last, then every company that has mail, and that company again at the end.
+    select last_company as company_id, false as wrapped, 0 as position, turn_remaining as turn_size, turn_remaining as allowance, 0 as already_picked,
+      false as rated, 0 as allocated
     union all
-    select n.company_id, n.wrapped, c.place + 1, t.turn_size, t.allowance, case when n.company_id = last_company then turn_rest else 0 end,
-      t.rated, c.filled + coalesce(least(t.turn_size, t.allowance), 0)
-    from circle c cross join lateral (
+    select n.company_id, n.wrapped, c.position + 1, t.turn_size, t.allowance, case when n.company_id = last_company then turn_remaining else 0 end,
+      t.rated, c.allocated + coalesce(least(t.turn_size, t.allowance), 0)
+    from rotation c cross join lateral (
       (select r.company_id, false as wrapped from email_ready r
        where not c.wrapped and r.company_id > c.company_id order by r.company_id limit 1)
       union all
@@ -87,29 +87,29 @@ begin
        where r.company_id > case when c.wrapped then c.company_id else '00000000-0000-0000-0000-000000000000' end
          and r.company_id <= last_company order by r.company_id limit 1)
       limit 1) n
-    -- The mail of a company that was deleted is stepped over: it must not end the walk.
+    -- The mail of a company that was deleted is stepped over: it must not end the scan.
     left join lateral (
       select p_per_turn * co.weight as turn_size, co.rate_per_second is not null as rated,
         claim_allowance(co, p_in_flight, p_allowances, p_default_allowance, instant) as allowance
       from companies co where co.company_id = n.company_id) t on true
-    where c.filled < p_size
+    where c.allocated < p_size
   ), picked as materialized (
-    select own.priority, own.outbox_id, c.company_id, c.rated, c.place, own.nth, (own.nth - 1) / c.turn_size as turn
-    from circle c cross join lateral (
+    select own.priority, own.outbox_id, c.company_id, c.rated, c.position, own.nth, (own.nth - 1) / c.turn_size as turn
+    from rotation c cross join lateral (
       select e.priority, e.outbox_id, row_number() over (order by e.priority, e.outbox_id) as nth from (
         select e.priority, e.outbox_id from email_ready e where e.company_id = c.company_id order by e.priority, e.outbox_id
-        limit least(c.allowance - c.already_picked, (select ceil(p_size::float8 / greatest(1, max(filled)))::int from circle) * c.turn_size)
+        limit least(c.allowance - c.already_picked, (select ceil(p_size::float8 / greatest(1, max(allocated)))::int from rotation) * c.turn_size)
         offset c.already_picked) e) own
     where c.allowance > c.already_picked
-    order by turn, c.place, own.nth limit p_size
+    order by turn, c.position, own.nth limit p_size
   ), runs as (
-    select p.company_id, p.priority, p.place, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
-    from picked p group by p.company_id, p.priority, p.place, p.rated
+    select p.company_id, p.priority, p.position, p.rated, array_agg(p.outbox_id order by p.nth) as ids, array_agg(p.turn order by p.nth) as turns
+    from picked p group by p.company_id, p.priority, p.position, p.rated
   ), taken as materialized (
     select *, take_ready_emails(company_id, priority, runs.ids) as found from runs
   )
-  select array_agg(e.outbox_id order by e.turn, t.place, t.priority, e.outbox_id),
-      array_agg(t.company_id order by e.turn, t.place, t.priority, e.outbox_id), bool_or(t.rated)
+  select array_agg(e.outbox_id order by e.turn, t.position, t.priority, e.outbox_id),
+      array_agg(t.company_id order by e.turn, t.position, t.priority, e.outbox_id), bool_or(t.rated)
     into ids, owners, rated
   from taken t cross join lateral unnest(t.ids, t.turns) as e(outbox_id, turn)
   where cardinality(t.found) = cardinality(t.ids) or e.outbox_id = any(t.found);

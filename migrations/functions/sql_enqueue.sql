@@ -8,9 +8,15 @@ create or replace function retry_policy_delays(p_policy text) returns int[] lang
     when 'persistent' then array[60, 300, 900, 1800, 3600] else array[1, 5, 30, 120, 600] end
 $$;
 
+-- p_random: from 0 to 1, for the jitter of a quarter in both directions.
+create or replace function retry_delay_ms(p_policy text, p_failed int, p_random float8) returns int language sql immutable as $$
+  select round(delays[least(greatest(p_failed, 1), cardinality(delays))] * 1000 * (0.75 + p_random / 2))::int
+  from retry_policy_delays(p_policy) as delays
+$$;
+
 -- Arguments that no row could hold. Everything else becomes an e-mail, which the worker refuses if it cannot be sent: the
 -- transaction of the caller must not fail because of one address.
-create or replace function refuse_absurd_email(p_template_type text, p_recipient_email text, p_payload jsonb) returns void language plpgsql as $$
+create or replace function refuse_impossible_email(p_template_type text, p_recipient_email text, p_payload jsonb) returns void language plpgsql as $$
 begin
   if p_template_type is null or p_recipient_email is null then
     raise null_value_not_allowed using message = format('%s must not be null',
@@ -38,7 +44,7 @@ declare
   hash text := address_hash(address);
   policy text;
 begin
-  perform refuse_absurd_email(p_template_type, p_recipient_email, p_payload);
+  perform refuse_impossible_email(p_template_type, p_recipient_email, p_payload);
   if to_regclass('email_outbox_' || to_char(day, 'YYYYMMDD')) is null then
     perform ensure_email_partitions(day);
   end if;
@@ -66,5 +72,8 @@ returns uuid language sql security definer set search_path = public, pg_temp as 
   select put_sql_email(sql_company(), false, p_user_id, p_template_type, p_recipient_email, p_payload)
 $$;
 
-revoke execute on function retry_policy_attempts(text), retry_policy_delays(text), refuse_absurd_email(text, text, jsonb),
+revoke execute on function retry_policy_attempts(text), retry_policy_delays(text), retry_delay_ms(text, int, float8), refuse_impossible_email(text, text, jsonb),
   put_sql_email(uuid, boolean, uuid, text, text, jsonb), enqueue_email(uuid, text, text, jsonb) from public;
+
+-- The former name of refuse_impossible_email. Here and not in a migration: until this file is applied, put_sql_email calls it.
+drop function if exists refuse_absurd_email(text, text, jsonb);

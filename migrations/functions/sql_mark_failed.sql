@@ -5,7 +5,7 @@ set search_path = public, pg_temp as $$
 declare
   email email_outbox;
   reason text := coalesce(nullif(btrim(left(p_error, 1000)), ''), 'Marked as failed');
-  delays int[];
+  policy text;
   delay_ms int;
 begin
   select * into email from email_outbox where outbox_id = p_id and company_id = any(sql_companies()) and not test
@@ -20,8 +20,10 @@ begin
     perform end_marked_email(email, reason);
     return 'DLQ';
   end if;
-  delays := retry_policy_delays(email.retry_policy);
-  delay_ms := delays[least(email.attempts + 1, cardinality(delays))] * 1000 * (0.75 + random() / 2);
+  -- Without a policy of the company or the request, that of the setting RETRY_POLICY, as workers record it.
+  policy := coalesce(email.retry_policy, (
+    select p.settings ->> 'RETRY_POLICY' from gateway_processes p where p.role <> 'api' and p.waiting is null order by p.seen_at desc limit 1));
+  delay_ms := retry_delay_ms(policy, email.attempts + 1, random());
   update email_outbox set status = 'RETRY_SCHEDULED', attempts = attempts + 1, error_code = 'MARKED_AS_FAILED', provider_code = null,
     error_category = 'TRANSIENT_ERROR', failure_reason = reason,
     next_attempt_at = least(now() + delay_ms * interval '1 millisecond', greatest(expires_at, now()))

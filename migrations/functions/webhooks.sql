@@ -8,13 +8,13 @@ create or replace function settle_webhook(
   p_error text, p_answer text, p_duration_ms int)
 returns text language plpgsql as $$
 declare
-  place bigint;
+  delivery_sequence bigint;
 begin
   update webhook_deliveries d set status = case p_outcome when 'retry' then 'waiting' else p_outcome end, attempts = d.attempts + 1,
     due_at = now() + p_delay_ms * interval '1 millisecond', body = case when p_outcome = 'retry' then coalesce(d.body, p_body) end,
     last_attempt_at = now(), last_status = p_status, last_error = p_error, last_answer = p_answer, last_duration_ms = p_duration_ms
   where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.attempts = p_attempts and d.status = 'waiting'
-  returning d.sequence into place;
+  returning d.sequence into delivery_sequence;
   if not found then
     return null;
   end if;
@@ -24,29 +24,29 @@ begin
     update webhook_deliveries d set body = null, last_answer = null from email_outbox o
     where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and o.outbox_id = d.outbox_id and o.erased_at is not null;
   end if;
-  delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = place;
+  delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = delivery_sequence;
   return p_outcome;
 end $$;
 
 -- Moves a waiting delivery to a later time: it is due then, and no longer ready.
 create or replace function postpone_webhook(p_endpoint uuid, p_delivery uuid, p_due timestamptz) returns void language plpgsql as $$
 declare
-  place bigint;
+  delivery_sequence bigint;
 begin
   update webhook_deliveries d set due_at = p_due
-  where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.status = 'waiting' returning d.sequence into place;
-  delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = place;
+  where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.status = 'waiting' returning d.sequence into delivery_sequence;
+  delete from webhook_ready r where r.endpoint_id = p_endpoint and r.sequence = delivery_sequence;
 end $$;
 
 -- Makes a waiting delivery ready, because it is due.
 create or replace function ready_webhook(p_endpoint uuid, p_delivery uuid) returns void language plpgsql as $$
 declare
-  place bigint;
+  delivery_sequence bigint;
 begin
   update webhook_deliveries d set due_at = null
-  where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.status = 'waiting' returning d.sequence into place;
+  where d.endpoint_id = p_endpoint and d.delivery_id = p_delivery and d.status = 'waiting' returning d.sequence into delivery_sequence;
   if found then
-    insert into webhook_ready (endpoint_id, sequence, delivery_id) values (p_endpoint, place, p_delivery) on conflict do nothing;
+    insert into webhook_ready (endpoint_id, sequence, delivery_id) values (p_endpoint, delivery_sequence, p_delivery) on conflict do nothing;
   end if;
 end $$;
 

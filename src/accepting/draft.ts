@@ -13,7 +13,7 @@ import type { BodyWithContent } from './content.ts'
 import { senderOf } from './sender.ts'
 
 export type DraftDeps = {
-  html: { prove(html: string): string }
+  html: { proofOf(html: string): string }
   secrets: { keys: KeyRing; pepper: string }
   settings: { sender: SenderSettings; defaultRetryPolicy: RetryPolicyName }
   clock: { newId: () => string }
@@ -56,7 +56,7 @@ export function draftEmail(
     delayMs: body.delay || null,
     scheduledAt: body.scheduledAt ?? null,
     html: body.html ?? null,
-    htmlProof: body.html === undefined ? null : deps.html.prove(body.html),
+    htmlProof: body.html === undefined ? null : deps.html.proofOf(body.html),
     text: body.text ?? null,
     replyTo: body.replyTo === undefined ? null : [body.replyTo].flat().map(formatAddress),
     headers: body.headers ?? null,

@@ -129,14 +129,15 @@ async function refuseToDemoteLast(opened: Opened, name: string, role: AdminRole 
 
 /** What follows when `name` is an administrator no more; null when somebody else is one, or `name` is none. */
 async function consequenceOfLosing(
-  { db, config, alone }: Opened,
+  { db, config, onlyGateway }: Opened,
   name: string,
   removed: boolean,
 ): Promise<string | null> {
   const all = await listAdministrators(db.pool)
   const administrators = all.filter(one => one.role === 'administrator')
   if (administrators.length !== 1 || administrators[0]!.name !== name) return null
-  if (removed && all.length === 1 && alone) return `the next start makes ${config.ADMIN_USER} with a new password.`
+  if (removed && all.length === 1 && onlyGateway)
+    return `the next start makes ${config.ADMIN_USER} with a new password.`
   return `nobody manages companies and keys in the admin UI until you run: email-gateway admin add NAME.`
 }
 

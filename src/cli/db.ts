@@ -25,9 +25,9 @@ const STOPPED =
 
 const ACTIONS: Record<'shell' | 'url', (args: string[]) => Promise<Answer>> = {
   shell: reading(({ url }, args) => openShell(url, args)),
-  url: reading(async ({ url, alone, db }) => {
+  url: reading(async ({ url, onlyGateway, db }) => {
     // The embedded server that this command has started stops with it.
-    const isStopped = alone && (await listProcesses(db.pool)).length === 0
+    const isStopped = onlyGateway && (await listProcesses(db.pool)).length === 0
     return { json: { url }, lines: [url], warning: isStopped ? STOPPED : null }
   }),
 }

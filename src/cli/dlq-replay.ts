@@ -32,7 +32,7 @@ export const replay: Action = {
 
 async function replayIds({ db }: Opened, ids: string[], dryRun: boolean): Promise<Answer> {
   if (!dryRun) {
-    const outcomes = await replayNamed(db.hot, ids, PERFORMED_BY, replayAudited).catch(rethrowHeld)
+    const outcomes = await replayNamed(db.short, ids, PERFORMED_BY, replayAudited).catch(rethrowHeld)
     return namedAnswer(outcomes, 'Replayed')
   }
   const checked = await checkByIds(db.pool, [...new Set(ids.map(id => id.toLowerCase()))])
@@ -55,7 +55,7 @@ async function replayFilter({ db }: Opened, given: GivenFilter, limit: number | 
   const options = { by: PERFORMED_BY, onProgress: progress.show, ...(limit !== undefined && { limit }) }
   const filter = await filterOf(db, given)
   await auditDeadLetters(db.pool, 'REPLAYED', { filter, limit })
-  const summary = await replayMatching(db.hot, filter, options).catch(rethrowHeld).finally(progress.end)
+  const summary = await replayMatching(db.short, filter, options).catch(rethrowHeld).finally(progress.end)
   return { json: summary, lines: [summaryLine('Replayed', summary)] }
 }
 

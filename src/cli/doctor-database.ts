@@ -139,8 +139,8 @@ export function sessionsOf(found: SessionFacts[]): Check {
   return { name, state: 'failed', detail }
 }
 
-export const readSessions = ({ pool, hot, webhooks }: Reading['db']) =>
-  Promise.all([pool, hot, webhooks].map(readSession))
+export const readSessions = ({ pool, short, webhooks }: Reading['db']) =>
+  Promise.all([pool, short, webhooks].map(readSession))
 
 export function clockOf(databaseMs: number, ownMs: number): Check {
   const offMs = Math.round(ownMs - databaseMs)

@@ -5,9 +5,9 @@ import type { Check } from './doctor-check.ts'
 import type { InUse } from './in-use.ts'
 
 /** `topics`: those of `ses setup`. */
-export type EventFacts = { topics: string[]; flow: Record<'ses' | 'resend', EventFlow> }
+export type EventSetup = { topics: string[]; flow: Record<'ses' | 'resend', EventFlow> }
 
-export async function readEventFacts(db: Queryable): Promise<EventFacts> {
+export async function readEventSetup(db: Queryable): Promise<EventSetup> {
   return {
     topics: await listTopics(db),
     flow: { ses: await readEventFlow(db, 'ses'), resend: await readEventFlow(db, 'resend') },
@@ -17,7 +17,7 @@ export async function readEventFacts(db: Queryable): Promise<EventFacts> {
 const SET_UP = 'email-gateway ses setup --url https://…'
 
 /** Without provider events, SENT is the last status of an e-mail, and bounces suppress nothing. */
-export function eventChecks({ settings, providers }: InUse, { topics, flow }: EventFacts): Check[] {
+export function eventChecks({ settings, providers }: InUse, { topics, flow }: EventSetup): Check[] {
   const name = 'events'
   const checks: Check[] = []
   const uses = (provider: string) => providers.some(entry => entry.split(':')[0] === provider)

@@ -17,7 +17,7 @@ import {
   serverDiskOf,
   sessionsOf,
 } from './doctor-database.ts'
-import { type EventFacts, eventChecks } from './doctor-events.ts'
+import { type EventSetup, eventChecks } from './doctor-events.ts'
 import { senderDomains } from './doctor-probe.ts'
 import { memoryOf } from './doctor-redis.ts'
 import { relayTlsOf, resendDomainChecks } from './doctor-relay.ts'
@@ -218,9 +218,9 @@ test('a Redis without a limit, or near it, is named', () => {
 
 describe('provider events', () => {
   const quiet = { sent: false, received: false }
-  const FACTS: EventFacts = { topics: [], flow: { ses: quiet, resend: quiet } }
+  const FACTS: EventSetup = { topics: [], flow: { ses: quiet, resend: quiet } }
   const TOPIC = 'arn:aws:sns:us-east-1:1:email-gateway-events'
-  const check = (providers: string[], settings: InUse['settings'], facts: Partial<EventFacts> = {}) =>
+  const check = (providers: string[], settings: InUse['settings'], facts: Partial<EventSetup> = {}) =>
     eventChecks({ processes: [], providers, settings }, { ...FACTS, ...facts }).map(verdict)
 
   test('that are not set up are named, and a topic of ses setup counts', () => {

@@ -26,7 +26,7 @@ import {
   serverDiskOf,
   sessionsOf,
 } from './doctor-database.ts'
-import { eventChecks, readEventFacts } from './doctor-events.ts'
+import { eventChecks, readEventSetup } from './doctor-events.ts'
 import { idleTransactionsOf, locksOf } from './doctor-locks.ts'
 import { probeChecks } from './doctor-probe.ts'
 import { redisChecks } from './doctor-redis.ts'
@@ -96,7 +96,7 @@ async function examine({ config, db, where, folder }: Reading, probe: boolean): 
     backlogOf(health, isSlow(providers, await listCompanies(db.pool))),
     locksOf(await findLongestLockWait(db.pool)),
     ...idleTransactionsOf(await findIdleTransaction(db.pool)),
-    ...eventChecks(inUse, await readEventFacts(db.pool)),
+    ...eventChecks(inUse, await readEventSetup(db.pool)),
     inboxOf(await readInbox(db.pool)),
     ...standingsOf(await listStandings(db.pool)),
     deadLettersOf(health),

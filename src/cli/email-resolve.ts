@@ -37,7 +37,7 @@ function settlementOf({ outboxId, attemptId, provider, attempts }: OpenUnknownSe
   const resolved = { type: 'RESOLVED' as const, metadata: { by: 'operator', attemptId, attempt: attempts } }
   const base: Pick<Settlement, 'outboxId' | 'guard' | 'count'> = {
     outboxId,
-    guard: { unknownAttemptId: attemptId },
+    guard: { kind: 'unknown', attemptId },
     count: ['unknown_resolved', 'operator'],
   }
   // An attempt that did not arrive counts as not made, or the last one would leave none for this.

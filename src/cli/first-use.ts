@@ -134,7 +134,7 @@ export function firstCurl(url: string, { apiKey }: FirstUse, captured: boolean):
 }
 
 /** ADMIN_PASSWORD is applied at every start. Without it, an embedded gateway generates a password once, which is returned. */
-async function ensureAdministrator(config: Config, { db, alone }: Storage): Promise<string | null> {
+async function ensureAdministrator(config: Config, { db, onlyGateway }: Storage): Promise<string | null> {
   const { ADMIN_USER: name, ADMIN_PASSWORD: given } = config
   if (given) {
     const stored = await findAdministrator(db.pool, name)
@@ -142,14 +142,14 @@ async function ensureAdministrator(config: Config, { db, alone }: Storage): Prom
       await putAdministrator(db.pool, name, await hashPassword(given))
     return null
   }
-  if (!alone || (await listAdministrators(db.pool)).length > 0) return null
+  if (!onlyGateway || (await listAdministrators(db.pool)).length > 0) return null
   const password = randomBytes(15).toString('base64url')
   await putAdministrator(db.pool, name, await hashPassword(password))
   return password
 }
 
 async function ensureDemoCompany(config: Config, storage: Storage): Promise<string | null> {
-  if (!storage.alone || (await listCompanies(storage.db.pool)).length > 0) return null
+  if (!storage.onlyGateway || (await listCompanies(storage.db.pool)).length > 0) return null
   const added = await addCompany(storage.db, config.hashPepper, { name: 'demo' }, { performedBy: 'gateway' })
   return added?.apiKey ?? null
 }

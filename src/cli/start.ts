@@ -96,10 +96,10 @@ async function start(starting: Starting, started: Started): Promise<void> {
   const senderProblem = unsetSender(config.EMAIL_PROVIDER, config.EMAIL_FROM)
   if (senderProblem) log.warn(senderProblem)
   if (stop.now()) return
-  const { db, alone } = storage
+  const { db, onlyGateway } = storage
   const version = programVersion()
   const until = { stopped: stop.reason, onLost: stop.fail }
-  const membership = await joinProcesses({ config, db, role, version, alone, allowCapture, ...until, log })
+  const membership = await joinProcesses({ config, db, role, version, onlyGateway, allowCapture, ...until, log })
   if (!membership) return
   started.membership = membership
   // Shown before the port is opened: if a later step fails, the new API key would otherwise be lost.
@@ -143,5 +143,5 @@ async function stopAll({ gateway, membership, storage }: Started, log: Logger): 
   if (gateway && !(await finishedWithin(DRAIN_MS, gateway.stop().catch(failed))))
     log.warn('Some work did not finish in time; it is recovered when its leases expire')
   if (membership) await finishedWithin(LEAVE_MS, membership.leave())
-  if (storage) await finishedWithin(CLOSE_MS[storage.alone ? 'embedded' : 'given'], storage.close().catch(failed))
+  if (storage) await finishedWithin(CLOSE_MS[storage.onlyGateway ? 'embedded' : 'given'], storage.close().catch(failed))
 }

@@ -15,7 +15,7 @@ import { senderSettings } from './sender-settings.ts'
  * instead of 67); a second one pays when a hundred are waiting, as with requests of a hundred, and those are served best
  * in large flushes (25 k/s in flushes of 512, 30 k/s in flushes of 2048).
  */
-const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, worthAnother: 100 }
+const ACCEPT_BATCH = { maxItems: 128, concurrency: 2, maxWeight: 2048, secondFlushWeight: 100 }
 const WEIGHT_BYTES = 16 * 1024
 
 /** Who is told what happens; nobody, unless given. `onFlush`: how many requests share a commit. */
@@ -32,7 +32,7 @@ export function makeAccept(
   const requests = new Batcher<RequestToStore, StoreOutcome>({
     ...ACCEPT_BATCH,
     ...(onFlush && { onFlush }),
-    flush: batch => acceptRequests(db.hot, batch, db.clock),
+    flush: batch => acceptRequests(db.short, batch, db.clock),
     weigh: request => request.drafts.reduce((sum, draft) => sum + 1 + Math.floor(draftBytes(draft) / WEIGHT_BYTES), 0),
   })
   const templates = new PublishedTemplates(db.pool)

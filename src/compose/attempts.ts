@@ -29,7 +29,7 @@ import type { Tracing } from '../telemetry/tracing.ts'
 import { senderSettings } from './sender-settings.ts'
 
 /** One commit waits for the disk while the next is being written. In order: the fair order is that of the calls. */
-const START_BATCH = { maxItems: 256, concurrency: 2, worthAnother: 64, inOrder: true }
+const START_BATCH = { maxItems: 256, concurrency: 2, secondFlushWeight: 64, inOrder: true }
 /** Settlements wait some milliseconds for each other: at half load, a shared commit halves their cost, and nobody waits for them. */
 const SETTLE_BATCH = { maxItems: 256, concurrency: 2, gatherMs: 8, gathered: 64 }
 const RENDERED_BATCH = { maxItems: 256, concurrency: 2, maxWeight: 2048 }
@@ -69,7 +69,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
   const readWithRetries = <Out>(read: () => Promise<Out>) => retryWhileUnavailable(read, RETRY_FOR_MS)
   const rendered = new Batcher({
     ...RENDERED_BATCH,
-    flush: (batch: RenderedContent[]) => storeRenderedContents(db.hot, batch),
+    flush: (batch: RenderedContent[]) => storeRenderedContents(db.short, batch),
     weigh: ({ html, text }) => 1 + Math.floor(((html?.length ?? 0) + (text?.length ?? 0)) / 16_384),
   })
   const content = {
@@ -105,7 +105,7 @@ export function composeAttempt(parts: AttemptParts, starts: Semaphore, stopping:
     },
     outbox: {
       commitStart: start => attemptStarts.add(start),
-      isNewlySuppressed: email => readWithRetries(() => isNewlySuppressed(db.hot, email)),
+      isNewlySuppressed: email => readWithRetries(() => isNewlySuppressed(db.short, email)),
     },
     observe: observeAttempts(tracing, attemptLog(log, emailLog)),
     settings: {
@@ -122,7 +122,7 @@ export function composeSettle(parts: AttemptParts): SettleDeps {
   const { gatherMs, gathered, ...batch } = SETTLE_BATCH
   const settlements = new Batcher({
     ...batch,
-    gather: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
+    waitForMore: { ms: gatherMs, enough: Math.min(gathered, config.WORKER_CONCURRENCY) },
     onFlush: items => figures.batch('settle', items),
     flush: (some: Settlement[]) => commitSettlements(db.sending.settlements, some, RETRY_FOR_MS),
   })
@@ -130,7 +130,7 @@ export function composeSettle(parts: AttemptParts): SettleDeps {
     new Batcher({
       ...RETURN_BATCH,
       flush: async (outboxIds: string[]) => {
-        await retryWhileUnavailable(() => write(db.hot, outboxIds), RETRY_FOR_MS)
+        await retryWhileUnavailable(() => write(db.short, outboxIds), RETRY_FOR_MS)
         return outboxIds
       },
     })
@@ -142,7 +142,7 @@ export function composeSettle(parts: AttemptParts): SettleDeps {
       returnToReady: outboxId => returns.add(outboxId),
       returnWhenUnlocked: outboxId => returnsWhenUnlocked.add(outboxId),
       storeEvents: sent =>
-        retryWhileUnavailable(() => storeProviderEvents(db.hot, toIncomingEvents(sent)), RETRY_FOR_MS),
+        retryWhileUnavailable(() => storeProviderEvents(db.short, toIncomingEvents(sent)), RETRY_FOR_MS),
     },
     count: {
       sent: countSent,
@@ -165,9 +165,9 @@ export function makeAttachmentMemory(): AttemptDeps['content']['attachmentMemory
   const small = new WeightedSemaphore(ATTACHMENT_MEMORY.small)
   const large = new WeightedSemaphore(ATTACHMENT_MEMORY.large)
   return {
-    async spend(bytes, work) {
+    async runWith(bytes, work) {
       if (bytes === 0) return work()
-      return (bytes <= ATTACHMENT_MEMORY.smallBytes ? small : large).spend(bytes, work)
+      return (bytes <= ATTACHMENT_MEMORY.smallBytes ? small : large).runWith(bytes, work)
     },
   }
 }

@@ -39,7 +39,7 @@ export type Joining = {
   role: Role
   version: string
   /** No other gateway can run on this database, because it is embedded. */
-  alone: boolean
+  onlyGateway: boolean
   /** Capture may replace providers that really send. */
   allowCapture: boolean
   /** Ends the waiting for other processes. */
@@ -55,7 +55,7 @@ export type Joining = {
  */
 export async function joinProcesses(joining: Joining): Promise<Membership | null> {
   const { config, db } = joining
-  if (joining.alone) await deleteAllProcesses(db.pool)
+  if (joining.onlyGateway) await deleteAllProcesses(db.pool)
   const own = describeProcess(joining)
   const destinations = destinationsOf(config)
   let confirmedMs = 0

@@ -40,7 +40,7 @@ export async function makeProvider(entry: string, config: Settings): Promise<Pro
 export function makeCapture(db: Database): Provider {
   const captures = new Batcher({
     ...CAPTURE_BATCH,
-    flush: (batch: CaptureItem[]) => writeBatchOrSingly(batch, some => putCaptured(db.hot, some)),
+    flush: (batch: CaptureItem[]) => writeBatchOrSingly(batch, some => putCaptured(db.short, some)),
   })
-  return captureProvider({ put: item => captures.add(item), timesThrottled: id => countThrottled(db.hot, id) })
+  return captureProvider({ put: item => captures.add(item), timesThrottled: id => countThrottled(db.short, id) })
 }

@@ -40,7 +40,7 @@ export function composeProviderEvents(
   const stopFlushing = periodically(FLUSH_COUNTS_MS, () => refusals.flush(), notWritten)
   const inbox = new Batcher<IncomingEvent, boolean>({
     ...INBOX_BATCH,
-    flush: batch => writeBatchOrSingly(batch, some => storeProviderEvents(db.hot, some)),
+    flush: batch => writeBatchOrSingly(batch, some => storeProviderEvents(db.short, some)),
     weigh: ({ payload }) => 1 + Math.floor(payload.length / WEIGHT_CHARS),
   })
   return {

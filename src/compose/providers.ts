@@ -36,7 +36,7 @@ const IN_FLIGHT_SECONDS = 5
 export type Providers = AttemptDeps['providers'] & {
   /** How many e-mails may be in flight: in this process on the direct lane, over all workers on the BullMQ lane, where only the feeder asks. */
   maxInFlight: () => number
-  /** Names of the providers with idempotency keys, which can be asked again about an attempt. */
+  /** Names of the providers with idempotency keys, which recognise a repeated call. */
   idempotentProviders: string[]
   start(): Promise<void>
   stop(): Promise<void>
@@ -64,14 +64,14 @@ export async function makeProviders(
 
   async function refresh(): Promise<void> {
     const readMs = performance.now()
-    rates.refresh(await listProviders(db.hot, names), readMs)
+    rates.refresh(await listProviders(db.short, names), readMs)
     await breakers.refresh()
   }
   const readQuotas = () => saveQuotas(inOrder, db, breakers, log).then(refresh)
   const failed = (what: string) => (error: unknown) => log.warn({ err: error }, what)
 
   return {
-    // Mail of test keys never leaves the gateway. An unknown send is asked about at the provider of that attempt.
+    // Mail of test keys never leaves the gateway. The call of an unknown send is repeated at its own provider.
     route: async email =>
       email.test ? capture : email.unresolvedAttempt ? resume(email, breakers, capture) : breakers.route(),
     notCalled: provider => breakers.notCalled(provider),
@@ -119,11 +119,11 @@ function resume(email: EmailToSend, breakers: Breakers, capture: Provider): Prov
 
 function breakerStore(db: Database, names: string[]) {
   return {
-    list: () => listProviders(db.hot, names),
-    open: (failure: Parameters<typeof openBreaker>[1]) => openBreaker(db.hot, failure),
-    close: (name: string) => closeBreaker(db.hot, name),
-    takeProbe: (name: string) => takeProbe(db.hot, name, PROBE_SECONDS),
-    returnProbe: (name: string) => returnProbe(db.hot, name),
+    list: () => listProviders(db.short, names),
+    open: (failure: Parameters<typeof openBreaker>[1]) => openBreaker(db.short, failure),
+    close: (name: string) => closeBreaker(db.short, name),
+    takeProbe: (name: string) => takeProbe(db.short, name, PROBE_SECONDS),
+    returnProbe: (name: string) => returnProbe(db.short, name),
   }
 }
 
@@ -131,7 +131,10 @@ function makeRates(config: Config, db: Database, names: string[], log: Logger): 
   return new Throttles(
     names,
     (name, learned) => baseRate(name, config.SEND_RATE_PER_SECOND ?? null, learned),
-    { slow: change => slowSending(db.hot, change), learnRate: (name, rate) => saveProviderRate(db.hot, name, rate) },
+    {
+      slow: change => slowSending(db.short, change),
+      learnRate: (name, rate) => saveProviderRate(db.short, name, rate),
+    },
     log,
   )
 }
@@ -140,7 +143,7 @@ type Reservation = { name: string; recipients: number; rate: number }
 
 /** Returns how long to wait in milliseconds; null: too long, nothing was reserved. */
 async function reserve(db: Database, rates: Throttles, { name, recipients, rate }: Reservation) {
-  const { waitMs, reserved } = await reserveSending(db.hot, name, recipients, rate, MAX_AHEAD_MS)
+  const { waitMs, reserved } = await reserveSending(db.short, name, recipients, rate, MAX_AHEAD_MS)
   if (!reserved) rates.setNextFree(name, waitMs)
   return reserved ? waitMs : null
 }

@@ -75,9 +75,9 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     },
   }
   const leases = new HeldLeases({
-    renew: ids => renewLeases(db.hot, ids, config.LEASE_SECONDS),
-    end: ids => endLeases(db.hot, ids),
-    returnUncertain: ids => returnUncertainClaims(db.hot, ids),
+    renew: ids => renewLeases(db.short, ids, config.LEASE_SECONDS),
+    end: ids => endLeases(db.short, ids),
+    returnUncertain: ids => returnUncertainClaims(db.short, ids),
     renewEveryMs: (config.LEASE_SECONDS * 1000) / 3,
     log,
   })
@@ -148,7 +148,7 @@ function directLane(
 async function readyAllDue(db: Database, emailsReady: WakeableSleep): Promise<void> {
   let moved: number
   do {
-    moved = await readyDueEmails(db.hot, DUE_BATCH)
+    moved = await readyDueEmails(db.short, DUE_BATCH)
     if (moved > 0) emailsReady.wake()
   } while (moved === DUE_BATCH)
 }

@@ -15,7 +15,7 @@ export type Storage = {
   /** For the first lines of the log. */
   where: string
   /** Only one gateway can run on this database, because it is embedded. */
-  alone: boolean
+  onlyGateway: boolean
   /** The folder of the embedded database; null with DATABASE_URL. */
   folder: string | null
   close(): Promise<void>
@@ -93,7 +93,7 @@ async function open(
   }
   const where = embedded ? describeLocation(embedded, config.dataDir) : `Postgres at ${hostOf(url)}`
   const abandon = async () => embedded?.abandon()
-  return { db, url, where, alone: embedded !== null, folder: embedded?.directory ?? null, close, abandon }
+  return { db, url, where, onlyGateway: embedded !== null, folder: embedded?.directory ?? null, close, abandon }
 }
 
 /** If the database is outside DATA_DIR, an operator who deletes or backs up one folder must know of the other. */

@@ -42,7 +42,7 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
   const { config, storage, html, signals, senderId, providersOf, tracing, figures, log } = parts
   const emailLog = makeEmailLog(log, config.LOG_SAMPLE)
   const { emailsReady, webhooksReady, eventsReceived } = signals
-  const { db, url, alone } = storage
+  const { db, url, onlyGateway } = storage
   const providers = await providersOf(config, db, () => emailsReady.wake(), log)
   const webhooks = composeWebhooks(config, db, webhooksReady, log, tracing)
   const feedback = composeFeedback({ config, db, received: eventsReceived, emailLog, tracing, log })
@@ -76,10 +76,10 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
   return {
     async prepare() {
       await providers.start()
-      if (alone)
+      if (onlyGateway)
         await logLost(
-          db.hot,
-          await returnExpiredLeases(db.hot, { all: true, idempotentProviders, graceSeconds }),
+          db.short,
+          await returnExpiredLeases(db.short, { all: true, idempotentProviders, graceSeconds }),
           emailLog,
         )
       await sending.prepare()
@@ -95,7 +95,7 @@ export async function composeWorker(parts: WorkerParts): Promise<Worker> {
         emailLog,
         domains,
       }
-      stops.push(startHousekeeping(db.hot, options, log))
+      stops.push(startHousekeeping(db.short, options, log))
       stops.push(
         listenForNotifications(url, senderId, wake, error =>
           log.debug({ err: error }, 'The connection for notifications was lost'),

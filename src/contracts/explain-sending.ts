@@ -52,10 +52,10 @@ const UNKNOWN_REASONS: Record<string, string> = {
   TIMEOUT: 'did not answer in time after the message had left',
   CONNECTION_LOST: 'closed the connection after the message had left',
   WORKER_LOST: 'was being called when the worker was lost',
-  NO_ANSWER: 'could not be asked about the outcome',
+  NO_ANSWER: 'could not be reached when the call was repeated',
   RECIPIENT_SUPPRESSED:
-    'is not asked about the outcome, because a recipient is suppressed by now and the question could be the first delivery',
-  PROVIDER_UNAVAILABLE: 'is parked or no longer configured, so it cannot be asked about the outcome',
+    'is not called again, because a recipient is suppressed by now and the repeated call could be the first delivery',
+  PROVIDER_UNAVAILABLE: 'is parked or no longer configured, so the call cannot be repeated',
 }
 
 export function describeUnknown({ unknown: unknownSend, eventsExpected }: EmailLocation): StatusText {

@@ -68,7 +68,7 @@ const ANY_FEEDBACK = ['SENT', 'REJECTED', 'BOUNCED', 'DELIVERED', 'COMPLAINED'] 
  */
 export const STATUS_TRANSITIONS: Readonly<Record<EmailStatus, readonly EmailStatus[]>> = {
   // RETRY_SCHEDULED: its worker was lost before it started an attempt. This and DLQ: mark_email_failed() records a failure reported by the
-  // caller. UNKNOWN: the provider to ask about an earlier attempt is parked.
+  // caller. UNKNOWN: the call of an earlier attempt cannot be repeated.
   PENDING: ['PROCESSING', 'RETRY_SCHEDULED', 'UNKNOWN', 'CANCELLED', 'EXPIRED', 'FAILED', 'DLQ', ...ANY_FEEDBACK],
   // PENDING: the provider was parked by its answer, so that no attempt is spent.
   PROCESSING: ['PENDING', 'RETRY_SCHEDULED', 'UNKNOWN', 'FAILED', 'DLQ', ...ANY_FEEDBACK],

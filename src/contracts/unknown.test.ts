@@ -21,9 +21,13 @@ const anyOutcome: fc.Arbitrary<UnknownOutcome> = fc.record({
 
 describe('an unknown send that no provider event has resolved in time', () => {
   test.each<[name: string, change: Partial<UnknownOutcome>, decision: ReturnType<typeof decideUnknown>]>([
-    ['a provider that recognises the attempt is asked again', { recognised: true }, { kind: 'ask-again' }],
-    ['also for mail that wants to be held', { recognised: true, onUnknown: 'hold' }, { kind: 'ask-again' }],
-    ['also after the last attempt, since asking is none', { recognised: true, attempts: 5 }, { kind: 'ask-again' }],
+    ['a provider that recognises the attempt is called again', { recognised: true }, { kind: 'repeat-call' }],
+    ['also for mail that wants to be held', { recognised: true, onUnknown: 'hold' }, { kind: 'repeat-call' }],
+    [
+      'also after the last attempt, since a repeated call is none',
+      { recognised: true, attempts: 5 },
+      { kind: 'repeat-call' },
+    ],
     ['resend sends it again while attempts are left', { attempts: 4 }, { kind: 'send-again' }],
     ['resend without an attempt left is a dead letter', { attempts: 5 }, { kind: 'give-up', status: 'DLQ' }],
     ['hold waits for evidence', { onUnknown: 'hold' }, { kind: 'hold' }],

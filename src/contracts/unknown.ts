@@ -9,7 +9,7 @@ export interface UnknownOutcome {
 }
 
 export type UnknownDecision =
-  | { kind: 'ask-again' }
+  | { kind: 'repeat-call' }
   | { kind: 'send-again' }
   | { kind: 'hold' }
   | { kind: 'give-up'; status: 'FAILED' | 'DLQ' }
@@ -17,7 +17,7 @@ export type UnknownDecision =
 /** What to do when no provider event has resolved an unknown send in time; see docs/sending.md. */
 export function decideUnknown(outcome: UnknownOutcome): UnknownDecision {
   if (outcome.expired) return { kind: 'give-up', status: 'FAILED' }
-  if (outcome.recognised) return { kind: 'ask-again' }
+  if (outcome.recognised) return { kind: 'repeat-call' }
   if (outcome.onUnknown === 'hold') return { kind: 'hold' }
   return outcome.attempts < outcome.maxAttempts ? { kind: 'send-again' } : { kind: 'give-up', status: 'DLQ' }
 }

@@ -25,7 +25,7 @@ const pidOf = async (tx: Queryable) => (await tx.query('select pg_backend_pid() 
 
 test('a connection lost between two statements of a transaction fails it, and not the process', async () => {
   const lost = inTransaction(db.pool, async tx => {
-    await db.hot.query('select pg_terminate_backend($1)', [await pidOf(tx)])
+    await db.short.query('select pg_terminate_backend($1)', [await pidOf(tx)])
     await sleep(200)
     return pidOf(tx)
   })
@@ -48,7 +48,7 @@ test('a transaction that fails has done nothing, and one that does not leaves it
 })
 
 test('the pools open as many connections at most as docs/sending.md says', () => {
-  const pools = [db.pool, db.hot, db.webhooks, ...Object.values(db.sending)]
+  const pools = [db.pool, db.short, db.webhooks, ...Object.values(db.sending)]
   const most = pools.reduce((sum, pool) => sum + pool.options.max, 0)
   const said = readFileSync(new URL('../../docs/sending.md', import.meta.url), 'utf8')
   expect(said).toContain(`(${most} in its pools and one that listens)`)
@@ -60,7 +60,8 @@ test('every connection of the pools is without JIT, and the server ends a statem
   const of = async (pool: pg.Pool) => (await pool.query(settings)).rows[0]
   expect(await of(db.pool)).toEqual({ jit: 'off', plans: 'auto', scans: 'on', hashes: 'on', seconds: 54 })
   const forced = { jit: 'off', plans: 'force_generic_plan', scans: 'off', seconds: 27 }
-  for (const pool of [db.hot, ...Object.values(db.sending)]) expect(await of(pool)).toEqual({ ...forced, hashes: 'on' })
+  for (const pool of [db.short, ...Object.values(db.sending)])
+    expect(await of(pool)).toEqual({ ...forced, hashes: 'on' })
   expect(await of(db.webhooks)).toEqual({ ...forced, hashes: 'off' })
 })
 
@@ -77,7 +78,7 @@ test('what the role or the database has as default changes nothing that the prog
     await db.pool.query(`alter database "${name}" set ${setting} = '${value}'`)
   const other = openDatabase(database.url, () => {})
   try {
-    const { rows } = await other.hot.query(
+    const { rows } = await other.short.query(
       `select (1::float8 / 3)::text as third, '2026-11-17'::date::text as day, '1 day 2 hours'::interval::text as time,
          '\\x00ff'::bytea::text as bytes, current_setting('transaction_isolation') as isolation`,
     )
@@ -122,9 +123,9 @@ test('the connection that listens is without JIT and limited, too', async () => 
 })
 
 test('a statement that takes too long is ended on the server, and the database counts as unavailable', async () => {
-  const impatient = openDatabase(database.url, () => {}, { hot: 500, pool: 500 })
+  const impatient = openDatabase(database.url, () => {}, { short: 500, pool: 500 })
   try {
-    await expect(run(impatient.hot, 'slow', 'select pg_sleep(60)', [])).rejects.toBeInstanceOf(DatabaseUnavailable)
+    await expect(run(impatient.short, 'slow', 'select pg_sleep(60)', [])).rejects.toBeInstanceOf(DatabaseUnavailable)
     // On a busy machine the client gives up a moment before the server does; without a limit it would sleep for a minute.
     const stillRunning = () =>
       db.pool.query(
@@ -137,7 +138,7 @@ test('a statement that takes too long is ended on the server, and the database c
 })
 
 test('no connection needs start-up options, which connection poolers refuse', () => {
-  for (const pool of [db.pool, db.hot, db.webhooks, ...Object.values(db.sending)])
+  for (const pool of [db.pool, db.short, db.webhooks, ...Object.values(db.sending)])
     expect(pool.options.options).toBeUndefined()
 })
 

@@ -7,7 +7,7 @@ import { type Availability, availabilityCheck, dropIdleAfterSilence } from './si
 
 export type Database = {
   /** Short, prepared, batched statements. */
-  hot: pg.Pool
+  short: pg.Pool
   /**
    * The same, for the four that every e-mail needs: each on connections of its own, which stay open and plan it once. Over shared
    * ones all were planned on all, a tenth of a second after every start and every quiet minute.
@@ -28,18 +28,18 @@ export type Database = {
  * How long an answer is waited for. A server whose machine or network died never closes the connection; a claim that waits on it
  * for ever would stop all sending.
  */
-const ANSWER_MS = { hot: 30_000, pool: 60_000 }
+const ANSWER_MS = { short: 30_000, pool: 60_000 }
 
-const SIZES = { pool: 8, hot: 8, claims: 1, emails: 2, starts: 2, settlements: 2, webhooks: 4 }
+const SIZES = { pool: 8, short: 8, claims: 1, emails: 2, starts: 2, settlements: 2, webhooks: 4 }
 /** What a process opens at most: its pools, and one connection that listens for notifications. */
 export const MAX_CONNECTIONS_OF_PROCESS = Object.values(SIZES).reduce((sum, size) => sum + size, 1)
 
 export function openDatabase(url: string, onIdleError: (error: Error) => void, answerMs = ANSWER_MS): Database {
   const pool = openPool(url, { name: 'email-gateway', max: SIZES.pool, answerMs: answerMs.pool })
-  const hotPool = (max: number, idle: Partial<pg.PoolConfig> = {}) =>
-    openPool(url, { name: 'email-gateway-sending', max, answerMs: answerMs.hot, settings: SENDING_SETTINGS, idle })
-  const hot = hotPool(SIZES.hot)
-  const sendingPool = (max: number) => hotPool(max, { idleTimeoutMillis: 0 })
+  const shortStatementPool = (max: number, idle: Partial<pg.PoolConfig> = {}) =>
+    openPool(url, { name: 'email-gateway-sending', max, answerMs: answerMs.short, settings: SENDING_SETTINGS, idle })
+  const short = shortStatementPool(SIZES.short)
+  const sendingPool = (max: number) => shortStatementPool(max, { idleTimeoutMillis: 0 })
   const sending = {
     claims: sendingPool(SIZES.claims),
     emails: sendingPool(SIZES.emails),
@@ -49,14 +49,14 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
   const webhooks = openPool(url, {
     name: 'email-gateway-webhooks',
     max: SIZES.webhooks,
-    answerMs: answerMs.hot,
+    answerMs: answerMs.short,
     settings: WEBHOOK_SETTINGS,
   })
   let closing = false
   // An idle connection that Postgres closes must not end the process; the next query opens another. One that Postgres closes
   // while we do is no news.
   const onLost = (error: Error) => void (closing || onIdleError(error))
-  const pools = [pool, hot, webhooks, ...Object.values(sending)]
+  const pools = [pool, short, webhooks, ...Object.values(sending)]
   for (const one of pools) one.on('error', onLost)
   dropIdleAfterSilence(pools)
   const close = async () => {
@@ -64,7 +64,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void, a
     await Promise.all(pools.map(one => one.end()))
   }
   const clock = new DatabaseClock(() => readTimeMs(pool))
-  return { hot, sending, pool, webhooks, clock, availability: availabilityCheck([pool, hot], pools), close }
+  return { short, sending, pool, webhooks, clock, availability: availabilityCheck([pool, short], pools), close }
 }
 
 /**

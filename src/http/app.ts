@@ -23,7 +23,7 @@ import { type EmailRouteDeps, emailRoutes } from './routes-emails.ts'
 import { type OperationRouteDeps, operationRoutes } from './routes-operations.ts'
 import { providerEventRoutes } from './routes-provider-events.ts'
 import { type SendRouteDeps, sendRoutes } from './routes-send.ts'
-import { type SqlDoorDeps, sqlDoorRoutes } from './routes-sql-door.ts'
+import { type SqlRouteDeps, sqlRoutes } from './routes-sql.ts'
 import { type SuppressionRouteDeps, suppressionRoutes } from './routes-suppression.ts'
 import { templateUseRoutes } from './routes-template-use.ts'
 import { templateRoutes } from './routes-templates.ts'
@@ -49,7 +49,7 @@ export type AppDeps = SendRouteDeps &
   OperationRouteDeps &
   WebhookRouteDeps &
   DomainRouteDeps &
-  SqlDoorDeps &
+  SqlRouteDeps &
   AdminAppDeps & { events: ProviderEventDeps } & {
     log: FastifyBaseLogger
     /** The share of ordinary requests that is logged. */
@@ -75,7 +75,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     webhookRoutes(api, deps)
     webhookDeliveryRoutes(api, deps)
     suppressionRoutes(api, deps)
-    sqlDoorRoutes(api, deps)
+    sqlRoutes(api, deps)
     templateRoutes(api, deps)
     templateUseRoutes(api, deps)
     refuseOtherMethods(api, methods)

@@ -22,10 +22,10 @@ import { adminStatsRoutes } from './routes-admin-stats.ts'
 import { adminSuppressionRoutes } from './routes-admin-suppression.ts'
 import { type AdminSuppressionDeps, adminSuppressionChangeRoutes } from './routes-admin-suppression-changes.ts'
 import { adminSuppressionHistoryRoutes } from './routes-admin-suppression-history.ts'
-import { adminQueueRoutes, type SqlDoorDeps } from './routes-sql-door.ts'
+import { adminQueueRoutes, type SqlRouteDeps } from './routes-sql.ts'
 
 export type AdminAppDeps = AdminAuthOptions &
-  SqlDoorDeps &
+  SqlRouteDeps &
   Omit<
     CompanyAdminDeps & AdminProviderDeps & AdminSuppressionDeps & AdminEmailDeps & AdminEmailActionDeps & AdminLiveDeps,
     Exclude<keyof AdminRouteDeps, 'db'>

@@ -110,13 +110,13 @@ function validateMembers(bodies: unknown[]) {
   return { members, refused }
 }
 
-/** `stands`: what an idempotency key stands for. */
+/** `idempotentBody`: the body that an idempotency key stands for. */
 export function toAccept(
   request: FastifyRequest,
   members: AcceptRequest['members'],
   strict: boolean,
   refusedBefore = new Map<number, Refusal>(),
-  stands: unknown = request.writtenBody,
+  idempotentBody: unknown = request.writtenBody,
 ): AcceptRequest {
   const idempotencyKey = idempotencyKeyOf(request)
   return {
@@ -124,7 +124,7 @@ export function toAccept(
     requestId: request.id,
     members,
     strict,
-    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, writtenBody: stands },
+    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, writtenBody: idempotentBody },
     refusedBefore,
     traceparent: request.span?.traceparent ?? null,
   }

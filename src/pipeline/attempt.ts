@@ -18,7 +18,7 @@ export type ProviderCall = {
   provider: string
   attemptId: string
   /** Recipients that got no copy, because they have been suppressed since the e-mail was accepted. */
-  leftOut: RecipientToSend[]
+  suppressed: RecipientToSend[]
   /** What the provider reported about single recipients with its answer. */
   events: ProviderEvent[]
 }
@@ -49,7 +49,7 @@ export type AttemptDeps = {
     textOf: (email: EmailToSend) => Promise<string>
     loadAttachments: (outboxId: string) => Promise<Attachment[]>
     /** Bounds the bytes of attachments that are in memory at once. */
-    attachmentMemory: Pick<WeightedSemaphore, 'spend'>
+    attachmentMemory: Pick<WeightedSemaphore, 'runWith'>
   }
   outbox: {
     /** Commits SENT_ATTEMPT. false: the lease is lost, or somebody else is changing the e-mail. */
@@ -63,7 +63,7 @@ export type AttemptDeps = {
 }
 
 type Ended = Omit<Attempt, 'durationMs'>
-type Message = { email: EmailToSend; provider: Provider; message: OutgoingMessage; leftOut: RecipientToSend[] }
+type Message = { email: EmailToSend; provider: Provider; message: OutgoingMessage; suppressed: RecipientToSend[] }
 /** `readByMs`: by then, the e-mail and what is suppressed of it had been read. */
 type Prepared = Message & { readByMs: number }
 
@@ -83,22 +83,28 @@ async function validateAndSend(claimed: ClaimedEmail, deps: AttemptDeps): Promis
   const prepared = email.unresolvedAttempt ? email : await deps.content.prepare(email, claimed.companyId)
   if (!prepared) return withoutCall({ kind: 'not-ours' })
   if ('failure' in prepared) return withoutCall({ kind: 'dead', status: 'FAILED', ...prepared })
-  return deps.content.attachmentMemory.spend(prepared.fileBytes, () => send(claimed, prepared, readByMs, deps))
+  return deps.content.attachmentMemory.runWith(prepared.fileBytes, () => send(claimed, prepared, readByMs, deps))
 }
 
 async function send(claimed: ClaimedEmail, email: EmailToSend, readByMs: number, deps: AttemptDeps): Promise<Ended> {
   if (deps.stopping.aborted) return BACK_TO_READY
   const provider = await deps.providers.route(email)
   if (!provider) return withoutCall(withoutProvider(email))
-  const { starts } = deps.slots
-  let ended = BACK_TO_READY
   try {
-    const message = { ...(await prepareMessage(email, provider, deps)), readByMs }
-    if (await starts.enter()) ended = await startAndCall(claimed, message, deps).finally(() => starts.leave())
-  } finally {
+    const message = await prepareMessage(email, provider, deps)
+    const ended = await startInSlot(claimed, { ...message, readByMs }, deps)
     if (!ended.call) deps.providers.notCalled(provider)
+    return ended
+  } catch (error) {
+    deps.providers.notCalled(provider)
+    throw error
   }
-  return ended
+}
+
+async function startInSlot(claimed: ClaimedEmail, prepared: Prepared, deps: AttemptDeps): Promise<Ended> {
+  const { starts } = deps.slots
+  if (!(await starts.enter())) return BACK_TO_READY
+  return startAndCall(claimed, prepared, deps).finally(() => starts.leave())
 }
 
 const withoutCall = (outcome: Outcome): Ended => ({ outcome, call: null })
@@ -107,7 +113,7 @@ const BACK_TO_READY = withoutCall({ kind: 'back-to-ready' })
 /** Only the provider of an unresolved attempt can say what became of it. */
 function withoutProvider({ unresolvedAttempt }: EmailToSend): Outcome {
   if (!unresolvedAttempt) return { kind: 'back-to-ready' }
-  return { kind: 'cannot-ask', provider: unresolvedAttempt.provider, reason: 'PROVIDER_UNAVAILABLE' }
+  return { kind: 'cannot-repeat', provider: unresolvedAttempt.provider, reason: 'PROVIDER_UNAVAILABLE' }
 }
 
 /** What waits for something else comes before SENT_ATTEMPT: a worker that dies here has sent nothing. */
@@ -115,8 +121,8 @@ async function prepareMessage(email: EmailToSend, provider: Provider, deps: Atte
   const text = await deps.content.textOf(email)
   const attachments = email.files > 0 ? await deps.content.loadAttachments(email.outboxId) : []
   // The provider recognises an unresolved attempt by its body, too: it must be the same.
-  const leftOut = email.unresolvedAttempt ? [] : email.recipients.filter(one => one.suppressed)
-  return { email, provider, message: toMessage(email, leftOut, text, attachments), leftOut }
+  const suppressed = email.unresolvedAttempt ? [] : email.recipients.filter(one => one.suppressed)
+  return { email, provider, message: toMessage(email, suppressed, text, attachments), suppressed }
 }
 
 /**
@@ -141,7 +147,7 @@ async function commitSentAttempt(
   prepared: Prepared,
   deps: AttemptDeps,
 ): Promise<'committed' | 'back-to-ready' | 'not-ours'> {
-  const { email, provider, message, leftOut } = prepared
+  const { email, provider, message, suppressed } = prepared
   if (!(await waitForRateAndRecheck(prepared, deps))) return 'back-to-ready'
   const isOurs = await deps.outbox.commitStart({
     outboxId,
@@ -150,13 +156,13 @@ async function commitSentAttempt(
     provider: provider.name,
     attempt: attemptNumber(email),
     attemptsBefore: email.attempts,
-    leftOut: leftOut.map(one => one.ordinal),
+    suppressedOrdinals: suppressed.map(one => one.ordinal),
   })
   return isOurs ? 'committed' : 'not-ours'
 }
 
 /** After a wait as long as this, for a slot or for the rate, a recipient may have been suppressed. */
-const LOOK_AGAIN_MS = 1_000
+const RECHECK_SUPPRESSION_AFTER_MS = 1_000
 
 /** At a low rate the wait may take minutes. false: the rate has no room, the process stops, or a recipient was suppressed. */
 async function waitForRateAndRecheck(
@@ -169,7 +175,7 @@ async function waitForRateAndRecheck(
     sleepUnlessAborted(ms, stopping),
   )
   if (!hasRoom || stopping.aborted) return false
-  const waitedLong = deps.clock.nowMs() - readByMs > LOOK_AGAIN_MS
+  const waitedLong = deps.clock.nowMs() - readByMs > RECHECK_SUPPRESSION_AFTER_MS
   return !waitedLong || !(await deps.outbox.isNewlySuppressed(email))
 }
 
@@ -177,7 +183,7 @@ const rateAmount = ({ limitsMessages }: Provider, { to, cc, bcc }: OutgoingMessa
   limitsMessages ? 1 : to.length + cc.length + bcc.length
 
 async function callProvider(prepared: Prepared, deps: AttemptDeps): Promise<Ended> {
-  const { email, provider, message, leftOut } = prepared
+  const { email, provider, message, suppressed } = prepared
   const { clock, settings } = deps
   const calledMs = clock.nowMs()
   const send = () => provider.send(message, AbortSignal.timeout(settings.timeoutMs))
@@ -185,5 +191,5 @@ async function callProvider(prepared: Prepared, deps: AttemptDeps): Promise<Ende
   deps.providers.report(provider, result, { callMs: clock.nowMs() - calledMs, amount: rateAmount(provider, message) })
   const outcome = decideOutcome(result, email, provider, settings, clock.random)
   const events = result.kind === 'sent' ? result.events : []
-  return { outcome, call: { provider: provider.name, attemptId: message.attemptId, leftOut, events } }
+  return { outcome, call: { provider: provider.name, attemptId: message.attemptId, suppressed, events } }
 }

@@ -88,19 +88,19 @@ function factsOf(
   if (!call)
     return {
       ...facts,
-      guard: { leaseId, waiting: true },
+      guard: { kind: 'waiting', leaseId },
       // An e-mail that expires spends no attempt.
       attempt: outcome.kind === 'expired' ? attemptsBefore : Math.min(attemptsBefore + 1, maxAttempts),
     }
   const { attemptId, provider } = call
   return {
     ...facts,
-    guard: { leaseId },
+    guard: { kind: 'lease', leaseId },
     attempt: attemptNumber(email),
     attemptId,
     provider,
     isUnresolved: email.unresolvedAttempt !== null,
-    leftOut: call.leftOut.map(one => hashEmail(one.address)),
+    suppressedHashes: call.suppressed.map(one => hashEmail(one.address)),
   }
 }
 
@@ -146,7 +146,7 @@ async function settleLate(
   const resolved = settlement.events.some(event => event.type === 'RESOLVED')
     ? settlement
     : resolvedLate(settlement, facts)
-  const isResolved = await deps.outbox.write({ ...resolved, guard: { unknownAttemptId: facts.attemptId! } })
+  const isResolved = await deps.outbox.write({ ...resolved, guard: { kind: 'unknown', attemptId: facts.attemptId! } })
   if (!isResolved) return deps.log.leaseLost(email, facts)
   deps.log.late(email, facts, settlement.status)
   afterWrite(email, outcome, settlement, facts, deps)

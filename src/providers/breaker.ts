@@ -71,7 +71,7 @@ export class Breakers {
     return null
   }
 
-  /** For unknown outcomes: only the provider that was called can be asked about them. */
+  /** For unknown outcomes: only the provider that was called can say. */
   async named(name: string): Promise<Provider | null> {
     const state = this.#states.find(one => one.provider.name === name)
     return state && (!state.open || (await this.#mayProbe(state))) ? state.provider : null

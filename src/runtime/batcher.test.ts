@@ -105,7 +105,7 @@ describe('in order', () => {
 
 describe('gathering', () => {
   test('a lone item waits for company, and goes without when none comes in time', async () => {
-    const { addAll, taken } = manual({ gather: { ms: 20, enough: 10 } })
+    const { addAll, taken } = manual({ waitForMore: { ms: 20, enough: 10 } })
     addAll(1)
     await turn()
     addAll(2)
@@ -116,7 +116,7 @@ describe('gathering', () => {
   })
 
   test('enough of them wait for nobody', async () => {
-    const { addAll, taken } = manual({ gather: { ms: 60_000, enough: 3 } })
+    const { addAll, taken } = manual({ waitForMore: { ms: 60_000, enough: 3 } })
     addAll(1, 2)
     await turn()
     expect(taken()).toEqual([])
@@ -126,7 +126,7 @@ describe('gathering', () => {
   })
 
   test('those that came during a flush are gathered anew when it ends', async () => {
-    const { addAll, flushes, taken } = manual({ gather: { ms: 20, enough: 2 } })
+    const { addAll, flushes, taken } = manual({ waitForMore: { ms: 20, enough: 2 } })
     const first = addAll(1, 2)
     await turn()
     addAll(3)

@@ -7,12 +7,12 @@ export type BatcherOptions<In, Out> = {
   /** Weight of one item (default 1), and the most that one flush may carry. A single item is always allowed. */
   weigh?: (item: In) => number
   maxWeight?: number
-  /** A second flush starts beside the first only for this much weight: fewer, fuller flushes until there is work for two. */
-  worthAnother?: number
+  /** A second flush starts beside the first only for so much weight: fewer, fuller flushes until there is work for two. */
+  secondFlushWeight?: number
   /** Flushes may overtake each other, but outcomes are delivered in the order the items were added. */
   inOrder?: boolean
   /** For writes nobody waits for: the first one waits so long for others, or until there are enough. */
-  gather?: { ms: number; enough: number }
+  waitForMore?: { ms: number; enough: number }
   /** Called for each flush, with how many items it has. */
   onFlush?: (items: number) => void
 }
@@ -34,7 +34,7 @@ export class Batcher<In, Out> {
   #waitingWeight = 0
   #underWay = 0
   #scheduled = false
-  #gathering: NodeJS.Timeout | null = null
+  #waitingForMore: NodeJS.Timeout | null = null
   #delivered: Promise<void> = Promise.resolve()
 
   constructor(options: BatcherOptions<In, Out>) {
@@ -53,9 +53,9 @@ export class Batcher<In, Out> {
   /** After the current turn of the event loop: requests that arrived in one read are flushed together. */
   #schedule(): void {
     if (this.#scheduled || !this.#mayFlush()) return
-    const { gather } = this.#options
-    if (gather && this.#waiting.length < gather.enough) {
-      this.#gathering ??= setTimeout(() => this.#startFlushes(), gather.ms)
+    const { waitForMore } = this.#options
+    if (waitForMore && this.#waiting.length < waitForMore.enough) {
+      this.#waitingForMore ??= setTimeout(() => this.#startFlushes(), waitForMore.ms)
       return
     }
     this.#scheduled = true
@@ -67,12 +67,12 @@ export class Batcher<In, Out> {
 
   #mayFlush(): boolean {
     if (this.#waiting.length === 0 || this.#underWay >= this.#options.concurrency) return false
-    return this.#underWay === 0 || this.#waitingWeight >= (this.#options.worthAnother ?? 0)
+    return this.#underWay === 0 || this.#waitingWeight >= (this.#options.secondFlushWeight ?? 0)
   }
 
   #startFlushes(): void {
-    if (this.#gathering) clearTimeout(this.#gathering)
-    this.#gathering = null
+    if (this.#waitingForMore) clearTimeout(this.#waitingForMore)
+    this.#waitingForMore = null
     while (this.#mayFlush()) void this.#flush(this.#takeBatch())
   }
 
@@ -98,7 +98,7 @@ export class Batcher<In, Out> {
     if (this.#options.inOrder) await before
     batch.forEach((waiting, index) => void settle(waiting, outcomes instanceof Error ? outcomes : outcomes[index]!))
     this.#underWay--
-    if (this.#options.gather) this.#schedule()
+    if (this.#options.waitForMore) this.#schedule()
     else this.#startFlushes()
   }
 

@@ -8,7 +8,7 @@ async function spendAll(total: number, wanted: number[]): Promise<number[][]> {
   const seen: number[][] = []
   await Promise.all(
     wanted.map(amount =>
-      budget.spend(amount, async () => {
+      budget.runWith(amount, async () => {
         atWork.push(amount)
         seen.push([...atWork])
         await new Promise(resolve => setTimeout(resolve, 1))
@@ -38,6 +38,6 @@ test('a small one does not overtake a large one, which would wait for ever', asy
 
 test('what fails gives back what it had', async () => {
   const budget = new WeightedSemaphore(1)
-  await expect(budget.spend(1, async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
-  expect(await budget.spend(1, async () => 'next')).toBe('next')
+  await expect(budget.runWith(1, async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  expect(await budget.runWith(1, async () => 'next')).toBe('next')
 })

@@ -12,7 +12,7 @@ export class WeightedSemaphore {
   }
 
   /** Runs `work` while it holds so much of the total. */
-  async spend<Out>(wanted: number, work: () => Promise<Out>): Promise<Out> {
+  async runWith<Out>(wanted: number, work: () => Promise<Out>): Promise<Out> {
     const amount = Math.min(wanted, this.#total)
     if (this.#waiting.length === 0 && amount <= this.#free) this.#free -= amount
     else await new Promise<void>(go => void this.#waiting.push({ amount, go }))

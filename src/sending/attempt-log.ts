@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { EmailStatus } from '../contracts/states.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
-import { type EmailFacts, type EmailLine, type EmailLog, makeEmailLog } from '../telemetry/email-log.ts'
+import { type EmailLine, type EmailLineFields, type EmailLog, makeEmailLog } from '../telemetry/email-log.ts'
 import { attemptNumber, type FailureFacts, type SettledOutcome } from './outcome.ts'
 import type { AttemptFacts } from './partial-settlements.ts'
 
@@ -28,7 +28,10 @@ export function attemptLog(log: Logger, emailLog: EmailLog = makeEmailLog(log)):
     },
     // What was claimed and is not there any more is no line of an e-mail: nothing of it was read.
     notOurs: ({ outboxId, companyId }) =>
-      log.debug({ outboxId, jobId: outboxId, companyId }, 'Not sent: the e-mail has ended, or another worker has it'),
+      log.debug(
+        { outboxId, jobId: outboxId, companyId },
+        'Not sent: the e-mail has ended, is not due yet, or another worker has it',
+      ),
     late: (email, facts, state) => emailLog('late', email, { ...attemptFields(facts), state }),
     leaseLost: (email, facts) => emailLog('lease-lost', email, attemptFields(facts)),
   }
@@ -41,7 +44,7 @@ const attemptFields = ({ attempt, maxAttempts, provider, durationMs }: AttemptFa
   durationMs,
 })
 
-function settledLine(outcome: SettledOutcome): EmailFacts & { line: EmailLine } {
+function settledLine(outcome: SettledOutcome): EmailLineFields & { line: EmailLine } {
   switch (outcome.kind) {
     case 'sent':
       return { line: 'sent', state: 'SENT', messageId: outcome.messageId }
@@ -70,9 +73,9 @@ function settledLine(outcome: SettledOutcome): EmailFacts & { line: EmailLine } 
         ...errorOf(outcome.failure),
         nextRetryDelay: outcome.delayMs,
       }
-    case 'cannot-ask':
+    case 'cannot-repeat':
       return {
-        line: outcome.reason === 'RECIPIENT_SUPPRESSED' ? 'must-not-ask' : 'cannot-ask',
+        line: outcome.reason === 'RECIPIENT_SUPPRESSED' ? 'must-not-repeat' : 'cannot-repeat',
         state: 'UNKNOWN',
         provider: outcome.provider,
       }

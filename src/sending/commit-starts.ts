@@ -49,7 +49,7 @@ async function returnUncalled(db: Queryable, starts: AttemptStart[]): Promise<vo
     db,
     starts.map(({ outboxId, attemptId, attempt, attemptsBefore }) => ({
       outboxId,
-      guard: { unknownAttemptId: attemptId },
+      guard: { kind: 'unknown', attemptId },
       status: 'PENDING',
       attempts: attemptsBefore,
       events: [{ type: 'RESOLVED', metadata: { by: 'not-called', attemptId, attempt } }],

@@ -52,13 +52,13 @@ export class HtmlChecker {
   }
 
   /** A keyed hash of HTML that has passed the rules. */
-  prove(html: string): string {
+  proofOf(html: string): string {
     return htmlProof(html, this.#proofKey)
   }
 
   /** Whether this HTML passed these rules when it was accepted, and has not changed since. */
-  isProven(html: string, proof: string | null): boolean {
-    return proof !== null && proof === this.prove(html)
+  hasValidProof(html: string, proof: string | null): boolean {
+    return proof !== null && proof === this.proofOf(html)
   }
 
   async check(html: string, companyId: string, allowances: HtmlAllowances = {}): Promise<HtmlProblem[]> {

@@ -12,7 +12,7 @@ export type UnderLease<Email> = {
   freeSlot: () => void
 }
 
-/** `email` is null when it has ended, or another worker has it. */
+/** `email` is null when it has ended, is not due yet, or another worker has it. */
 export type ClaimedEmail = UnderLease<EmailToSend | null>
 
 /**

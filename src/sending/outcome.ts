@@ -19,7 +19,7 @@ export type Outcome =
   | SettledOutcome
   /** Nothing was sent and nothing is wrong with the e-mail. */
   | { kind: 'back-to-ready' }
-  /** The e-mail has ended meanwhile, or another worker has it. */
+  /** Nothing was started: the e-mail has ended, is not due yet, or another worker has it. */
   | { kind: 'not-ours' }
 
 export type SettledOutcome =
@@ -29,18 +29,18 @@ export type SettledOutcome =
   | { kind: 'unknown'; failure: FailureFacts & { ambiguous?: boolean }; graceSeconds: number }
   | { kind: 'parked'; failure: FailureFacts }
   | { kind: 'postponed'; because: Postponed; failure: FailureFacts; delayMs: number }
-  /** The provider that could say what became of an unknown send is parked or gone, or must not be asked. */
-  | { kind: 'cannot-ask'; provider: string; reason: CannotAsk }
+  /** The call of an unknown send cannot be repeated: its provider is parked or gone, or a recipient is suppressed by now. */
+  | { kind: 'cannot-repeat'; provider: string; reason: CannotRepeat }
   | { kind: 'suppressed'; hashes: string[] }
   | { kind: 'expired' }
 
-export type CannotAsk = 'PROVIDER_UNAVAILABLE' | 'RECIPIENT_SUPPRESSED'
+export type CannotRepeat = 'PROVIDER_UNAVAILABLE' | 'RECIPIENT_SUPPRESSED'
 
 /** throttled: the provider limits its send rate. unconnected: no connection could be made. Neither is a failure of the e-mail. */
 export type Postponed = 'throttled' | 'unconnected'
 
-/** How soon a provider that recognises the attempt is asked again what became of it: each time after twice as long. */
-const ASK_AGAIN_SECONDS = { first: 5, most: 600 }
+/** How soon the call is repeated at a provider that recognises the attempt: each time after twice as long. */
+const REPEAT_AFTER_SECONDS = { first: 5, most: 600 }
 
 /** When an e-mail that was postponed is due again; its provider's rate or breaker may make it wait longer. */
 const POSTPONED_MS = 1_000
@@ -71,15 +71,15 @@ export function decideOutcome(
 ): SettledOutcome {
   if (result.kind === 'sent') return { kind: 'sent', messageId: result.messageId }
   const failure = { ...result.failure, message: maskSensitive(result.failure.message) }
-  // Asked what became of an attempt, throttling or no connection is no answer about it: it is asked again.
+  // When the call of an attempt is repeated, throttling or no connection says nothing about the attempt: it is repeated again.
   if (failure.ambiguous || (email.unresolvedAttempt && failure.retryable && !failure.openBreaker))
     return {
       kind: 'unknown',
       failure,
-      graceSeconds: provider.recognisesAttempts ? askAgainSeconds(email) : settings.graceSeconds,
+      graceSeconds: provider.recognisesAttempts ? repeatAfterSeconds(email) : settings.graceSeconds,
     }
   if (failure.openBreaker) return { kind: 'parked', failure }
-  if (email.unresolvedAttempt) return { kind: 'dead', status: 'FAILED', failure: refusedQuestion(failure) }
+  if (email.unresolvedAttempt) return { kind: 'dead', status: 'FAILED', failure: refusedRepetition(failure) }
   if (failure.throttled || failure.unconnected)
     return {
       kind: 'postponed',
@@ -100,16 +100,16 @@ export function decideOutcome(
   return { kind: 'dead', status: next.reason === 'EXHAUSTED' ? 'DLQ' : 'REJECTED', failure }
 }
 
-/** A refusal of the question says nothing about the first request: a proxy, a revoked key or a removed domain refuses before the provider looks. */
-function refusedQuestion({ message, originalCode, code }: FailureFacts): FailureFacts {
+/** A refusal of the repeated call says nothing about the first one: a proxy, a revoked key or a removed domain refuses before the provider looks. */
+function refusedRepetition({ message, originalCode, code }: FailureFacts): FailureFacts {
   return {
     ...OUTCOME_UNKNOWN,
-    message: `Whether the provider took the message is not known: asked again, it refused (${code}: ${message})`,
+    message: `Whether the provider took the message is not known: it refused the repeated call (${code}: ${message})`,
     ...(originalCode != null && { originalCode }),
   }
 }
 
-function askAgainSeconds({ unresolvedAttempt }: EmailToSend): number {
-  const { first, most } = ASK_AGAIN_SECONDS
-  return Math.min(most, Math.max(first, 2 * (unresolvedAttempt?.askedSeconds ?? 0)))
+function repeatAfterSeconds({ unresolvedAttempt }: EmailToSend): number {
+  const { first, most } = REPEAT_AFTER_SECONDS
+  return Math.min(most, Math.max(first, 2 * (unresolvedAttempt?.calledSecondsAgo ?? 0)))
 }

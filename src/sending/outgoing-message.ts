@@ -6,11 +6,11 @@ import type { OutgoingMessage } from '../providers/provider.ts'
 /** The message as the provider gets it. */
 export function toMessage(
   email: EmailToSend,
-  leftOut: RecipientToSend[],
+  suppressed: RecipientToSend[],
   text: string,
   attachments: Attachment[],
 ): OutgoingMessage {
-  const recipients = email.recipients.filter(one => !leftOut.includes(one))
+  const recipients = email.recipients.filter(one => !suppressed.includes(one))
   const only = (kind: RecipientToSend['kind']) => recipients.filter(one => one.kind === kind).map(formatRecipient)
   return {
     outboxId: email.outboxId,

@@ -1,5 +1,5 @@
 import type { Settlement } from '../db/outbox/settle.ts'
-import type { CannotAsk, FailureFacts, SettledOutcome } from './outcome.ts'
+import type { CannotRepeat, FailureFacts, SettledOutcome } from './outcome.ts'
 
 /** What a settlement says about its attempt, beside the outcome. */
 export type AttemptFacts = {
@@ -14,14 +14,14 @@ export type AttemptFacts = {
   /** Set when a provider was called, as are the fields below. */
   attemptId?: string
   provider?: string
-  /** The provider was asked what became of an attempt whose outcome was unknown. */
+  /** The call repeated an attempt whose outcome was unknown. */
   isUnresolved?: boolean
   /** Address hashes of recipients that got no copy, because they have been suppressed since the e-mail was accepted. */
-  leftOut?: string[]
+  suppressedHashes?: string[]
 }
 
-/** How soon an unknown send is looked at again when the provider that could answer is parked or gone, or must not be asked. */
-const CANNOT_ASK_SECONDS: Record<CannotAsk, number> = { PROVIDER_UNAVAILABLE: 30, RECIPIENT_SUPPRESSED: 600 }
+/** How soon an unknown send is looked at again when its call cannot be repeated. */
+const CANNOT_REPEAT_SECONDS: Record<CannotRepeat, number> = { PROVIDER_UNAVAILABLE: 30, RECIPIENT_SUPPRESSED: 600 }
 
 export type SettlementEvent = Settlement['events'][number]
 /** What depends on the outcome alone. `attempts` is set when it is not the number of this attempt. */
@@ -41,8 +41,8 @@ export function partialSettlementOf(outcome: SettledOutcome, facts: AttemptFacts
       return parked(outcome.failure, facts)
     case 'postponed':
       return postponed(outcome, facts)
-    case 'cannot-ask':
-      return cannotAsk(outcome.reason, facts)
+    case 'cannot-repeat':
+      return cannotRepeat(outcome.reason, facts)
     case 'suppressed':
       return suppressed(outcome.hashes, facts)
     case 'expired':
@@ -50,7 +50,7 @@ export function partialSettlementOf(outcome: SettledOutcome, facts: AttemptFacts
   }
 }
 
-function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptFacts): PartialSettlement {
+function sent(messageId: string, { attempt, durationMs, suppressedHashes = [] }: AttemptFacts): PartialSettlement {
   // Both spellings of each fact are documented.
   const metadata = {
     messageId,
@@ -59,7 +59,7 @@ function sent(messageId: string, { attempt, durationMs, leftOut = [] }: AttemptF
     attempts: attempt,
     durationMs,
     processingTimeMs: durationMs,
-    ...(leftOut.length > 0 && { suppressed: leftOut }),
+    ...(suppressedHashes.length > 0 && { suppressed: suppressedHashes }),
   }
   return { status: 'SENT', messageId, durationMs, events: [{ type: 'SENT', metadata }] }
 }
@@ -192,8 +192,8 @@ function postponed(
 }
 
 /** Still unknown, at the latest until the e-mail expires. No attempt was made. */
-function cannotAsk(reason: CannotAsk, { attemptsBefore }: AttemptFacts): PartialSettlement {
-  const unknown = { reason, graceSeconds: CANNOT_ASK_SECONDS[reason] }
+function cannotRepeat(reason: CannotRepeat, { attemptsBefore }: AttemptFacts): PartialSettlement {
+  const unknown = { reason, graceSeconds: CANNOT_REPEAT_SECONDS[reason] }
   return { status: 'UNKNOWN', attempts: attemptsBefore, unknown, events: [] }
 }
 

@@ -30,6 +30,6 @@ export async function prepareContent(
   if ('failure' in rendered) return rendered
   const invalid = await validateEmail(rendered, companyId, html, linkSchemesOf)
   if (invalid) return invalid
-  const proven = { ...rendered, htmlProof: rendered.html === null ? null : html.prove(rendered.html) }
-  return (await deps.store(proven)) ? proven : null
+  const checked = { ...rendered, htmlProof: rendered.html === null ? null : html.proofOf(rendered.html) }
+  return (await deps.store(checked)) ? checked : null
 }

@@ -4,7 +4,7 @@ import type { Outcome } from './outcome.ts'
 
 /** Finds a reason not to send the e-mail, whatever its content is. null: there is none. */
 export function reasonNotToSend(email: EmailToSend): Outcome | null {
-  if (email.unresolvedAttempt) return whyNotAsked(email)
+  if (email.unresolvedAttempt) return reasonNotToRepeat(email)
   if (email.expired) return { kind: 'expired' }
   if (email.attempts >= email.maxAttempts) return { kind: 'dead', status: 'DLQ', failure: ATTEMPTS_EXHAUSTED }
   const to = email.recipients.filter(one => one.kind === 'to')
@@ -14,12 +14,12 @@ export function reasonNotToSend(email: EmailToSend): Outcome | null {
 }
 
 /**
- * Its message may have left already: the provider must be asked, even if the e-mail has expired or become invalid. But if the first
- * request never arrived, the question is the first delivery, and a recipient that is suppressed by now must not get it.
+ * Its message may have left already: the call is repeated to learn that, even if the e-mail has expired or become invalid. But if the
+ * first call never arrived, the repeated one is the first delivery, and a recipient that is suppressed by now must not get it.
  */
-function whyNotAsked({ unresolvedAttempt, recipients }: EmailToSend): Outcome | null {
+function reasonNotToRepeat({ unresolvedAttempt, recipients }: EmailToSend): Outcome | null {
   return recipients.some(one => one.suppressed)
-    ? { kind: 'cannot-ask', provider: unresolvedAttempt!.provider, reason: 'RECIPIENT_SUPPRESSED' }
+    ? { kind: 'cannot-repeat', provider: unresolvedAttempt!.provider, reason: 'RECIPIENT_SUPPRESSED' }
     : null
 }
 

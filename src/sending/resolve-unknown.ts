@@ -9,7 +9,7 @@ import {
 import type { Queryable } from '../db/query.ts'
 import { OUTCOME_UNKNOWN } from './outcome.ts'
 
-/** Sends whose outcome nobody could tell in time: each is asked again, sent again, held, or given up, as its policy wants. */
+/** Sends whose outcome nobody could tell in time: each has its call repeated, is sent again, held, or given up, as its policy wants. */
 export async function resolveUnknownSends(
   db: Queryable,
   idempotentProviders: string[],
@@ -25,16 +25,16 @@ export async function resolveUnknownSends(
     db,
     held.map(one => one.send.outboxId),
   )
-  const moved = decided.flatMap(({ send, decision }) => toSettlement(send, decision) ?? [])
+  const moved = decided.flatMap(({ send, decision }) => settlementOfDecision(send, decision) ?? [])
   const written = moved.length > 0 ? await settleAttempts(db, moved) : []
   await onGivenUp(moved.filter((one, place) => one.dead && written[place]).map(one => one.outboxId))
   await forgetResolvedSends(db)
   return moved.length
 }
 
-function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement | null {
+function settlementOfDecision(send: UnknownSend, decision: UnknownDecision): Settlement | null {
   const { outboxId, attemptId, attempts } = send
-  const base = { outboxId, guard: { unknownAttemptId: attemptId }, attempts }
+  const base = { outboxId, guard: { kind: 'unknown' as const, attemptId }, attempts }
   const resolved = (by: string) => ({
     type: 'RESOLVED' as const,
     metadata: { by, attemptId, attempt: attempts },
@@ -42,7 +42,7 @@ function toSettlement(send: UnknownSend, decision: UnknownDecision): Settlement 
   switch (decision.kind) {
     case 'hold':
       return null
-    case 'ask-again':
+    case 'repeat-call':
       // RESOLVED is written when the provider has answered.
       return { ...base, status: 'PENDING', sameAttempt: true, events: [] }
     case 'send-again':

@@ -5,7 +5,7 @@ import type { FailureFacts, SettledOutcome } from './outcome.ts'
 import type { AttemptFacts } from './partial-settlements.ts'
 import { toSettlement } from './settlement.ts'
 
-const guard = { leaseId: 'l' }
+const guard = { kind: 'lease', leaseId: 'l' } as const
 const facts: AttemptFacts = {
   outboxId: 'o',
   guard,
@@ -18,7 +18,7 @@ const facts: AttemptFacts = {
   provider: 'ses',
 }
 /** No call was made: RECEIVED is still to be written. */
-const waiting: AttemptFacts = { ...facts, guard: { leaseId: 'l', waiting: true } }
+const waiting: AttemptFacts = { ...facts, guard: { kind: 'waiting', leaseId: 'l' } }
 const failure: FailureFacts = {
   code: 'SES_THROTTLING',
   category: 'QUOTA_ERROR',
@@ -144,7 +144,7 @@ describe.each(ENDS)('an attempt that was %s', (_, outcome, status, events) => {
 
   test('before any call: RECEIVED comes first, under the same guard', () => {
     const refused = toSettlement(outcome, waiting)
-    expect(refused.guard).toEqual({ leaseId: 'l', waiting: true })
+    expect(refused.guard).toEqual({ kind: 'waiting', leaseId: 'l' })
     expect(refused.events.map(event => event.type)).toEqual(['RECEIVED', ...events.map(([type]) => type)])
     expect(refused.events[0]!.metadata).toEqual({ attempt: 3, requestId: 'r-1' })
   })
@@ -210,14 +210,14 @@ describe('attempts', () => {
     }
   })
 
-  test('one that only asks again what became of it has none to give back', () => {
+  test('one that only repeats a call has none to give back', () => {
     const parked = toSettlement({ kind: 'parked', failure }, { ...facts, isUnresolved: true })
     expect(parked).toMatchObject({ attempts: 3, sameAttempt: true })
     expect(toSettlement({ kind: 'parked', failure }, facts).sameAttempt).toBeUndefined()
   })
 })
 
-describe('an attempt whose outcome was unknown, asked again', () => {
+describe('an attempt whose outcome was unknown, called again', () => {
   const unresolved: AttemptFacts = { ...facts, isUnresolved: true }
 
   test.each<[string, SettledOutcome, string]>([
@@ -240,15 +240,15 @@ describe('an attempt whose outcome was unknown, asked again', () => {
 })
 
 describe('recipients left out', () => {
-  const leftOut = ['sha256:a', 'sha256:b']
+  const suppressedHashes = ['sha256:a', 'sha256:b']
 
   test('are named by hash in SENT', () => {
-    const settlement = toSettlement({ kind: 'sent', messageId: 'm-1' }, { ...facts, leftOut })
+    const settlement = toSettlement({ kind: 'sent', messageId: 'm-1' }, { ...facts, suppressedHashes })
     expect(settlement.events[0]!.metadata).toMatchObject({ suppressed: ['sha256:a', 'sha256:b'] })
   })
 
   test('nobody left out: nothing is said', () => {
-    const settlement = toSettlement({ kind: 'sent', messageId: 'm-1' }, { ...facts, leftOut: [] })
+    const settlement = toSettlement({ kind: 'sent', messageId: 'm-1' }, { ...facts, suppressedHashes: [] })
     expect(settlement.events[0]!.metadata).not.toHaveProperty('suppressed')
   })
 })

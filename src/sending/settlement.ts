@@ -23,10 +23,12 @@ export function toSettlement(outcome: SettledOutcome, facts: AttemptFacts): Sett
 
 /** RECEIVED is written with the start; an e-mail that ends without one has none yet. */
 function receivedNow({ kind }: SettledOutcome, { guard, attempt, requestId }: AttemptFacts): SettlementEvent[] {
-  return 'waiting' in guard && kind !== 'cannot-ask' ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }] : []
+  return guard.kind === 'waiting' && kind !== 'cannot-repeat'
+    ? [{ type: 'RECEIVED', metadata: { attempt, requestId } }]
+    : []
 }
 
-/** What ended the doubt about an attempt that the provider was asked about; null: nothing did, or there was none. */
+/** What ended the doubt about an attempt whose call was repeated; null: nothing did, or there was none. */
 function resolvedNow({ kind }: SettledOutcome, { isUnresolved }: AttemptFacts): 'idempotency-key' | 'given-up' | null {
   if (!isUnresolved || kind === 'unknown' || kind === 'parked') return null
   return kind === 'dead' ? 'given-up' : 'idempotency-key'

@@ -154,7 +154,7 @@ async function checkTemplate(
     return badTemplate('The subject is missing or too long')
   if (!html) return null
   if (Buffer.byteLength(html) > SEND_LIMITS.CONTENT_BYTES) return badTemplate('The HTML is larger than 512 KB')
-  if (checker.isProven(html, email.htmlProof)) return null
+  if (checker.hasValidProof(html, email.htmlProof)) return null
   const problems = await checker.check(html, companyId)
   if (!problems.some(problem => problem.code === 'HTML_URL_SCHEME')) return refusalOf(problems)
   const linkSchemes = await linkSchemesOf(companyId)

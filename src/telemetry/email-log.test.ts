@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { uuidv7 } from '../contracts/uuid.ts'
-import { EMAIL_LINES, type EmailFacts, type EmailLine, isSampled, type LoggedEmail, makeEmailLog } from './email-log.ts'
+import {
+  EMAIL_LINES,
+  type EmailLine,
+  type EmailLineFields,
+  isSampled,
+  type LoggedEmail,
+  makeEmailLog,
+} from './email-log.ts'
 import { makeLog } from './log.ts'
 
 const TRACE_ID = 'ab'.repeat(16)
@@ -22,7 +29,7 @@ const email: LoggedEmail = {
 }
 
 /** Every fact that a line may have. */
-const facts: Required<EmailFacts> = {
+const facts: Required<EmailLineFields> = {
   ...{ state: 'SENT', attempt: 1, maxAttempts: 5, provider: 'ses', messageId: 'm', durationMs: 3 },
   ...{ errorCode: 'E', providerCode: 'P', errorReason: 'because', isRetryable: true },
   ...{ nextRetryDelay: 10, graceSeconds: 5, bounceType: 'Permanent' },

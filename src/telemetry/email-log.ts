@@ -19,13 +19,13 @@ export const EMAIL_LINES = {
     message: 'The provider limits its send rate; the e-mail waits and spends no attempt',
   },
   unconnected: { level: 'warn', message: 'No connection to the provider; the e-mail waits and spends no attempt' },
-  'cannot-ask': {
+  'cannot-repeat': {
     level: 'warn',
     message: 'Unknown send: the provider that could resolve it is parked or gone',
   },
-  'must-not-ask': {
+  'must-not-repeat': {
     level: 'warn',
-    message: 'Unknown send: the provider is not asked, because a recipient is suppressed by now',
+    message: 'Unknown send: the call is not repeated, because a recipient is suppressed by now',
   },
   late: { level: 'warn', message: 'The answer came after the lease had ended and resolved the unknown send' },
   'lease-lost': { level: 'warn', message: 'Lease lost: the answer of the provider changes nothing' },
@@ -52,7 +52,7 @@ export type LoggedEmail = {
 }
 
 /** What happened, as far as the line knows it. */
-export type EmailFacts = {
+export type EmailLineFields = {
   /** An event or status of the e-mail, in the words of docs/sending.md. Absent where somebody else has decided it. */
   state?: string
   attempt?: number
@@ -70,7 +70,7 @@ export type EmailFacts = {
   bounceType?: string
 }
 
-export type EmailLog = (line: EmailLine, email: LoggedEmail, facts: EmailFacts) => void
+export type EmailLog = (line: EmailLine, email: LoggedEmail, facts: EmailLineFields) => void
 
 /** `sample`: the share of e-mails whose ordinary lines are written. Warnings and errors are written for all of them. */
 export function makeEmailLog(log: Logger, sample = 1): EmailLog {
@@ -88,7 +88,7 @@ export function isSampled(id: string, sample: number): boolean {
 }
 
 /** The fields of every line of an e-mail. What is not known is left out. */
-function fieldsOf(email: LoggedEmail, facts: EmailFacts): object {
+function fieldsOf(email: LoggedEmail, facts: EmailLineFields): object {
   const { outboxId, companyId, requestId, externalId, recipients, recipientRecord, traceparent } = email
   const fields: Record<string, unknown> = { outboxId, jobId: outboxId, companyId, requestId }
   // The company chooses it, and may choose a document or an address.

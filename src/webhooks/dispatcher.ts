@@ -55,14 +55,14 @@ export type WebhookDispatcherOptions = {
 }
 
 /** `report` null: nothing has changed for the endpoint. */
-type Settlement = { notified: Notified; report: EndpointReport | null }
+type EndedDelivery = { notified: Notified; report: EndpointReport | null }
 
 /** Claims what is ready and delivers it, endpoint by endpoint, so that one that hangs or fails slows nobody else. */
 export class WebhookDispatcher {
   readonly #options: WebhookDispatcherOptions
   readonly #holder = randomUUID()
   readonly #endpoints = new EndpointConcurrency()
-  readonly #settlements: Batcher<Settlement, true>
+  readonly #settlements: Batcher<EndedDelivery, true>
   #periodic: (() => Promise<void>)[] = []
   #stopRenewing: () => Promise<void> = async () => {}
   #after = FIRST
@@ -196,7 +196,7 @@ export class WebhookDispatcher {
     }
   }
 
-  async #settle(batch: Settlement[]): Promise<true[]> {
+  async #settle(batch: EndedDelivery[]): Promise<true[]> {
     const over = await settleDeliveries(
       this.#options.db,
       batch.map(one => toWebhookSettlement(one.notified)),

@@ -46,6 +46,6 @@ export function logDelivery(log: Logger, { delivery, posted, decision }: Notifie
       durationMs: posted.durationMs,
       outcome: decision.kind,
     },
-    'Webhook',
+    'Webhook attempt finished',
   )
 }

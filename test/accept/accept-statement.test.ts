@@ -20,7 +20,7 @@ let companyId: string
 
 beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
+  db = gateway.db.short
   companyId = (await gateway.company()).companyId
 })
 afterAll(() => gateway?.stop())
@@ -193,11 +193,11 @@ describe('1000 requests at once from two processes, with overlapping keys and re
     const RECIPIENTS = 40
     const processes = many(2, () => openDatabase(gateway.databaseUrl, () => {}))
     const batchers = processes.map(
-      ({ hot }) =>
+      ({ short }) =>
         new Batcher<RequestToStore, StoreOutcome | Error>({
           maxItems: 64,
           concurrency: 2,
-          flush: batch => acceptRequests(hot, batch),
+          flush: batch => acceptRequests(short, batch),
         }),
     )
     const before = await count('email_outbox')
@@ -300,8 +300,8 @@ describe('with 200 000 suppressed addresses, and statements that were planned wh
       `select oid::regclass::text as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
     )
     for (const { name } of rows) await db.query(`alter table ${name} set (autovacuum_enabled = false)`)
-    // One connection with the settings of the hot pool: its plans are the ones that are measured.
-    single = new pg.Pool({ ...gateway.db.hot.options, connectionString: gateway.databaseUrl, max: 1 })
+    // One connection with the settings of the pool of short statements: its plans are the ones that are measured.
+    single = new pg.Pool({ ...gateway.db.short.options, connectionString: gateway.databaseUrl, max: 1 })
     await acceptRequests(single, [plain()])
     await acceptRequests(single, [full()])
     await loadEmailsToSend(single, [(await accept(single, [one()]))[0]!])

@@ -109,7 +109,7 @@ test('ids for which there is no partition are made anew by the time of the datab
   const { companyId } = (await db.pool.query('select company_id as "companyId" from companies')).rows[0]
   const longAgo = { ...draft(companyId), outboxId: '01000000-0000-7000-8000-000000000000' }
   const [outcome] = await acceptRequests(
-    db.hot,
+    db.short,
     [{ drafts: [longAgo], strict: true, idempotency: null, refusedBefore: [] }],
     db.clock,
   )

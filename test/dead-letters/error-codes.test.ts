@@ -29,7 +29,7 @@ describe('an error', () => {
 
   test("is told by the gateway's code, with the provider's word beside it, in the API, the events and the dead letter", async () => {
     const [outboxId] = await accept(db.pool, [draft(companyId, { to: 'reject@simulator.test' })])
-    await workOff(db.hot)
+    await workOff(db.short)
     const both = { errorCode: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }
     const story = await storyOf(db.pool, outboxId!)
     expect(eventOf(story, 'REJECTED').metadata).toMatchObject(both)

@@ -63,7 +63,7 @@ async function claimAll() {
     provider: 'capture',
     attempt: 1,
     attemptsBefore: 0,
-    leftOut: [],
+    suppressedOrdinals: [],
   }))
   const started = starts.length > 0 ? await startAttempts(db.pool, starts) : []
   return { waiting: emails.size, started: started.filter(Boolean).length }
@@ -257,7 +257,7 @@ describe('ten thousand entries', () => {
     const { companyId, name } = await company()
     await makeDead(db.pool, companyId, MANY)
     const command = () => cli.json<{ replayed: number }>('dlq', 'replay', '--company', name)
-    const all = await Promise.all([command(), command(), replayMatching(db.hot, own(companyId), BY)])
+    const all = await Promise.all([command(), command(), replayMatching(db.short, own(companyId), BY)])
     expect(all.reduce((sum, one) => sum + one.replayed, 0)).toBe(MANY)
     expect(await replaysOf(db.pool, companyId)).toEqual(eachOnce(MANY))
   })
@@ -348,7 +348,7 @@ describe('a replay meets', () => {
       for (let id = left.pop(); id; id = left.pop()) await delivered(db.pool, id)
     }
     const reports = Array.from({ length: 8 }, report)
-    const [summary] = await Promise.all([replayMatching(db.hot, own(companyId), BY), ...reports])
+    const [summary] = await Promise.all([replayMatching(db.short, own(companyId), BY), ...reports])
     const { pending, events, dead, twice } = await replaysOf(db.pool, companyId)
     expect({ pending, events, dead, twice }).toEqual({ pending: 0, events: summary.replayed, dead: 0, twice: 0 })
     expect(await claimAll()).toEqual({ waiting: 0, started: 0 })
@@ -367,8 +367,8 @@ describe('a replay meets', () => {
       await first[0]
       const backwards = [...ids].reverse()
       const [summary, named] = await Promise.all([
-        replayMatching(db.hot, own(companyId), BY),
-        replayNamed(db.hot, backwards, 'test'),
+        replayMatching(db.short, own(companyId), BY),
+        replayNamed(db.short, backwards, 'test'),
         ...first,
         ...ids.map(id => report(id, 'DELIVERED', 'maria@example.com')),
         ...backwards.map(id => report(id, 'DELIVERED', 'suppressed@example.com')),
@@ -460,7 +460,7 @@ describe('a replay meets', () => {
     const { companyId } = await company()
     const ids = await makeDead(db.pool, companyId, 200)
     const cancels = ids.map(id => cancelEmail(db.pool, id, companyId, 'test'))
-    const [outcomes] = await Promise.all([Promise.all(cancels), replayMatching(db.hot, own(companyId), BY)])
+    const [outcomes] = await Promise.all([Promise.all(cancels), replayMatching(db.short, own(companyId), BY)])
     const cancelled = outcomes.filter(outcome => outcome === 'done').length
     const { pending, events } = await replaysOf(db.pool, companyId)
     expect({ pending, events }).toEqual({ pending: 200 - cancelled, events: 200 })
@@ -472,7 +472,7 @@ describe('a replay meets', () => {
     const { companyId } = await company()
     await makeDead(db.pool, companyId, 2_000, { agoSeconds: 8 * 86_400 })
     const [replayed, emptied, purged] = await Promise.all([
-      replayMatching(db.hot, own(companyId), BY),
+      replayMatching(db.short, own(companyId), BY),
       purgeOldPayloads(db.pool, 7, 50),
       purgeDeadLetters(db.pool, own(companyId), 300),
     ])

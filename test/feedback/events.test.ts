@@ -48,10 +48,10 @@ type Sent = { outboxId: string; attemptId: string; messageId: string; to: string
 /** One that has been handed to the provider; with its answer, unless it is to be without. */
 async function sendOne({ answered = true, ...change }: DraftChange & { answered?: boolean } = {}): Promise<Sent> {
   const to = change.to ?? `${randomUUID()}@example.com`
-  const [outboxId] = await accept(db.hot, [draft(companyId, { ...change, to })])
-  const { leaseId } = await claim(db.hot, 1)
+  const [outboxId] = await accept(db.short, [draft(companyId, { ...change, to })])
+  const { leaseId } = await claim(db.short, 1)
   const start = startOf(leaseId, outboxId!, { provider: 'ses' })
-  await startAttempts(db.hot, [start])
+  await startAttempts(db.short, [start])
   const sent = { outboxId: outboxId!, attemptId: start.attemptId, messageId: `0100-${randomUUID()}`, to, leaseId }
   if (answered) await answer(sent)
   return sent
@@ -59,8 +59,8 @@ async function sendOne({ answered = true, ...change }: DraftChange & { answered?
 
 async function answer({ outboxId, leaseId, messageId }: Sent): Promise<void> {
   const events = [{ type: 'SENT' as const, metadata: { messageId } }]
-  const [held] = await settleAttempts(db.hot, [
-    { outboxId, guard: { leaseId }, status: 'SENT', attempts: 1, messageId, durationMs: 1, events },
+  const [held] = await settleAttempts(db.short, [
+    { outboxId, guard: { kind: 'lease', leaseId }, status: 'SENT', attempts: 1, messageId, durationMs: 1, events },
   ])
   expect(held).toBe(true)
 }
@@ -71,8 +71,8 @@ async function report(
   details = {},
 ) {
   const payload = JSON.stringify(sesEvent(kind, { ...sent, to: [sent.to] }, details))
-  await storeProviderEvents(db.hot, [{ provider: 'ses', externalId: randomUUID(), payload }])
-  await workOffReports(db.hot)
+  await storeProviderEvents(db.short, [{ provider: 'ses', externalId: randomUUID(), payload }])
+  await workOffReports(db.short)
 }
 
 const story = (outboxId: string) => storyOf(db.pool, outboxId)
@@ -192,8 +192,8 @@ describe('an outcome that nobody knew', () => {
     ['Bounce', 'BOUNCED', 'BOUNCE'],
   ] as const)('is resolved by %s', async (kind, status, last) => {
     const sent = await sendOne({ answered: false })
-    await expireLeases(db.hot)
-    await returnExpiredLeases(db.hot, { all: false, idempotentProviders: [], graceSeconds: 120 })
+    await expireLeases(db.short)
+    await returnExpiredLeases(db.short, { all: false, idempotentProviders: [], graceSeconds: 120 })
     expect((await story(sent.outboxId)).email.status).toBe('UNKNOWN')
     await report(kind, sent)
     const told = await story(sent.outboxId)
@@ -217,7 +217,7 @@ describe('an event without tags (identity notifications)', () => {
     expect(await lastInInbox()).toMatchObject({ state: 'waiting', attempts: 1, payload: expect.any(String) })
     await answer(sent)
     await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)
-    await workOffReports(db.hot)
+    await workOffReports(db.short)
     expect((await story(sent.outboxId)).email.status).toBe('BOUNCED')
     expect(await lastInInbox()).toMatchObject({ state: 'processed', outbox_id: sent.outboxId, payload: null })
   })
@@ -227,7 +227,7 @@ describe('an event without tags (identity notifications)', () => {
     await db.pool.query(
       `update provider_events set next_try_at = now(), received_at = now() - interval '25 hours' where state = 'waiting'`,
     )
-    await workOffReports(db.hot)
+    await workOffReports(db.short)
     const { rows } = await db.pool.query(
       `select state, note, payload is not null as kept from provider_events where state = 'unmatched'`,
     )
@@ -252,8 +252,8 @@ describe('an event that is none of ours', () => {
     ['a bounce without its details', { eventType: 'Bounce', mail: { messageId: 'x' } }, 'unreadable'],
   ])('%s', async (_, payload, state) => {
     const text = typeof payload === 'string' ? payload : JSON.stringify(payload)
-    await storeProviderEvents(db.hot, [{ provider: 'ses', externalId: randomUUID(), payload: text }])
-    await workOffReports(db.hot)
+    await storeProviderEvents(db.short, [{ provider: 'ses', externalId: randomUUID(), payload: text }])
+    await workOffReports(db.short)
     expect((await lastInInbox()).state).toBe(state)
   })
 })
@@ -261,8 +261,8 @@ describe('an event that is none of ours', () => {
 describe("what a recipient's own server writes into its bounces", () => {
   const report = async (sent: Sent, named: string[], feedbackId: string) => {
     const payload = JSON.stringify(sesEvent('Bounce', { ...sent, to: named }, { feedbackId }))
-    await storeProviderEvents(db.hot, [{ provider: 'ses', externalId: randomUUID(), payload }])
-    await workOffReports(db.hot)
+    await storeProviderEvents(db.short, [{ provider: 'ses', externalId: randomUUID(), payload }])
+    await workOffReports(db.short)
   }
   const bounced = async () => {
     const { rows } = await db.pool.query<{ bounced: number }>(
@@ -294,16 +294,16 @@ describe("what a recipient's own server writes into its bounces", () => {
 describe('trouble', () => {
   test('a worker that is lost between the answer and SENT has left the report behind', async () => {
     const to = `bounce+${randomUUID()}@simulator.test`
-    const [outboxId] = await accept(db.hot, [draft(companyId, { to })])
-    const hands = await receive(db.hot, await claim(db.hot, 1))
-    const dying = worker(db.hot, { write: () => Promise.reject(new Error('killed')) })
+    const [outboxId] = await accept(db.short, [draft(companyId, { to })])
+    const hands = await receive(db.short, await claim(db.short, 1))
+    const dying = worker(db.short, { write: () => Promise.reject(new Error('killed')) })
     await expect(dying(hands[0]!)).rejects.toThrow('killed')
-    await workOffReports(db.hot)
+    await workOffReports(db.short)
     expect((await story(outboxId!)).email.status, 'its worker might still settle it').toBe('PROCESSING')
-    await expireLeases(db.hot)
-    await returnExpiredLeases(db.hot, { all: false, idempotentProviders: [], graceSeconds: 120 })
+    await expireLeases(db.short)
+    await returnExpiredLeases(db.short, { all: false, idempotentProviders: [], graceSeconds: 120 })
     await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)
-    await workOffReports(db.hot)
+    await workOffReports(db.short)
     expect((await story(outboxId!)).email).toMatchObject({ status: 'BOUNCED', lease_id: null })
     expect((await suppressed(to)).reason).toBe('HARD_BOUNCE')
   })
@@ -311,14 +311,14 @@ describe('trouble', () => {
   test('a process that dies in the middle has done nothing, and the next one does all of it', async () => {
     const sent = await sendOne()
     const payload = JSON.stringify(sesEvent('Bounce', { ...sent, to: [sent.to] }))
-    await storeProviderEvents(db.hot, [{ provider: 'ses', externalId: randomUUID(), payload }])
+    await storeProviderEvents(db.short, [{ provider: 'ses', externalId: randomUUID(), payload }])
     // The last statement of all is the one that fails.
     await db.pool.query('alter table suppression_list rename to suppression_list_away')
-    await recordFeedback(feedbackDeps(db.hot))
+    await recordFeedback(feedbackDeps(db.short))
     expect([(await story(sent.outboxId)).email.status, (await lastInInbox()).state]).toEqual(['SENT', 'waiting'])
     await db.pool.query('alter table suppression_list_away rename to suppression_list')
     await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)
-    await workOffReports(db.hot)
+    await workOffReports(db.short)
     expect((await story(sent.outboxId)).email.status).toBe('BOUNCED')
     expect((await suppressed(sent.to)).reason).toBe('HARD_BOUNCE')
   })
@@ -333,14 +333,14 @@ describe('trouble', () => {
       'create trigger refuse_it before insert on email_events for each row execute function refuse_it()',
     )
     for (const sent of [good, bad, other])
-      await storeProviderEvents(db.hot, [
+      await storeProviderEvents(db.short, [
         {
           provider: 'ses',
           externalId: randomUUID(),
           payload: JSON.stringify(sesEvent('Delivery', { ...sent, to: [sent.to] })),
         },
       ])
-    await workOffReports(db.hot)
+    await workOffReports(db.short)
     await db.pool.query('drop trigger refuse_it on email_events; drop function refuse_it')
     const states = await Promise.all([good, bad, other].map(async one => (await story(one.outboxId)).email.status))
     expect(states).toEqual(['DELIVERED', 'SENT', 'DELIVERED'])

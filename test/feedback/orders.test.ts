@@ -47,12 +47,12 @@ type Case = {
 async function underWay(plans: { order: SesKind[]; sentAfter: number }[]): Promise<Case[]> {
   const people = plans.map((_, place) => `person-${place}-${randomUUID()}@example.com`)
   const ids = await accept(
-    db.hot,
+    db.short,
     people.map(to => draft(companyId, { to })),
   )
-  const { leaseId } = await claim(db.hot, ids.length)
+  const { leaseId } = await claim(db.short, ids.length)
   const starts = ids.map(outboxId => startOf(leaseId, outboxId, { provider: 'ses' }))
-  expect(await startAttempts(db.hot, starts)).toEqual(starts.map(() => true))
+  expect(await startAttempts(db.short, starts)).toEqual(starts.map(() => true))
   return plans.map((plan, place) => ({
     ...plan,
     leaseId,
@@ -67,10 +67,10 @@ async function underWay(plans: { order: SesKind[]; sentAfter: number }[]): Promi
 async function settleSent(cases: Case[]): Promise<void> {
   if (cases.length === 0) return
   await settleAttempts(
-    db.hot,
+    db.short,
     cases.map(({ outboxId, leaseId, messageId }) => ({
       outboxId,
-      guard: { leaseId },
+      guard: { kind: 'lease', leaseId },
       status: 'SENT' as const,
       attempts: 1,
       messageId,
@@ -98,9 +98,9 @@ test('all orders of Send, Delivery, Bounce and Complaint, three times each, some
     if (step === KINDS.length) break
     const events = cases.flatMap(one => deliveries(one, one.order[step]!))
     for (let from = 0; from < events.length; from += 100)
-      await storeProviderEvents(db.hot, events.slice(from, from + 100))
+      await storeProviderEvents(db.short, events.slice(from, from + 100))
     // Two workers at once, in small bites: they step over each other's.
-    await Promise.all([workOffReports(db.hot, { batch: 25 }), workOffReports(db.hot, { batch: 40 })])
+    await Promise.all([workOffReports(db.short, { batch: 25 }), workOffReports(db.short, { batch: 40 })])
     await finishBusy()
   }
   const { rows } = await db.pool.query(
@@ -169,10 +169,10 @@ describe('every order of two', () => {
     await settleSent([one!])
     for (const step of [0, 1]) {
       await storeProviderEvents(
-        db.hot,
+        db.short,
         [one!, other!].flatMap(some => deliveries(some, some.order[step]!)),
       )
-      await workOffReports(db.hot)
+      await workOffReports(db.short)
       await finishBusy()
     }
     await settleSent([other!])
@@ -194,7 +194,7 @@ async function finishBusy(): Promise<void> {
   while (
     ((await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)).rowCount ?? 0) > 0
   )
-    await workOffReports(db.hot as pg.Pool)
+    await workOffReports(db.short as pg.Pool)
 }
 
 function permutations<T>(items: T[]): T[][] {

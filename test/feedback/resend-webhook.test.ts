@@ -59,14 +59,14 @@ function event(type: string, { outboxId, to, emailId = `re_${outboxId}`, tags }:
 }
 
 async function mailTo(to = `${randomUUID()}@example.com`): Promise<About> {
-  const [outboxId] = await accept(door.db.hot, [draft(companyId, { to })])
+  const [outboxId] = await accept(door.db.short, [draft(companyId, { to })])
   return { outboxId: outboxId!, to }
 }
 
 async function told(type: string, about: About, data: object = {}) {
   const body = event(type, about, data)
   expect((await send(body, signed(body))).status).toBe(200)
-  await workOffReports(door.db.hot)
+  await workOffReports(door.db.short)
   return storyOf(door.db.pool, about.outboxId)
 }
 

@@ -20,8 +20,8 @@ const statistics = async () =>
   ).rows[0]
 
 test('the hourly statistics count each event of live e-mails once, a minute late', async () => {
-  await accept(db.hot, [draft(companyId), draft(companyId), draft(companyId, { test: true })])
-  await workOff(db.hot)
+  await accept(db.short, [draft(companyId), draft(companyId), draft(companyId, { test: true })])
+  await workOff(db.short)
   await db.pool.query(`update statistics_cursor set counted_until = now() - interval '5 minutes'`)
   await rollUpStatistics(db.pool)
   expect(await statistics(), 'younger than a minute').toEqual({ accepted: null, sent: null })

@@ -29,7 +29,7 @@ const failureOf = (answer: Promise<unknown>) =>
   )
 
 describe('a Postgres that vanishes without closing its connections', () => {
-  const ANSWER_MS = { hot: 1_000, pool: 1_000 }
+  const ANSWER_MS = { short: 1_000, pool: 1_000 }
   let db: Database
   beforeEach(() => {
     db = openDatabase(network.url, () => {}, ANSWER_MS)
@@ -37,16 +37,16 @@ describe('a Postgres that vanishes without closing its connections', () => {
   afterEach(() => db.close())
 
   test('is out of reach, not waited for for ever', async () => {
-    await Promise.all([ask(db.hot), ask(db.pool)])
+    await Promise.all([ask(db.short), ask(db.pool)])
     network.blackHole(true)
-    const failures = await Promise.all([ask(db.hot), ask(db.pool)].map(failureOf))
+    const failures = await Promise.all([ask(db.short), ask(db.pool)].map(failureOf))
     for (const failure of failures) expect(failure).toBeInstanceOf(DatabaseUnavailable)
     network.blackHole(false)
-    expect([await ask(db.hot), await ask(db.pool)]).toEqual([[{ one: 1 }], [{ one: 1 }]])
+    expect([await ask(db.short), await ask(db.pool)]).toEqual([[{ one: 1 }], [{ one: 1 }]])
   })
 
   test('costs one wait, not one for each connection of each pool', async () => {
-    const pools = [db.hot, db.pool, db.webhooks, ...Object.values(db.sending)]
+    const pools = [db.short, db.pool, db.webhooks, ...Object.values(db.sending)]
     const busy = (pool: pg.Pool) => Array.from({ length: pool.options.max }, () => pool.query('select pg_sleep(0.1)'))
     await Promise.all(pools.flatMap(busy))
     const open = pools.reduce((sum, pool) => sum + pool.idleCount, 0)
@@ -59,10 +59,10 @@ describe('a Postgres that vanishes without closing its connections', () => {
   })
 
   test('is known in a moment to who asks whether it answers, and half-open connections are dropped then', async () => {
-    await Promise.all([ask(db.hot), ask(db.pool), ask(db.sending.starts)])
+    await Promise.all([ask(db.short), ask(db.pool), ask(db.sending.starts)])
     network.halfOpen()
     expect(await db.availability()).toEqual({ state: 'writable' })
-    expect(await Promise.all([ask(db.hot), ask(db.pool), ask(db.sending.starts)])).toHaveLength(3)
+    expect(await Promise.all([ask(db.short), ask(db.pool), ask(db.sending.starts)])).toHaveLength(3)
     network.blackHole(true)
     expect(await db.availability()).toEqual({ state: 'silent', reason: 'Postgres did not answer in time.' })
     expect(db.pool.totalCount - db.pool.idleCount).toBeLessThan(2)

@@ -101,7 +101,7 @@ test('an export has everything about the person and nobody else, by the command 
 test('a killed erasure goes on where it was, and the receipt counts each e-mail once', async () => {
   const COUNT = 450
   const ids = await accept(
-    gateway.db.hot,
+    gateway.db.short,
     Array.from({ length: COUNT }, () => draft(company.companyId, { to: 'many@example.com' })),
   )
   const held = await gateway.db.pool.connect()

@@ -20,7 +20,7 @@ type Told = [type: string, seconds: number, metadata?: Record<string, unknown>]
 
 /** An e-mail that was accepted ten minutes ago, and what happened so many seconds later. */
 async function story(...told: Told[]): Promise<string> {
-  const [id] = await accept(db.hot, [draft(companyId, { cc: ['copy@example.com'] })])
+  const [id] = await accept(db.short, [draft(companyId, { cc: ['copy@example.com'] })])
   await db.pool.query(
     `update email_outbox set created_at = now() - interval '10 minutes', status = 'CANCELLED' where outbox_id = $1`,
     [id],

@@ -9,7 +9,7 @@ let db: Queryable
 
 beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
+  db = gateway.db.short
 })
 afterAll(() => gateway?.stop())
 

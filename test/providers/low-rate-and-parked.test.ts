@@ -39,7 +39,7 @@ async function work(env: Record<string, string>): Promise<TestWorker> {
 }
 const put = (count: number, owner = companyId) =>
   accept(
-    api.db.hot,
+    api.db.short,
     Array.from({ length: count }, () => draft(owner)),
   )
 
@@ -105,7 +105,7 @@ test('while every provider is parked, the queue is looked at a few times a secon
 test('while the only company has its share in hand, no claims are made that can find nothing', async () => {
   resend.hold()
   const slow = Array.from({ length: 50 }, (_, index) => draft(companyId, { to: `slow${index}@example.com` }))
-  await accept(api.db.hot, slow)
+  await accept(api.db.short, slow)
   await work({ REDIS_URL: redis.url, WORKER_CONCURRENCY: '10' })
   await sleep(2_500)
   const commits = async () =>

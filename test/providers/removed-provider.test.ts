@@ -33,11 +33,11 @@ test('what Resend may have taken is not sent by another provider after Resend wa
   await until(status(id), now => now === 'UNKNOWN')
   await before.stop()
 
-  await graceOver(api.db.hot)
+  await graceOver(api.db.short)
   const after = await startWorker({ EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${smtp.port}` })
   try {
     await until(
-      () => doubts(api.db.hot),
+      () => doubts(api.db.short),
       ([doubt]) => doubt?.reason === 'PROVIDER_UNAVAILABLE',
     )
     expect(await read(api, company, id)).toMatchObject({ status: 'UNKNOWN', provider: 'resend', attempts: 1 })

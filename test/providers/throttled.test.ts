@@ -38,7 +38,7 @@ async function drain({ fake, env }: Limited): Promise<TestGateway> {
   open.push(() => api.stop())
   const { companyId } = await api.company()
   await accept(
-    api.db.hot,
+    api.db.short,
     Array.from({ length: EMAILS }, () => draft(companyId)),
   )
   for (let worker = 0; worker < 2; worker++) {

@@ -34,18 +34,22 @@ const ATTACHMENT = { filename: 'a.txt', contentType: 'text/plain', contentId: nu
 const SUPPRESSES_NOBODY = { ...DEFAULT_SUPPRESSION_POLICY, automatic: { HARD_BOUNCE: false, COMPLAINT: false } }
 
 async function begin(change: Partial<AttemptStart> = {}): Promise<AttemptStart> {
-  const { leaseId, claimed } = await claim(db.hot, 1)
+  const { leaseId, claimed } = await claim(db.short, 1)
   const start = startOf(leaseId, claimed[0]!.outboxId, { provider: 'ses', ...change })
-  expect(await startAttempts(db.hot, [start])).toEqual([true])
+  expect(await startAttempts(db.short, [start])).toEqual([true])
   return start
 }
 
 const SENT = { kind: 'sent', messageId: 'm-1' } as const
 
-function endOf(outcome: SettledOutcome, { leaseId, leftOut: _, ...start }: AttemptStart, more = {}): Settlement {
+function endOf(
+  outcome: SettledOutcome,
+  { leaseId, suppressedOrdinals: _, ...start }: AttemptStart,
+  more = {},
+): Settlement {
   return toSettlement(outcome, {
     ...start,
-    guard: { leaseId },
+    guard: { kind: 'lease', leaseId },
     requestId: 'r-1',
     maxAttempts: 5,
     durationMs: 7,
@@ -56,7 +60,7 @@ function endOf(outcome: SettledOutcome, { leaseId, leftOut: _, ...start }: Attem
 const answered =
   (outcome: SettledOutcome, more = {}) =>
   async (start: AttemptStart) =>
-    expect(await settleAttempts(db.hot, [endOf(outcome, start, more)])).toEqual([true])
+    expect(await settleAttempts(db.short, [endOf(outcome, start, more)])).toEqual([true])
 
 const sent = answered(SENT)
 
@@ -64,25 +68,25 @@ const reported =
   (kind: SesKind) =>
   async ({ outboxId, attemptId }: AttemptStart) => {
     const payload = JSON.stringify(sesEvent(kind, { outboxId, attemptId, messageId: 'm-1', to: [TO] }))
-    await storeProviderEvents(db.hot, [{ provider: 'ses', externalId: randomUUID(), payload }])
+    await storeProviderEvents(db.short, [{ provider: 'ses', externalId: randomUUID(), payload }])
     await workOffReports(db.pool, { suppression: SUPPRESSES_NOBODY })
   }
 
 async function isLost(): Promise<void> {
-  await expireLeases(db.hot)
-  expect(await returnExpiredLeases(db.hot, { all: false, idempotentProviders: [], graceSeconds: 1 })).toMatchObject({
+  await expireLeases(db.short)
+  expect(await returnExpiredLeases(db.short, { all: false, idempotentProviders: [], graceSeconds: 1 })).toMatchObject({
     unknown: 1,
   })
 }
 
 async function isDue({ outboxId }: AttemptStart): Promise<void> {
-  await makeDue(db.hot, [outboxId])
-  expect(await readyDueEmails(db.hot, 1000)).toBe(1)
+  await makeDue(db.short, [outboxId])
+  expect(await readyDueEmails(db.short, 1000)).toBe(1)
 }
 
 const isResolved = (idempotentProviders: string[]) => async () => {
-  await graceOver(db.hot)
-  expect(await resolveUnknownSends(db.hot, idempotentProviders)).toBe(1)
+  await graceOver(db.short)
+  expect(await resolveUnknownSends(db.short, idempotentProviders)).toBe(1)
 }
 
 async function isReplayed({ outboxId }: AttemptStart): Promise<void> {
@@ -109,7 +113,7 @@ type Step = (start: AttemptStart) => Promise<void>
 /** How an attempt ends, and, where it can start again, by what. */
 const ENDS: [string, Step[], Partial<AttemptStart>?][] = [
   ['plainly sent', [sent]],
-  ['sent without one of its recipients', [answered(SENT, { leftOut: ['sha256:a'] })]],
+  ['sent without one of its recipients', [answered(SENT, { suppressedHashes: ['sha256:a'] })]],
   ['sent and delivered', [sent, reported('Delivery')]],
   ['sent, bounced and complained about', [sent, reported('Bounce'), reported('Complaint')]],
   ['reported as sent before the answer', [reported('Send')]],
@@ -137,7 +141,7 @@ const ENDS: [string, Step[], Partial<AttemptStart>?][] = [
 test.each(ENDS)(
   'the start of an e-mail that is %s, and that it was sent, are told once, and the same at every moment',
   async (_, steps, again) => {
-    const [outboxId] = await accept(db.hot, [draft(companyId, { to: TO, cc: ['ana@example.com'] })])
+    const [outboxId] = await accept(db.short, [draft(companyId, { to: TO, cc: ['ana@example.com'] })])
     const first = await begin()
     const told = await startsOf(outboxId!)
     const { attemptId } = first
@@ -182,7 +186,7 @@ test('SENT is recorded alike with and without an endpoint that asked for it', as
          insert into webhook_state (endpoint_id) select endpoint_id from endpoint`,
         [randomUUID(), companyId],
       )
-    const [outboxId] = await accept(db.hot, [draft(companyId)])
+    const [outboxId] = await accept(db.short, [draft(companyId)])
     await sent(await begin())
     ids.push(outboxId!)
   }
@@ -203,18 +207,18 @@ test('SENT is recorded alike with and without an endpoint that asked for it', as
 
 test('starts and settlements of a batch find their e-mails, whatever their order, and those of one e-mail come one by one', async () => {
   const ids = await accept(
-    db.hot,
+    db.short,
     Array.from({ length: 300 }, () => draft(companyId)),
   )
-  const { leaseId } = await claim(db.hot, 300)
+  const { leaseId } = await claim(db.short, 300)
   const shuffled = ids.map((id, place) => ids[(place * 7) % ids.length] ?? id)
   const starts = shuffled.map((id, place) => startOf(leaseId, id, { provider: `p${place % 3}` }))
   const orphan = startOf(leaseId, randomUUID())
   const again = startOf(leaseId, shuffled[5]!)
-  expect(await startAttempts(db.hot, [orphan, ...starts, again])).toEqual([false, ...starts.map(() => true), false])
+  expect(await startAttempts(db.short, [orphan, ...starts, again])).toEqual([false, ...starts.map(() => true), false])
   const ends = starts.map((start, place) => endOf({ kind: 'sent', messageId: `m-${place}` }, start))
   const lost = endOf(SENT, { ...starts[9]!, leaseId: randomUUID() })
-  const answers = await settleAttempts(db.hot, [lost, ...ends, ends[0]!])
+  const answers = await settleAttempts(db.short, [lost, ...ends, ends[0]!])
   expect(answers).toEqual([false, ...ends.map(() => true), false])
   const { rows } = await db.pool.query<{ outbox_id: string; provider: string; attempt_id: string; message_id: string }>(
     'select outbox_id, provider, attempt_id, message_id from email_outbox',
@@ -227,18 +231,18 @@ test('starts and settlements of a batch find their e-mails, whatever their order
 
 test('an old and a new e-mail start and end together, and their events are found, without what lies between them', async () => {
   const ids = await accept(
-    db.hot,
+    db.short,
     Array.from({ length: 1000 }, () => draft(companyId, { attachments: [ATTACHMENT] })),
   )
-  const { leaseId } = await claim(db.hot, 1000)
+  const { leaseId } = await claim(db.short, 1000)
   await db.pool.query('analyze email_outbox, email_events, email_recipients, email_attachments')
-  const read = (act: Parameters<typeof rowsRead>[2]) => rowsRead(db.hot, '^email_', act)
+  const read = (act: Parameters<typeof rowsRead>[2]) => rowsRead(db.short, '^email_', act)
   const ends = [ids[0]!, ids.at(-1)!]
   expect(await read(async client => expect((await loadEmailsToSend(client, ends)).size).toBe(2))).toBeLessThan(20)
   const starts = ends.map(id => startOf(leaseId, id))
   const begin = async (client: Queryable) => expect(await startAttempts(client, starts)).toEqual([true, true])
   expect(await read(begin)).toBeLessThan(10)
-  await begin(db.hot)
+  await begin(db.short)
   for (const outcome of [{ kind: 'retry', failure: FAILURE, delayMs: 60_000 }, SENT] satisfies SettledOutcome[]) {
     const settlements = starts.map(start => endOf(outcome, start))
     const end = async (client: Queryable) => expect(await settleAttempts(client, settlements)).toEqual([true, true])

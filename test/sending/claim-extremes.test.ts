@@ -13,7 +13,7 @@ let db: Queryable
 
 beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
+  db = gateway.db.short
 })
 afterAll(() => gateway?.stop())
 beforeEach(async () => {
@@ -65,7 +65,7 @@ test('an old and a new e-mail are read together without what lies between them',
     Array.from({ length: 1000 }, () => draft(companyId!)),
   )
   await db.query('analyze email_outbox, email_content, email_recipients, email_attachments')
-  const read = await rowsRead(gateway.db.hot, '^email_', async client => {
+  const read = await rowsRead(gateway.db.short, '^email_', async client => {
     expect((await loadEmailsToSend(client, [ids[0]!, ids.at(-1)!])).size).toBe(2)
   })
   expect(read).toBeLessThan(20)
@@ -78,7 +78,7 @@ test('a claim reads the companies that it serves, however many have no mail', as
     db,
     ids.slice(0, 30).flatMap(id => Array.from({ length: 12 }, () => draft(id))),
   )
-  const read = await rowsRead(gateway.db.hot, '^companies$', async client => {
+  const read = await rowsRead(gateway.db.short, '^companies$', async client => {
     expect((await claim(client, 30)).claimed).toHaveLength(30)
   })
   expect(read).toBeLessThan(30)
@@ -87,7 +87,7 @@ test('a claim reads the companies that it serves, however many have no mail', as
 test('a claim reads what it takes and no more of the backlog, also when it was planned while nothing was ready', async () => {
   const [companyId] = await companies(1)
   await db.query('vacuum analyze email_ready')
-  const read = await rowsRead(gateway.db.hot, '^email_ready$', async client => {
+  const read = await rowsRead(gateway.db.short, '^email_ready$', async client => {
     // Postgres keeps the plan of a statement from its sixth execution on.
     for (let i = 0; i < 6; i++) expect((await claim(client, 10)).claimed).toEqual([])
     await accept(
@@ -100,7 +100,7 @@ test('a claim reads what it takes and no more of the backlog, also when it was p
 })
 
 test('a claim that finds nothing writes nothing', async () => {
-  const wrote = await inTransaction(gateway.db.hot, async tx => {
+  const wrote = await inTransaction(gateway.db.short, async tx => {
     expect((await claim(tx, 100)).claimed).toEqual([])
     return (await tx.query('select pg_current_xact_id_if_assigned() is not null as wrote')).rows[0].wrote
   })

@@ -12,7 +12,7 @@ let companyIds: string[]
 
 beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
+  db = gateway.db.short
   const companies = []
   for (let made = 0; made < 8; made++) companies.push(await gateway.company())
   companyIds = companies.map(one => one.companyId).toSorted()

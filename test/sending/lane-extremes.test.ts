@@ -69,7 +69,7 @@ describe.each([
 
 test('an attempt to be asked about at a provider that is no longer there ends with its time', async () => {
   const outboxId = await putResumed('gone')
-  const db = api.db.hot
+  const db = api.db.short
   await rows(api, `update email_outbox set expires_at = now() - interval '1 second' where outbox_id = $1`, [outboxId])
   for (let time = 0; time < 3; time++) {
     for (const hand of await receive(db, await claim(db, 1))) await worker(db, { route: () => null })(hand)

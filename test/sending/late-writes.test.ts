@@ -43,7 +43,7 @@ const failure = { code: 'X', category: 'Y', message: 'late' }
 function endOf({ leaseId, claimed }: Lease, outcome: SettledOutcome, waiting = false) {
   const facts: AttemptFacts = {
     outboxId: claimed[0]!.outboxId,
-    guard: waiting ? { leaseId, waiting } : { leaseId },
+    guard: { kind: waiting ? 'waiting' : 'lease', leaseId },
     requestId: 'r-1',
     attempt: 1,
     attemptsBefore: 0,

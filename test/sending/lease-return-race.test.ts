@@ -16,7 +16,7 @@ let late: pg.Client
 
 beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
+  db = gateway.db.short
   companyId = (await gateway.company()).companyId
   late = new pg.Client({ connectionString: gateway.databaseUrl })
   await late.connect()
@@ -36,7 +36,7 @@ test('an e-mail that its worker parks at the very moment its lease is returned i
   await expireLeases(db)
   const parked: Settlement = {
     outboxId: outboxId!,
-    guard: { leaseId: lease.leaseId },
+    guard: { kind: 'lease', leaseId: lease.leaseId },
     status: 'PENDING',
     attempts: 0,
     events: [{ type: 'RETRY_SCHEDULED', metadata: { parked: true } }],

@@ -17,7 +17,7 @@ import { HeldLeases } from '../../src/sending/held-leases.ts'
 import { logGivenUp, logLost } from '../../src/sending/housekeeping-log.ts'
 import type { ClaimedEmail } from '../../src/sending/lane.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
-import type { EmailFacts, EmailLog } from '../../src/telemetry/email-log.ts'
+import type { EmailLineFields, EmailLog } from '../../src/telemetry/email-log.ts'
 import { cleanLine } from '../support/clean-line.ts'
 import { type TestGateway, until } from '../support/gateway.ts'
 import {
@@ -154,7 +154,7 @@ test('e-mails of a lost worker, and those given up later, are logged with the fi
   const [unstarted, sent] = await accept(db, [draft(companyId, { externalId: 'a' }), draft(companyId)])
   const [, received] = await receive(db, await claim(db, 2))
   await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
-  const lines: [string, string, EmailFacts][] = []
+  const lines: [string, string, EmailLineFields][] = []
   const log: EmailLog = (line, email, facts) => void lines.push([line, email.outboxId, facts])
   await logLost(db, await returnExpired(), log)
   expect(lines).toEqual([
@@ -440,7 +440,7 @@ describe('the only gateway, when it starts', () => {
       ...SHARED_SECRETS,
     })
     const storage = await openStorage(config, { use: 'gateway', logInfo: () => {}, onLost: () => {}, log: silent })
-    const started = await startGateway(config, { ...storage, alone: true }, 'worker', silent)
+    const started = await startGateway(config, { ...storage, onlyGateway: true }, 'worker', silent)
     try {
       for (const id of ids)
         await until(

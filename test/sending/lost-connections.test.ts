@@ -34,7 +34,7 @@ function intercepting(
   storage: Storage,
   statement: (name: string, run: () => Promise<unknown>) => Promise<unknown>,
 ): Storage {
-  const intercepted = <Pool extends Database['hot']>(pool: Pool): Pool =>
+  const intercepted = <Pool extends Database['short']>(pool: Pool): Pool =>
     new Proxy(pool, {
       get(target, key) {
         const value = Reflect.get(target, key)
@@ -54,7 +54,7 @@ function intercepting(
     starts: intercepted(starts),
     settlements: intercepted(settlements),
   }
-  return { ...storage, db: { ...db, hot: intercepted(db.hot), pool: intercepted(db.pool), sending } }
+  return { ...storage, db: { ...db, short: intercepted(db.short), pool: intercepted(db.pool), sending } }
 }
 
 const connectionLost = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })

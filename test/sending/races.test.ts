@@ -15,7 +15,7 @@ let companyId: string
 
 beforeAll(async () => {
   quiet = await startTestGateway({ role: 'api' })
-  db = quiet.db.hot
+  db = quiet.db.short
   companyId = (await quiet.company()).companyId
   await watchStatuses(db)
 })

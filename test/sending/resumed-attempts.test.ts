@@ -30,7 +30,7 @@ async function workWith(provider: Provider | null): Promise<void> {
   for (const hand of await receive(db, await claim(db, 100))) await worker(db, { route: () => provider })(hand)
 }
 
-/** An e-mail of yesterday that waits for the provider to be asked what became of it. */
+/** An e-mail of yesterday whose call is to be repeated. */
 async function toBeAsked(provider: Provider): Promise<string> {
   const [outboxId] = await accept(db, [draft(companyId, { outboxId: idOfYesterday() })])
   await workWith(provider)
@@ -40,7 +40,7 @@ async function toBeAsked(provider: Provider): Promise<string> {
   return outboxId!
 }
 
-describe('an attempt that is to be asked about', () => {
+describe('an attempt whose call is to be repeated', () => {
   test('spends no attempts while its provider is parked, however long that is', async () => {
     const resend = scripted('resend', true, lost(), throttled(), taken())
     const outboxId = await toBeAsked(resend)
@@ -54,7 +54,7 @@ describe('an attempt that is to be asked about', () => {
     expect((await story(outboxId)).email).toMatchObject({ status: 'UNKNOWN', attempts: 1 })
   })
 
-  test('is not asked about while a recipient of it is suppressed: the question could be its first delivery', async () => {
+  test('is not called again while a recipient of it is suppressed: the repeated call could be its first delivery', async () => {
     const resend = scripted('resend', true, lost(), taken())
     const outboxId = await toBeAsked(resend)
     await db.query(`insert into suppression_list (email_hash, reason) values ($1, 'COMPLAINT')`, [

@@ -111,7 +111,7 @@ describe('a start whose commit was not confirmed', () => {
       provider: 'capture',
       attempt: 1,
       attemptsBefore: 1,
-      leftOut: [],
+      suppressedOrdinals: [],
     }
     expect(await commitStarts(losing('after', collect), [start], 10_000)).toEqual([false])
     expect((await storyOf(db, outboxId!)).email).toMatchObject({ status: 'UNKNOWN', attempt_id: attemptId })

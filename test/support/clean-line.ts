@@ -12,8 +12,8 @@ export function cleanLine(isMade: (line: CleanLine) => void): void {
 
   beforeAll(async () => {
     const gateway = await startTestGateway({ role: 'api' })
-    await watchStatuses(gateway.db.hot)
-    line = { gateway, db: gateway.db.hot, companyId: (await gateway.company()).companyId }
+    await watchStatuses(gateway.db.short)
+    line = { gateway, db: gateway.db.short, companyId: (await gateway.company()).companyId }
     isMade(line)
   })
   afterAll(() => line?.gateway.stop())

@@ -179,7 +179,7 @@ export function startOf(leaseId: string, outboxId: string, change: Partial<Attem
     provider: 'capture',
     attempt: 1,
     attemptsBefore: 0,
-    leftOut: [],
+    suppressedOrdinals: [],
     ...change,
   }
 }

@@ -15,7 +15,7 @@ let db: Queryable
 
 beforeAll(async () => {
   gateway = await startTestGateway({ role: 'api' })
-  db = gateway.db.hot
+  db = gateway.db.short
   company = await gateway.company()
 })
 afterAll(() => gateway?.stop())

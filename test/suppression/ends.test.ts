@@ -45,7 +45,7 @@ describe('expiry', () => {
     await add([over!, other!])
     await add([forEver!], 'COMPLAINT', 0)
     await endAll(`email_hash = '${over}'`)
-    expect(await expireSuppressions(db.hot)).toBe(1)
+    expect(await expireSuppressions(db.short)).toBe(1)
     const { rows } = await db.pool.query('select email_hash from suppression_list')
     expect(rows.map(row => row.email_hash).toSorted()).toEqual([other, forEver].toSorted())
     expect((await listAudit(db.pool, over!, null)).map(({ performedAt: _, ...entry }) => entry)).toEqual([
@@ -61,7 +61,7 @@ describe('expiry', () => {
   test('several processes share the work, in bites, and nothing is audited twice', async () => {
     await add(hashes(1000))
     await endAll()
-    const counts = await Promise.all([1, 2, 3, 4].map(() => expireSuppressions(db.hot, 50)))
+    const counts = await Promise.all([1, 2, 3, 4].map(() => expireSuppressions(db.short, 50)))
     expect(counts.reduce((sum, count) => sum + count)).toBe(1000)
     expect(await one('select count(*)::int from suppression_list')).toEqual({ count: 0 })
     expect(
@@ -78,10 +78,10 @@ describe('expiry', () => {
     const client = await db.pool.connect()
     await client.query('begin')
     await client.query(`update suppression_list set expires_at = now() + interval '9 days'`)
-    expect(await expireSuppressions(db.hot)).toBe(0)
+    expect(await expireSuppressions(db.short)).toBe(0)
     await client.query('commit')
     client.release()
-    expect(await expireSuppressions(db.hot)).toBe(0)
+    expect(await expireSuppressions(db.short)).toBe(0)
     expect(await one('select count(*)::int from suppression_list')).toEqual({ count: 1 })
   })
 })
@@ -129,7 +129,7 @@ describe('removal', () => {
 
 async function waitForLock(): Promise<void> {
   for (;;) {
-    const { rows } = await db.hot.query(
+    const { rows } = await db.short.query(
       `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
     )
     if (rows.length > 0) return

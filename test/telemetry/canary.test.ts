@@ -256,7 +256,13 @@ test('a gateway process at level trace writes none to its output while it accept
   const output = process.output() + process.errors()
   expect(leaks(output)).toEqual([])
   const lines = ['E-mail accepted', 'Attempt started', 'E-mail sent', 'E-mail moved to the dead letter queue']
-  for (const line of [...lines, 'E-mail bounced', 'E-mail cancelled', 'SMTP message refused', 'Webhook'])
+  for (const line of [
+    ...lines,
+    'E-mail bounced',
+    'E-mail cancelled',
+    'SMTP message refused',
+    'Webhook attempt finished',
+  ])
     expect(output).toContain(line)
   for (const code of ['TEMPLATE_VARIABLE_MISSING', 'INVALID_TEMPLATE']) expect(output).toContain(code)
   for (const masked of ['c***@s***.example', '***.***.***-25']) expect(output).toContain(masked)

@@ -129,7 +129,7 @@ describe('the company hears', () => {
        update email_ready set outbox_id = $2 where outbox_id = $1`,
       [outboxId, old],
     )
-    expect(await expireWaitingEmails(gateway.db.hot)).toEqual({ expired: [old], unknown: [] })
+    expect(await expireWaitingEmails(gateway.db.short)).toEqual({ expired: [old], unknown: [] })
     const [event] = await got(1)
     expect(event).toMatchObject({ type: 'email.expired', data: { outboxId: old, attempts: 0 } })
     expect(webhookEventSchema.safeParse(event).error).toBeUndefined()

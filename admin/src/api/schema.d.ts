@@ -2407,7 +2407,7 @@ export interface components {
         recipient: number | null
       })[]
       attemptList: ({
-        /** Of the sends: one that asks again has the number of the send that it asks about */
+        /** Of the sends: a repeated call has the number of the send that it repeats */
         number: number
         /** The same attempt under the same key: it asked what became of a send whose outcome was unknown */
         asksAgain: boolean

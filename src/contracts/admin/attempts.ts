@@ -17,7 +17,7 @@ type AttemptEnd = (typeof ENDS)[number]
 
 /** One call of a provider, and what it answered. */
 export const attemptSchema = z.object({
-  number: z.int().describe('Of the sends: one that asks again has the number of the send that it asks about'),
+  number: z.int().describe('Of the sends: a repeated call has the number of the send that it repeats'),
   asksAgain: z
     .boolean()
     .describe('The same attempt under the same key: it asked what became of a send whose outcome was unknown'),
@@ -38,7 +38,7 @@ const END_EVENTS = ['SENT', 'RETRY_SCHEDULED', 'REJECTED', 'FAILED', 'UNKNOWN']
 
 /** The attempts in the log of an e-mail: each begins with SENT_ATTEMPT and ends with the next event that says how. */
 export function attemptsOf(events: readonly EmailEventView[]): AttemptView[] {
-  /** Numbers of the sends by their attempt id, which only a call that asks again has in common with an earlier one. */
+  /** Numbers of the sends by their attempt id, which only a repeated call has in common with an earlier one. */
   const numbers = new Map<string, number>()
   let sends = 0
   return events.flatMap((event, index) => {

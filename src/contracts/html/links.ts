@@ -1,5 +1,4 @@
-import { BoundedParser, type HtmlElement, type HtmlNode, type HtmlParent } from './parse.ts'
-import { ParseBudget } from './parse-budget.ts'
+import { type HtmlElement, type HtmlNode, type HtmlParent, parseHtml } from './parse.ts'
 
 export type FoundLink = { href: string; text: string }
 
@@ -46,7 +45,7 @@ function* linksInHtml(html: string): Generator<FoundLink> {
 
 function parsed(html: string): HtmlParent | null {
   try {
-    return new BoundedParser(false, new ParseBudget(html)).read(html)
+    return parseHtml(html)
   } catch {
     return null
   }

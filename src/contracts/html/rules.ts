@@ -1,39 +1,19 @@
 import { serialize } from 'parse5'
 import type { HtmlCode } from '../templates/rules.ts'
-import { hidesCode, type Inspection } from './attributes.ts'
-import { declaresOtherCharset, hidesCharset, hidesOtherCharset, xmlHasOtherCharset } from './charset.ts'
-import { checkCss } from './css-rules.ts'
-import {
-  BoundedParser,
-  type CommentToken,
-  type HtmlDocument,
-  type HtmlElement,
-  type HtmlParent,
-  rawTextOf,
-  type TagToken,
-} from './parse.ts'
+import type { Inspection } from './attributes.ts'
+import { declaresOtherCharset, hidesOtherCharset } from './charset.ts'
+import { HtmlView } from './html-view.ts'
 import { HtmlLimitReached, ParseBudget } from './parse-budget.ts'
-import { inspectTag, refuseCharset } from './tags.ts'
+import { refuseCharset } from './tags.ts'
 
 export type HtmlProblem = { code: HtmlCode; message: string }
 
-const HTML_NAMESPACE = 'http://www.w3.org/1999/xhtml'
 /** Comments do not nest, so a legitimate e-mail has one level; a parser sees a second one if the first is never closed. */
 const MAX_CONDITIONAL_NESTING = 2
-/** Appended to the HTML: a parser drops an unfinished tag at the end of the input, but a footer added later would finish it. */
-const TAG_CLOSER = `'">`
 
 const CONDITIONAL = /<!--\s{0,20}\[if/i
-const CONDITIONAL_COMMENT = /^\s{0,20}\[if/i
 /** Bounded, because an unbounded `[^\]]*` restarts at each of the 70 000 openings that fit into 512 KB. */
 const CONDITIONAL_MARKERS = /<!--\s{0,20}\[if[^\]]{0,200}\]>(?:<!-->|-->)?|(?:<!--\s{0,20})?<!\[endif\]-->/gi
-const PROCESSING = /^\?(?:import|xml-stylesheet)/i
-const RAW_TEXT_TAGS = ['style', 'title', 'textarea', 'xmp', 'noscript', 'noembed', 'noframes', 'plaintext', 'iframe']
-const RAW_TEXT: ReadonlySet<string> = new Set(RAW_TEXT_TAGS)
-const RAW_TEXT_END = new RegExp(`</(?:${RAW_TEXT_TAGS.join('|')}|script)`, 'i')
-const TAG_LIKE = /<[a-z!/?]/i
-/** Browsers since 2025 keep these inside <select> and parse5 drops them, so they would read the rest differently. */
-const AMBIGUOUS_IN_SELECT: ReadonlySet<string> = new Set([...RAW_TEXT_TAGS, 'svg', 'math'])
 
 /** `linkSchemes`: URL schemes of the company's own apps. */
 export type HtmlAllowances = { linkSchemes?: readonly string[] }
@@ -76,8 +56,8 @@ function inspectWithinLimits(html: string, budget: ParseBudget, inspection: Insp
 
 /** With scripting enabled <noscript> is parsed as text, without it as markup; nothing else depends on the flag. */
 function inspectAllViews(html: string, budget: ParseBudget, inspection: Inspection, nesting: number): void {
-  const scripted = inspectView(html, true, budget, inspection, nesting)
-  if (scripted.sawNoscript) inspectView(html, false, budget, inspection, nesting)
+  const withScripts = inspectView(html, true, budget, inspection, nesting)
+  if (withScripts.sawNoscript) inspectView(html, false, budget, inspection, nesting)
 }
 
 function inspectView(
@@ -86,106 +66,17 @@ function inspectView(
   budget: ParseBudget,
   inspection: Inspection,
   nesting: number,
-): RuleParser {
-  const parser = new RuleParser(scripting, budget, inspection)
-  const document = parser.read(html)
-  parser.inspectRawText()
-  if (parser.conditionals.length > 0 && nesting === MAX_CONDITIONAL_NESTING) throw new HtmlLimitReached('nodes')
-  for (const inner of parser.conditionals) inspectAllViews(inner, budget, inspection, nesting + 1)
-  if (parser.sawForeignContent)
+): HtmlView {
+  const view = new HtmlView(inspection)
+  const document = view.read(html, scripting, budget)
+  if (view.conditionals.length > 0 && nesting === MAX_CONDITIONAL_NESTING) throw new HtmlLimitReached('nodes')
+  for (const inner of view.conditionals) inspectAllViews(inner, budget, inspection, nesting + 1)
+  if (view.sawForeignContent)
     readAgain(serialize(document, { scriptingEnabled: scripting }), scripting, budget, inspection)
-  return parser
+  return view
 }
 
 /** A sanitiser in a mail client parses and serialises the HTML before the browser parses it again. */
 function readAgain(html: string, scripting: boolean, budget: ParseBudget, inspection: Inspection): void {
-  const parser = new RuleParser(scripting, budget, inspection)
-  parser.read(html)
-  parser.inspectRawText()
-}
-
-class RuleParser extends BoundedParser {
-  conditionals: string[] = []
-  sawForeignContent = false
-  sawNoscript = false
-  private inspection: Inspection
-  private styles: HtmlElement[] = []
-  private rawText: HtmlElement[] = []
-  private rawInForeign: HtmlElement[] = []
-  private openForeign = 0
-  private openSelects = 0
-
-  constructor(scripting: boolean, budget: ParseBudget, inspection: Inspection) {
-    super(scripting, budget)
-    this.inspection = inspection
-  }
-
-  override read(html: string): HtmlDocument {
-    return super.read(html + TAG_CLOSER)
-  }
-
-  override onStartTag(token: TagToken): void {
-    inspectTag(token, this.openForeign > 0, this.inspection)
-    if (this.openSelects > 0 && AMBIGUOUS_IN_SELECT.has(token.tagName)) {
-      this.inspection.report('HTML_FORBIDDEN_ELEMENT', `<${token.tagName}> inside <select> is not allowed`)
-    }
-    if (token.tagName === 'noscript') this.sawNoscript = true
-    super.onStartTag(token)
-  }
-
-  override onComment(token: CommentToken): void {
-    const { data } = token
-    if (CONDITIONAL_COMMENT.test(data)) this.conditionals.push(innerHtmlOf(data))
-    else if (xmlHasOtherCharset(data) || hidesOtherCharset(data)) refuseCharset(this.inspection)
-    else if (PROCESSING.test(data))
-      this.inspection.report('HTML_FORBIDDEN_ELEMENT', 'processing instructions are not allowed')
-    if (this.openForeign > 0 && RAW_TEXT_END.test(data)) {
-      this.inspection.report('HTML_HIDDEN_MARKUP', 'a comment in SVG or MathML hides markup')
-    }
-    super.onComment(token)
-  }
-
-  override onItemPush(node: HtmlParent, tagId: number, isTop: boolean): void {
-    super.onItemPush(node, tagId, isTop)
-    if (!('tagName' in node)) return
-    if (node.namespaceURI !== HTML_NAMESPACE) {
-      this.openForeign++
-      this.sawForeignContent = true
-    }
-    if (node.tagName === 'style') this.styles.push(node)
-    if (node.tagName === 'select') this.openSelects++
-    if (!RAW_TEXT.has(node.tagName)) return
-    this.rawText.push(node)
-    if (this.openForeign > 0) this.rawInForeign.push(node)
-  }
-
-  override onItemPop(node: HtmlParent, isTop: boolean): void {
-    super.onItemPop(node, isTop)
-    if (!('tagName' in node)) return
-    if (node.namespaceURI !== HTML_NAMESPACE) this.openForeign--
-    if (node.tagName === 'select') this.openSelects--
-  }
-
-  inspectRawText(): void {
-    for (const style of this.styles) {
-      const css = rawTextOf(style)
-      if (hidesCode(css)) this.inspection.report('HTML_HIDDEN_MARKUP', '<style> hides markup')
-      const reason = checkCss(css)
-      if (reason !== null) this.inspection.report('HTML_CSS', `<style> with ${reason} is not allowed`)
-    }
-    if (this.rawText.some(element => hidesCharset(rawTextOf(element)))) refuseCharset(this.inspection)
-    for (const element of this.rawInForeign) {
-      if (TAG_LIKE.test(rawTextOf(element))) {
-        this.inspection.report('HTML_HIDDEN_MARKUP', `<${element.tagName}> in SVG or MathML hides markup`)
-      }
-    }
-  }
-}
-
-/** The text after `[if …]>`, or from the first tag if the condition itself contains one. */
-function innerHtmlOf(conditionalComment: string): string {
-  const end = conditionalComment.indexOf(']>')
-  const markup = conditionalComment.indexOf('<')
-  if (markup !== -1 && (end === -1 || markup < end)) return conditionalComment.slice(markup)
-  return end === -1 ? '' : conditionalComment.slice(end + 2)
+  new HtmlView(inspection).read(html, scripting, budget)
 }

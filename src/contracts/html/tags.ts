@@ -1,6 +1,6 @@
 import { type Attribute, type Inspection, inspectAttribute, localName, refuseUrl } from './attributes.ts'
 import { ALLOWED_CHARSETS, contentHasOtherCharset, hidesCharset, isAllowedCharset } from './charset.ts'
-import type { TagToken } from './parse.ts'
+import type { StartTag } from './start-tags.ts'
 import { isHarmlessUrl } from './urls.ts'
 
 const FORBIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
@@ -21,7 +21,7 @@ const REFUSED_PRELOAD = /^(?:script|.*worker|document|embed|object|i?frame)$/
 const ANIMATED_CODE = /(?:^|:)(?:href|src|style|innerhtml|outerhtml|on[a-z]+)$/
 
 /** Called for every start tag of the tokenizer, also for those that the tree builder drops: another client may keep them. */
-export function inspectTag(tag: TagToken, inForeignContent: boolean, inspection: Inspection): void {
+export function inspectTag(tag: StartTag, inForeignContent: boolean, inspection: Inspection): void {
   const element = elementName(tag.tagName)
   inspectElement(element, inspection)
   if (tag.tagName === 'comment') inspection.report('HTML_FORBIDDEN_ELEMENT', '<comment> is not allowed')

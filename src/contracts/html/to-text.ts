@@ -1,5 +1,4 @@
-import { BoundedParser, type HtmlDocument, type HtmlElement, type HtmlNode, type HtmlParent } from './parse.ts'
-import { ParseBudget } from './parse-budget.ts'
+import { type HtmlElement, type HtmlNode, type HtmlParent, parseHtml } from './parse.ts'
 import { stripTags } from './strip.ts'
 import { TextWriter } from './text-writer.ts'
 
@@ -27,16 +26,12 @@ const LINKABLE = /^(?:https?:\/\/|mailto:|tel:)/i
 /** The text/plain alternative of an HTML e-mail. Never throws: if the HTML exceeds the limits of the parser, its tags are stripped. */
 export function textFromHtml(html: string): string {
   try {
-    return textOfTree(parse(html))
+    return textOfTree(parseHtml(html))
   } catch {
-    return textOfTree(parse(`<pre>${stripTags(html)}`))
+    return textOfTree(parseHtml(`<pre>${stripTags(html)}`))
       .replace(/[ \t]+/g, ' ')
       .replace(/ ?\n\s*/g, '\n')
   }
-}
-
-function parse(html: string): HtmlDocument {
-  return new BoundedParser(false, new ParseBudget(html)).read(html)
 }
 
 type Step = { node: HtmlNode; leaving: boolean; linkStart: number }

@@ -21,7 +21,7 @@ export const unlocked = (condition = 'true') => `unlocked as materialized (
 )`
 
 /** For `unlocked`: the leases (`held`) are all locked before the first e-mail, as when leases are returned. The other order would be a deadlock. */
-export const AFTER_THE_LEASES = '(select count(*) from held) > 0'
+export const ALL_LEASES_LOCKED = '(select count(*) from held) > 0'
 
 /** The element of an array parameter that belongs to a row. */
 export const elementFor = (row: string, parameter: string) =>

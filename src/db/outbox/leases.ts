@@ -25,7 +25,7 @@ export type Returned = {
 /**
  * Returns the e-mails of workers that died. Not started: the attempt counts (content that crashes workers must end too), and the
  * e-mail is ready again. Started, or an unresolved attempt: the message may have left, so its outcome is unknown (again); an
- * idempotent provider recognises the attempt and is asked again at once. What was only dispatched is ready again as it was.
+ * idempotent provider recognises the attempt, so its call is repeated at once. What was only dispatched is ready again as it was.
  * `all`: no worker can be alive (the only gateway just started).
  */
 export async function returnExpiredLeases(

@@ -34,8 +34,8 @@ export type EmailToSend = {
   retryPolicy: RetryPolicyName | null
   onUnknown: 'resend' | 'hold'
   expired: boolean
-  /** Its outcome is unknown, and its provider recognises it: the attempt goes on there. askedSeconds: since the provider was last asked. */
-  unresolvedAttempt: { attemptId: string; provider: string; askedSeconds: number } | null
+  /** Its outcome is unknown, and its provider recognises it: the attempt goes on there. calledSecondsAgo: the last call. */
+  unresolvedAttempt: { attemptId: string; provider: string; calledSecondsAgo: number } | null
   html: string | null
   /** Keyed hash: shows that this HTML passed the rules when it was accepted. */
   htmlProof: string | null
@@ -60,7 +60,7 @@ export type EmailToSend = {
   traceparent: string | null
 }
 
-/** Reads those of the e-mails that wait and are due; any other has ended, or another worker has it. */
+/** Reads those of the e-mails that wait and are due; any other has ended, is not due, or another worker has it. */
 export async function loadEmailsToSend(db: Queryable, outboxIds: string[]): Promise<Map<string, EmailToSend>> {
   if (outboxIds.length === 0) return new Map()
   const sorted = outboxIds.toSorted()
@@ -75,7 +75,7 @@ export const EMAIL_TO_SEND = `o.outbox_id as "outboxId", o.company_id as "compan
     from companies p where p.company_id = o.company_id) end as "companySender", o.subject, o.template_type as "templateType", o.tags, o.attempts, o.max_attempts as "maxAttempts",
   o.retry_policy as "retryPolicy", o.on_unknown as "onUnknown", o.expires_at <= now() as expired,
   case when ${HAS_UNRESOLVED_ATTEMPT} then json_build_object('attemptId', o.attempt_id, 'provider', o.provider,
-    'askedSeconds', extract(epoch from now() - o.started_at)::float8) end as "unresolvedAttempt",
+    'calledSecondsAgo', extract(epoch from now() - o.started_at)::float8) end as "unresolvedAttempt",
   c.html, c.html_proof as "htmlProof", c.text,
   case when c.html is null and c.text is null then c.variables end as variables, c.reply_to as "replyTo", c.headers,
   (select coalesce(json_agg(json_build_object('ordinal', r.ordinal, 'kind', r.kind, 'address', r.address, 'name', r.display_name,

@@ -1,4 +1,4 @@
-import type { EmailFacts, EmailLine, EmailLog, LoggedEmail } from '../../telemetry/email-log.ts'
+import type { EmailLine, EmailLineFields, EmailLog, LoggedEmail } from '../../telemetry/email-log.ts'
 import { type Queryable, run } from '../query.ts'
 import { idRange } from './sql.ts'
 
@@ -8,7 +8,7 @@ export const RECIPIENT_RECORD = `case when o.recipient_id is not null then (
   where p.recipient_id = o.recipient_id and p.deleted_at is null) end`
 
 type LoggedRow = LoggedEmail &
-  Required<Pick<EmailFacts, 'state' | 'attempt' | 'maxAttempts' | 'provider' | 'messageId'>>
+  Required<Pick<EmailLineFields, 'state' | 'attempt' | 'maxAttempts' | 'provider' | 'messageId'>>
 
 /** Logs what housekeeping or a request has done to e-mails of which it knows the ids only. `state`: their status, unless given. */
 export async function logEmails(
@@ -16,7 +16,7 @@ export async function logEmails(
   log: EmailLog,
   line: EmailLine,
   outboxIds: string[],
-  facts: Partial<EmailFacts>,
+  facts: Partial<EmailLineFields>,
 ): Promise<void> {
   for (const { state, attempt, maxAttempts, provider, messageId, ...email } of await readLogged(db, outboxIds))
     log(line, email, {

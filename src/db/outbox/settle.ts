@@ -1,9 +1,14 @@
 import type { EmailEventType, EmailStatus } from '../../contracts/states.ts'
 import { type Queryable, run } from '../query.ts'
 import { enqueueWebhooks } from '../webhooks/enqueue.ts'
-import { AFTER_THE_LEASES, elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
+import { ALL_LEASES_LOCKED, elementFor, ofBatch, writeBatch } from './batch-arrays.ts'
 import { originalData } from './dead-letters.ts'
 import { idRange, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
+
+export type SettlementGuard =
+  | { kind: 'lease'; leaseId: string }
+  | { kind: 'waiting'; leaseId: string }
+  | { kind: 'unknown'; attemptId: string }
 
 export type Settlement = {
   outboxId: string
@@ -11,7 +16,7 @@ export type Settlement = {
    * What must still be so: the attempt runs under this lease; or the e-mail waits, claimed under this lease; or the outcome
    * of this attempt is unknown. Otherwise nothing is written: somebody else decides about it.
    */
-  guard: { leaseId: string } | { leaseId: string; waiting: true } | { unknownAttemptId: string }
+  guard: SettlementGuard
   status: EmailStatus
   attempts: number
   /** The events to append, in this order. */
@@ -33,25 +38,25 @@ export type Settlement = {
   count?: [string, string]
 }
 
-type Guard = 'lease' | 'waiting' | 'unknown'
+type GuardKind = SettlementGuard['kind']
 
 /**
  * The end of an attempt: state, events, and where the e-mail goes next. Everything about one e-mail is in one
  * commit, which others share; a batch takes up to four statements. Returns for each whether its guard held.
  */
 export async function settleAttempts(db: Queryable, settlements: Settlement[]): Promise<boolean[]> {
-  const sent = settlements.filter(isPlainlySent)
+  const sent = settlements.filter(isSentWithoutMore)
   if (sent.length === settlements.length) return settleSent(db, sent)
   const settled = new Set<Settlement>()
-  const addSettled = (written: Settlement[], holds: boolean[]) => {
-    for (const [index, settlement] of written.entries()) if (holds[index]) settled.add(settlement)
+  const addSettled = (group: Settlement[], results: boolean[]) => {
+    for (const [index, settlement] of group.entries()) if (results[index]) settled.add(settlement)
   }
   if (sent.length > 0) addSettled(sent, await settleSent(db, sent))
-  for (const guard of GUARD_NAMES) {
-    const others = settlements.filter(one => !isPlainlySent(one) && guardOf(one) === guard)
-    if (others.length > 0) addSettled(others, await settleOthers(db, guard, others))
+  for (const kind of GUARD_KINDS) {
+    const group = settlements.filter(one => !isSentWithoutMore(one) && one.guard.kind === kind)
+    if (group.length > 0) addSettled(group, await settleOthers(db, kind, group))
   }
-  return settlements.map(one => settled.has(one))
+  return settlements.map(settlement => settled.has(settlement))
 }
 
 /** Nearly every settlement is of this kind, so it has a short statement of its own. */
@@ -68,28 +73,24 @@ async function settleSent(db: Queryable, settlements: Settlement[]): Promise<boo
   })
 }
 
-async function settleOthers(db: Queryable, guard: Guard, some: Settlement[]): Promise<boolean[]> {
-  const input = [...idRange(some), storable(JSON.stringify(some.map(toRow)))]
-  const rows = await run<{ outbox_id: string; guard: string }>(db, `settle-${guard}`, SETTLE[guard], input)
+async function settleOthers(db: Queryable, kind: GuardKind, settlements: Settlement[]): Promise<boolean[]> {
+  const input = [...idRange(settlements), storable(JSON.stringify(settlements.map(toRow)))]
+  const rows = await run<{ outbox_id: string; guard: string }>(db, `settle-${kind}`, SETTLE[kind], input)
   const keys = new Set(rows.map(row => row.outbox_id + row.guard))
-  return some.map(one => keys.has(one.outboxId + keyOf(one.guard)))
+  return settlements.map(({ outboxId, guard }) => keys.has(outboxId + keyOf(guard)))
 }
 
-const keyOf = (guard: Settlement['guard']) => ('unknownAttemptId' in guard ? guard.unknownAttemptId : guard.leaseId)
+const keyOf = (guard: SettlementGuard) => (guard.kind === 'unknown' ? guard.attemptId : guard.leaseId)
 
-function guardOf({ guard }: Settlement): Guard {
-  if ('unknownAttemptId' in guard) return 'unknown'
-  return 'waiting' in guard ? 'waiting' : 'lease'
-}
-
-const isPlainlySent = (one: Settlement) =>
-  one.status === 'SENT' && guardOf(one) === 'lease' && one.events.length === 1 && one.durationMs !== undefined
+/** Sent under its lease, and nothing is to be written besides. */
+const isSentWithoutMore = ({ status, guard, events, durationMs }: Settlement) =>
+  status === 'SENT' && guard.kind === 'lease' && events.length === 1 && durationMs !== undefined
 
 function toRow({ guard, count, ...rest }: Settlement) {
   return { ...rest, guard: keyOf(guard), ...(count && { counter: count[0], label: count[1] }) }
 }
 
-/** A provider's words may hold what no text of Postgres can: NUL, and halves of a character (a message cut in its middle). */
+/** A provider's text may hold what a text of Postgres cannot: NUL, and unpaired surrogates (of a text that was cut inside a character). */
 export const storable = (json: string) =>
   /\\u(0000|d)/.test(json)
     ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u(0000|d[89a-f]..)/g, (_, before: string, code: string) =>
@@ -115,7 +116,7 @@ with settled as (
   from put_events e join settled s on s.outbox_id = e.outbox_id`)}
 select outbox_id from settled`
 
-const GUARDS: Record<Guard, string> = {
+const GUARDS: Record<GuardKind, string> = {
   lease: 'o.lease_id = i.guard',
   waiting: `${WAITING_AND_DUE}
     and i.guard in (select lease_id from held) and o.outbox_id in (select outbox_id from unlocked)`,
@@ -130,7 +131,7 @@ const WEBHOOKS = `select s.company_id, s.test, s.outbox_id, v.event_id, ends.typ
   ) as ends(status, event, type) on ends.status = s.status and ends.event = v.type
   where ends.type <> 'email.suppressed' or s.error_code = 'RECIPIENT_SUPPRESSED'`
 
-const settleStatement = (guard: Guard) => `
+const settleStatement = (guard: GuardKind) => `
 with input as materialized (
   select * from json_to_recordset($3::json) as x(
     "outboxId" uuid, guard uuid, status text, attempts smallint, events json, "messageId" text,
@@ -143,7 +144,7 @@ unlocked as materialized (
   -- A company's own SQL transaction may keep a waiting e-mail locked for long: the others do not wait for it.
   select o.outbox_id from email_outbox o
   where o.outbox_id = any(array(select "outboxId" from input)) and o.outbox_id between $1 and $2
-    and ${AFTER_THE_LEASES} for update skip locked
+    and ${ALL_LEASES_LOCKED} for update skip locked
 ), `
     : ''
 } settled as (
@@ -212,9 +213,9 @@ unlocked as materialized (
 )
 select outbox_id, guard from settled`
 
-const GUARD_NAMES = ['lease', 'waiting', 'unknown'] as const satisfies Guard[]
+const GUARD_KINDS = ['lease', 'waiting', 'unknown'] as const satisfies GuardKind[]
 
-const SETTLE: Record<Guard, string> = {
+const SETTLE: Record<GuardKind, string> = {
   lease: settleStatement('lease'),
   waiting: settleStatement('waiting'),
   unknown: settleStatement('unknown'),

@@ -1,5 +1,5 @@
 import { type Queryable, run } from '../query.ts'
-import { AFTER_THE_LEASES, elementFor, ofBatch, unlocked, writeBatch } from './batch-arrays.ts'
+import { ALL_LEASES_LOCKED, elementFor, ofBatch, unlocked, writeBatch } from './batch-arrays.ts'
 import { WAITING_AND_DUE } from './sql.ts'
 
 /** What is checked before an e-mail is sent, in this order. */
@@ -14,15 +14,15 @@ export type AttemptStart = {
   /** Attempts as they were read: another worker's attempt in between makes this start void. */
   attemptsBefore: number
   /** Ordinals of the recipients whom the message leaves out, because they have been suppressed since the e-mail was accepted. */
-  leftOut: number[]
+  suppressedOrdinals: number[]
 }
 
 /**
  * RECEIVED, VALIDATED and SENT_ATTEMPT, committed before the first byte goes out. The attempt is counted here; what never gets here
  * is counted when its lease is found expired. Answers who may go on: the lease must still stand, which its lock holds until this
  * commit, and the e-mail must still be waiting and due. `locked`: whether an e-mail that somebody else is changing is passed over,
- * which is answered with false, or waited for. Recipients that are left out are marked with it: if the process dies now, the provider is
- * asked about this attempt with the same message.
+ * which is answered with false, or waited for. Recipients that are left out are marked with it: if the process dies now, the call
+ * of this attempt is repeated with the same message.
  */
 export async function startAttempts(
   db: Queryable,
@@ -30,8 +30,10 @@ export async function startAttempts(
   locked: 'skip' | 'wait' = 'skip',
 ): Promise<boolean[]> {
   return writeBatch(starts, async (sorted, ids) => {
-    const leftOut = sorted.flatMap(({ outboxId, leftOut }) => leftOut.map(ordinal => ({ outboxId, ordinal })))
-    const [name, statement] = statementFor(locked, leftOut.length > 0)
+    const suppressed = sorted.flatMap(({ outboxId, suppressedOrdinals }) =>
+      suppressedOrdinals.map(ordinal => ({ outboxId, ordinal })),
+    )
+    const [name, statement] = statementFor(locked, suppressed.length > 0)
     const rows = await run<{ outbox_id: string }>(db, name, statement, [
       ...ids,
       sorted.map(start => start.attemptId),
@@ -39,7 +41,7 @@ export async function startAttempts(
       sorted.map(start => start.provider),
       sorted.map(start => start.attempt),
       sorted.map(start => start.attemptsBefore),
-      ...(leftOut.length > 0 ? [leftOut.map(one => one.outboxId), leftOut.map(one => one.ordinal)] : []),
+      ...(suppressed.length > 0 ? [suppressed.map(one => one.outboxId), suppressed.map(one => one.ordinal)] : []),
     ])
     return new Set(rows.map(row => row.outbox_id))
   })
@@ -52,7 +54,7 @@ export async function startAttempts(
 const startStatement = (locked: 'skip' | 'wait', leavesOut: boolean) => `
 with held as materialized (
   select lease_id, taken_at from leases where lease_id = any($5::uuid[]) for key share
-), ${locked === 'skip' ? `${unlocked(AFTER_THE_LEASES)}, ` : ''}started as (
+), ${locked === 'skip' ? `${unlocked(ALL_LEASES_LOCKED)}, ` : ''}started as (
   update email_outbox o set status = 'PROCESSING', lease_id = ${elementFor('o', '$5::uuid[]')}, attempts = ${elementFor('o', '$7::int[]')},
     attempt_id = ${elementFor('o', '$4::uuid[]')}, provider = ${elementFor('o', '$6::text[]')}, started_at = now(), next_attempt_at = null
   where ${ofBatch('o')} and ${elementFor('o', '$5::uuid[]')} = any(array(select lease_id from held)) and o.attempts = ${elementFor('o', '$8::int[]')}

@@ -56,7 +56,7 @@ const ORDERED_ATTEMPTS = 3
  * behind that.
  */
 export async function claimDeliveries(db: Queryable, claim: WebhookClaim): Promise<Walk> {
-  const rows = await run<ClaimedDelivery & { last: string | null; behind: number }>(db, 'claim-deliveries', CLAIM, [
+  const rows = await run<ClaimedDelivery & { last: string | null; postponed: number }>(db, 'claim-deliveries', CLAIM, [
     claim.holder,
     claim.holdSeconds,
     claim.after,
@@ -68,13 +68,13 @@ export async function claimDeliveries(db: Queryable, claim: WebhookClaim): Promi
     JSON.stringify(claim.companyRoom.healthy),
     JSON.stringify(claim.companyRoom.suspect),
   ])
-  const { last, behind } = rows[0]!
+  const { last, postponed } = rows[0]!
   const deliveries = rows.filter(row => row.deliveryId !== null)
-  return { deliveries, postponed: behind, after: last ?? ZERO, wrapped: last === null }
+  return { deliveries, postponed, after: last ?? ZERO, wrapped: last === null }
 }
 
 /**
- * Every row is found by its key (the connections know nested loops only), and the fences keep it so: "offset 0" leaves the planner one
+ * Every row is found by its key (the connections know nested loops only), and the subqueries with "offset 0" keep it so: they leave the planner one
  * index to find a row by. Among several it takes the smallest, which it then reads from end to end: for two hundred endpoints
  * that was a third of the claim, and rose with their square.
  */
@@ -84,36 +84,36 @@ with recursive walk as (
   union all
   select (select r.endpoint_id from webhook_ready r where r.endpoint_id > walk.endpoint_id order by r.endpoint_id limit 1), walk.step + 1
   from walk where walk.endpoint_id is not null and walk.step < $4
-), flying as materialized (
+), in_flight as materialized (
   select unnest($6::uuid[]) as delivery_id
-), gained as materialized (
-  -- Only these are locked, and written: most are ours for some time yet.
+), acquired as materialized (
+  -- Only these are locked, and written: most are held for some time yet.
   select s.endpoint_id from walk join webhook_state s on s.endpoint_id = walk.endpoint_id
   where s.resume_at <= now() and (s.held_until < now() or (s.holder = $1 and s.held_until < now() + $2 * interval '0.5 second'))
   for update of s skip locked
-), held as (
-  update webhook_state s set holder = $1, held_until = now() + $2 * interval '1 second' from gained where s.endpoint_id = gained.endpoint_id
-), ours as materialized (
+), renewed as (
+  update webhook_state s set holder = $1, held_until = now() + $2 * interval '1 second' from acquired where s.endpoint_id = acquired.endpoint_id
+), held as materialized (
   select s.endpoint_id, s.failures, coalesce(($5::jsonb -> s.endpoint_id::text)::int, 1) as room
   from walk join webhook_state s on s.endpoint_id = walk.endpoint_id
-  where s.resume_at <= now() and (s.endpoint_id in (select endpoint_id from gained)
+  where s.resume_at <= now() and (s.endpoint_id in (select endpoint_id from acquired)
     or (s.holder = $1 and s.held_until >= now() + $2 * interval '0.5 second'))
 ), open as materialized (
   -- No more of each than are likely to be taken: looking at one costs as much as taking it.
-  select ours.endpoint_id, ours.failures, ours.failures > 0 as suspect, w.url, w.format, w.secret_cipher,
+  select held.endpoint_id, held.failures, held.failures > 0 as suspect, w.url, w.format, w.secret_cipher,
     case when w.previous_until > now() then w.previous_cipher end as previous_cipher,
-    case when ours.failures > 0 then 1 else least(ours.room, 1 + ($7::int - 1) / (count(*) over ())::int) end as room, company.room as company_room
-  from ours cross join lateral (select * from webhook_endpoints w where w.endpoint_id = ours.endpoint_id offset 0) w
+    case when held.failures > 0 then 1 else least(held.room, 1 + ($7::int - 1) / (count(*) over ())::int) end as room, company.room as company_room
+  from held cross join lateral (select * from webhook_endpoints w where w.endpoint_id = held.endpoint_id offset 0) w
   cross join lateral (
     select coalesce(given -> 'companies' -> w.company_id::text, given -> 'others')::int as room
-    from (select case when ours.failures > 0 then $10::jsonb else $9::jsonb end as given) g) company
-  where ours.room > 0 and company.room > 0 and w.disabled_at is null
+    from (select case when held.failures > 0 then $10::jsonb else $9::jsonb end as given) g) company
+  where held.room > 0 and company.room > 0 and w.disabled_at is null
 ), seen as materialized (
   select open.suspect, open.failures, open.url, open.format, open.secret_cipher, open.previous_cipher, open.company_room, d.*
   from open cross join lateral (
     select d.*, before.due_at as before_due
     from (select r.sequence, r.delivery_id from webhook_ready r
-      where r.endpoint_id = open.endpoint_id and r.delivery_id not in (select flying.delivery_id from flying)
+      where r.endpoint_id = open.endpoint_id and r.delivery_id not in (select in_flight.delivery_id from in_flight)
       order by r.sequence limit open.room + ${LOOK_AHEAD}) r
     cross join lateral (
       select d.endpoint_id, d.delivery_id, d.sequence, d.company_id, d.type, d.outbox_id, d.event_id, d.data, d.body, d.attempts, d.created_at
@@ -125,7 +125,7 @@ with recursive walk as (
         and p.attempts < ${ORDERED_ATTEMPTS}) before
     where before.found = 0 or before.due_at is not null
     order by r.sequence limit open.room) d
-), behind as materialized (
+), postponed as materialized (
   select postpone_webhook(endpoint_id, delivery_id, before_due + interval '10 milliseconds') from seen where before_due is not null
 ), nearest as (
   select *, row_number() over (partition by endpoint_id order by sequence) as nth from seen where before_due is null
@@ -133,14 +133,14 @@ with recursive walk as (
   select *, row_number() over (partition by company_id, suspect order by nth, random()) as company_nth from nearest
 ), shared as (
   -- In turns: the first delivery of each company, then the second of each.
-  select *, row_number() over (partition by suspect order by company_nth, random()) as place from of_company where company_nth <= company_room
+  select *, row_number() over (partition by suspect order by company_nth, random()) as rank_in_turn from of_company where company_nth <= company_room
 ), taken as (
-  select * from shared where place <= case when suspect then $8::int else $7::int end
+  select * from shared where rank_in_turn <= case when suspect then $8::int else $7::int end
 ), last as (
   select case when count(*) = $4 then max(step_id) end as id from (
     select endpoint_id::text as step_id from walk where endpoint_id is not null) w
 )
-select last.id as last, (select count(*) from behind)::int as behind, d.endpoint_id as "endpointId", d.delivery_id as "deliveryId", d.type,
+select last.id as last, (select count(*) from postponed)::int as postponed, d.endpoint_id as "endpointId", d.delivery_id as "deliveryId", d.type,
   d.sequence::float8 as sequence, d.company_id as "companyId", d.attempts, d.body, d.data, ${iso('d.created_at')} as timestamp,
   d.outbox_id as "outboxId", d.event_id as "eventId", d.url, d.format, d.failures, d.secret_cipher as "secretCipher", d.previous_cipher as "previousCipher"
 from last left join taken d on true`
@@ -148,8 +148,8 @@ from last left join taken d on true`
 export type EventFacts = EmailFacts & { eventId: string; timestamp: string; traceparent: string | null }
 
 /**
- * What the bodies are made of. Apart from the claim, so that the ids are known and other partitions are never opened. The fences
- * are the claim's: without them, planned while a day's partition is empty, all that lies between the ids is read for each of them.
+ * What the bodies are made of. Apart from the claim, so that the ids are known and other partitions are never opened. The subqueries with
+ * "offset 0" are there for the same reason: without them, planned while a day's partition is empty, all that lies between the ids is read for each of them.
  */
 export async function loadEventFacts(
   db: Queryable,
@@ -164,10 +164,10 @@ export async function loadEventFacts(
        o.message_id as "messageId", o.traceparent, o.template_type as "templateType", ${iso('o.created_at')} as "createdAt",
        (select coalesce(jsonb_agg(jsonb_build_object('kind', r.kind, 'address', r.address) order by r.ordinal), '[]')
         from email_recipients r where r.outbox_id = e.outbox_id and r.outbox_id between $3 and $4) as recipients
-     from unnest($1::uuid[], $2::uuid[]) as i(outbox_id, event_id)
+     from unnest($1::uuid[], $2::uuid[]) as wanted(outbox_id, event_id)
      cross join lateral (
-       select * from email_events e where e.outbox_id = i.outbox_id and e.event_id = i.event_id and e.outbox_id between $3 and $4 offset 0) e
-     cross join lateral (select * from email_outbox o where o.outbox_id = i.outbox_id and o.outbox_id between $3 and $4 offset 0) o`,
+       select * from email_events e where e.outbox_id = wanted.outbox_id and e.event_id = wanted.event_id and e.outbox_id between $3 and $4 offset 0) e
+     cross join lateral (select * from email_outbox o where o.outbox_id = wanted.outbox_id and o.outbox_id between $3 and $4 offset 0) o`,
     [events.map(one => one.outboxId), events.map(one => one.eventId), ...idRange(events)],
   )
   return new Map(rows.map(row => [row.eventId, row]))

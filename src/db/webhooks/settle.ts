@@ -40,9 +40,9 @@ export async function settleDeliveries(
 
 const SETTLE = `
 with settled as materialized (
-  select settle_webhook(i."endpointId", i."deliveryId", i.attempts, i.outcome, i."retryDelayMs", i.body, i.status, i.error, i.answer,
-    i."durationMs") as outcome
-  from json_to_recordset($1::json) as i("endpointId" uuid, "deliveryId" uuid, attempts smallint, outcome text,
+  select settle_webhook(input."endpointId", input."deliveryId", input.attempts, input.outcome, input."retryDelayMs", input.body, input.status, input.error, input.answer,
+    input."durationMs") as outcome
+  from json_to_recordset($1::json) as input("endpointId" uuid, "deliveryId" uuid, attempts smallint, outcome text,
     "retryDelayMs" float8, body text, status smallint, error text, answer text, "durationMs" int)
 ), counted as (
   insert into counters as c (name, label, value) select 'webhook_deliveries', outcome, count(*) from settled where outcome is not null

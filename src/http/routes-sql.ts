@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isUuid } from '../contracts/uuid.ts'
 import { writeAudit } from '../db/audit.ts'
 import { findCompany } from '../db/companies/companies.ts'
-import { putSqlEmail, readyRetries } from '../db/outbox/sql-door.ts'
+import { putSqlEmail, readyRetries } from '../db/outbox/sql-api.ts'
 import type { Database } from '../db/pool.ts'
 import { inTransaction } from '../db/query.ts'
 import type { App } from './app.ts'
@@ -14,7 +14,7 @@ import { invalidField } from './problem.ts'
 import { type RateLimitDeps, spendTokens } from './rate-limit.ts'
 import type { AdminRouteDeps } from './routes-admin.ts'
 
-export type SqlDoorDeps = RateLimitDeps & { db: Database; keys: KeyRegistry; pepper: string }
+export type SqlRouteDeps = RateLimitDeps & { db: Database; keys: KeyRegistry; pepper: string }
 
 /** What one call brings forward when it does not say. */
 const DEFAULT_LIMIT = 10
@@ -67,8 +67,8 @@ const adminProcessSchema = {
   response: { 200: processedSchema, ...problemAnswers(400, 401, 403, 413, 415, 422, 429, 503) },
 }
 
-/** The functions of the SQL door for callers that have HTTP only. */
-export function sqlDoorRoutes(app: App, deps: SqlDoorDeps): void {
+/** The SQL functions for callers that have HTTP only. */
+export function sqlRoutes(app: App, deps: SqlRouteDeps): void {
   const onRequest = requireKey(deps.keys, deps.pepper, 'manage')
   app.post('/rest/v1/rpc/enqueue_email', { onRequest, schema: enqueueSchema }, (request, reply) =>
     enqueue(request, reply, deps),
@@ -95,7 +95,7 @@ export function adminQueueRoutes(app: App, { db, onRequest }: AdminRouteDeps): v
   })
 }
 
-async function enqueue(request: FastifyRequest, reply: FastifyReply, deps: SqlDoorDeps) {
+async function enqueue(request: FastifyRequest, reply: FastifyReply, deps: SqlRouteDeps) {
   await spendTokens(request, reply, 1, deps)
   const body = request.body as z.output<typeof enqueueBody>
   const id = await putSqlEmail(deps.db.pool, ownerOf(request), {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
-import { maxAttempts, RETRY_POLICIES, RETRY_POLICY_NAMES } from '../../src/contracts/retry.ts'
+import { maxAttempts, RETRY_POLICIES, RETRY_POLICY_NAMES, retryDelayMs } from '../../src/contracts/retry.ts'
 import { changeCompany } from '../../src/db/companies/changes.ts'
 import { updateCompany } from '../../src/db/companies/companies.ts'
 import { findLocation } from '../../src/db/outbox/location.ts'
@@ -220,6 +220,20 @@ test('the retry policies of SQL are those of TypeScript', async () => {
       attempts: maxAttempts(policy),
       delays: RETRY_POLICIES[policy].delaysSeconds,
     })
+})
+
+test('the delays of SQL have the jitter of TypeScript', async () => {
+  for (const policy of RETRY_POLICY_NAMES) {
+    for (const failed of [1, 2, 3, 4, 5, 6, 7, 40]) {
+      for (const drawn of [0, 0.123, 0.5, 0.987, 1 - Number.EPSILON]) {
+        const { delay } = await one('select retry_delay_ms($1, $2, $3) as delay', [policy, failed, drawn])
+        expect(
+          Math.abs(delay - retryDelayMs(policy, failed, () => drawn)),
+          `${policy} ${failed} ${drawn}`,
+        ).toBeLessThan(2)
+      }
+    }
+  }
 })
 
 test('statistics wait for a transaction that has enqueued e-mails, for an hour at most', async () => {

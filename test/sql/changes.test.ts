@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashPassword } from '../../src/contracts/password.ts'
 import { putAdministrator } from '../../src/db/companies/administrators.ts'
+import { removeProcess, reportProcess } from '../../src/db/processes.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
 import { read, sendOk, untilStatus } from '../support/mail.ts'
 
@@ -76,6 +78,36 @@ describe('mark_email_failed', () => {
     expect(await one('select count(*)::int as rows from email_scheduled where outbox_id = $1', [id])).toEqual({
       rows: 0,
     })
+  })
+
+  test('waits as the setting RETRY_POLICY says when neither the request nor the company chose a policy', async () => {
+    const worker = {
+      processId: randomUUID(),
+      host: 'worker',
+      pid: 1,
+      role: 'worker' as const,
+      version: '1',
+      providers: ['capture'],
+    }
+    await reportProcess(gateway.db.pool, { ...worker, settings: { RETRY_POLICY: 'patient' } }, null)
+    const [chosen, usual] = [
+      await sendOk(gateway, company, { delay: 3_600_000, retryPolicy: 'steps' }),
+      await sendOk(gateway, company, { delay: 3_600_000 }),
+    ]
+    for (const [id, seconds] of [
+      [chosen, 1],
+      [usual, 60],
+    ] as const) {
+      expect(await markFailed(id)).toBe('RETRY_SCHEDULED')
+      const { metadata } = await one(
+        `select metadata from email_events where outbox_id = $1 and type = 'RETRY_SCHEDULED'`,
+        [id],
+      )
+      expect(metadata.backoffDelay).toBeGreaterThanOrEqual(seconds * 750)
+      expect(metadata.backoffDelay).toBeLessThanOrEqual(seconds * 1_250)
+      expect(await cancel(id)).toBe('CANCELLED')
+    }
+    await removeProcess(gateway.db.pool, worker.processId)
   })
 
   test('tells the webhooks of a dead letter', async () => {

@@ -31,13 +31,13 @@ async function untilNone(db: pg.Client, sql: string): Promise<void> {
   while ((await db.query(sql)).rows[0].left > 0) await sleep(10)
 }
 
-export async function benchSqlDoor(): Promise<void> {
+export async function benchSql(): Promise<void> {
   const postgres = await startPostgres()
   const rounds: Measured[] = []
   try {
     for (let n = 1; n <= ROUNDS; n++) {
       const url = await postgres.fresh()
-      const gateway = await startServer('sql-door-ours.js', {
+      const gateway = await startServer('sql-ours.js', {
         ...{ DATABASE_URL: url, REDIS_URL: '', PORT: '0', LOG_LEVEL: 'warn', WORKER_CONCURRENCY: '100' },
         ...{ ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'pepper '.repeat(8) },
       })
@@ -57,7 +57,7 @@ export async function benchSqlDoor(): Promise<void> {
       rounds.map(one => one[name] / 1000),
       2,
     )
-  writeResults('sql-door', [
+  writeResults('sql', [
     `${ROWS} rows by one INSERT INTO email_queue … SELECT, one company, starter template \`welcome_user\` rendered by the worker, a provider that costs nothing, concurrency 100, embedded Postgres, ${ROUNDS} rounds after a warm-up of ${WARM_UP_ROWS}.`,
     '',
     '| figure | target | measured |',
