@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -100,6 +100,17 @@ test('assets are compressed, and kept by browsers for ever', async () => {
   })
   expect(gunzipSync(answer.rawPayload).toString()).toBe(SCRIPT)
   expect((await get('/admin/assets/index-abc.js')).body).toBe(SCRIPT)
+})
+
+test('an asset that could not be read for a moment is read by the next request', async () => {
+  const [path, away] = [join(folder, 'assets/later-abc.js'), join(folder, 'later.js')]
+  writeFileSync(path, SCRIPT)
+  const other = await appWith(folder)
+  renameSync(path, away)
+  expect((await other.inject('/admin/assets/later-abc.js')).statusCode).toBe(500)
+  renameSync(away, path)
+  expect((await other.inject('/admin/assets/later-abc.js')).body).toBe(SCRIPT)
+  await other.close()
 })
 
 test.each(['nothing.js', '../secret.txt', '..%2Fsecret.txt', '%2e%2e/secret.txt', ''])(

@@ -115,8 +115,7 @@ function serveAssets(app: App, folder: string): void {
   app.get('/admin/assets/:file', { config: { clear: true }, schema: { hide: true } }, async (request, reply) => {
     const { file } = request.params as { file: string }
     if (!names.has(file)) throw new Problem('NOT_FOUND')
-    if (!cached.has(file)) cached.set(file, readAsset(join(folder, file)))
-    const { bytes, gzipped } = await cached.get(file)!
+    const { bytes, gzipped } = await (cached.get(file) ?? read(file))
     reply
       .type(TYPES[extname(file)] ?? 'application/octet-stream')
       .headers({ 'cache-control': FOREVER, vary: 'Accept-Encoding' })
@@ -124,6 +123,14 @@ function serveAssets(app: App, folder: string): void {
       ? reply.header('content-encoding', 'gzip').send(gzipped)
       : reply.send(bytes)
   })
+
+  /** A read that fails (too many open files, a build that replaces the folder) is tried again by the next request. */
+  function read(file: string): Promise<Asset> {
+    const asset = readAsset(join(folder, file))
+    cached.set(file, asset)
+    asset.catch(() => cached.delete(file))
+    return asset
+  }
 }
 
 async function readAsset(path: string): Promise<Asset> {

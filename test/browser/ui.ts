@@ -100,7 +100,11 @@ export async function startUi(gateway: Pick<TestGateway, 'url' | 'db'>): Promise
     await view.page.setViewportSize(sizeOf(width))
     await view.page.emulateMedia({ colorScheme: theme })
     await view.page.goto(`${gateway.url}/admin${path}`)
-    await ready(view.page)
+    await ready(view.page).catch(error => {
+      throw new Error(`${path} did not open: ${view.complaints.join('; ') || 'nothing in the console'}`, {
+        cause: error,
+      })
+    })
     return view
   }
 

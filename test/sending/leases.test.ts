@@ -323,7 +323,6 @@ describe('an attempt that breaks off while its worker lives on', () => {
           return statusOf(bad!)
         },
         status => status === 'SENT',
-        3000,
       )
     } finally {
       await lane.stop()
