@@ -27,7 +27,7 @@ export type AttemptDeps = {
   providers: {
     /** null: every provider that could take it is parked. */
     route: (email: EmailToSend) => Promise<Provider | null>
-    /** The e-mail that `route` sent there does not call it after all: a probe is free for another one. */
+    /** The e-mail that `route` sent there does not call it after all, or has no answer to report: a probe is free for another one. */
     notCalled: (provider: Provider) => void
     /** What an answer says about the provider, for its breaker and its rate. `amount`: as for `waitForRate`. */
     report: (provider: Provider, result: SendResult, call: { callMs: number; amount: number }) => void

@@ -11,6 +11,7 @@ import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbo
 import { inTransaction, type Queryable } from '../../src/db/query.ts'
 import { startGateway } from '../../src/main.ts'
 import { claimFairly } from '../../src/pipeline/claim.ts'
+import type { Provider } from '../../src/providers/provider.ts'
 import { WakeableSleep } from '../../src/runtime/wakeable-sleep.ts'
 import { DirectLane } from '../../src/sending/direct-lane.ts'
 import { HeldLeases } from '../../src/sending/held-leases.ts'
@@ -328,6 +329,23 @@ describe('an attempt that breaks off while its worker lives on', () => {
       await lane.stop()
     }
     expect((await storyOf(db, bad!)).inbox).toHaveLength(1)
+  })
+
+  test('(a provider threw instead of answering) has an unknown outcome, and its probe is free for another e-mail', async () => {
+    const outboxId = await acceptOne({ onUnknown: 'hold' })
+    const [claimed] = await receive(db, await claim(db, 1))
+    const broken: Provider = {
+      name: 'relay',
+      recognisesAttempts: false,
+      close: async () => {},
+      send: () => Promise.reject(new TypeError('a mistake in its code')),
+    }
+    const notCalled: string[] = []
+    const work = worker(db, { route: () => broken, notCalled: ({ name }) => void notCalled.push(name) })
+    await expect(work(claimed!)).rejects.toThrow('a mistake in its code')
+    expect(notCalled).toEqual(['relay'])
+    expect(await returnExpired()).toMatchObject({ unknown: 1 })
+    expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'UNKNOWN', attempts: 1 })
   })
 })
 

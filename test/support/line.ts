@@ -197,6 +197,7 @@ export async function start(db: Queryable, lease: Lease): Promise<string[]> {
 
 type WorkerChange = {
   route?: (email: EmailToSend) => Provider | null
+  notCalled?: AttemptDeps['providers']['notCalled']
   waitForRate?: AttemptDeps['providers']['waitForRate']
   slots?: AttemptDeps['slots']
   memory?: AttemptDeps['content']['attachmentMemory']
@@ -229,8 +230,9 @@ function attemptDepsOf(db: Queryable, change: WorkerChange): AttemptDeps {
     store: async (rendered: RenderedContent) => (await storeRenderedContents(db, [rendered]))[0]!,
   }
   const { route = () => capture, waitForRate = async () => true, nowMs = () => performance.now() } = change
+  const { notCalled = () => {} } = change
   return {
-    providers: { route: async email => route(email), notCalled: () => {}, report: () => {}, waitForRate },
+    providers: { route: async email => route(email), notCalled, report: () => {}, waitForRate },
     slots: change.slots ?? { starts: new Semaphore(1000), calls: new Semaphore(1000) },
     stopping: new AbortController().signal,
     content: {
