@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { uuidv7 } from '../contracts/uuid.ts'
 import { countOne } from '../db/counters.ts'
 import { returnClaims, returnWhenUnlocked } from '../db/outbox/claim.ts'
-import { electFeeder, findCompanies, resignFeeder, returnUndelivered } from '../db/outbox/dispatch.ts'
+import { electFeeder, findCompanies, resignFeeder, returnWithoutJob } from '../db/outbox/dispatch.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { totalConcurrency } from '../db/workers.ts'
 import { type ClaimOptions, dispatchFairly, leaseJobs } from '../pipeline/claim.ts'
@@ -19,7 +19,7 @@ import { type AttemptAndSettle, IDLE_MS, type LaneParts } from './sending.ts'
 
 const FEEDER_SECONDS = 5
 /** Dispatched e-mails of this age whose job is not in the queue are ready again. */
-const UNDELIVERED_SECONDS = 1
+const WITHOUT_JOB_SECONDS = 1
 const UNREADABLE_CHECK_MS = 1_000
 /** Jobs that arrive while others are being leased are leased together: one commit for many e-mails. */
 const LEASE_BATCH = { maxItems: 256, concurrency: 1 }
@@ -42,7 +42,7 @@ export type BullmqLaneParts = LaneParts & {
 export function bullmqLane(
   parts: BullmqLaneParts,
   redisUrl: string,
-  claim: ClaimOptions,
+  options: ClaimOptions,
   leases: HeldLeases,
   send: AttemptAndSettle,
 ) {
@@ -64,12 +64,12 @@ export function bullmqLane(
   }
   const batcher = new Batcher({
     ...LEASE_BATCH,
-    flush: (outboxIds: string[]) => leaseAndTrack(parts, outboxIds, claim, leases),
+    flush: (outboxIds: string[]) => leaseAndTrack(parts, outboxIds, options, leases),
   })
   const lane = new BullmqLane<EmailToSend>({
     connection: forWorker,
     concurrency: config.WORKER_CONCURRENCY,
-    feeder: makeFeeder(parts, queue, claim),
+    feeder: makeFeeder(parts, queue, options),
     unreadableJobs: new UnreadableJobs({
       queue,
       dropped: jobId => reportPoison({ jobId, reason: 'garbled' }),
@@ -100,13 +100,13 @@ function reportRedisSettings(redisUrl: string, log: Logger): void {
 async function leaseAndTrack(
   { db }: LaneParts,
   outboxIds: string[],
-  claim: ClaimOptions,
+  options: ClaimOptions,
   leases: HeldLeases,
 ): Promise<LeasedJob<EmailToSend>[]> {
   const endedLeases = leases.takeEnded()
   const leaseId = uuidv7()
   try {
-    const jobs = await leaseJobs(db.sending.emails, outboxIds, { leaseId, endedLeases }, claim)
+    const jobs = await leaseJobs(db.sending.emails, outboxIds, { leaseId, endedLeases }, options)
     const taken = jobs.filter(job => job.kind === 'taken')
     if (taken[0]) leases.track(taken[0].leaseId, taken.length)
     return jobs
@@ -120,7 +120,7 @@ async function leaseAndTrack(
 function makeFeeder(
   { config, db, providers, emailsReady, workerId, log }: BullmqLaneParts,
   queue: FedQueue,
-  claim: ClaimOptions,
+  options: ClaimOptions,
 ): Feeder {
   return new Feeder({
     queue,
@@ -131,10 +131,10 @@ function makeFeeder(
     }),
     totalConcurrency: () => totalConcurrency(db.short, 'bullmq'),
     ownConcurrency: config.WORKER_CONCURRENCY,
-    claim: limits => dispatchFairly({ claims: db.sending.claims, jobs: db.short }, limits, claim),
+    claim: limits => dispatchFairly({ claims: db.sending.claims, jobs: db.short }, limits, options),
     returnClaim: ({ leaseId }) => returnClaims(db.short, [leaseId]),
-    returnWhenUnlocked: outboxIds => returnWhenUnlocked(db.short, outboxIds),
-    returnUndelivered: queued => returnUndelivered(db.short, queued, UNDELIVERED_SECONDS),
+    returnLater: outboxIds => returnWhenUnlocked(db.short, outboxIds),
+    returnWithoutJob: queued => returnWithoutJob(db.short, queued, WITHOUT_JOB_SECONDS),
     companiesOf: outboxIds => findCompanies(db.short, outboxIds),
     maxInFlight: providers.maxInFlight,
     ready: emailsReady,

@@ -44,7 +44,7 @@ export function composeFeedback({ config, db, received, emailLog, tracing, log }
     await counter.flush()
     await warnOrPauseCompanies(db.pool, log)
   })
-  const deps = { pool: db.short, suppression: suppressionPolicy(config), emailLog, tracing, log }
+  const deps = { db: db.short, suppression: suppressionPolicy(config), emailLog, tracing, log }
   const loop = feedbackLoop({ record: () => recordFeedback(deps), checkReputations, received, log })
   const every = (ms: number, task: () => Promise<unknown>, message: string) =>
     periodically(ms, task, error => log.warn({ err: error }, message))

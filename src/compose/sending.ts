@@ -100,17 +100,17 @@ export async function composeSending(parts: LaneParts): Promise<Sending> {
     : { lane: directLane(parts, claim, leases, send), close: async () => {} }
   const every = (ms: number, task: () => Promise<unknown>) =>
     periodically(ms, task, error => log.warn({ err: error }, 'A periodic task of the worker failed; trying again'))
-  let queueTasks: (() => Promise<void>)[] = []
+  let readyTasks: (() => Promise<void>)[] = []
   let heartbeatTasks: (() => Promise<void>)[] = []
   return {
     prepare: () => recordHeartbeat(db.pool, worker),
     start() {
       heartbeatTasks = [every(ALIVE_EVERY_MS, () => recordHeartbeat(db.pool, worker))]
-      queueTasks = [every(IDLE_MS, () => readyAllDue(db, emailsReady)), every(IDLE_MS, () => vacuum.clean())]
+      readyTasks = [every(IDLE_MS, () => readyAllDue(db, emailsReady)), every(IDLE_MS, () => vacuum.clean())]
       lane.start()
     },
     async stop() {
-      const stopped = stopAll(queueTasks)
+      const stopped = stopAll(readyTasks)
       // E-mails that wait for their turn to start return to ready; those that have started are finished.
       stopping.abort()
       startSlots.close()

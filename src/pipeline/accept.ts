@@ -77,6 +77,7 @@ async function checkAndWrite(request: TracedRequest, deps: AcceptDeps): Promise<
   if (drafts.length === 0 || (request.strict && refusals.size > 0)) return { kind: 'refused', refusals }
   const outcome = await deps.write(toStore(request, drafts, refusals, deps))
   if (outcome.kind !== 'answered') return outcome
+  // After a replay, too: whoever accepted it may have died before this.
   deps.onAccepted()
   if (outcome.replayed) return outcome
   count(request.caller.companyId, outcome.answer, deps)

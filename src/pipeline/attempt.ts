@@ -25,7 +25,7 @@ export type ProviderCall = {
 
 export type AttemptDeps = {
   providers: {
-    /** null: every provider that could take it is parked. */
+    /** null: every provider that could take it is parked or no longer configured, or this process may not send now. */
     route: (email: EmailToSend) => Promise<Provider | null>
     /** The e-mail that `route` sent there does not call it after all, or has no answer to report: a probe is free for another one. */
     notCalled: (provider: Provider) => void

@@ -70,6 +70,6 @@ export async function leaseJobs(
   return outboxIds.map(outboxId => {
     const email = found.get(outboxId)
     if (email) return { kind: 'taken', leaseId, email }
-    return { kind: email === null ? 'not-ours' : 'missing' }
+    return { kind: email === null ? 'not-ours' : 'no-such-email' }
   })
 }

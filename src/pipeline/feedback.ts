@@ -19,7 +19,7 @@ import type { EmailLog } from '../telemetry/email-log.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 
 export type FeedbackDeps = {
-  pool: pg.Pool
+  db: pg.Pool
   suppression: SuppressionPolicy
   emailLog: EmailLog
   tracing: Tracing
@@ -38,7 +38,7 @@ export async function recordFeedback(deps: FeedbackDeps): Promise<Recorded> {
   let ids: string[] = []
   const startedMs = Date.now()
   try {
-    const recorded = await inTransaction(deps.pool, async tx => {
+    const recorded = await inTransaction(deps.db, async tx => {
       const events = await takeProviderEvents(tx, deps.batch ?? BATCH, null)
       ids = events.map(event => event.eventId)
       return recordEvents(tx, events, deps)
@@ -59,7 +59,7 @@ async function recordOneByOne(ids: string[], deps: FeedbackDeps): Promise<Record
   for (const eventId of ids) {
     const startedMs = Date.now()
     try {
-      const one = await inTransaction(deps.pool, tx => recordEvent(tx, eventId, deps))
+      const one = await inTransaction(deps.db, tx => recordEvent(tx, eventId, deps))
       report(one, startedMs, deps)
       reputationChanged ||= one.reputationChanged
     } catch (error) {
@@ -114,8 +114,8 @@ async function recordEvents(
   return { taken: events.length, again: events.length === batch, reputationChanged: effects.length > 0, reported }
 }
 
-async function postpone(eventId: string, error: Error, { pool }: FeedbackDeps): Promise<void> {
-  await inTransaction(pool, async tx => {
+async function postpone(eventId: string, error: Error, { db }: FeedbackDeps): Promise<void> {
+  await inTransaction(db, async tx => {
     const [event] = await takeProviderEvents(tx, 1, eventId)
     if (event) await finishProviderEvents(tx, [laterOrNever(event, maskSensitive(error.message), 'unreadable')])
   })

@@ -140,7 +140,7 @@ export function pausedAfterFailure(db: Queryable, run: () => Promise<unknown>): 
 async function returnLeases(db: Queryable, options: HousekeepingOptions) {
   const { idempotentProviders, graceSeconds, emailsReady, emailLog } = options
   const returned = await returnExpiredLeases(db, { all: false, idempotentProviders, graceSeconds })
-  if (returned.unstarted + returned.undelivered > 0) emailsReady.wake()
+  if (returned.unstarted + returned.notTaken > 0) emailsReady.wake()
   await logLost(db, returned, emailLog)
 }
 

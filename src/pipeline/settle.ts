@@ -4,8 +4,8 @@ import type { Settlement } from '../db/outbox/settle.ts'
 import type { AttemptLog } from '../sending/attempt-log.ts'
 import type { ClaimedEmail } from '../sending/lane.ts'
 import { attemptNumber, type SettledOutcome } from '../sending/outcome.ts'
-import type { AttemptFacts } from '../sending/partial-settlements.ts'
 import { toSettlement } from '../sending/settlement.ts'
+import type { AttemptFacts } from '../sending/settlement-by-outcome.ts'
 import type { SynchronousEvents } from '../sending/synchronous-events.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { type Attempt, type AttemptDeps, attemptEmail, type ProviderCall } from './attempt.ts'
@@ -43,7 +43,7 @@ export async function attemptAndSettle(
 ): Promise<void> {
   const attempt = await attemptEmail(claimed, deps.attempt)
   // The call is over: the direct lane takes the next e-mail while this outcome is written. The BullMQ lane waits for the end of the job.
-  claimed.freeSlot()
+  claimed.leaveFlight()
   const settle = () => settleEmail(claimed, attempt, deps.settle)
   await deps.settle.tracing.traced('settle', claimed.email?.traceparent, settle, () => ({
     outboxId: claimed.outboxId,
@@ -51,7 +51,7 @@ export async function attemptAndSettle(
   }))
 }
 
-/** Step 4: write the outcome: sent | retry at | dead | unknown | back to ready. */
+/** Step 4: write the outcome (`Outcome` in sending/outcome.ts): sent, retry, dead, unknown, postponed, back to ready and so on. */
 export async function settleEmail(claimed: ClaimedEmail, attempt: Attempt, deps: SettleDeps): Promise<void> {
   const { outcome, call } = attempt
   const email = claimed.email
@@ -88,14 +88,14 @@ function factsOf(
   if (!call)
     return {
       ...facts,
-      guard: { kind: 'waiting', leaseId },
+      guard: { kind: 'claimed', leaseId },
       // An e-mail that expires spends no attempt.
       attempt: outcome.kind === 'expired' ? attemptsBefore : Math.min(attemptsBefore + 1, maxAttempts),
     }
   const { attemptId, provider } = call
   return {
     ...facts,
-    guard: { kind: 'lease', leaseId },
+    guard: { kind: 'started', leaseId },
     attempt: attemptNumber(email),
     attemptId,
     provider,

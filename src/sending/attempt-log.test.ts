@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { attemptLog } from './attempt-log.ts'
 import type { FailureFacts, SettledOutcome } from './outcome.ts'
-import type { AttemptFacts } from './partial-settlements.ts'
+import type { AttemptFacts } from './settlement-by-outcome.ts'
 
 const email = {
   ...{ outboxId: 'o', companyId: 'c', requestId: 'r', externalId: null, traceparent: null },

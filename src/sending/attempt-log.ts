@@ -3,7 +3,7 @@ import type { EmailStatus } from '../contracts/states.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { type EmailLine, type EmailLineFields, type EmailLog, makeEmailLog } from '../telemetry/email-log.ts'
 import { attemptNumber, type FailureFacts, type SettledOutcome } from './outcome.ts'
-import type { AttemptFacts } from './partial-settlements.ts'
+import type { AttemptFacts } from './settlement-by-outcome.ts'
 
 type Named = { outboxId: string; companyId: string }
 

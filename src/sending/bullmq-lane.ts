@@ -15,18 +15,20 @@ import type { UnreadableJobs } from './unreadable-jobs.ts'
 /** A worker that dies keeps its jobs locked this long; the leases of its e-mails expire on their own. */
 const LOCK_MS = 15_000
 const STALLED_CHECK_MS = 10_000
+/** A job whose workers died so often is not given to another one: the leases of its e-mail expire, and its attempt counts. */
+const MAX_STALLED = 1
 /** BullMQ's pause after a lost connection. Its default of 15 s would be the longest part of most outages. */
-const RETRY_DELAY_MS = 1_000
+const RECONNECT_PAUSE_MS = 1_000
 /** How long a stop waits for Redis. Jobs that are not ended by then are found stalled by another worker. */
 const CLOSE_MS = 5_000
 /** Errors come by the thousand while Redis refuses commands: one line in this time is enough. */
 const LOG_ERROR_EVERY_MS = 10_000
 
-/** taken: leased to this process. not-ours: not to be sent now, or somebody else has it. missing: there is no such e-mail. */
+/** taken: leased to this process. not-ours: not to be sent now, or somebody else has it. no-such-email: it is not in the database. */
 export type LeasedJob<Email> =
   | { kind: 'taken'; leaseId: string; email: Email }
   | { kind: 'not-ours' }
-  | { kind: 'missing' }
+  | { kind: 'no-such-email' }
 
 export type PoisonJob = { jobId: string | undefined; reason: 'garbled' | 'no-such-email' }
 
@@ -68,7 +70,9 @@ export class BullmqLane<Email> implements Lane {
       concurrency,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
-      runRetryDelay: RETRY_DELAY_MS,
+      runRetryDelay: RECONNECT_PAUSE_MS,
+      maxStalledCount: MAX_STALLED,
+      // Our own jobs say so themselves; these are for jobs that another program added.
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
     })
@@ -127,7 +131,7 @@ export class BullmqLane<Email> implements Lane {
     }
   }
 
-  /** It was being fetched when the stop began: another worker takes it. If Redis is away, the next feeder finds its e-mail. */
+  /** It was being fetched when the stop began: another worker takes it. If Redis is away, it is found stalled, or missed by the feeder. */
   async #backToQueue(job: Job, token: string | undefined): Promise<void> {
     await job.moveToWait(token)
     throw new WaitingError()
@@ -138,7 +142,7 @@ export class BullmqLane<Email> implements Lane {
     const claimedAtMs = Date.now()
     const leased = await lease(outboxId)
     feeder.askedForLease(outboxId)
-    if (leased.kind === 'missing') reportPoison({ jobId: outboxId, reason: 'no-such-email' })
+    if (leased.kind === 'no-such-email') reportPoison({ jobId: outboxId, reason: leased.kind })
     if (leased.kind === 'taken') await this.#work({ outboxId, claimedAtMs, ...leased })
   }
 
@@ -147,8 +151,8 @@ export class BullmqLane<Email> implements Lane {
     const { work, leases } = this.#options
     let settled = false
     try {
-      // The slot is free when the job ends: until the outcome is written, the job stays in Redis and counts towards the window.
-      await work({ outboxId, leaseId, email, claimedAtMs, freeSlot: () => {} })
+      // In flight until the job ends: until the outcome is written, the job stays in Redis and counts towards the window.
+      await work({ outboxId, leaseId, email, claimedAtMs, leaveFlight: () => {} })
       settled = true
     } finally {
       leases.done(leaseId, settled)
@@ -170,7 +174,10 @@ export class BullmqLane<Email> implements Lane {
     this.#worker!.concurrency = concurrency + jobsOutsideCalls(concurrency, this.#throughput.perMs())
   }
 
-  /** Either the work threw, and the e-mail returns to ready when its lease expires; or no lease was taken, and the feeder returns it. */
+  /**
+   * The work threw, or too many workers died on the job: the e-mail returns to ready when its lease expires. Or no lease was taken: the
+   * feeder returns it.
+   */
   #failed(job: Job | undefined, error: Error): void {
     const { feeder, log } = this.#options
     if (job?.id) feeder.jobEnded(job.id)

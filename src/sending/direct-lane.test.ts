@@ -19,8 +19,8 @@ describe('concurrency', () => {
     const { lane, names, running } = laneOver([1, 2, 3, 4, 5, 6])
     lane.start()
     await soon()
-    running[0]!.freeSlot()
-    running[0]!.freeSlot()
+    running[0]!.leaveFlight()
+    running[0]!.leaveFlight()
     await soon()
     expect(names(), 'and only once').toEqual([1, 2, 3, 4, 5])
   })
@@ -30,7 +30,7 @@ describe('concurrency', () => {
     lane.start()
     for (let answered = 0; answered < 60; answered++) {
       await soon()
-      running[answered]?.freeSlot()
+      running[answered]?.leaveFlight()
     }
     expect(running).toHaveLength(24)
   })
@@ -41,14 +41,14 @@ describe('concurrency', () => {
     let [now, most, done] = [0, 0, 0]
     const { lane } = laneOver(ready, {
       concurrency: 7,
-      work: async ({ email, freeSlot }) => {
+      work: async ({ email, leaveFlight }) => {
         await semaphore.enter()
         most = Math.max(most, ++now)
         await new Promise(resolve => setTimeout(resolve, email! % 4))
         now--
         done++
         semaphore.leave()
-        freeSlot()
+        leaveFlight()
       },
     })
     lane.start()

@@ -84,19 +84,19 @@ export class DirectLane<Email> implements Lane {
     while (!this.#stopping) {
       this.#options.ready.clear()
       const found = await this.#claim()
-      if (found === 'nothing') await this.#sleep(this.#options.idleMs)
       // A short batch: nothing more is ready, or companies have all that they may have in flight.
-      else if (found === 'short') await this.#sleepUntilReady(AFTER_SHORT_CLAIM_MS)
+      if (found === 'short') await this.#sleepUntilReady(AFTER_SHORT_CLAIM_MS)
+      else if (found !== 'full') await this.#sleep(this.#options.idleMs)
     }
   }
 
   /** Claims when a worthwhile part of the slots is free: a claim for every single free slot would cost more than it brings. */
-  async #claim(): Promise<'nothing' | 'short' | 'full'> {
+  async #claim(): Promise<'no-room' | 'none-ready' | 'failed' | 'short' | 'full'> {
     const { concurrency, maxInFlight, leases, ready } = this.#options
     const prefetch = this.#prefetch()
     const free = concurrency + prefetch - this.#inFlight
     const size = Math.min(free, MAX_UNSETTLED_TIMES * concurrency - this.#unsettled, maxInFlight() - this.#inFlight)
-    if (size < 1 || (free < prefetch * MIN_FREE_SHARE && this.#inFlight > 0)) return 'nothing'
+    if (size < 1 || (free < prefetch * MIN_FREE_SHARE && this.#inFlight > 0)) return 'no-room'
     const endedLeases = leases.takeEnded()
     const claimedAtMs = Date.now()
     const leaseId = uuidv7()
@@ -109,12 +109,12 @@ export class DirectLane<Email> implements Lane {
       }
       const isCapped = [...allowances.values()].some(room => room < 1)
       this.#sleepsUntilReady = !ready.woken && !isCapped
-      return 'nothing'
+      return 'none-ready'
     } catch (error) {
       leases.restoreEnded(endedLeases)
       leases.returnUncertain(leaseId)
       this.#options.log.error({ err: error }, 'Could not claim e-mails; trying again')
-      return 'nothing'
+      return 'failed'
     }
   }
 
@@ -148,8 +148,8 @@ export class DirectLane<Email> implements Lane {
     })
     for (const { outboxId, companyId } of items) {
       const email = found?.get(outboxId) ?? null
-      const freeSlot = this.#freeSlotOnce(companyId)
-      const item = { outboxId, companyId, leaseId, claimedAtMs, email, freeSlot }
+      const leaveFlight = this.#leaveFlightOnce(companyId)
+      const item = { outboxId, companyId, leaseId, claimedAtMs, email, leaveFlight }
       if (found) void this.#work(item)
       else this.#done(item, false)
     }
@@ -171,10 +171,10 @@ export class DirectLane<Email> implements Lane {
   }
 
   #done(item: UnderLease<Email | null>, settled: boolean): void {
-    item.freeSlot()
+    item.leaveFlight()
     this.#options.leases.done(item.leaseId, settled)
     this.#unsettled--
-    this.#slotIsFree()
+    this.#roomIsFree()
     if (this.#unsettled === 0) this.#whenSettled?.()
   }
 
@@ -185,8 +185,8 @@ export class DirectLane<Email> implements Lane {
     })
   }
 
-  /** Frees the slot at its first call. */
-  #freeSlotOnce(companyId: string): () => void {
+  /** Only the first call counts. */
+  #leaveFlightOnce(companyId: string): () => void {
     let held = true
     return () => {
       if (!held) return
@@ -194,7 +194,7 @@ export class DirectLane<Email> implements Lane {
       this.#inFlight--
       this.#throughput.count()
       this.#countInFlight(companyId, -1)
-      this.#slotIsFree()
+      this.#roomIsFree()
     }
   }
 
@@ -204,7 +204,7 @@ export class DirectLane<Email> implements Lane {
     else this.#inFlightByCompany.set(companyId, count)
   }
 
-  #slotIsFree(): void {
+  #roomIsFree(): void {
     if (!this.#sleepsUntilReady) this.#options.ready.interrupt()
   }
 

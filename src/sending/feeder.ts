@@ -31,9 +31,9 @@ export type FeederOptions = {
   /** Returns a dispatch to ready whose jobs could not be added. */
   returnClaim: (dispatch: Dispatch) => Promise<void>
   /** Returns e-mails to ready by way of the schedule, and so a moment later. */
-  returnWhenUnlocked: (outboxIds: string[]) => Promise<unknown>
+  returnLater: (outboxIds: string[]) => Promise<unknown>
   /** Returns to ready the e-mails whose jobs are missing; answers which. */
-  returnUndelivered: (queued: string[]) => Promise<string[]>
+  returnWithoutJob: (queued: string[]) => Promise<string[]>
   companiesOf: (outboxIds: string[]) => Promise<Map<string, string>>
   /** How many e-mails may be in flight, over all workers. */
   maxInFlight: () => number
@@ -43,10 +43,12 @@ export type FeederOptions = {
   log: Logger
 }
 
+/** The published contract calls it the queue's name; the queue is BULLMQ_QUEUE_NAME. */
+const JOB_NAME = EMAIL_JOB_CONFIG.QUEUE_NAME
 const RETURN_EVERY_MS = 1_000
 const COUNT_WORKERS_EVERY_MS = 2_000
-/** How often a full window is looked at. Free places add up meanwhile: a claim for each job that ends would cost more than it brings. */
-const FULL_WINDOW_POLL_MS = 5
+/** How often a window without room is looked at, or one whose ready mail has its share. Free places add up meanwhile: a claim for each job that ends would cost more than it brings. */
+const NO_ROOM_POLL_MS = 5
 /** Jobs in Redis for each provider call. */
 const WINDOW_PER_CALL = 3
 /** Jobs in progress for each provider call: one more for ten calls, so that one is ready when a call ends. */
@@ -121,7 +123,7 @@ export class Feeder {
   async #feed(): Promise<number> {
     await this.#countWorkers()
     await this.#readWindow()
-    if (!this.#hasRoom() || performance.now() < this.#noClaimBeforeMs) return FULL_WINDOW_POLL_MS
+    if (!this.#hasRoom() || performance.now() < this.#noClaimBeforeMs) return NO_ROOM_POLL_MS
     const allowed = this.#options.maxInFlight() - this.#window.size
     // Providers are parked, or their rate allows no more in flight. A provider that comes back wakes the feeder.
     if (allowed < 1) return this.#options.idleMs
@@ -141,23 +143,23 @@ export class Feeder {
     const readEveryMs = this.#concurrency > ownConcurrency ? READ_EVERY_MS.manyWorkers : READ_EVERY_MS.oneWorker
     const returns = nowMs - this.#returnedMs > RETURN_EVERY_MS
     if (returns || nowMs - this.#window.readMs > readEveryMs) await this.#window.read()
-    if (returns) await this.#returnUndelivered(nowMs)
+    if (returns) await this.#returnWithoutJob(nowMs)
   }
 
   /**
    * BullMQ ignores an added job whose id it still knows, so the remains of a lost job are removed first. `remove` takes the whole job:
    * another feeder may have added it again while this process was suspended.
    */
-  async #returnUndelivered(nowMs: number): Promise<void> {
-    const { returnUndelivered, queue, log } = this.#options
+  async #returnWithoutJob(nowMs: number): Promise<void> {
+    const { returnWithoutJob, queue, log } = this.#options
     this.#returnedMs = nowMs
-    const missing = await returnUndelivered(this.#window.outboxIds())
+    const missing = await returnWithoutJob(this.#window.outboxIds())
     if (missing.length === 0) return
     log.warn({ count: missing.length }, `${missing.length} jobs missing in Redis; their e-mails are ready again`)
     await Promise.all(missing.map(id => queue.remove(id)))
   }
 
-  /** The jobs in Redis, waiting and in progress. More would be a second queue, without the fair order of the first. */
+  /** The jobs in Redis, waiting and active. More would be a second queue, without the fair order of the first. */
   #windowSize(): number {
     return WINDOW_PER_CALL * this.#concurrency
   }
@@ -196,8 +198,8 @@ export class Feeder {
   async #fill(size: number): Promise<number> {
     const { claim, idleMs } = this.#options
     const { allowances, defaultAllowance } = this.#window.allowances(this.#maxInProgress())
-    // Lost when the claim fails: returnUndelivered ends them then.
-    const endedLeases = this.#window.takeFullyLeasedDispatches()
+    // Lost when the claim fails: returnWithoutJob ends them then.
+    const endedLeases = this.#window.takeFullyAskedDispatches()
     const dispatch = await claim({ size, endedLeases, allowances, defaultAllowance })
     if (dispatch.claimed.length > 0) {
       await this.#add(dispatch)
@@ -205,17 +207,17 @@ export class Feeder {
     }
     if ([...allowances.values()].every(room => room > 0)) return idleMs
     if (!this.#options.ready.woken) this.#noClaimBeforeMs = performance.now() + idleMs
-    return FULL_WINDOW_POLL_MS
+    return NO_ROOM_POLL_MS
   }
 
   async #add(dispatch: Dispatch): Promise<void> {
-    const { queue, returnClaim, returnWhenUnlocked } = this.#options
+    const { queue, returnClaim, returnLater } = this.#options
     // Returned to ready by a worker whose job has not ended yet. BullMQ would ignore a second job of that id.
     const stillQueued = new Set(dispatch.claimed.map(one => one.outboxId).filter(id => this.#window.has(id)))
     const claimed = dispatch.claimed.filter(one => !stillQueued.has(one.outboxId))
     this.#window.add(dispatch.leaseId, claimed)
     try {
-      if (stillQueued.size > 0) await returnWhenUnlocked([...stillQueued])
+      if (stillQueued.size > 0) await returnLater([...stillQueued])
       const jobs = (await dispatch.jobs()).filter(job => !stillQueued.has(job.outboxId))
       if (jobs.length > 0) await queue.addBulk(jobs.map(jobOf))
     } catch (error) {
@@ -226,5 +228,5 @@ export class Feeder {
 }
 
 function jobOf(data: SlimJobData) {
-  return { name: EMAIL_JOB_CONFIG.QUEUE_NAME, data, opts: { ...SLIM_JOB_OPTIONS, jobId: data.outboxId } }
+  return { name: JOB_NAME, data, opts: { ...SLIM_JOB_OPTIONS, jobId: data.outboxId } }
 }

@@ -8,8 +8,8 @@ export type UnderLease<Email> = {
   email: Email
   /** When the claim, or the lease of its job, began. */
   claimedAtMs: number
-  /** Frees the slot for another e-mail. Called when the provider has answered, before the outcome is written. */
-  freeSlot: () => void
+  /** It is in flight no more, and another e-mail may be. Called when the provider has answered, before the outcome is written. */
+  leaveFlight: () => void
 }
 
 /** `email` is null when it has ended, is not due yet, or another worker has it. */

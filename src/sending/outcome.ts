@@ -14,7 +14,7 @@ export type FailureFacts = {
   retryable?: boolean
 }
 
-/** What an attempt ended with. `settlement.ts` says what is written for each. */
+/** What an attempt ended with. `settlement-by-outcome.ts` says what is written for each. */
 export type Outcome =
   | SettledOutcome
   /** Nothing was sent and nothing is wrong with the e-mail. */

@@ -12,12 +12,12 @@ export type QueueWindowOptions = {
   onJobEnded: () => void
 }
 
-/** The lease under which the feeder added jobs together; `notYetLeased`: how many of them no worker of this process has leased yet. */
-type DispatchLease = { leaseId: string; notYetLeased: number }
+/** The lease under which the feeder added jobs together; `notYetAsked`: of how many of them no worker of this process has asked Postgres yet. */
+type DispatchLease = { leaseId: string; notYetAsked: number }
 
 /**
  * `companyId` is null for a job that is not one of ours: a worker drops it, and until then it takes up room. `dispatch` is null when
- * a worker of this process has leased the e-mail, or another feeder added the job.
+ * a worker of this process has asked for its lease, or another feeder added the job.
  */
 type QueuedJob = { companyId: string | null; sinceMs: number; dispatch: DispatchLease | null }
 
@@ -27,7 +27,7 @@ export class QueueWindow {
   readonly #jobs = new Map<string, QueuedJob>()
   /** Jobs that this process ended while Redis was being read; null: it is not. */
   #endedDuringRead: Set<string> | null = null
-  #fullyLeasedDispatches: string[] = []
+  #fullyAskedDispatches: string[] = []
   #readMs = Number.NEGATIVE_INFINITY
 
   constructor(options: QueueWindowOptions) {
@@ -57,7 +57,7 @@ export class QueueWindow {
   }
 
   add(leaseId: string, jobs: { outboxId: string; companyId: string }[]): void {
-    const dispatch = { leaseId, notYetLeased: jobs.length }
+    const dispatch = { leaseId, notYetAsked: jobs.length }
     const sinceMs = performance.now()
     for (const { outboxId, companyId } of jobs) this.#jobs.set(outboxId, { companyId, sinceMs, dispatch })
   }
@@ -66,13 +66,13 @@ export class QueueWindow {
   askedForLease(outboxId: string): void {
     const job = this.#jobs.get(outboxId)
     if (!job?.dispatch) return
-    if (--job.dispatch.notYetLeased === 0) this.#fullyLeasedDispatches.push(job.dispatch.leaseId)
+    if (--job.dispatch.notYetAsked === 0) this.#fullyAskedDispatches.push(job.dispatch.leaseId)
     job.dispatch = null
   }
 
-  /** Leases of the feeder whose e-mails workers have all leased. The next claim ends them, so that returnUndelivered need not check them. */
-  takeFullyLeasedDispatches(): string[] {
-    return this.#fullyLeasedDispatches.splice(0)
+  /** Leases of the feeder whose e-mails workers have all asked for. The next claim ends them, so that returnWithoutJob need not check them. */
+  takeFullyAskedDispatches(): string[] {
+    return this.#fullyAskedDispatches.splice(0)
   }
 
   /** A worker of this process has ended that job. */
@@ -111,7 +111,10 @@ export class QueueWindow {
     for (const id of jobIds) this.#jobs.set(id, { companyId: companies.get(id) ?? null, sinceMs, dispatch: null })
   }
 
-  /** How many more e-mails may be added: of companies that have some in the window, and of any other company. */
+  /**
+   * How many more e-mails may be added: of companies that have some in the window, and of any other company. Jobs of others that came
+   * a moment ago are served in turn, so they take nothing away; what stays for long does.
+   */
   allowances(maxInProgress: number): { allowances: Map<string, number>; defaultAllowance: number } {
     const { byCompany, longQueued } = this.#count()
     const allowances = new Map<string, number>()

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { EMAIL_EVENT_TYPES, type EmailStatus, mayMove } from '../contracts/states.ts'
 import type { Settlement } from '../db/outbox/settle.ts'
 import type { FailureFacts, SettledOutcome } from './outcome.ts'
-import type { AttemptFacts } from './partial-settlements.ts'
 import { toSettlement } from './settlement.ts'
+import type { AttemptFacts } from './settlement-by-outcome.ts'
 
-const guard = { kind: 'lease', leaseId: 'l' } as const
+const guard = { kind: 'started', leaseId: 'l' } as const
 const facts: AttemptFacts = {
   outboxId: 'o',
   guard,
@@ -18,7 +18,7 @@ const facts: AttemptFacts = {
   provider: 'ses',
 }
 /** No call was made: RECEIVED is still to be written. */
-const waiting: AttemptFacts = { ...facts, guard: { kind: 'waiting', leaseId: 'l' } }
+const waiting: AttemptFacts = { ...facts, guard: { kind: 'claimed', leaseId: 'l' } }
 const failure: FailureFacts = {
   code: 'SES_THROTTLING',
   category: 'QUOTA_ERROR',
@@ -144,7 +144,7 @@ describe.each(ENDS)('an attempt that was %s', (_, outcome, status, events) => {
 
   test('before any call: RECEIVED comes first, under the same guard', () => {
     const refused = toSettlement(outcome, waiting)
-    expect(refused.guard).toEqual({ kind: 'waiting', leaseId: 'l' })
+    expect(refused.guard).toEqual({ kind: 'claimed', leaseId: 'l' })
     expect(refused.events.map(event => event.type)).toEqual(['RECEIVED', ...events.map(([type]) => type)])
     expect(refused.events[0]!.metadata).toEqual({ attempt: 3, requestId: 'r-1' })
   })

@@ -60,7 +60,7 @@ async function sendOne({ answered = true, ...change }: DraftChange & { answered?
 async function answer({ outboxId, leaseId, messageId }: Sent): Promise<void> {
   const events = [{ type: 'SENT' as const, metadata: { messageId } }]
   const [held] = await settleAttempts(db.short, [
-    { outboxId, guard: { kind: 'lease', leaseId }, status: 'SENT', attempts: 1, messageId, durationMs: 1, events },
+    { outboxId, guard: { kind: 'started', leaseId }, status: 'SENT', attempts: 1, messageId, durationMs: 1, events },
   ])
   expect(held).toBe(true)
 }

@@ -70,7 +70,7 @@ async function settleSent(cases: Case[]): Promise<void> {
     db.short,
     cases.map(({ outboxId, leaseId, messageId }) => ({
       outboxId,
-      guard: { kind: 'lease', leaseId },
+      guard: { kind: 'started', leaseId },
       status: 'SENT' as const,
       attempts: 1,
       messageId,

@@ -49,7 +49,7 @@ function endOf(
 ): Settlement {
   return toSettlement(outcome, {
     ...start,
-    guard: { kind: 'lease', leaseId },
+    guard: { kind: 'started', leaseId },
     requestId: 'r-1',
     maxAttempts: 5,
     durationMs: 7,

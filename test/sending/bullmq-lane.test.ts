@@ -323,8 +323,8 @@ function feederWith(change: Partial<FeederOptions>): Feeder {
     ownConcurrency: 1,
     claim: async () => ({ leaseId: uuidv7(), claimed: [], jobs: async () => [] }),
     returnClaim: async () => {},
-    returnWhenUnlocked: async () => {},
-    returnUndelivered: async () => [],
+    returnLater: async () => {},
+    returnWithoutJob: async () => [],
     companiesOf: async () => new Map(),
     maxInFlight: () => 0,
     ready: new WakeableSleep(),
@@ -347,7 +347,7 @@ test('an e-mail that is ready again before its last job has ended gets its next 
       const claimed = ids.map(outboxId => ({ outboxId, companyId: uuidv7() }))
       return { leaseId: uuidv7(), claimed, jobs: async () => ids.map(id => jobData(id, { attempt: 2 })) }
     },
-    returnWhenUnlocked: async ids => void returned.push(...ids),
+    returnLater: async ids => void returned.push(...ids),
   })
   feeder.start()
   await until(() => queue.getJob(fresh), Boolean)
@@ -360,7 +360,7 @@ test('an e-mail that is ready again before its last job has ended gets its next 
 async function feederThatMisses(found: () => Promise<string[]>): Promise<void> {
   let answered = 0
   const feeder = feederWith({
-    async returnUndelivered() {
+    async returnWithoutJob() {
       return answered++ === 0 ? found() : []
     },
   })
@@ -423,11 +423,9 @@ describe('a dispatch', () => {
     window.add('pair', [first!, second!])
     window.add('lone', [lone!])
     for (const id of [first!.outboxId, first!.outboxId, lone!.outboxId, uuidv7()]) window.askedForLease(id)
-    expect(window.takeFullyLeasedDispatches()).toEqual(['lone'])
+    expect(window.takeFullyAskedDispatches()).toEqual(['lone'])
     window.jobEnded(second!.outboxId)
     window.askedForLease(second!.outboxId)
-    expect(window.takeFullyLeasedDispatches(), 'gone before it was leased: returnUndelivered ends its lease').toEqual(
-      [],
-    )
+    expect(window.takeFullyAskedDispatches(), 'gone before it was leased: returnWithoutJob ends its lease').toEqual([])
   })
 })

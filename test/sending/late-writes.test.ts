@@ -6,8 +6,8 @@ import { startAttempts } from '../../src/db/outbox/start.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
 import type { SettledOutcome } from '../../src/sending/outcome.ts'
-import type { AttemptFacts } from '../../src/sending/partial-settlements.ts'
 import { toSettlement } from '../../src/sending/settlement.ts'
+import type { AttemptFacts } from '../../src/sending/settlement-by-outcome.ts'
 import { cleanLine } from '../support/clean-line.ts'
 import {
   accept,
@@ -43,7 +43,7 @@ const failure = { code: 'X', category: 'Y', message: 'late' }
 function endOf({ leaseId, claimed }: Lease, outcome: SettledOutcome, waiting = false) {
   const facts: AttemptFacts = {
     outboxId: claimed[0]!.outboxId,
-    guard: { kind: waiting ? 'waiting' : 'lease', leaseId },
+    guard: { kind: waiting ? 'claimed' : 'started', leaseId },
     requestId: 'r-1',
     attempt: 1,
     attemptsBefore: 0,
@@ -171,7 +171,7 @@ describe('renewing', () => {
     expect(await giveUp()).toEqual({
       unstarted: 0,
       unknown: 0,
-      undelivered: 0,
+      notTaken: 0,
       lost: { unstarted: [], unknown: [] },
     })
     expect(await start(db, lease)).toHaveLength(1)

@@ -36,7 +36,7 @@ test('an e-mail that its worker parks at the very moment its lease is returned i
   await expireLeases(db)
   const parked: Settlement = {
     outboxId: outboxId!,
-    guard: { kind: 'lease', leaseId: lease.leaseId },
+    guard: { kind: 'started', leaseId: lease.leaseId },
     status: 'PENDING',
     attempts: 0,
     events: [{ type: 'RETRY_SCHEDULED', metadata: { parked: true } }],
@@ -49,7 +49,7 @@ test('an e-mail that its worker parks at the very moment its lease is returned i
   expect(await returning).toEqual({
     unstarted: 0,
     unknown: 0,
-    undelivered: 0,
+    notTaken: 0,
     lost: { unstarted: [], unknown: [] },
   })
   const told = await storyOf(db, outboxId!)

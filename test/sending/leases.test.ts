@@ -4,7 +4,7 @@ import { openStorage } from '../../src/compose/storage.ts'
 import { loadConfig } from '../../src/config.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { returnToReady } from '../../src/db/outbox/claim.ts'
-import { returnUndelivered } from '../../src/db/outbox/dispatch.ts'
+import { returnWithoutJob } from '../../src/db/outbox/dispatch.ts'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
 import type { EmailToSend } from '../../src/db/outbox/load.ts'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbox/schedule.ts'
@@ -41,7 +41,7 @@ const silent = pino({ level: 'silent' })
 const died = () => Promise.reject(new Error('the worker was killed'))
 /** Capture recognises an attempt: what may have left is asked about at once. */
 const OPTIONS = { all: false, idempotentProviders: ['capture'], graceSeconds: 120 }
-const NOTHING = { unstarted: 0, unknown: 0, undelivered: 0, lost: { unstarted: [], unknown: [] } }
+const NOTHING = { unstarted: 0, unknown: 0, notTaken: 0, lost: { unstarted: [], unknown: [] } }
 
 let gateway: TestGateway
 let db: Queryable
@@ -244,7 +244,7 @@ test.each(['first', 'second'])(
     )
     expect((await start(db, which === 'first' ? first : second)).toSorted()).toEqual(ids)
     const { lost, ...counts } = await returnExpired()
-    expect(counts).toEqual({ unstarted: 0, unknown: 9, undelivered: 0 })
+    expect(counts).toEqual({ unstarted: 0, unknown: 9, notTaken: 0 })
     expect([lost.unstarted, lost.unknown.toSorted()]).toEqual([[], ids])
     for (const id of ids) expect(await statusOf(id)).toBe('UNKNOWN')
   },
@@ -372,7 +372,7 @@ test('a lease that runs out counts no attempt of an e-mail that was returned and
   await db.query(`update leases set expires_at = now() - interval '1 second' where kind = 'work'`)
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unstarted: 0, unknown: 0 })
   expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
-  expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
+  expect(await returnWithoutJob(db, [], 0)).toEqual([outboxId])
 })
 
 describe('jobs that are gone', () => {
@@ -382,7 +382,7 @@ describe('jobs that are gone', () => {
     // Brought forward while its job waits: it is in line again, and dispatched again.
     await rescheduleEmail(db, outboxId, companyId, new Date().toISOString())
     expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
-    expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
+    expect(await returnWithoutJob(db, [], 0)).toEqual([outboxId])
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 
@@ -393,10 +393,10 @@ describe('jobs that are gone', () => {
     expect((await claim(db, 2)).claimed).toHaveLength(2)
     await returnToReady(db, [outboxId])
     expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
-    expect(await returnUndelivered(db, [], 0)).toEqual([outboxId])
+    expect(await returnWithoutJob(db, [], 0)).toEqual([outboxId])
     expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
     await db.query(`update leases set expires_at = now() - interval '1 second' where kind = 'dispatch'`)
-    expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 1 })
+    expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ notTaken: 1 })
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 
@@ -404,7 +404,7 @@ describe('jobs that are gone', () => {
     const outboxId = await acceptOne()
     await claim(db, 1, 3, { kind: 'dispatch' })
     await scheduleRetry(outboxId)
-    expect(await returnUndelivered(db, [], 0)).toEqual([])
+    expect(await returnWithoutJob(db, [], 0)).toEqual([])
     expect(await readyDueEmails(db, 1000)).toBe(1)
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
@@ -421,12 +421,12 @@ describe('jobs that are gone', () => {
         [first.leaseId, outboxId],
       )
     await listedAgain()
-    expect(await returnUndelivered(db, [], 1), 'ready').toEqual([])
+    expect(await returnWithoutJob(db, [], 1), 'ready').toEqual([])
     await listedAgain()
     // Its job is about to be added.
     expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
-    expect(await returnUndelivered(db, [], 1), 'dispatched again').toEqual([])
-    expect(await returnUndelivered(db, [], 0), 'and that job was lost').toEqual([outboxId])
+    expect(await returnWithoutJob(db, [], 1), 'dispatched again').toEqual([])
+    expect(await returnWithoutJob(db, [], 0), 'and that job was lost').toEqual([outboxId])
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 })

@@ -79,7 +79,7 @@ test('an e-mail that is due and in no line goes back into it, without an attempt
   await returnExpiredLeases(db, OPTIONS)
   await db.query('delete from email_ready')
   expect(await takenUp()).toEqual({ ...NONE, waiting: 2 })
-  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 2 })
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ notTaken: 2 })
   expect(await takenUp()).toEqual(NONE)
   await workOff(db)
   expect([await statusOf(fresh), await statusOf(again)]).toEqual(['SENT', 'SENT'])
@@ -147,7 +147,7 @@ test('several who look at once take each up, and none fails', async () => {
   await db.query('delete from leases')
   await db.query('delete from email_ready')
   await Promise.all(Array.from({ length: 4 }, () => recoverOrphans(db, 0)))
-  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 40, undelivered: 20 })
+  expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 40, notTaken: 20 })
 })
 
 describe('mail of any age is searched', () => {
@@ -170,7 +170,7 @@ describe('mail of any age is searched', () => {
     const ids = [await acceptOf(0), await acceptOf(0.5), await acceptOf(12), await acceptOf(45)]
     await db.query('delete from email_ready')
     expect(await takenUp()).toEqual({ ...NONE, waiting: 4 })
-    expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ undelivered: 4 })
+    expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ notTaken: 4 })
     await workOff(db)
     expect(await Promise.all(ids.map(statusOf))).toEqual(ids.map(() => 'SENT'))
   })

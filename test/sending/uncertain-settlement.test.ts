@@ -92,7 +92,7 @@ describe('a settlement whose commit was not confirmed', () => {
       return {
         outboxId,
         // Nobody has a lease on the second one.
-        guard: { kind: 'lease', leaseId: nth === 1 ? outboxId : lease.leaseId },
+        guard: { kind: 'started', leaseId: nth === 1 ? outboxId : lease.leaseId },
         status: type,
         attempts: 1,
         durationMs: 5,

@@ -8,7 +8,7 @@ import { HeldLeases } from '../../src/sending/held-leases.ts'
 const NEVER_MS = 60_000
 export const soon = () => new Promise(resolve => setTimeout(resolve, 5))
 
-type Job = { name: number; freeSlot: () => void; finish: () => void; fail: (error: Error) => void }
+type Job = { name: number; leaveFlight: () => void; finish: () => void; fail: (error: Error) => void }
 type Change = Partial<DirectLaneOptions<number>> & {
   renewEveryMs?: number
   end?: () => Promise<void>
@@ -47,8 +47,8 @@ export function laneOver(
       const names = takeWithin(limits, ready, companyOf)
       return names.length > 0 ? batchOf(names) : null
     },
-    work: ({ email, freeSlot }) =>
-      new Promise((resolve, reject) => running.push({ name: email!, freeSlot, finish: resolve, fail: reject })),
+    work: ({ email, leaveFlight }) =>
+      new Promise((resolve, reject) => running.push({ name: email!, leaveFlight, finish: resolve, fail: reject })),
     leases,
     concurrency: 3,
     maxInFlight: () => Number.POSITIVE_INFINITY,

@@ -10,8 +10,8 @@ import type { ProviderEvent } from '../../src/providers/provider.ts'
 import { NO_TRACING } from '../../src/telemetry/tracing.ts'
 import { sesEvent } from './ses-events.ts'
 
-export const feedbackDeps = (pool: pg.Pool, change: Partial<FeedbackDeps> = {}): FeedbackDeps => ({
-  pool,
+export const feedbackDeps = (db: pg.Pool, change: Partial<FeedbackDeps> = {}): FeedbackDeps => ({
+  db,
   suppression: DEFAULT_SUPPRESSION_POLICY,
   emailLog: () => {},
   tracing: NO_TRACING,

@@ -165,7 +165,7 @@ export async function receive(db: Queryable, { leaseId, claimed }: Lease): Promi
   )
   const claimedAtMs = Date.now()
   return claimed.map(one => ({
-    ...{ ...one, leaseId, claimedAtMs, freeSlot: () => {} },
+    ...{ ...one, leaseId, claimedAtMs, leaveFlight: () => {} },
     email: emails.get(one.outboxId) ?? null,
   }))
 }

@@ -53,10 +53,10 @@ export const DISPATCH_SECONDS = 30
  * nothing open ends. `queued`: the jobs that are there now. Young dispatch leases are left alone, since their jobs may be on their
  * way. Answers which e-mails returned.
  */
-export async function returnUndelivered(db: Queryable, queued: string[], ageSeconds: number): Promise<string[]> {
+export async function returnWithoutJob(db: Queryable, queued: string[], ageSeconds: number): Promise<string[]> {
   const rows = await run<{ outbox_id: string }>(
     db,
-    'return-undelivered',
+    'return-without-job',
     `with old as materialized (
        select lease_id, outbox_ids, taken_at from leases
        where kind = 'dispatch' and taken_at < now() - $2 * interval '1 second' for update skip locked

@@ -14,11 +14,11 @@ export async function endLeases(db: Queryable, leaseIds: string[]): Promise<void
   if (leaseIds.length > 0) await run(db, 'end-leases', `delete from leases where lease_id = any($1)`, [leaseIds])
 }
 
-/** `lost`: the ids of those that a worker had, counted as unstarted and as unknown. */
+/** `notTaken`: dispatched, and no worker took the job. `lost`: the ids of those that a worker had, counted as unstarted and as unknown. */
 export type Returned = {
   unstarted: number
   unknown: number
-  undelivered: number
+  notTaken: number
   lost: { unstarted: string[]; unknown: string[] }
 }
 
@@ -105,7 +105,7 @@ export async function returnExpiredLeases(
        on conflict (name, label) do update set value = c.value + excluded.value
      )
      select count(*) filter (where not started and kind = 'work')::int as unstarted, count(*) filter (where started)::int as unknown,
-       count(*) filter (where not started and kind = 'dispatch')::int as undelivered,
+       count(*) filter (where not started and kind = 'dispatch')::int as "notTaken",
        json_build_object('unstarted', coalesce(json_agg(outbox_id) filter (where not started and kind = 'work'), '[]'),
          'unknown', coalesce(json_agg(outbox_id) filter (where started), '[]')) as lost from unfinished`,
     [options.all, options.idempotentProviders, options.graceSeconds],

@@ -6,14 +6,14 @@ import { originalData } from './dead-letters.ts'
 import { idRange, LOCK_EXISTING_READY_ROW, WAITING_AND_DUE } from './sql.ts'
 
 export type SettlementGuard =
-  | { kind: 'lease'; leaseId: string }
-  | { kind: 'waiting'; leaseId: string }
+  | { kind: 'started'; leaseId: string }
+  | { kind: 'claimed'; leaseId: string }
   | { kind: 'unknown'; attemptId: string }
 
 export type Settlement = {
   outboxId: string
   /**
-   * What must still be so: the attempt runs under this lease; or the e-mail waits, claimed under this lease; or the outcome
+   * What must still be so: the attempt was started under this lease; or the e-mail waits, claimed under this lease; or the outcome
    * of this attempt is unknown. Otherwise nothing is written: somebody else decides about it.
    */
   guard: SettlementGuard
@@ -84,7 +84,7 @@ const keyOf = (guard: SettlementGuard) => (guard.kind === 'unknown' ? guard.atte
 
 /** Sent under its lease, and nothing is to be written besides. */
 const isSentWithoutMore = ({ status, guard, events, durationMs }: Settlement) =>
-  status === 'SENT' && guard.kind === 'lease' && events.length === 1 && durationMs !== undefined
+  status === 'SENT' && guard.kind === 'started' && events.length === 1 && durationMs !== undefined
 
 function toRow({ guard, count, ...rest }: Settlement) {
   return { ...rest, guard: keyOf(guard), ...(count && { counter: count[0], label: count[1] }) }
@@ -117,8 +117,8 @@ with settled as (
 select outbox_id from settled`
 
 const GUARDS: Record<GuardKind, string> = {
-  lease: 'o.lease_id = i.guard',
-  waiting: `${WAITING_AND_DUE}
+  started: 'o.lease_id = i.guard',
+  claimed: `${WAITING_AND_DUE}
     and i.guard in (select lease_id from held) and o.outbox_id in (select outbox_id from unlocked)`,
   unknown: `o.status = 'UNKNOWN' and o.attempt_id = i.guard`,
 }
@@ -138,7 +138,7 @@ with input as materialized (
     "durationMs" int, error json, "retryDelayMs" double precision, "maxAttempts" smallint, "sameAttempt" boolean, dead json, unknown json,
     counter text, label text)
 ), ${
-  guard === 'waiting'
+  guard === 'claimed'
     ? `held as materialized (select lease_id from leases where lease_id in (select guard from input) for key share),
 unlocked as materialized (
   -- A company's own SQL transaction may keep a waiting e-mail locked for long: the others do not wait for it.
@@ -213,10 +213,10 @@ unlocked as materialized (
 )
 select outbox_id, guard from settled`
 
-const GUARD_KINDS = ['lease', 'waiting', 'unknown'] as const satisfies GuardKind[]
+const GUARD_KINDS = ['started', 'claimed', 'unknown'] as const satisfies GuardKind[]
 
 const SETTLE: Record<GuardKind, string> = {
-  lease: settleStatement('lease'),
-  waiting: settleStatement('waiting'),
+  started: settleStatement('started'),
+  claimed: settleStatement('claimed'),
   unknown: settleStatement('unknown'),
 }
