@@ -21,7 +21,10 @@ import { tracedFromSql } from '../sending/trace-sql-email.ts'
 import { type AttemptParts, composeAttempt, composeSettle } from './attempts.ts'
 import type { Providers } from './providers.ts'
 
-/** Attempts that start before a call slot is free: what is called in this time. None at a slow provider: an e-mail can be cancelled until its attempt starts. */
+/**
+ * Beyond the call slots, as many attempts may start as calls end in this time, so that starts share a commit. At a slow provider that is
+ * none: an e-mail can be cancelled until its attempt starts.
+ */
 const STARTED_AHEAD_MS = 14
 /** How often a lane looks for ready e-mails when nobody wakes it, and for e-mails that have become due. */
 export const IDLE_MS = 250

@@ -86,7 +86,7 @@ export interface EmailSendJobOptions {
   removeOnFail?: boolean
 }
 
-/** The result of processing a job. */
+/** What the published contract returns for a job. The gateway's own worker returns nothing: the outcome is in Postgres. */
 export type EmailSendJobResult =
   | { status: 'SENT'; sesMessageId: string; processedAt: string; durationMs: number; attempt: number }
   | { status: 'ALREADY_SENT'; sesMessageId: string | null }

@@ -108,7 +108,7 @@ async function recordEvents(
   const effects = effectsOf(decided, fresh)
   await addToReputation(tx, [...sentOf(decided, fresh), ...reputationOf(effects)])
   await addCounts(tx, countsOf(read, ends, decided))
-  // Last: it locks rows that all processes share, and two transactions must not wait for each other in a circle.
+  // Last: it locks rows that all processes share, and two transactions must not deadlock.
   await addSuppressions(tx, suppressionsOf(effects, suppression))
   const reported = reportedEvents(decided, fresh)
   return { taken: events.length, again: events.length === batch, reputationChanged: effects.length > 0, reported }

@@ -83,7 +83,7 @@ export class SmtpSession {
 
   close(): void {
     this.#connection.close()
-    // close() only ends the socket gracefully. nodemailer documents _socket as public.
+    // close() only ends the socket gracefully; nodemailer has no public way to destroy it (public-apis.test.ts knows of this).
     if (this.#connection._socket) this.#connection._socket.destroy()
   }
 

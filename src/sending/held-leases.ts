@@ -58,7 +58,7 @@ export class HeldLeases {
     else this.#end(leaseId)
   }
 
-  /** The next claim deletes it. */
+  /** The next claim, or the next lease of jobs, deletes it. */
   #end(leaseId: string): void {
     this.#ended.push(leaseId)
     this.#endUnlessClaimed(END_AFTER_MS)
@@ -90,7 +90,7 @@ export class HeldLeases {
     if (!this.#stopped) this.#endUnlessClaimed(END_AFTER_MS)
   }
 
-  /** When no claim follows soon. A lease that is left would count a later attempt of its e-mails as one of a lost worker. */
+  /** When no claim follows soon: a lease that is left is examined when it expires, and until then by whoever looks for lost jobs. */
   async endNow(): Promise<void> {
     const { end, returnUncertain } = this.#options
     const uncertain = this.#uncertain.splice(0)

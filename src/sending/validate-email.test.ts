@@ -5,7 +5,7 @@ import { sendBodySchema } from '../contracts/send-body.ts'
 import { uuidv7 } from '../contracts/uuid.ts'
 import type { EmailToSend } from '../db/outbox/load.ts'
 import { HtmlChecker } from './html-check.ts'
-import { isPlain, jobDataOf, validateEmail } from './validate-email.ts'
+import { contractJobOf, isPlain, validateEmail } from './validate-email.ts'
 
 const PLAIN: EmailToSend = {
   companySender: null,
@@ -87,7 +87,7 @@ test('what needs no look at the schema is what the schema would accept', () => {
       const email: EmailToSend = { ...PLAIN, ...Object.fromEntries(picked) }
       if (!isPlain(email)) return
       plain++
-      expect(() => validateEmailJobData(jobDataOf(email))).not.toThrow()
+      expect(() => validateEmailJobData(contractJobOf(email))).not.toThrow()
     }),
     { numRuns: 3_000 },
   )

@@ -42,14 +42,14 @@ function checkIntegrity(email: EmailToSend): Invalid | null {
   try {
     const wrongTo = problemOfTo(email)
     if (wrongTo !== null) return invalid('INTEGRITY', 'INVALID_EMAIL', `to: ${wrongTo}`)
-    validateEmailJobData(jobDataOf(email))
+    validateEmailJobData(contractJobOf(email))
     return otherReplyTo(email)
   } catch (error) {
     return invalid('INTEGRITY', 'INVALID_PAYLOAD', firstSentence(error))
   }
 }
 
-/** SQL takes any text for an address. The schema of the job says only that it is none. */
+/** SQL takes any text for an address. The schema of the published job says only that it is none. */
 function problemOfTo({ recipients }: EmailToSend): string | null {
   const to = recipients.find(one => one.kind === 'to')?.address
   if (to === undefined) return null
@@ -58,7 +58,7 @@ function problemOfTo({ recipients }: EmailToSend): string | null {
   return parseAddress(to).ok ? 'The e-mail address must be given alone, without a name' : parsed.problem.message
 }
 
-/** The job has one replyTo, an e-mail may have several. */
+/** The published job has one replyTo, an e-mail may have several. */
 function otherReplyTo({ replyTo }: EmailToSend): Invalid | null {
   const bad = (replyTo ?? []).findIndex(one => !parseAddress(one).ok)
   return bad === -1 ? null : invalid('INTEGRITY', 'INVALID_PAYLOAD', `replyTo[${bad}]: must be an e-mail address`)
@@ -101,7 +101,7 @@ export function isPlain({
  * The job of the published contract, rebuilt from the row. Without a recipient record, the address itself is the identifier. The
  * contract allows five copies of each kind and five tags, the Resend-compatible API more: checkRecipients looks at every address.
  */
-export function jobDataOf(email: EmailToSend): EmailSendJobData {
+export function contractJobOf(email: EmailToSend): EmailSendJobData {
   const to = email.recipients.find(one => one.kind === 'to')?.address ?? ''
   const only = (kind: string) => email.recipients.filter(one => one.kind === kind).map(one => one.address)
   const { recipientRecord } = email

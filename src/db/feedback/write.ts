@@ -160,7 +160,7 @@ async function putEmails(tx: Queryable, decided: DecidedEmail[]): Promise<void> 
        failure_reason = case when i.moved and i.s = 'REJECTED' then i.reason else o.failure_reason end
      from json_to_recordset($1::json) as i(o uuid, moved boolean, s text, m text, sent timestamptz, delivered timestamptz,
        bounced timestamptz, bounce text, complained timestamptz, code text, reason text, at timestamptz)
-     -- What was told before is not written again.
+     -- What was reported before is not written again.
      where o.outbox_id = i.o and o.outbox_id between $2 and $3 and (i.moved or o.sent_at is null or least(o.delivered_at, i.delivered) is distinct from o.delivered_at
        or least(o.bounced_at, i.bounced) is distinct from o.bounced_at or i.bounce is distinct from o.bounce_type
        or least(o.complained_at, i.complained) is distinct from o.complained_at)`,
@@ -176,12 +176,12 @@ const WEBHOOK_OF: Partial<Record<string, string>> = {
   COMPLAINT: 'email.complained',
 }
 
-/** That it failed, once, and only when this is what it died of. */
-function toldAs(type: string, { moved, status }: FeedbackDecision): string | undefined {
+/** That it failed, once, and only when this is the cause. */
+function webhookOf(type: string, { moved, status }: FeedbackDecision): string | undefined {
   return type === 'REJECTED' && moved && status === 'REJECTED' ? 'email.failed' : WEBHOOK_OF[type]
 }
 
-/** An event that is there already is the same fact, told again; SENT is one fact, whoever tells it. */
+/** An event that is there already is the same fact, reported again; SENT is one fact, whoever reports it. */
 async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<string>> {
   const rows = decided.flatMap(({ email, decision }) =>
     decision.events.map(({ id, type, metadata }, place) => ({
@@ -190,7 +190,7 @@ async function putEvents(tx: Queryable, decided: DecidedEmail[]): Promise<Set<st
       test: email.test,
       e: id,
       t: type,
-      w: toldAs(type, decision),
+      w: webhookOf(type, decision),
       x: metadata,
       erased: email.erased || undefined,
       n: place,
@@ -245,18 +245,18 @@ async function putRejected(tx: Queryable, decided: DecidedEmail[]): Promise<void
   )
 }
 
-/** Evidence ends the doubt about an unknown send, and takes a dead letter out of its queue. */
+/** Evidence resolves an unknown send, and removes a dead letter. */
 async function removeUnknownAndDeadLetter(tx: Queryable, decided: DecidedEmail[]): Promise<void> {
   const known = decided.filter(({ decision }) => decision.moved).map(({ email }) => email.outboxId)
   if (known.length === 0) return
-  const revived = decided
+  const notDead = decided
     .filter(({ decision }) => decision.moved && decision.status !== 'REJECTED')
     .map(({ email }) => email.outboxId)
   await run(
     tx,
     'remove-unknown-and-dead-letter',
-    `with revived as (delete from dead_letters where outbox_id = any($2))
+    `with removed as (delete from dead_letters where outbox_id = any($2))
      delete from unknown_sends where outbox_id = any($1)`,
-    [known, revived],
+    [known, notDead],
   )
 }

@@ -5,7 +5,7 @@ import { blocks } from '../suppression/list.ts'
  * steps: what came in → suppression and recipients → result per e-mail → idempotency keys → rows.
  * `full` adds idempotency keys, recipient records, attachments and the rare fields. Most batches contain none of them, and to plan
  * nodes for nothing costs a third of the statement.
- * Keys and recipient records are written in a fixed order, so that two processes cannot wait for each other in a circle.
+ * Keys and recipient records are written in a fixed order, so that two processes cannot deadlock.
  * The list is looked up by the search key: its index is a third as large as that of the hashes.
  * The look-ups are lateral with a limit: as joins, a plan made while the tables were small reads all of them.
  */

@@ -62,8 +62,8 @@ export async function returnClaims(db: Queryable, leaseIds: string[]): Promise<v
 }
 
 /**
- * The same for claims whose connection was lost. Such a claim may still be waiting for its turn, so this waits behind it: what it
- * commits is seen and returned.
+ * The same for claims, and leases of jobs, whose connection was lost. Such a claim may still be waiting for its turn, so this waits
+ * behind it: what it commits is seen and returned. A lease of jobs waits for no turn, and has ended by then.
  */
 export async function returnUncertainClaims(db: Queryable, leaseIds: string[]): Promise<void> {
   await run(db, 'wait-for-claims', 'select wait_for_claims()', [])
