@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { edition, fault } from '../support/faults.ts'
 import { audit } from '../support/ledger.ts'
-import { addCompanies, around, longestOf, type Member, postMix, runsOf } from '../support/mixes.ts'
+import { addCompanies, around, HTML, longestOf, type Member, postMix, runsOf } from '../support/mixes.ts'
 import { LANES_IN_FULL, type Scene, startScene } from '../support/scene.ts'
 
 const MIXES = edition(1, 20)
@@ -22,7 +22,7 @@ describe.concurrent('three workers that share the mail of companies that wait to
       await scene.ses.control({ default: { kind: 'ok', latencyMs: 5 } })
       let longest = 0
       for (let mix = 1; mix <= MIXES; mix++) {
-        await postMix(scene, EMAILS, own)
+        await postMix(scene, EMAILS, HTML.long, own)
         const workers = [scene.launchWorker(), scene.launchWorker(), await scene.worker()]
         await scene.drained()
         for (const worker of workers) worker.signal('SIGTERM')

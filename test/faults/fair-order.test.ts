@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { edition, fault } from '../support/faults.ts'
 import { audit } from '../support/ledger.ts'
-import { addCompanies, around, longestOf, postMix, runsOf } from '../support/mixes.ts'
+import { addCompanies, around, HTML, longestOf, postMix, runsOf } from '../support/mixes.ts'
 import { LANES_IN_FULL, startScene } from '../support/scene.ts'
 
 const MIXES = edition(1, 20)
@@ -21,7 +21,7 @@ describe.concurrent(`${MIXES} random mixes of companies that wait together`, () 
       let longest = 0
       for (let mix = 1; mix <= MIXES; mix++) {
         const seen = scene.ses.accepted().length
-        await postMix(scene, EMAILS, own)
+        await postMix(scene, EMAILS, HTML.short, own)
         const worker = await scene.worker()
         await scene.drained()
         worker.signal('SIGTERM')

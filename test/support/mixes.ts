@@ -8,9 +8,18 @@ export async function addCompanies(scene: Scene): Promise<Map<string, Member>> {
   return new Map(scene.companies.map(company => [company.name, company]))
 }
 
-/** All of it waits before anybody is there to send it; some of it takes longer to check. */
-export async function postMix(scene: Scene, emails: number, { between }: Fault): Promise<void> {
-  const html = `<p>${'It works. '.repeat(2_000)}</p>`
+/**
+ * HTML whose text is made on the event loop, or, when it is long, in a thread: there it is in flight for longer than the others, which may
+ * be sent before it.
+ */
+export const HTML = { short: htmlOf(500), long: htmlOf(2_000) }
+
+function htmlOf(sentences: number): string {
+  return `<p>${'It works. '.repeat(sentences)}</p>`
+}
+
+/** All of it waits before anybody is there to send it; a quarter of it has HTML. */
+export async function postMix(scene: Scene, emails: number, html: string, { between }: Fault): Promise<void> {
   const everybody = [...scene.companies]
   for (let left = emails; left > 0; ) {
     const count = Math.min(left, between(1, 40))
