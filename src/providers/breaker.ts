@@ -82,7 +82,7 @@ export class Breakers {
     return this.#states.find(one => !one.open)?.provider ?? null
   }
 
-  /** How many e-mails may be in flight: any number, one as a probe, or none. */
+  /** How many e-mails may be in flight: any number, none, or one as a probe. Asking offers the probe, once in OFFER_PROBE_EVERY_MS. */
   maxInFlight(): number {
     if (this.#states.some(one => !one.open)) return Number.POSITIVE_INFINITY
     const nowMs = performance.now()

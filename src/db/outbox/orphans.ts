@@ -82,6 +82,7 @@ with unfinished as materialized (
   insert into leases (lease_id, kind, holder, outbox_ids, expires_at)
   select lease_id, 'work', 'orphan-recovery', array_agg(outbox_id), now() from orphan where status = 'PROCESSING' group by lease_id
   union all
+  -- As if dispatched and not taken, on either lane: no attempt is counted.
   select uuid_v7_now(), 'dispatch', 'orphan-recovery', array_agg(outbox_id), now() from orphan
   where status not in ('PROCESSING', 'UNKNOWN') having count(*) > 0
   on conflict do nothing
