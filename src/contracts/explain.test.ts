@@ -40,9 +40,9 @@ test.each(['PENDING', 'RETRY_SCHEDULED'] as const)('says of a waiting e-mail tha
 
 describe('the summary', () => {
   test.each<[string, EmailStatus, Partial<EmailSummary>, QueuePosition | null, RegExp]>([
-    ['in line', 'PENDING', {}, ready({ ahead: 4, companies: 3 }), /4 of this company before it, 3 companies sharing/],
-    ['alone in line', 'PENDING', {}, ready(), /0 of this company before it, 1 company sharing/],
-    ['far back in line', 'PENDING', {}, ready({ ahead: 1001 }), /more than 1000 of this company/],
+    ['ready', 'PENDING', {}, ready({ ahead: 4, companies: 3 }), /4 of this company before it, 3 companies sharing/],
+    ['ready alone', 'PENDING', {}, ready(), /0 of this company before it, 1 company sharing/],
+    ['ready behind many', 'PENDING', {}, ready({ ahead: 1001 }), /more than 1000 of this company/],
     ['scheduled', 'PENDING', { nextAttemptAt: LATER }, null, /Scheduled for 2026-01-23T10:00:30\.000Z/],
     ['paused', 'PENDING', {}, paused, /paused \(bounce rate above 5 %\)/],
     ['neither ready nor scheduled', 'PENDING', {}, null, /Waiting to become ready/],
@@ -155,7 +155,7 @@ describe('the summary', () => {
     expect(explanation.next).toMatch(/through Redis; email-gateway doctor shows/)
   })
 
-  test('nobody is told to wait for events that do not come', () => {
+  test('nobody is advised to wait for events that do not come', () => {
     const silent = where({ eventsExpected: false })
     expect(explainEmail(email('SENT', { provider: 'smtp' }), silent).next).toMatch(/last status: smtp reports nothing/)
     expect(explainEmail(email('SENT', { provider: 'ses' }), silent).next).toMatch(/events of ses are not set up/)

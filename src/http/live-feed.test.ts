@@ -57,7 +57,7 @@ test('asks once for everybody who listens, and no longer when nobody does', asyn
   feed.close()
 })
 
-test('tells each status of an e-mail once, and nothing of what was before', async () => {
+test('sends each status of an e-mail once, and nothing from before', async () => {
   const feed = feedOf()
   const one = listener()
   changes.emails = [email('old', 'SENT')]
@@ -67,8 +67,8 @@ test('tells each status of an e-mail once, and nothing of what was before', asyn
     changes.emails = [email('new', status), email('old', 'SENT')]
     await vi.advanceTimersByTimeAsync(LIVE_LIMITS.tickMs)
   }
-  const told = one.state.received.filter(text => text.startsWith('event: emails'))
-  expect(told.map(text => JSON.parse(text.split('data: ')[1]!).emails)).toEqual([
+  const sent = one.state.received.filter(text => text.startsWith('event: emails'))
+  expect(sent.map(text => JSON.parse(text.split('data: ')[1]!).emails)).toEqual([
     [email('new', 'PENDING')],
     [email('new', 'SENT')],
   ])

@@ -71,35 +71,35 @@ describe('self-clocking', () => {
 describe('in order', () => {
   const inOrder = () => manual({ concurrency: 2, inOrder: true })
 
-  test('a flush that overtakes another is told after it', async () => {
+  test('a flush that overtakes another is settled after it', async () => {
     const { addAll, flushes, taken } = inOrder()
-    const told: string[] = []
-    const hear = (outcome: string) => void told.push(outcome)
-    for (const outcome of addAll(1, 2)) void outcome.then(hear)
+    const outcomes: string[] = []
+    const record = (outcome: string) => void outcomes.push(outcome)
+    for (const outcome of addAll(1, 2)) void outcome.then(record)
     await turn()
-    for (const outcome of addAll(3)) void outcome.then(hear)
+    for (const outcome of addAll(3)) void outcome.then(record)
     await turn()
     expect(taken()).toEqual([[1, 2], [3]])
     flushes[1]!.answer()
     await turn()
-    expect(told).toEqual([])
+    expect(outcomes).toEqual([])
     flushes[0]!.answer()
     await turn()
-    expect(told).toEqual(['done 1', 'done 2', 'done 3'])
+    expect(outcomes).toEqual(['done 1', 'done 2', 'done 3'])
   })
 
-  test('what fails is told in its turn, and keeps nobody behind it waiting', async () => {
+  test('what fails is rejected in its turn, and keeps nobody behind it waiting', async () => {
     const { addAll, flushes } = inOrder()
-    const told: string[] = []
-    for (const outcome of addAll(1)) outcome.catch(error => told.push(error.message))
+    const outcomes: string[] = []
+    for (const outcome of addAll(1)) outcome.catch(error => outcomes.push(error.message))
     await turn()
-    for (const outcome of addAll(2)) void outcome.then(text => told.push(text))
+    for (const outcome of addAll(2)) void outcome.then(text => outcomes.push(text))
     await turn()
     flushes[1]!.answer()
     await turn()
     flushes[0]!.fail(new Error('broken'))
     await turn()
-    expect(told).toEqual(['broken', 'done 2'])
+    expect(outcomes).toEqual(['broken', 'done 2'])
   })
 })
 

@@ -28,7 +28,7 @@ test('a dear answer is kept longer', async () => {
   expect(await read()).toBe(2)
 })
 
-test('a failure is not remembered', async () => {
+test('a failure is not cached', async () => {
   let asked = 0
   const read = cachedQuery(1000, async () => {
     if (++asked === 1) throw new Error('away')

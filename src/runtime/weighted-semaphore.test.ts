@@ -3,12 +3,12 @@ import { WeightedSemaphore } from './weighted-semaphore.ts'
 
 /** Spends as wanted, and answers who was at work together with how much, each time somebody began. */
 async function spendAll(total: number, wanted: number[]): Promise<number[][]> {
-  const budget = new WeightedSemaphore(total)
+  const semaphore = new WeightedSemaphore(total)
   const atWork: number[] = []
   const seen: number[][] = []
   await Promise.all(
     wanted.map(amount =>
-      budget.runWith(amount, async () => {
+      semaphore.runWith(amount, async () => {
         atWork.push(amount)
         seen.push([...atWork])
         await new Promise(resolve => setTimeout(resolve, 1))
@@ -37,7 +37,7 @@ test('a small one does not overtake a large one, which would wait for ever', asy
 })
 
 test('what fails gives back what it had', async () => {
-  const budget = new WeightedSemaphore(1)
-  await expect(budget.runWith(1, async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
-  expect(await budget.runWith(1, async () => 'next')).toBe('next')
+  const semaphore = new WeightedSemaphore(1)
+  await expect(semaphore.runWith(1, async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  expect(await semaphore.runWith(1, async () => 'next')).toBe('next')
 })

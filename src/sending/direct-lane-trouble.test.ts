@@ -70,7 +70,7 @@ describe('leases', () => {
 })
 
 describe('trouble', () => {
-  test('a throwing work item harms nobody: its neighbours finish, its hand is free again', async () => {
+  test('a throwing work item affects no other: the rest of its batch finishes, and its slot is free again', async () => {
     const { lane, running, names, logged } = laneOver([1, 2, 3, 4, 5])
     lane.start()
     await soon()
@@ -93,7 +93,7 @@ describe('trouble', () => {
     expect(seen).toEqual([1, 2, 3])
   })
 
-  test('e-mails that cannot be read after their claim are not worked on, keep their lease, and free their hands', async () => {
+  test('e-mails that cannot be read after their claim are not worked on, keep their lease, and are no longer in flight', async () => {
     let claims = 0
     const { lane, wake, names, ended, batchOf } = laneOver([], {
       claim: async () => {

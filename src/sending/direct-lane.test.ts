@@ -3,7 +3,7 @@ import { laneOver, soon } from '../../test/support/direct-lane.ts'
 import { Semaphore } from '../runtime/semaphore.ts'
 
 describe('concurrency', () => {
-  test('no more is claimed than there are hands and one ahead, and each that comes free is filled', async () => {
+  test('no more is claimed than there are slots and one ahead, and each slot that comes free is filled', async () => {
     const { lane, sizes, names, running } = laneOver([1, 2, 3, 4, 5, 6])
     lane.start()
     await soon()
@@ -15,7 +15,7 @@ describe('concurrency', () => {
     expect(sizes()).toEqual([4, 1])
   })
 
-  test('a hand is free as soon as the provider has answered, though the outcome is still being written', async () => {
+  test('an e-mail is no longer in flight as soon as the provider has answered, though its outcome is still being written', async () => {
     const { lane, names, running } = laneOver([1, 2, 3, 4, 5, 6])
     lane.start()
     await soon()
@@ -25,7 +25,7 @@ describe('concurrency', () => {
     expect(names(), 'and only once').toEqual([1, 2, 3, 4, 5])
   })
 
-  test('a database that is slow to write holds up the claims: no more than eight times the hands are unsettled', async () => {
+  test('a database that is slow to write holds up the claims: no more than eight times the slots are unsettled', async () => {
     const { lane, running } = laneOver(Array.from({ length: 100 }, (_, index) => index))
     lane.start()
     for (let answered = 0; answered < 60; answered++) {
@@ -86,7 +86,7 @@ describe('a company whose recipients hang', () => {
   const slow = Array.from({ length: 100 }, () => 0).map((_, index) => index)
   const companyOf = (name: number) => (name < 100 ? 'slow' : 'quick')
 
-  test('does not fill the hands, and mail of another goes out the moment it comes', async () => {
+  test('does not fill the slots, and an e-mail of another company is sent as soon as it is ready', async () => {
     const ready = [...slow]
     const { lane, wake, names } = laneOver(ready, { concurrency: 10, companyOf })
     lane.start()
@@ -98,7 +98,7 @@ describe('a company whose recipients hang', () => {
     expect(names()).toContain(100)
   })
 
-  test('goes on as its own come free, a share of the hands at a time', async () => {
+  test('goes on as its own slots come free, never with more than its share of them', async () => {
     const { lane, names, running } = laneOver([...slow], { concurrency: 10, companyOf })
     lane.start()
     await soon()
@@ -110,7 +110,7 @@ describe('a company whose recipients hang', () => {
 })
 
 describe('waking up', () => {
-  test('a nudge wakes it, long before it would look by itself', async () => {
+  test('a wake-up ends its sleep, long before it would look by itself', async () => {
     const ready: number[] = []
     const { lane, wake, names } = laneOver(ready)
     lane.start()
@@ -123,7 +123,7 @@ describe('waking up', () => {
     expect(names()).toEqual([1])
   })
 
-  test('a nudge that comes while it looks is not lost', async () => {
+  test('a wake-up that comes while it looks is not lost', async () => {
     const ready: number[] = []
     let looks = 0
     const { lane, wake, names, batchOf } = laneOver([], {
@@ -144,7 +144,7 @@ describe('waking up', () => {
     expect(names()).toEqual([1])
   })
 
-  test('without a nudge it looks again after the idle time', async () => {
+  test('without a wake-up it looks again after the idle time', async () => {
     const ready: number[] = []
     const { lane, names } = laneOver(ready, { idleMs: 10 })
     lane.start()
@@ -154,7 +154,7 @@ describe('waking up', () => {
     expect(names()).toEqual([1])
   })
 
-  test('nudges while all hands are full do not make it spin', async () => {
+  test('wake-ups while all slots are taken do not make it spin', async () => {
     const { lane, wake, sizes } = laneOver([1, 2, 3, 4, 5])
     lane.start()
     await soon()

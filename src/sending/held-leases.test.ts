@@ -85,7 +85,7 @@ describe('done', () => {
     leases.done('a', true)
     leases.done('a', false)
     await pass(RENEW_MS)
-    expect(renewed, 'its neighbour is still at work').toEqual([['a']])
+    expect(renewed, 'another item of it is still being worked on').toEqual([['a']])
     leases.done('a', true)
     await pass(5 * RENEW_MS)
     expect(renewed).toHaveLength(1)
@@ -94,7 +94,7 @@ describe('done', () => {
   })
 
   test('of a lease that nobody holds means nothing', () => {
-    leases.done('stranger', true)
+    leases.done('not-held', true)
     expect(leases.takeEnded()).toEqual([])
   })
 })
@@ -107,7 +107,7 @@ describe('ended', () => {
     }
   }
 
-  test('what a statement could not take along is remembered for the next', () => {
+  test('what a statement could not take along is kept for the next', () => {
     end('a', 'b')
     const taken = leases.takeEnded()
     end('c')

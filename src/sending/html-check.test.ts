@@ -110,22 +110,22 @@ describe('with a thread that misbehaves', () => {
     expect(await next).toEqual([])
   })
 
-  test('one that dies is replaced, its content refused at once, and the next one checked', async () => {
-    const [deadly, next] = [check(hostile), check(large)]
+  test('a thread that fails is replaced, its content refused at once, and the next one checked', async () => {
+    const [refused, next] = [check(hostile), check(large)]
     thread(0).emit('error', new Error('ERR_WORKER_OUT_OF_MEMORY'))
-    expect(codes(await deadly)).toEqual(['HTML_TOO_COMPLEX'])
+    expect(codes(await refused)).toEqual(['HTML_TOO_COMPLEX'])
     answer(1)
     expect(await next).toEqual([])
   })
 
   test('one that exits without a word costs its content no more than the deadline', async () => {
-    const deadly = check(hostile)
+    const refused = check(hostile)
     thread(0).emit('exit', 1)
     vi.advanceTimersByTime(DEADLINE_MS)
-    expect(codes(await deadly)).toEqual(['HTML_TOO_COMPLEX'])
+    expect(codes(await refused)).toEqual(['HTML_TOO_COMPLEX'])
   })
 
-  test.each(['error', 'exit'])('one that dies (%s) while it has nothing to do harms nobody', async event => {
+  test.each(['error', 'exit'])('a thread that ends (%s) while it has nothing to do affects no e-mail', async event => {
     const first = check(large)
     answer(0)
     await first
@@ -147,7 +147,7 @@ describe('with a thread that misbehaves', () => {
     expect(made).toHaveLength(2)
   })
 
-  test('the deadline starts when the content is parsed, not when it joins the queue', async () => {
+  test('the deadline starts when the content is parsed, not when it is queued', async () => {
     const answers = [check(large), check(large)]
     vi.advanceTimersByTime(DEADLINE_MS - 1)
     answer(0)

@@ -38,7 +38,7 @@ const PLAIN: EmailToSend = {
   traceparent: null,
 }
 
-/** Each field as it should be, or as it should not: what a row can hold whatever the door let in. */
+/** Each field as it should be, or as it should not: what a row can hold whatever the accept step let in. */
 const CHANGES = fc.record({
   requestId: fc.constantFrom('', 'a'),
   subject: fc.oneof(

@@ -10,7 +10,7 @@ import { openDatabase } from '../../src/db/pool.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { Batcher } from '../../src/runtime/batcher.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { accept, claim, type DraftChange, draft, recipientRecord, unit } from '../support/line.ts'
+import { accept, claim, type DraftChange, draft, recipientRecord, unit } from '../support/outbox.ts'
 
 const DAY_MS = 86_400_000
 

@@ -780,34 +780,34 @@ describe('what is sent', () => {
 })
 
 describe('explain', () => {
-  test('says when a scheduled e-mail joins the line', async () => {
+  test('says when a scheduled e-mail will be ready', async () => {
     const scheduledAt = fromNow(HOUR_MS)
-    const told = await explain(await sendOk(gateway, company, { scheduledAt }))
-    expect(told).toMatchObject({
+    const explained = await explain(await sendOk(gateway, company, { scheduledAt }))
+    expect(explained).toMatchObject({
       status: 'PENDING',
       nextAt: scheduledAt,
       aheadInCompany: null,
       attempts: 0,
       maxAttempts: 5,
     })
-    expect(told.summary).toContain(scheduledAt)
-    expect(told.next).toBeTruthy()
+    expect(explained.summary).toContain(scheduledAt)
+    expect(explained.next).toBeTruthy()
   })
 
   test('says who took a sent e-mail, when, and as what', async () => {
     const outboxId = await sendOk(gateway, company)
     const email = await untilStatus(gateway, company, outboxId, 'SENT')
-    const told = await explain(outboxId)
-    expect(told).toMatchObject({ outboxId, status: 'SENT', attempts: 1, lastError: null, nextAt: null })
-    for (const fact of ['capture', email.sentAt, email.messageId]) expect(told.summary).toContain(fact)
+    const explained = await explain(outboxId)
+    expect(explained).toMatchObject({ outboxId, status: 'SENT', attempts: 1, lastError: null, nextAt: null })
+    for (const fact of ['capture', email.sentAt, email.messageId]) expect(explained.summary).toContain(fact)
   })
 
   test('says that the company is paused, and why', async () => {
     const paused = await pausedCompany()
-    const told = await explain(await sendOk(gateway, paused), paused)
-    expect(told.status).toBe('PENDING')
-    expect(told.summary).toMatch(/paused.*reputation under review/)
-    expect(told.next).toMatch(/resume/)
+    const explained = await explain(await sendOk(gateway, paused), paused)
+    expect(explained.status).toBe('PENDING')
+    expect(explained.summary).toMatch(/paused.*reputation under review/)
+    expect(explained.next).toMatch(/resume/)
   })
 
   test('says that a scheduled e-mail is scheduled also after it was moved to later', async () => {
@@ -815,45 +815,45 @@ describe('explain', () => {
     const outboxId = await sendOk(gateway, paused, { delay: 300 })
     await patch(outboxId, { delay: HOUR_MS }, paused)
     await sleep(1_000)
-    const told = await explain(outboxId, paused)
-    expect(told.nextAt).toBe((await read(gateway, paused, outboxId)).scheduledAt)
+    const explained = await explain(outboxId, paused)
+    expect(explained.nextAt).toBe((await read(gateway, paused, outboxId)).scheduledAt)
   })
 
   test('says that it was cancelled', async () => {
     const outboxId = await sendOk(gateway, company, { delay: HOUR_MS })
     await cancel(outboxId)
-    const told = await explain(outboxId)
-    expect(told).toMatchObject({ status: 'CANCELLED', next: null, nextAt: null })
-    expect(told.summary).toMatch(/cancelled/i)
+    const explained = await explain(outboxId)
+    expect(explained).toMatchObject({ status: 'CANCELLED', next: null, nextAt: null })
+    expect(explained.summary).toMatch(/cancelled/i)
   })
 
   test('says what a retry waits for and which error it had', async () => {
     const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test' })
     const email = await untilStatus(gateway, company, outboxId, 'RETRY_SCHEDULED')
     expect(email.lastError.code).toBeTruthy()
-    const told = await explain(outboxId)
-    expect(told.summary).toContain(told.lastError.code)
-    expect(told.nextAt ?? told.next).toBeTruthy()
+    const explained = await explain(outboxId)
+    expect(explained.summary).toContain(explained.lastError.code)
+    expect(explained.nextAt ?? explained.next).toBeTruthy()
     await cancel(outboxId)
   })
 
   describe('while nobody sends', () => {
-    let door: TestGateway
+    let idle: TestGateway
 
     beforeAll(async () => {
-      door = await startTestGateway({ role: 'api' })
+      idle = await startTestGateway({ role: 'api' })
     })
-    afterAll(() => door.stop())
+    afterAll(() => idle.stop())
 
     test('says how many of the company go first, by priority and age, and how many companies share', async () => {
-      const [own, other] = [await door.company(), await door.company()]
-      const askFor = async (outboxId: string) => (await door.call(own, 'GET', `/v1/email/${outboxId}/explain`)).body
+      const [own, other] = [await idle.company(), await idle.company()]
+      const askFor = async (outboxId: string) => (await idle.call(own, 'GET', `/v1/email/${outboxId}/explain`)).body
       const [first, second, urgent] = [
-        await sendOk(door, own),
-        await sendOk(door, own),
-        await sendOk(door, own, { priority: 1 }),
+        await sendOk(idle, own),
+        await sendOk(idle, own),
+        await sendOk(idle, own, { priority: 1 }),
       ]
-      await sendOk(door, other)
+      await sendOk(idle, other)
       expect(await askFor(urgent)).toMatchObject({
         status: 'PENDING',
         aheadInCompany: 0,
@@ -861,9 +861,9 @@ describe('explain', () => {
         nextAt: null,
       })
       expect(await askFor(first)).toMatchObject({ aheadInCompany: 1 })
-      const told = await askFor(second)
-      expect(told).toMatchObject({ aheadInCompany: 2, companiesSharing: 2, attempts: 0, lastError: null })
-      expect(told.summary).toMatch(/2 of this company before it, 2 companies/)
+      const explained = await askFor(second)
+      expect(explained).toMatchObject({ aheadInCompany: 2, companiesSharing: 2, attempts: 0, lastError: null })
+      expect(explained.summary).toMatch(/2 of this company before it, 2 companies/)
     })
   })
 })

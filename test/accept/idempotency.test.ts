@@ -345,7 +345,7 @@ describe('a crash between the commit and the answer', () => {
           linkSchemes: [],
           retryPolicy: null,
         },
-        requestId: 'the-one-that-died',
+        requestId: 'the-one-without-an-answer',
         members: [{ index: 0, body: sendBodySchema.parse(body) }],
         strict: true,
         idempotency: { key: 'key-1', writtenBody: body },
@@ -358,7 +358,7 @@ describe('a crash between the commit and the answer', () => {
     expect([answer.status, isReplay(answer)]).toEqual([202, true])
     expect(answer.body).toMatchObject({
       outboxId: committed.answer.results[0]!.outboxId,
-      requestId: 'the-one-that-died',
+      requestId: 'the-one-without-an-answer',
       queuedAt: committed.answer.queuedAt,
     })
     expect(await emailsOf(company)).toBe(1)
@@ -470,7 +470,7 @@ describe('a batch with a key', () => {
     expect(await emailsOf(company)).toBe(61)
   })
 
-  test('and the same people in opposite order, in two gateways at once, do not wait for each other in a circle', async () => {
+  test('and the same people in opposite order, in two gateways at once, do not deadlock', async () => {
     const company = await gateway.company()
     const bodies = many(100, index => mail({ recipient: { externalId: `person-${index}` } }))
     const answers = await Promise.all(

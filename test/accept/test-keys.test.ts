@@ -84,13 +84,13 @@ describe.each([
     expect((await gateway.call(second!, 'POST', '/v1/webhooks', { url: receiver.url })).status).toBe(201)
   })
 
-  test('hears of its own e-mails at its own endpoints', async () => {
+  test('receives the events of its own e-mails at its own endpoints', async () => {
     const path = `/events-of-${own() === live ? 'live' : 'test'}`
     const endpoint = await register(gateway, own(), receiver.url + path, { eventTypes: ['email.sent', 'email.failed'] })
     await sendOk(gateway, other())
     const mine = [await sendOk(gateway, own()), await sendOk(gateway, own(), { to: 'reject@simulator.test' })]
-    const heard = await receiver.got(path, 2)
-    expect(heard.map(({ body }) => (body.data as { outboxId: string }).outboxId).sort()).toEqual(mine.sort())
+    const deliveries = await receiver.got(path, 2)
+    expect(deliveries.map(({ body }) => (body.data as { outboxId: string }).outboxId).sort()).toEqual(mine.sort())
     await gateway.call(own(), 'DELETE', `/v1/webhooks/${endpoint.id}`)
   })
 })

@@ -107,7 +107,7 @@ describe('a hostile e-mail', () => {
   const attack = (name: string) =>
     `"><img src="${outside.url}/${name}.png" onerror="document.title='ran'"><script>fetch('${outside.url}/${name}')</script>`
 
-  /** Past the rules at the door, as a message that an older version let in. */
+  /** Past the rules of the accept step, as a message that an older version let in. */
   async function hostileEmail(): Promise<string> {
     const id = await send({ to: 'victim@example.com' })
     await untilStatus(id, 'SENT')

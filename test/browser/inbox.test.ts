@@ -27,7 +27,7 @@ afterAll(async () => {
   await gateway?.stop()
 })
 
-/** Past the rules at the door, as a message that an older version let in. */
+/** Past the rules of the accept step, as a message that an older version let in. */
 async function capture(message: Partial<CapturedMessage>): Promise<string> {
   const messageId = `capture-${randomUUID()}`
   const base = { from: 'a@example.com', to: ['maria@example.com'], cc: [], bcc: [], replyTo: [], headers: {} }

@@ -57,7 +57,7 @@ async function untilSent(gateway: SpawnedGateway, outboxId: string, apiKey: stri
   )
 }
 
-// Both stories run at the same time, each one command after the other.
+// Both sequences run at the same time, each one command after the other.
 describe.concurrent('beside a running gateway', () => {
   let env: Env
   let gateway: SpawnedGateway
@@ -75,11 +75,11 @@ describe.concurrent('beside a running gateway', () => {
       name: 'acme',
       apiKey: expect.stringMatching(/^sk_live_[0-9a-z]{16}_\w+$/),
     })
-    const told = await lines(
+    const printed = await lines(
       ...['company', 'create', 'Padaria São João', '--weight', '3', '--rate', '50'],
       ...['--retry-policy', 'patient', '--from-domains', 'padaria.example,mail.padaria.example'],
     )
-    expect(told).toMatch(/sk_live_\w+/)
+    expect(printed).toMatch(/sk_live_\w+/)
     const known = await list<Company>('company', 'list')
     expect(known).toHaveLength(3)
     expect(known.find(one => one.name === 'acme')).toMatchObject({ companyId: acme.companyId, weight: 1 })
@@ -170,9 +170,9 @@ describe.concurrent('beside a running gateway', () => {
   })
 
   test.sequential('send queues an e-mail of the company demo unless another is named', async () => {
-    const told = await lines('send', ...HELLO)
-    expect(told).not.toContain('No process')
-    await untilSent(gateway, /[0-9a-f-]{36}/.exec(told)![0], gateway.apiKey)
+    const printed = await lines('send', ...HELLO)
+    expect(printed).not.toContain('No process')
+    await untilSent(gateway, /[0-9a-f-]{36}/.exec(printed)![0], gateway.apiKey)
   })
 
   test.sequential('company pause holds mail, which email show and explain tell about, cancel ends, and resume lets go', async () => {
@@ -227,10 +227,10 @@ describe.concurrent('beside a running gateway', () => {
   test.sequential('admin add makes an administrator, again a new password, and remove ends it', async () => {
     const ana = await json<{ name: string; password: string }>('admin', 'add', 'ana')
     expect(ana).toEqual({ name: 'ana', role: 'administrator', password: expect.stringMatching(/^\S{16,}$/) })
-    const told = await lines('admin', 'add', 'bia', '--role', 'support')
+    const printed = await lines('admin', 'add', 'bia', '--role', 'support')
     await lines('admin', 'add', 'ana')
     expect(await inboxStatus('ana', ana.password)).toBe(401)
-    expect(await inboxStatus('bia', /Password (\S+)/.exec(told)![1]!)).toBe(200)
+    expect(await inboxStatus('bia', /Password (\S+)/.exec(printed)![1]!)).toBe(200)
     const names = (await list<{ name: string }>('admin', 'list')).map(one => one.name)
     expect(names.filter(name => name !== 'admin')).toEqual(['ana', 'bia'])
     expect(await lines('admin', 'list')).toMatch(/^ana {2}administrator {2}0 open sessions .*\nbia {2}support /m)
@@ -294,7 +294,7 @@ describe.concurrent('alone, a command starts the database, and stops it when it 
   })
 })
 
-describe.concurrent('what cannot be done is told in one sentence, and exits 1', () => {
+describe.concurrent('what cannot be done is refused in one sentence, and exits 1', () => {
   const NOBODYS = '01890000-0000-7000-8000-000000000000'
   let env: Record<string, string>
 

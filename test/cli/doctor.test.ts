@@ -15,7 +15,7 @@ afterAll(cleanUp)
 
 type Check = { name: string; state: string; detail: string }
 
-async function scene() {
+async function prepareGateway() {
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
   const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
@@ -35,7 +35,7 @@ async function examine(env: Record<string, string>, ...options: string[]): Promi
 const named = (checks: Check[], name: string) => checks.filter(check => check.name === name)
 
 test.concurrent('a function that somebody has changed in the database is named, and migrate puts it back', async () => {
-  const { env, client } = await scene()
+  const { env, client } = await prepareGateway()
   await runCommand(['migrate'], { env })
   expect(named(await examine(env), 'functions')).toEqual([])
   await client.query(
@@ -50,7 +50,7 @@ test.concurrent('a function that somebody has changed in the database is named, 
 })
 
 test.concurrent('from a shell without the settings, doctor, explain and send know those of the running gateway', async () => {
-  const { env, client } = await scene()
+  const { env, client } = await prepareGateway()
   const created = await runCommand(['company', 'create', 'acme', '--json'], { env })
   const company = JSON.parse(created.stdout) as { apiKey: string }
   const smtp = {
@@ -113,7 +113,7 @@ test.concurrent('from a shell without the settings, doctor, explain and send kno
 })
 
 test.concurrent('processes that differ in what they should share are named, and so are those that wait', async () => {
-  const { env } = await scene()
+  const { env } = await prepareGateway()
   const smtp = { ...env, EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:9' }
   const one = await spawnGateway({ env: smtp, role: 'api' })
   const two = await spawnGateway({ env: { ...smtp, EMAIL_FROM: 'shop@acme.example' }, role: 'api' })
@@ -128,7 +128,7 @@ test.concurrent('processes that differ in what they should share are named, and 
 })
 
 test.concurrent('a session that is idle in its transaction is found with its pid and its program', async () => {
-  const { env, client } = await scene()
+  const { env, client } = await prepareGateway()
   expect(await findIdleTransaction(client)).toBeNull()
   const idle = new pg.Client({ connectionString: env.DATABASE_URL, application_name: 'a-report' })
   await idle.connect()
@@ -140,7 +140,7 @@ test.concurrent('a session that is idle in its transaction is found with its pid
 })
 
 test.concurrent('.env of the working directory is read by start and every command, which say so', async () => {
-  const { env } = await scene()
+  const { env } = await prepareGateway()
   const cwd = await makeDataDir()
   const file = { ...env, EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:9', LOG_LEVEL: 'info', REDIS_URL: '' }
   await writeFile(
@@ -166,7 +166,7 @@ test.concurrent('.env of the working directory is read by start and every comman
 })
 
 test.concurrent('doctor --probe connects to each provider and logs in, and sends nothing', async () => {
-  const { env } = await scene()
+  const { env } = await prepareGateway()
   const smtp = await startFakeSmtp({ users: { someone: 'right' } })
   const resend = await startFakeResend({ apiKey: 're_right' })
   const ses = await startFakeSes()

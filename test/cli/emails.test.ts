@@ -114,7 +114,7 @@ describe('webhook', () => {
     expect(await cli.fails(1, 'webhook', 'test', theirs.id)).toContain('is disabled (MANUAL)')
   })
 
-  test('test has the gateway send an event, and tells what the endpoint answered', async () => {
+  test('test has the gateway send an event, and prints what the endpoint answered', async () => {
     const good = await register(gateway, acme, `${receiver.url}/good`)
     expect(await cli.lines('webhook', 'test', good.id)).toMatch(/\/good answered 204 after \d+ ms\.\n$/)
     const [got] = await receiver.got('/good', 1)
@@ -122,9 +122,9 @@ describe('webhook', () => {
     receiver.answer('/bad', withStatus(500))
     const bad = await register(gateway, acme, `${receiver.url}/bad`)
     const { code, stdout } = await runCommand(['webhook', 'test', bad.id, '--json'], { env: cli.env })
-    expect({ code, told: JSON.parse(stdout) }).toEqual({
+    expect({ code, body: JSON.parse(stdout) }).toEqual({
       code: 1,
-      told: { error: { code: 'WEBHOOK_NOT_ACCEPTED', message: expect.stringContaining('/bad did not accept it: ') } },
+      body: { error: { code: 'WEBHOOK_NOT_ACCEPTED', message: expect.stringContaining('/bad did not accept it: ') } },
     })
   })
 

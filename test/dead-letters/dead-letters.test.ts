@@ -17,7 +17,7 @@ import { type Database, openDatabase } from '../../src/db/pool.ts'
 import { type TestCli, testCli } from '../support/cli.ts'
 import { makeDead } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'
-import { accept, draft, storyOf, workOff } from '../support/line.ts'
+import { accept, draft, readEmail, workOff } from '../support/outbox.ts'
 import { BIN, cleanUp, makeDataDir, runCommand, runShell } from '../support/process.ts'
 
 const NOBODYS = '01890000-0000-7000-8000-000000000000'
@@ -129,7 +129,7 @@ describe('dlq list', () => {
 })
 
 describe('dlq show', () => {
-  test('tells all about an entry that the line made, as the contract wants it', async () => {
+  test('shows everything about an entry that the pipeline made, as the contract wants it', async () => {
     const { companyId, name } = await company()
     const [outboxId] = await accept(db.pool, [
       draft(companyId, { to: 'reject@simulator.test', cc: ['ana@example.com'], tags: ['boleto'], externalId: 'BOL-1' }),
@@ -172,7 +172,7 @@ describe('dlq show', () => {
     await tell(db.pool, outboxId!, 'm-1', DELIVERY)
     expect(await cli.fails(1, 'dlq', 'show', outboxId!)).toBe(`There is no dead letter ${outboxId}.\n`)
     expect(await cli.fails(1, 'dlq', 'replay', outboxId!)).toContain('the e-mail is DELIVERED')
-    expect((await storyOf(db.pool, outboxId!)).email.status).toBe('DELIVERED')
+    expect((await readEmail(db.pool, outboxId!)).email.status).toBe('DELIVERED')
   })
 
   test('of an entry whose e-mail was delivered says that it cannot be replayed', async () => {
@@ -274,8 +274,8 @@ describe('dlq purge', () => {
     expect(await findDeadLetter(db.pool, first!)).toBeNull()
     expect(await cli.fails(1, 'dlq', 'replay', first!)).toContain('is not in the dead letter queue: the e-mail is DLQ')
     expect(await cli.lines(...mine, '--yes')).toBe('Purged 1002 entries\n')
-    const story = await storyOf(db.pool, others[0]!)
-    expect([story.email.status, story.dead]).toEqual(['DLQ', undefined])
+    const stored = await readEmail(db.pool, others[0]!)
+    expect([stored.email.status, stored.dead]).toEqual(['DLQ', undefined])
   })
 
   test('takes the filters that list takes', async () => {

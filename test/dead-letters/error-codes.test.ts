@@ -6,12 +6,12 @@ import { findEmail } from '../../src/db/outbox/emails.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
 import { type TestCli, testCli } from '../support/cli.ts'
 import { makeDead } from '../support/dead.ts'
-import { accept, draft, type Story, storyOf, workOff } from '../support/line.ts'
+import { accept, draft, readEmail, type StoredEmail, workOff } from '../support/outbox.ts'
 import { atCleanUp, cleanUp } from '../support/process.ts'
 
 afterAll(cleanUp)
 
-const eventOf = ({ events }: Story, type: string) => events.find(event => event.type === type)!
+const eventOf = ({ events }: StoredEmail, type: string) => events.find(event => event.type === type)!
 
 describe('an error', () => {
   let cli: TestCli
@@ -27,13 +27,13 @@ describe('an error', () => {
     await insertCompany(db.pool, { companyId, name: 'acme' })
   })
 
-  test("is told by the gateway's code, with the provider's word beside it, in the API, the events and the dead letter", async () => {
+  test("has the gateway's code, with the provider's own beside it, in the API, the events and the dead letter", async () => {
     const [outboxId] = await accept(db.pool, [draft(companyId, { to: 'reject@simulator.test' })])
     await workOff(db.short)
     const both = { errorCode: 'SES_MESSAGE_REJECTED', providerCode: 'MessageRejected' }
-    const story = await storyOf(db.pool, outboxId!)
-    expect(eventOf(story, 'REJECTED').metadata).toMatchObject(both)
-    expect(eventOf(story, 'DLQ_MOVED').metadata).toMatchObject({
+    const stored = await readEmail(db.pool, outboxId!)
+    expect(eventOf(stored, 'REJECTED').metadata).toMatchObject(both)
+    expect(eventOf(stored, 'DLQ_MOVED').metadata).toMatchObject({
       ...{ lastErrorCode: 'SES_MESSAGE_REJECTED', lastProviderCode: 'MessageRejected' },
     })
     expect((await findEmail(db.pool, outboxId!, null))!.lastError).toEqual({

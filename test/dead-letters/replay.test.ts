@@ -17,7 +17,7 @@ import { type TestCli, testCli } from '../support/cli.ts'
 import { makeDead, replaysOf } from '../support/dead.ts'
 import { tell } from '../support/feedback.ts'
 import { until } from '../support/gateway.ts'
-import { accept, claim, draft, forgotten, makeDue, storyOf, typesOf, workOff } from '../support/line.ts'
+import { accept, claim, draft, forgotten, makeDue, readEmail, typesOf, workOff } from '../support/outbox.ts'
 import { BIN, cleanUp, runCommand } from '../support/process.ts'
 
 const NOBODYS = '01890000-0000-7000-8000-000000000000'
@@ -46,7 +46,7 @@ afterAll(async () => {
 let made = 0
 const company = () => insertCompany(db.pool, { companyId: uuidv7(), name: `company-${++made}` })
 const own = (companyId: string) => ({ ...EVERY_DEAD_LETTER, companyId })
-/** Each once: the event, the place in line, and no entry left. */
+/** Each once: the event, the ready row, and no entry left. */
 const eachOnce = (count: number) => ({ pending: count, events: count, ready: count, dead: 0, twice: 0 })
 
 /** What a worker gets that claims everything: ready rows, the e-mails among them that wait, and those it could start. */
@@ -101,7 +101,7 @@ describe('a replayed e-mail', () => {
       replayed: 1,
       skipped: { payloadPurged: 0, outcomeUnknown: 0, notFound: 0 },
     })
-    const { email, events, recipients, dead } = await storyOf(db.pool, outboxId!)
+    const { email, events, recipients, dead } = await readEmail(db.pool, outboxId!)
     const cleared = [
       ...[
         'attempt_id',
@@ -134,7 +134,7 @@ describe('a replayed e-mail', () => {
       },
     })
     await workOff(db.pool)
-    expect((await storyOf(db.pool, outboxId!)).email).toMatchObject({ status: 'SENT', attempts: 1 })
+    expect((await readEmail(db.pool, outboxId!)).email).toMatchObject({ status: 'SENT', attempts: 1 })
   })
 
   test('that had expired is replayed by its id, though it has no entry', async () => {
@@ -144,7 +144,7 @@ describe('a replayed e-mail', () => {
     expect(await cli.lines('dlq', 'replay', outboxId!)).toBe('Replayed 1 entry\n')
     expect(await replaysOf(db.pool, companyId)).toEqual(eachOnce(1))
     await workOff(db.pool)
-    expect((await storyOf(db.pool, outboxId!)).email.status).toBe('SENT')
+    expect((await readEmail(db.pool, outboxId!)).email.status).toBe('SENT')
   })
 
   test('that fails again has a new entry with its history, and waits for the next replay', async () => {
@@ -357,7 +357,7 @@ describe('a replay meets', () => {
 
   test('reports on every recipient, round after round: no deadlock, and one state in the end', async () => {
     const { companyId } = await company()
-    const told = { replayedFirst: 0, reportedFirst: 0 }
+    const counts = { replayedFirst: 0, reportedFirst: 0 }
     const report = (id: string, kind: 'DELIVERED' | 'COMPLAINED', recipient: string) =>
       tell(db.pool, id, 'm-1', { kind, recipient, metadata: {} })
     for (let round = 0; round < 12; round++) {
@@ -375,8 +375,8 @@ describe('a replay meets', () => {
         ...backwards.map(id => report(id, 'COMPLAINED', 'maria@example.com')),
       ])
       const replayed = summary.replayed + named.filter(one => one.outcome === 'replayed').length
-      told.replayedFirst += replayed
-      told.reportedFirst += ids.length - replayed
+      counts.replayedFirst += replayed
+      counts.reportedFirst += ids.length - replayed
       const { rows } = await db.pool.query(
         `select o.status, r.status as person, count(*)::int as emails from email_outbox o join email_recipients r using (outbox_id)
          where o.outbox_id = any($1) and r.kind = 'to' group by 1, 2`,
@@ -385,8 +385,8 @@ describe('a replay meets', () => {
       expect(rows).toEqual([{ status: 'COMPLAINED', person: 'COMPLAINED', emails: 20 }])
     }
     const { pending, events, dead, twice } = await replaysOf(db.pool, companyId)
-    expect({ pending, events, dead, twice }).toEqual({ pending: 0, events: told.replayedFirst, dead: 0, twice: 0 })
-    expect(told).toEqual({ replayedFirst: expect.toSatisfy(isSome), reportedFirst: expect.toSatisfy(isSome) })
+    expect({ pending, events, dead, twice }).toEqual({ pending: 0, events: counts.replayedFirst, dead: 0, twice: 0 })
+    expect(counts).toEqual({ replayedFirst: expect.toSatisfy(isSome), reportedFirst: expect.toSatisfy(isSome) })
     expect(await claimAll()).toEqual({ waiting: 0, started: 0 })
   })
 
@@ -400,15 +400,15 @@ describe('a replay meets', () => {
       const replaying = replayMatching(db.pool, own(companyId), BY)
       const naming = replayNamed(db.pool, [held!], 'test')
       await until(
-        () => storyOf(db.pool, free!),
-        story => typesOf(story).includes('REPLAYED'),
+        () => readEmail(db.pool, free!),
+        stored => typesOf(stored).includes('REPLAYED'),
       )
       await commit()
       expect(await replaying).toMatchObject({ replayed: 1 })
       expect(await naming).toEqual([{ outboxId: held, outcome: 'not-found', status: 'DELIVERED' }])
     })
-    const story = await storyOf(db.pool, held!)
-    expect([story.email.status, story.dead, typesOf(story).includes('REPLAYED')]).toEqual([
+    const stored = await readEmail(db.pool, held!)
+    expect([stored.email.status, stored.dead, typesOf(stored).includes('REPLAYED')]).toEqual([
       'DELIVERED',
       undefined,
       false,
@@ -424,10 +424,10 @@ describe('a replay meets', () => {
       await delivered(client, held!)
       replaying = replayMatching(db.pool, own(companyId), BY)
       await until(
-        () => storyOf(db.pool, free!),
-        story => typesOf(story).includes('REPLAYED'),
+        () => readEmail(db.pool, free!),
+        stored => typesOf(stored).includes('REPLAYED'),
       )
-      expect((await storyOf(db.pool, held!)).email.status).toBe('DLQ')
+      expect((await readEmail(db.pool, held!)).email.status).toBe('DLQ')
     })
     expect(await replaying).toMatchObject({ replayed: 2 })
     expect(await replaysOf(db.pool, companyId)).toEqual(eachOnce(2))
@@ -443,7 +443,7 @@ describe('a replay meets', () => {
       await commit()
       await report
     })
-    const { email, recipients, dead } = await storyOf(db.pool, outboxId!)
+    const { email, recipients, dead } = await readEmail(db.pool, outboxId!)
     expect([email.status, recipients[0].status, dead]).toEqual(['DELIVERED', 'DELIVERED', undefined])
     expect(await claimAll()).toEqual({ waiting: 0, started: 0 })
   })

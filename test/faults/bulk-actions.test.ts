@@ -3,9 +3,9 @@ import { requestBulkAction } from '../../src/bulk/request.ts'
 import { DEFAULT_SUPPRESSION_TTL_DAYS } from '../../src/contracts/suppression/rules.ts'
 import { findBulkAction } from '../../src/db/bulk/bulk-actions.ts'
 import { makeDead, replaysOf } from '../support/dead.ts'
+import { startDeployment } from '../support/deployment.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
-import { startScene } from '../support/scene.ts'
 
 const EMAILS = edition(1_000, 5_000)
 const KILLS = edition(1, 3)
@@ -14,7 +14,7 @@ test(`a replay of ${EMAILS} ends and its progress is right, with ${KILLS} worker
   timeout: 120_000,
 }, async context => {
   const { report } = fault(context, 'worker killed with SIGKILL in the middle of a bulk action')
-  const { db, companies, worker } = await startScene(context, { companies: 1 })
+  const { db, companies, worker } = await startDeployment(context, { companies: 1 })
   const { companyId } = companies[0]!
   await makeDead(db.pool, companyId, EMAILS)
   const actionId = await requestBulkAction(db.pool, {

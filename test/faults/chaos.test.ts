@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { listCounters } from '../../src/db/counters.ts'
 import { type Parts, type Supervised, supervise, TROUBLES } from '../support/chaos.ts'
+import { type Deployment, LANES_IN_FULL, startDeployment } from '../support/deployment.ts'
 import { edition, type Fault, FULL, fault, freePort } from '../support/faults.ts'
 import { call, until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
 import { startOwnPostgres } from '../support/own-postgres.ts'
-import { LANES_IN_FULL, type Scene, startScene } from '../support/scene.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 /** CHAOS_SECONDS: for a longer or shorter run. */
@@ -32,7 +32,7 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
         for (const one of Object.values(networks)) await one?.close()
       })
       const port = await freePort()
-      const scene = await startScene(context, {
+      const deployment = await startDeployment(context, {
         redis,
         databaseUrl: postgres.url,
         env: { PORT: String(port), WORKER_CONCURRENCY: '20' },
@@ -48,27 +48,30 @@ describe.concurrent(`${SECONDS} s of random trouble in all parts at once`, () =>
         },
       })
       // Slow enough that every kill meets some under way.
-      await scene.ses.control({ default: { kind: 'ok', latencyMs: 400 } })
-      scene.api.signal('SIGKILL')
-      await scene.api.exited
-      const api = supervise(scene.launchApi)
-      const workers = Array.from({ length: WORKERS }, () => supervise(() => scene.launchWorker()))
+      await deployment.ses.control({ default: { kind: 'ok', latencyMs: 400 } })
+      deployment.api.signal('SIGKILL')
+      await deployment.api.exited
+      const api = supervise(deployment.launchApi)
+      const workers = Array.from({ length: WORKERS }, () => supervise(() => deployment.launchWorker()))
       const all = [api, ...workers]
       context.onTestFinished(() => all.forEach(one => void one.release()))
-      const parts: Parts = { postgres, redis: scene.redis, networks, api, workers }
-      const posting = keepPosting(scene)
+      const parts: Parts = { postgres, redis: deployment.redis, networks, api, workers }
+      const posting = keepPosting(deployment)
       const happened = await troubleFor(SECONDS, parts, own)
       await posting.stop()
 
       for (const worker of workers)
-        await scene.sending(pidOf(worker), DRAIN_SECONDS * 1000).catch(async error => {
-          throw new Error(`${await standing(scene)}\n${worker.running().output().slice(-3_000)}`, { cause: error })
+        await deployment.sending(pidOf(worker), DRAIN_SECONDS * 1000).catch(async error => {
+          throw new Error(`${await standing(deployment)}\n${worker.running().output().slice(-3_000)}`, { cause: error })
         })
-      const seconds = await scene.drained(DRAIN_SECONDS)
-      const held = await endHolds(scene.db.pool)
-      const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+      const seconds = await deployment.drained(DRAIN_SECONDS)
+      const held = await endHolds(deployment.db.pool)
+      const { broken, figures } = await audit(deployment.db.pool, {
+        accepted: deployment.accepted,
+        log: deployment.ses.accepted(),
+      })
       expect(broken).toEqual([])
-      const counters = await listCounters(scene.db.pool)
+      const counters = await listCounters(deployment.db.pool)
       expect(counters.filter(one => one.name === 'poison_jobs' || one.name === 'orphaned_emails')).toEqual([])
       expect(all.flatMap(one => one.endedByItself.running)).toEqual([])
       const stops = await Promise.all(
@@ -102,7 +105,7 @@ const pidOf = (one: Supervised) => ({
 })
 
 /** What the database says, for whoever reads about a failure. */
-async function standing({ db }: Scene): Promise<string> {
+async function standing({ db }: Deployment): Promise<string> {
   const { rows } = await db.pool.query(`select
     (select json_object_agg(status, count) from (select status, count(*) from email_outbox group by status) s) as emails,
     (select json_agg(p) from providers p) as providers, (select json_agg(w) from workers w) as workers, now(),
@@ -139,11 +142,11 @@ async function troubleFor(seconds: number, parts: Parts, own: Fault): Promise<Ma
 }
 
 /** Small requests all the time, whatever they are answered: only a 202 is a promise. */
-function keepPosting(scene: Scene): { stop: () => Promise<void> } {
+function keepPosting(deployment: Deployment): { stop: () => Promise<void> } {
   let stopping = false
   async function run(poster: number): Promise<void> {
     for (let posted = poster; !stopping; posted++) {
-      const company = scene.companies[posted % scene.companies.length]!
+      const company = deployment.companies[posted % deployment.companies.length]!
       const bodies = Array.from({ length: 6 }, (_, n) => ({
         to: `r${posted}-${n}@example.com`,
         subject: `Mail ${posted}`,
@@ -151,10 +154,10 @@ function keepPosting(scene: Scene): { stop: () => Promise<void> } {
         onUnknown: n % 2 === 0 ? 'hold' : 'resend',
       }))
       const answer = await Promise.race([
-        call(scene.api.url, company, 'POST', '/v1/email/batch', bodies).catch(() => null),
+        call(deployment.api.url, company, 'POST', '/v1/email/batch', bodies).catch(() => null),
         sleep(5_000, null, { ref: false }),
       ])
-      if (answer?.status === 202) for (const one of answer.body.data) scene.accepted.add(one.outboxId)
+      if (answer?.status === 202) for (const one of answer.body.data) deployment.accepted.add(one.outboxId)
       await sleep(edition(60, 400))
     }
   }
@@ -162,7 +165,7 @@ function keepPosting(scene: Scene): { stop: () => Promise<void> } {
   return {
     async stop() {
       await until(
-        () => call(scene.api.url, null, 'GET', '/health/ready').catch(() => ({ status: 0 })),
+        () => call(deployment.api.url, null, 'GET', '/health/ready').catch(() => ({ status: 0 })),
         ({ status }) => status === 200,
         60_000,
       )

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { FAILURES_IN_A_ROW } from '../../src/contracts/breaker.ts'
 import { maxAttempts } from '../../src/contracts/retry.ts'
+import { type Deployment, LANES_IN_FULL, startDeployment } from '../support/deployment.ts'
 import { clock } from '../support/fake-time.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
-import { makeDue } from '../support/line.ts'
-import { LANES_IN_FULL, type Scene, startScene } from '../support/scene.ts'
+import { makeDue } from '../support/outbox.ts'
 
 const EMAILS = edition(40, 400)
 const OFF_MS = 5 * 60_000
@@ -28,8 +28,8 @@ describe.concurrent('two workers whose clocks are five minutes fast and five min
     },
     async ([lane, redis], context) => {
       const { report } = fault(context, `clocks of the workers off by five minutes, ${lane} lane`)
-      const scene = await startScene(context, { redis, env: { WORKER_CONCURRENCY: '5', LEASE_SECONDS: '5' } })
-      await scene.ses.control({
+      const deployment = await startDeployment(context, { redis, env: { WORKER_CONCURRENCY: '5', LEASE_SECONDS: '5' } })
+      await deployment.ses.control({
         default: { kind: 'ok', latencyMs: 20 },
         rules: [
           { match: { localPart: 'throttled' }, next: EMAILS / 4, answer: THROTTLED },
@@ -39,15 +39,15 @@ describe.concurrent('two workers whose clocks are five minutes fast and five min
           { match: { localPart: 'slow' }, answer: { kind: 'ok', latencyMs: 6_000 } },
         ],
       })
-      const fast = await scene.worker(clock('+5m'))
-      const slow = await scene.worker(clock('-5m'))
+      const fast = await deployment.worker(clock('+5m'))
+      const slow = await deployment.worker(clock('-5m'))
       expect(clockOf(fast) - Date.now()).toBeGreaterThan(OFF_MS - 30_000)
       expect(clockOf(slow) - Date.now()).toBeLessThan(-OFF_MS + 1_000)
 
       const post = async (count: number, body: Record<string, unknown>) => {
-        const before = scene.accepted.size
-        await scene.post(count, () => body)
-        return [...scene.accepted].slice(before)
+        const before = deployment.accepted.size
+        await deployment.post(count, () => body)
+        return [...deployment.accepted].slice(before)
       }
       await post(EMAILS, {})
       await post(4, { to: 'slow@example.com' })
@@ -55,42 +55,45 @@ describe.concurrent('two workers whose clocks are five minutes fast and five min
       const throttled = await post(EMAILS / 4, { to: 'throttled@example.com' })
       const unavailable = await post(FAILURES, { to: 'unavailable@example.com' })
       const broken = await post(1, { to: 'broken@example.com' })
-      const inTime = await later(scene, post, `now() + interval '4 minutes'`)
-      const tooLate = await later(scene, post, `now() - interval '1 second'`)
-      await exhaust(scene, broken)
-      await scene.drained()
+      const inTime = await later(deployment, post, `now() + interval '4 minutes'`)
+      const tooLate = await later(deployment, post, `now() - interval '1 second'`)
+      await exhaust(deployment, broken)
+      await deployment.drained()
 
-      for (const waits of await waitsOf(scene, delayed)) expectBetween(waits, DELAY_MS)
+      for (const waits of await waitsOf(deployment, delayed)) expectBetween(waits, DELAY_MS)
       for (const ids of [throttled, unavailable])
-        for (const retry of await retriesOf(scene, ids)) expectBetween(retry.waitedMs, retry.backoffMs)
-      expect(await statusesOf(scene, inTime)).toEqual(['SENT'])
-      expect(await statusesOf(scene, tooLate)).toEqual(['EXPIRED'])
-      const told = await scene.db.pool.query(`select retry_history from dead_letters where outbox_id = any($1)`, [
+        for (const retry of await retriesOf(deployment, ids)) expectBetween(retry.waitedMs, retry.backoffMs)
+      expect(await statusesOf(deployment, inTime)).toEqual(['SENT'])
+      expect(await statusesOf(deployment, tooLate)).toEqual(['EXPIRED'])
+      const dead = await deployment.db.pool.query(`select retry_history from dead_letters where outbox_id = any($1)`, [
         broken,
       ])
-      expect(told.rows).toHaveLength(broken.length)
-      for (const { retry_history } of told.rows)
+      expect(dead.rows).toHaveLength(broken.length)
+      for (const { retry_history } of dead.rows)
         expect(
           retry_history.map((one: { attempt: number }) => one.attempt),
-          'told in the order in which it happened',
+          'in the order in which it happened',
         ).toEqual([1, 2, 3, 4, 5])
       for (const worker of [fast, slow]) expect(worker.output(), 'each of them sent some').toMatch(/E-mail sent/)
-      const undisturbed = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+      const undisturbed = await audit(deployment.db.pool, {
+        accepted: deployment.accepted,
+        log: deployment.ses.accepted(),
+      })
       expect(undisturbed.broken).toEqual([])
       expect(undisturbed.figures).toMatchObject({ duplicates: 0, unknown: 0 })
 
       await post(4, { to: 'slow@example.com' })
       await sleep(1_000)
       fast.signal('SIGKILL')
-      await scene.drained()
-      const held = await endHolds(scene.db.pool)
-      const { broken: wrong, figures } = await audit(scene.db.pool, {
-        accepted: scene.accepted,
-        log: scene.ses.accepted(),
+      await deployment.drained()
+      const held = await endHolds(deployment.db.pool)
+      const { broken: wrong, figures } = await audit(deployment.db.pool, {
+        accepted: deployment.accepted,
+        log: deployment.ses.accepted(),
       })
       expect(wrong).toEqual([])
       report({
-        done: `${scene.accepted.size} e-mails, some delayed, throttled, failed, slow, about to expire or expired; then the fast worker killed`,
+        done: `${deployment.accepted.size} e-mails, some delayed, throttled, failed, slow, about to expire or expired; then the fast worker killed`,
         checked: 'node sees the shifted time; nothing early, nothing late, no double send, leases hold',
         figures: { ...figures, 'held to the end': held },
       })
@@ -101,17 +104,17 @@ describe.concurrent('two workers whose clocks are five minutes fast and five min
 const clockOf = (worker: { output: () => string }) => Date.parse(/"timestamp":"([^"]+)"/.exec(worker.output())![1]!)
 
 async function later(
-  scene: Scene,
+  deployment: Deployment,
   post: (count: number, body: Record<string, unknown>) => Promise<string[]>,
   expiresAt: string,
 ) {
   const ids = await post(EMAILS / 4, { delay: 3_600_000 })
-  await scene.db.pool.query(`update email_outbox set expires_at = ${expiresAt} where outbox_id = any($1)`, [ids])
-  await makeDue(scene.db.pool, ids)
+  await deployment.db.pool.query(`update email_outbox set expires_at = ${expiresAt} where outbox_id = any($1)`, [ids])
+  await makeDue(deployment.db.pool, ids)
   return ids
 }
 
-async function exhaust({ db }: Scene, ids: string[]): Promise<void> {
+async function exhaust({ db }: Deployment, ids: string[]): Promise<void> {
   await until(
     async () => {
       await makeDue(db.pool, ids)
@@ -131,7 +134,7 @@ function expectBetween(waitedMs: number, dueMs: number): void {
 const MS_BETWEEN = (from: string, to: string) =>
   `(extract(epoch from ${to}.created_at - ${from}.created_at) * 1000)::float8`
 
-async function waitsOf({ db }: Scene, ids: string[]): Promise<number[]> {
+async function waitsOf({ db }: Deployment, ids: string[]): Promise<number[]> {
   const { rows } = await db.pool.query<{ ms: number }>(
     `select ${MS_BETWEEN('q', 's')} as ms from email_events q join email_events s using (outbox_id)
      where outbox_id = any($1) and q.type = 'QUEUED' and s.type = 'SENT_ATTEMPT'`,
@@ -142,7 +145,7 @@ async function waitsOf({ db }: Scene, ids: string[]): Promise<number[]> {
 }
 
 /** From each scheduled retry to the attempt after it. */
-async function retriesOf({ db }: Scene, ids: string[]): Promise<{ waitedMs: number; backoffMs: number }[]> {
+async function retriesOf({ db }: Deployment, ids: string[]): Promise<{ waitedMs: number; backoffMs: number }[]> {
   const { rows } = await db.pool.query<{ waitedMs: number; backoffMs: number }>(
     `select ${MS_BETWEEN('r', 's')} as "waitedMs", (r.metadata ->> 'backoffDelay')::float8 as "backoffMs"
      from email_events r left join lateral (
@@ -155,7 +158,7 @@ async function retriesOf({ db }: Scene, ids: string[]): Promise<{ waitedMs: numb
   return rows
 }
 
-async function statusesOf({ db }: Scene, ids: string[]): Promise<string[]> {
+async function statusesOf({ db }: Deployment, ids: string[]): Promise<string[]> {
   const { rows } = await db.pool.query(`select distinct status from email_outbox where outbox_id = any($1)`, [ids])
   return rows.map(row => row.status)
 }

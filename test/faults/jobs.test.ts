@@ -5,10 +5,10 @@ import { Redis } from 'ioredis'
 import { describe, expect, type TestContext, test } from 'vitest'
 import { BULLMQ_QUEUE_NAME } from '../../src/contracts/job.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
+import { type Deployment, startDeployment } from '../support/deployment.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
 import { audit } from '../support/ledger.ts'
-import { type Scene, startScene } from '../support/scene.ts'
 
 const EMAILS = edition(400, 5_000)
 const REMOVED = edition(15, 100)
@@ -20,34 +20,34 @@ describe.concurrent('jobs in Redis that are not as we left them', () => {
     timeout: 120_000,
   }, async context => {
     const { report } = fault(context, 'jobs left over and added twice')
-    const scene = await startScene(context, { redis: true })
-    await scene.worker()
-    const queue = openQueue(context, scene)
-    await scene.post(EMAILS / 2)
-    await scene.drained()
-    const sent = [...scene.accepted]
+    const deployment = await startDeployment(context, { redis: true })
+    await deployment.worker()
+    const queue = openQueue(context, deployment)
+    await deployment.post(EMAILS / 2)
+    await deployment.drained()
+    const sent = [...deployment.accepted]
     await queue.addBulk(sent.map(id => job(id)))
-    await scene.post(EMAILS / 4, () => ({ delay: 3_600_000 }))
-    const later = [...scene.accepted].slice(sent.length)
+    await deployment.post(EMAILS / 4, () => ({ delay: 3_600_000 }))
+    const later = [...deployment.accepted].slice(sent.length)
     await queue.addBulk(later.map(id => job(id)))
-    await scene.ses.control({ default: { kind: 'ok', latencyMs: 100 } })
-    await scene.post(EMAILS / 4)
-    const waiting = [...scene.accepted].slice(sent.length + later.length)
+    await deployment.ses.control({ default: { kind: 'ok', latencyMs: 100 } })
+    await deployment.post(EMAILS / 4)
+    const waiting = [...deployment.accepted].slice(sent.length + later.length)
     for (let round = 0; round < 5; round++) {
       await queue.addBulk(waiting.flatMap(id => [job(id), job(id), { ...job(id), opts: { jobId: `again-${id}` } }]))
       await sleep(100)
     }
     await expectQuiet(queue)
-    const early = await scene.db.pool.query(
+    const early = await deployment.db.pool.query(
       `select from email_outbox where outbox_id = any($1) and status <> 'PENDING'`,
       [later],
     )
     expect(early.rowCount, 'scheduled mail that a job brought forward').toBe(0)
-    await scene.db.pool.query(
+    await deployment.db.pool.query(
       `with due as (update email_scheduled set due_at = now() returning outbox_id)
        update email_outbox o set next_attempt_at = now() from due where o.outbox_id = due.outbox_id`,
     )
-    const figures = await expectEachSentOnce(scene)
+    const figures = await expectEachSentOnce(deployment)
     report({
       done: `${sent.length + later.length} stale jobs, ${waiting.length * 15} doubled ones`,
       checked: 'each e-mail sent once, none early, the queue empty afterwards',
@@ -59,15 +59,15 @@ describe.concurrent('jobs in Redis that are not as we left them', () => {
     timeout: 120_000,
   }, async context => {
     const { report, between } = fault(context, 'jobs removed behind our back')
-    const scene = await startScene(context, { redis: true, env: { WORKER_CONCURRENCY: '10' } })
-    await scene.ses.control({ default: { kind: 'ok', latencyMs: 50 } })
-    await scene.worker()
-    await scene.post(EMAILS)
+    const deployment = await startDeployment(context, { redis: true, env: { WORKER_CONCURRENCY: '10' } })
+    await deployment.ses.control({ default: { kind: 'ok', latencyMs: 50 } })
+    await deployment.worker()
+    await deployment.post(EMAILS)
     await until(
-      async () => scene.ses.accepted().length,
+      async () => deployment.ses.accepted().length,
       length => length > 20,
     )
-    const redis = scene.redis!.client()
+    const redis = deployment.redis!.client()
     let removed = 0
     for (let round = 0; removed < REMOVED; round++) {
       const ids = await redis.lrange(WAIT, 0, -1)
@@ -75,10 +75,10 @@ describe.concurrent('jobs in Redis that are not as we left them', () => {
       if (round % 3 !== 0) for (const id of ids) await redis.del(keyOf(id))
       if (round % 3 !== 1) await redis.del(WAIT)
       removed += ids.length
-      await scene.post(20)
+      await deployment.post(20)
       await sleep(between(20, 200))
     }
-    const figures = await expectEachSentOnce(scene)
+    const figures = await expectEachSentOnce(deployment)
     report({ done: `${removed} jobs removed, a few at a time`, checked: 'each e-mail sent once', figures })
   })
 
@@ -86,25 +86,25 @@ describe.concurrent('jobs in Redis that are not as we left them', () => {
     timeout: 120_000,
   }, async context => {
     const { report } = fault(context, 'Redis restored from an earlier copy')
-    const scene = await startScene(context, { redis: true, env: { WORKER_CONCURRENCY: '10' } })
-    const { directory } = scene.redis!
-    await scene.ses.control({ default: { kind: 'ok', latencyMs: 50 } })
-    await scene.worker()
-    await scene.post(EMAILS / 2)
+    const deployment = await startDeployment(context, { redis: true, env: { WORKER_CONCURRENCY: '10' } })
+    const { directory } = deployment.redis!
+    await deployment.ses.control({ default: { kind: 'ok', latencyMs: 50 } })
+    await deployment.worker()
+    await deployment.post(EMAILS / 2)
     await until(
-      async () => scene.ses.accepted().length,
+      async () => deployment.ses.accepted().length,
       length => length > 20,
     )
     await sleep(1_100)
     await cp(directory, `${directory}-copy`, { recursive: true })
     context.onTestFinished(() => rm(`${directory}-copy`, { recursive: true, force: true }))
-    await scene.post(EMAILS / 2)
+    await deployment.post(EMAILS / 2)
     await sleep(1_000)
-    await scene.redis!.kill()
+    await deployment.redis!.kill()
     await rm(directory, { recursive: true })
     await cp(`${directory}-copy`, directory, { recursive: true })
-    await scene.redis!.start()
-    const figures = await expectEachSentOnce(scene)
+    await deployment.redis!.start()
+    const figures = await expectEachSentOnce(deployment)
     report({
       done: `${EMAILS} e-mails; a copy taken in the middle came back`,
       checked: 'each e-mail sent once',
@@ -118,15 +118,17 @@ describe.concurrent('poison', () => {
     timeout: 120_000,
   }, async context => {
     const { report } = fault(context, 'poison jobs')
-    const scene = await startScene(context, { redis: true })
-    const worker = await scene.worker()
-    const queue = openQueue(context, scene)
-    const redis = scene.redis!.client()
+    const deployment = await startDeployment(context, { redis: true })
+    const worker = await deployment.worker()
+    const queue = openQueue(context, deployment)
+    const redis = deployment.redis!.client()
     const missing = uuidv7()
     const unreadable = uuidv7()
-    await scene.post(100, () => ({ delay: 3_600_000, html: '<p>It works.</p>' }))
-    const [hostile, shadowed] = scene.accepted
-    await scene.db.pool.query(`update email_content set html = '<script>1</script>' where outbox_id = $1`, [hostile])
+    await deployment.post(100, () => ({ delay: 3_600_000, html: '<p>It works.</p>' }))
+    const [hostile, shadowed] = deployment.accepted
+    await deployment.db.pool.query(`update email_content set html = '<script>1</script>' where outbox_id = $1`, [
+      hostile,
+    ])
     await queue.addBulk([job(missing), { name: 'x', data: { any: 'thing' } as never, opts: { jobId: 'garbage' } }])
     for (const id of [unreadable, shadowed!]) {
       await redis.hset(keyOf(id), {
@@ -139,17 +141,19 @@ describe.concurrent('poison', () => {
       })
       await redis.lpush(WAIT, id)
     }
-    await scene.db.pool.query(
+    await deployment.db.pool.query(
       `with due as (update email_scheduled set due_at = now() returning outbox_id)
        update email_outbox o set next_attempt_at = now() from due where o.outbox_id = due.outbox_id`,
     )
-    await scene.drained()
-    const { rows } = await scene.db.pool.query(`select status, error_code from email_outbox where outbox_id = $1`, [
-      hostile,
-    ])
+    await deployment.drained()
+    const { rows } = await deployment.db.pool.query(
+      `select status, error_code from email_outbox where outbox_id = $1`,
+      [hostile],
+    )
     expect(rows).toEqual([{ status: 'FAILED', error_code: 'INVALID_TEMPLATE' }])
     const counters = await until(
-      async () => (await scene.db.pool.query(`select label, value::int from counters where name = 'poison_jobs'`)).rows,
+      async () =>
+        (await deployment.db.pool.query(`select label, value::int from counters where name = 'poison_jobs'`)).rows,
       found => found.length >= 2 && found.some(({ label, value }) => label === 'garbled' && value === 3),
       60_000,
     )
@@ -161,7 +165,10 @@ describe.concurrent('poison', () => {
     )
     expect(worker.output()).toMatch(/"jobId":"garbage".*Poison job dropped/)
     await expectQuiet(queue)
-    const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+    const { broken, figures } = await audit(deployment.db.pool, {
+      accepted: deployment.accepted,
+      log: deployment.ses.accepted(),
+    })
     expect(broken).toEqual([])
     expect(figures).toMatchObject({ SENT: 99, FAILED: 1, duplicates: 0, unknown: 0 })
     report({
@@ -172,8 +179,8 @@ describe.concurrent('poison', () => {
   })
 })
 
-function openQueue(context: TestContext, scene: Scene): Queue {
-  const connection = new Redis(scene.redis!.url, { maxRetriesPerRequest: null }).on('error', () => {})
+function openQueue(context: TestContext, deployment: Deployment): Queue {
+  const connection = new Redis(deployment.redis!.url, { maxRetriesPerRequest: null }).on('error', () => {})
   const queue = new Queue(BULLMQ_QUEUE_NAME, { connection })
   queue.on('error', () => {})
   context.onTestFinished(async () => {
@@ -199,7 +206,7 @@ function job(outboxId: string) {
   }
 }
 
-/** Nothing circles: what is not ours to do leaves the queue. */
+/** No job is retried for ever: what is not ours to do leaves the queue. */
 async function expectQuiet(queue: Queue): Promise<void> {
   await until(
     () => queue.getJobCounts('wait', 'active', 'delayed', 'failed', 'prioritized'),
@@ -208,11 +215,14 @@ async function expectQuiet(queue: Queue): Promise<void> {
   )
 }
 
-async function expectEachSentOnce(scene: Scene) {
-  const seconds = await scene.drained()
-  const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
-  expect(scene.refused).toEqual([])
+async function expectEachSentOnce(deployment: Deployment) {
+  const seconds = await deployment.drained()
+  const { broken, figures } = await audit(deployment.db.pool, {
+    accepted: deployment.accepted,
+    log: deployment.ses.accepted(),
+  })
+  expect(deployment.refused).toEqual([])
   expect(broken).toEqual([])
-  expect(figures).toMatchObject({ SENT: scene.accepted.size, duplicates: 0, unknown: 0 })
+  expect(figures).toMatchObject({ SENT: deployment.accepted.size, duplicates: 0, unknown: 0 })
   return { ...figures, 'seconds to drain': seconds.toFixed(1) }
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { LANES, type Running, startDeployment } from '../support/deployment.ts'
 import { edition, fault } from '../support/faults.ts'
 import { audit, endHolds } from '../support/ledger.ts'
-import { LANES, type Running, startScene } from '../support/scene.ts'
 
 const KILLS = edition(4, 100)
 const EMAILS = edition(400, 20_000)
@@ -16,28 +16,31 @@ describe.concurrent(`a worker killed with SIGKILL ${KILLS} times under a load of
     },
     async ([lane, redis], context) => {
       const { between, report } = fault(context, `worker killed with SIGKILL, ${lane} lane`)
-      const scene = await startScene(context, { redis, env: { WORKER_CONCURRENCY: '25' } })
-      await scene.ses.control({ default: { kind: 'ok', latencyMs: LATENCY_MS } })
-      const workers: Running[] = [await scene.worker(), await scene.worker()]
+      const deployment = await startDeployment(context, { redis, env: { WORKER_CONCURRENCY: '25' } })
+      await deployment.ses.control({ default: { kind: 'ok', latencyMs: LATENCY_MS } })
+      const workers: Running[] = [await deployment.worker(), await deployment.worker()]
       for (let kill = 1; kill <= KILLS; kill++) {
-        await scene.post(Math.floor(EMAILS / KILLS))
+        await deployment.post(Math.floor(EMAILS / KILLS))
         const place = between(0, 1)
         // Every fourth one may die while it is still starting, and every fourth one surely in the middle of something.
-        if (kill % 4 === 1) await scene.sending(workers[place]!)
+        if (kill % 4 === 1) await deployment.sending(workers[place]!)
         else await sleep(between(0, kill % 4 === 0 ? 300 : 1_500))
         workers[place]!.signal('SIGKILL')
         expect(await workers[place]!.exited).toEqual({ code: null, signal: 'SIGKILL' })
-        workers[place] = kill % 4 === 3 ? scene.launchWorker() : await scene.worker()
+        workers[place] = kill % 4 === 3 ? deployment.launchWorker() : await deployment.worker()
       }
-      const left = scene.accepted.size - new Set(scene.ses.accepted().map(one => one.outboxId)).size
-      const seconds = await scene.drained()
-      const held = await endHolds(scene.db.pool)
-      const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
-      expect(scene.refused).toEqual([])
+      const left = deployment.accepted.size - new Set(deployment.ses.accepted().map(one => one.outboxId)).size
+      const seconds = await deployment.drained()
+      const held = await endHolds(deployment.db.pool)
+      const { broken, figures } = await audit(deployment.db.pool, {
+        accepted: deployment.accepted,
+        log: deployment.ses.accepted(),
+      })
+      expect(deployment.refused).toEqual([])
       expect(broken).toEqual([])
       expect(figures.unknown, 'kills that hit nothing under way prove nothing').toBeGreaterThan(0)
       report({
-        done: `${KILLS} kills of one of two workers at random moments, ${scene.accepted.size} e-mails, half of them hold`,
+        done: `${KILLS} kills of one of two workers at random moments, ${deployment.accepted.size} e-mails, half of them hold`,
         checked:
           'every 202 ends; SENT_ATTEMPT before the message; no duplicate but by resend after UNKNOWN, none with hold',
         figures: {

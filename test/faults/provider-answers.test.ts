@@ -3,8 +3,8 @@ import type { Behaviour, ErrorRow } from '../../src/contracts/provider-errors/ru
 import { SES_ERRORS } from '../../src/contracts/provider-errors/ses.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
-import { typesOf } from '../support/line.ts'
 import { rows, sleep } from '../support/mail.ts'
+import { typesOf } from '../support/outbox.ts'
 import { type SesGateway, startSesGateway } from '../support/ses-gateway.ts'
 
 const STARTED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
@@ -46,11 +46,11 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
     answerByName(ses, final)
     const ids = await Promise.all(final.map(([name]) => ses.send(name)))
     for (const [place, [name, code, category]] of final.entries()) {
-      const told = await ses.reaches(ids[place]!, ['REJECTED'])
-      expect(typesOf(told), name).toEqual(['QUEUED', ...STARTED, 'REJECTED', 'DLQ_MOVED'])
-      expect(errorOf(told.email), name).toEqual([code, category])
-      expect(told.email.attempts).toBe(1)
-      expect(told.dead).toMatchObject({ failed_attempts: 1, last_failure_code: code, provider_code: name })
+      const stored = await ses.reaches(ids[place]!, ['REJECTED'])
+      expect(typesOf(stored), name).toEqual(['QUEUED', ...STARTED, 'REJECTED', 'DLQ_MOVED'])
+      expect(errorOf(stored.email), name).toEqual([code, category])
+      expect(stored.email.attempts).toBe(1)
+      expect(stored.dead).toMatchObject({ failed_attempts: 1, last_failure_code: code, provider_code: name })
     }
     expect(ses.fake.stats.requests - 1, 'one request each, and one for the account').toBe(final.length)
     report({
@@ -76,9 +76,9 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
       )
     }
     for (const [name, code, category] of passing) {
-      const told = await ses.reaches(ids.get(name)!, ['DLQ'])
+      const stored = await ses.reaches(ids.get(name)!, ['DLQ'])
       const tried = [...STARTED, 'RETRY_SCHEDULED']
-      expect(typesOf(told), name).toEqual([
+      expect(typesOf(stored), name).toEqual([
         'QUEUED',
         ...tried,
         ...tried,
@@ -88,9 +88,9 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
         'FAILED',
         'DLQ_MOVED',
       ])
-      expect(errorOf(told.email), name).toEqual([code, category])
-      expect(told.dead).toMatchObject({ failed_attempts: MAX_ATTEMPTS })
-      expect(told.dead.retry_history).toHaveLength(MAX_ATTEMPTS)
+      expect(errorOf(stored.email), name).toEqual([code, category])
+      expect(stored.dead).toMatchObject({ failed_attempts: MAX_ATTEMPTS })
+      expect(stored.dead.retry_history).toHaveLength(MAX_ATTEMPTS)
     }
     report({
       done: `${passing.length} rows of the table`,
@@ -107,15 +107,15 @@ describe.concurrent('what Amazon SES answers, over the wire and through the whol
     const ids = await Promise.all(throttling.map(([name]) => ses.send(name)))
     const tried = [...STARTED, 'RETRY_SCHEDULED']
     for (const [place, [name, code, category]] of throttling.entries()) {
-      const told = await ses.reaches(ids[place]!, ['SENT', 'DLQ', 'REJECTED'], 40_000)
-      expect(typesOf(told), name).toEqual([
+      const stored = await ses.reaches(ids[place]!, ['SENT', 'DLQ', 'REJECTED'], 40_000)
+      expect(typesOf(stored), name).toEqual([
         'QUEUED',
         ...Array.from({ length: MAX_ATTEMPTS }, () => tried).flat(),
         ...STARTED,
         'SENT',
       ])
-      expect(told.email.attempts, name).toBe(1)
-      for (const { metadata } of told.events.filter(({ type }) => type === 'RETRY_SCHEDULED'))
+      expect(stored.email.attempts, name).toBe(1)
+      for (const { metadata } of stored.events.filter(({ type }) => type === 'RETRY_SCHEDULED'))
         expect(metadata, name).toMatchObject({ errorCode: code, errorCategory: category, throttled: true, attempt: 1 })
     }
     report({

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { startFakeSes } from '../support/fake-ses.ts'
 import { fault, freePort } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
-import { typesOf } from '../support/line.ts'
 import { rows } from '../support/mail.ts'
+import { typesOf } from '../support/outbox.ts'
 import { startSesGateway } from '../support/ses-gateway.ts'
 
 const STARTED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
@@ -25,10 +25,10 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
     const ses = await startSesGateway(context)
     ses.fake.control({ rules: [{ next: 2, answer: { kind: 'hang', accepted: true } }] })
     const [held, resent] = [await ses.send('held', { onUnknown: 'hold' }), await ses.send('resent')]
-    const told = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'], 45_000)
-    const timeOf = (type: string) => told.events.find(event => event.type === type)!.created_at.getTime()
+    const stored = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'], 45_000)
+    const timeOf = (type: string) => stored.events.find(event => event.type === type)!.created_at.getTime()
     const seconds = (timeOf('UNKNOWN') - timeOf('SENT_ATTEMPT')) / 1000
-    expect([told.email.status, told.email.error_code]).toEqual(['UNKNOWN', 'SES_TIMEOUT'])
+    expect([stored.email.status, stored.email.error_code]).toEqual(['UNKNOWN', 'SES_TIMEOUT'])
     expect(seconds).toBeGreaterThan(29)
     expect(seconds).toBeLessThan(38)
     expect(typesOf(await ses.reaches(resent, ['SENT']))).toEqual(RESENT)
@@ -50,9 +50,9 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
     context.onTestFinished(() => back.close())
     await ses.makeDue([id])
     // Once more by itself, where this machine was slower than its retry.
-    const told = await ses.reaches(id, ['SENT'])
-    expect(told.email.attempts, 'no connection spends no attempt').toBe(1)
-    const types = typesOf(told)
+    const stored = await ses.reaches(id, ['SENT'])
+    expect(stored.email.attempts, 'no connection spends no attempt').toBe(1)
+    const types = typesOf(stored)
     const failed = types.filter(type => type === 'RETRY_SCHEDULED').length
     expect(failed).toBeGreaterThan(0)
     expect(types).toEqual(retried(failed))
@@ -69,8 +69,8 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
       const answer = { kind: 'reset' as const, when: 'after' as const, accepted }
       ses.fake.control({ rules: [{ next: 2, answer }] })
       const [held, resent] = [await ses.send('held', { onUnknown: 'hold' }), await ses.send('resent')]
-      const told = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
-      expect([told.email.status, told.email.error_code]).toEqual(['UNKNOWN', 'NETWORK_ERROR'])
+      const stored = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+      expect([stored.email.status, stored.email.error_code]).toEqual(['UNKNOWN', 'NETWORK_ERROR'])
       expect(typesOf(await ses.reaches(resent, ['SENT']))).toEqual(RESENT)
       const sentTo = (id: string) => ses.fake.accepted.filter(line => line.outboxId === id).length
       expect([sentTo(held), sentTo(resent)]).toEqual(accepted ? [1, 2] : [0, 1])
@@ -94,9 +94,9 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
       // Its grace ends after that of the held one, which would have been sent again by then.
       const resent = await ses.send('resent', { onUnknown: 'resend' })
       expect(typesOf(await ses.reaches(resent, ['SENT']))).toEqual(RESENT)
-      const told = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
-      expect(typesOf(told)).toEqual(HELD)
-      expect(told.email).toMatchObject({ status: 'UNKNOWN', error_code: code, error_category: category, attempts: 1 })
+      const stored = await ses.reaches(held, ['UNKNOWN', 'RETRY_SCHEDULED', 'SENT'])
+      expect(typesOf(stored)).toEqual(HELD)
+      expect(stored.email).toMatchObject({ status: 'UNKNOWN', error_code: code, error_category: category, attempts: 1 })
       const sentTo = (id: string) => ses.fake.accepted.filter(line => line.outboxId === id).length
       expect([sentTo(held), sentTo(resent)]).toEqual([1, 2])
     },
@@ -105,16 +105,16 @@ describe.concurrent('when Amazon SES does not answer, or answers without words',
   test('429 without a name slows the provider down and spends no attempt', { timeout: 60_000 }, async context => {
     const ses = await startSesGateway(context)
     ses.fake.control({ rules: [{ next: 1, answer: { kind: 'text', status: 429, body: '<html>Not now</html>' } }] })
-    const told = await ses.reaches(await ses.send('maria'), ['SENT'])
-    expect(typesOf(told)).toEqual(retried(1))
-    expect(told.events.find(event => event.type === 'RETRY_SCHEDULED')!.metadata).toMatchObject({
+    const stored = await ses.reaches(await ses.send('maria'), ['SENT'])
+    expect(typesOf(stored)).toEqual(retried(1))
+    expect(stored.events.find(event => event.type === 'RETRY_SCHEDULED')!.metadata).toMatchObject({
       errorCode: 'SES_RATE_LIMITED',
       errorCategory: 'QUOTA_ERROR',
       throttled: true,
       attempt: 1,
       nextAttemptNumber: 1,
     })
-    expect(told.email.attempts).toBe(1)
+    expect(stored.email.attempts).toBe(1)
     // The lower rate is shared while the e-mail goes its way.
     await until(
       () => rows(ses.gateway, 'select slow_to < slow_from as slowed from providers'),

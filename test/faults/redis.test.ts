@@ -2,10 +2,10 @@ import { readdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { type Deployment, startDeployment } from '../support/deployment.ts'
 import { edition, type Fault, FULL, fault } from '../support/faults.ts'
 import { audit } from '../support/ledger.ts'
 import type { RedisServer } from '../support/redis-server.ts'
-import { type Scene, startScene } from '../support/scene.ts'
 
 const EMAILS = edition(300, 10_000)
 const AWAY_SECONDS = edition(4, 30)
@@ -32,24 +32,27 @@ describe.concurrent(`Redis in trouble in the middle of ${EMAILS} e-mails`, () =>
     },
     async ([what, cause], context) => {
       const own = fault(context, `Redis ${what}`)
-      const scene = await startScene(context, { redis: true, env: { WORKER_CONCURRENCY: '25' } })
-      await scene.ses.control({ default: { kind: 'ok', latencyMs: 10 } })
-      await scene.worker()
-      if (FULL) await scene.worker()
-      await scene.post(EMAILS / 2)
+      const deployment = await startDeployment(context, { redis: true, env: { WORKER_CONCURRENCY: '25' } })
+      await deployment.ses.control({ default: { kind: 'ok', latencyMs: 10 } })
+      await deployment.worker()
+      if (FULL) await deployment.worker()
+      await deployment.post(EMAILS / 2)
       await sleep(own.between(0, 300))
-      const posting = keepPosting(scene, EMAILS / 2)
-      await cause(scene.redis!, own)
+      const posting = keepPosting(deployment, EMAILS / 2)
+      await cause(deployment.redis!, own)
       const meanwhile = await posting.stop()
-      const left = scene.accepted.size - scene.ses.accepted().length
-      const seconds = await scene.drained(DRAIN_SECONDS + left / SLOWEST_PER_SECOND)
-      const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
-      expect(scene.refused, 'Redis is not on the request path').toEqual([])
+      const left = deployment.accepted.size - deployment.ses.accepted().length
+      const seconds = await deployment.drained(DRAIN_SECONDS + left / SLOWEST_PER_SECOND)
+      const { broken, figures } = await audit(deployment.db.pool, {
+        accepted: deployment.accepted,
+        log: deployment.ses.accepted(),
+      })
+      expect(deployment.refused, 'Redis is not on the request path').toEqual([])
       expect(meanwhile, 'accepted while Redis was in trouble').toBeGreaterThan(0)
       expect(broken).toEqual([])
-      expect(figures).toMatchObject({ SENT: scene.accepted.size, duplicates: 0, unknown: 0 })
+      expect(figures).toMatchObject({ SENT: deployment.accepted.size, duplicates: 0, unknown: 0 })
       own.report({
-        done: `${scene.accepted.size} e-mails, ${meanwhile} of them accepted meanwhile`,
+        done: `${deployment.accepted.size} e-mails, ${meanwhile} of them accepted meanwhile`,
         checked: `202 all the time; each sent once; no UNKNOWN; everything sent within ${DRAIN_SECONDS} s of the return of Redis, and a second for each ${SLOWEST_PER_SECOND} that waited`,
         figures: { ...figures, 'waiting when Redis was back': left, 'seconds to drain': seconds.toFixed(1) },
       })
@@ -58,13 +61,13 @@ describe.concurrent(`Redis in trouble in the middle of ${EMAILS} e-mails`, () =>
 })
 
 /** Requests one after the other until told to stop, in the end of single e-mails; answers how many e-mails they were. */
-function keepPosting(scene: Scene, most: number): { stop: () => Promise<number> } {
-  const before = scene.accepted.size
+function keepPosting(deployment: Deployment, most: number): { stop: () => Promise<number> } {
+  const before = deployment.accepted.size
   let stopping = false
   async function run(): Promise<void> {
     while (!stopping) {
-      const enough = scene.accepted.size - before >= most
-      await scene.post(enough ? 1 : edition(20, 100))
+      const enough = deployment.accepted.size - before >= most
+      await deployment.post(enough ? 1 : edition(20, 100))
       await sleep(enough ? 100 : 20)
     }
   }
@@ -73,7 +76,7 @@ function keepPosting(scene: Scene, most: number): { stop: () => Promise<number> 
     async stop() {
       stopping = true
       await running
-      return scene.accepted.size - before
+      return deployment.accepted.size - before
     },
   }
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { type Deployment, LANES, type Running, startDeployment } from '../support/deployment.ts'
 import { edition, fault } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
 import { audit, endHolds } from '../support/ledger.ts'
-import { LANES, type Running, type Scene, startScene } from '../support/scene.ts'
 
 const STOPS = edition(2, 30)
 const EMAILS_PER_STOP = edition(120, 300)
@@ -11,33 +11,36 @@ const STOPPED = { code: 0, signal: null }
 
 describe.concurrent('a worker told to stop with SIGTERM under load', () => {
   test.for(LANES)(
-    '%s lane: it exits 0, leaves nothing unknown, and the next one sends what it handed back',
+    '%s lane: it exits 0, leaves nothing unknown, and the next one sends what it returned to ready',
     {
       timeout: edition(120_000, 600_000),
     },
     async ([lane, redis], context) => {
       const { between, report } = fault(context, `worker stopped with SIGTERM under load, ${lane} lane`)
-      const scene = await startScene(context, { redis, env: { WORKER_CONCURRENCY: '25' } })
-      await scene.ses.control({ default: { kind: 'ok', latencyMs: 200 } })
+      const deployment = await startDeployment(context, { redis, env: { WORKER_CONCURRENCY: '25' } })
+      await deployment.ses.control({ default: { kind: 'ok', latencyMs: 200 } })
       let longestMs = 0
       for (let stop = 1; stop <= STOPS; stop++) {
-        const worker = await scene.worker()
-        await scene.post(EMAILS_PER_STOP)
+        const worker = await deployment.worker()
+        await deployment.post(EMAILS_PER_STOP)
         await sleep(between(0, 600))
         const askedMs = Date.now()
         worker.signal('SIGTERM')
         expect(await worker.exited).toEqual(STOPPED)
         longestMs = Math.max(longestMs, Date.now() - askedMs)
-        expect(await inFlight(scene), 'what a worker that has ended says to have in flight').toEqual([])
+        expect(await inFlight(deployment), 'what a worker that has ended says to have in flight').toEqual([])
         expect(worker.output()).not.toMatch(/"level":"(error|fatal)"/)
       }
-      await scene.worker()
-      await scene.drained()
-      const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+      await deployment.worker()
+      await deployment.drained()
+      const { broken, figures } = await audit(deployment.db.pool, {
+        accepted: deployment.accepted,
+        log: deployment.ses.accepted(),
+      })
       expect(broken).toEqual([])
-      expect(figures).toMatchObject({ SENT: scene.accepted.size, duplicates: 0, unknown: 0 })
+      expect(figures).toMatchObject({ SENT: deployment.accepted.size, duplicates: 0, unknown: 0 })
       report({
-        done: `${STOPS} workers, one after the other, each stopped in the middle of its work; ${scene.accepted.size} e-mails`,
+        done: `${STOPS} workers, one after the other, each stopped in the middle of its work; ${deployment.accepted.size} e-mails`,
         checked: 'exit 0; no lease of work left; no UNKNOWN; every e-mail sent once',
         figures: { ...figures, 'longest ms from SIGTERM to exit': longestMs },
       })
@@ -48,12 +51,12 @@ describe.concurrent('a worker told to stop with SIGTERM under load', () => {
     timeout: 120_000,
   }, async context => {
     const { report } = fault(context, 'worker stopped with SIGTERM twice')
-    const scene = await startScene(context)
-    await scene.ses.control({ default: { kind: 'slow', latencyMs: 20_000 } })
-    const worker = await scene.worker()
-    await scene.post(40)
+    const deployment = await startDeployment(context)
+    await deployment.ses.control({ default: { kind: 'slow', latencyMs: 20_000 } })
+    const worker = await deployment.worker()
+    await deployment.post(40)
     await until(
-      async () => scene.ses.accepted().length,
+      async () => deployment.ses.accepted().length,
       length => length > 0,
     )
     worker.signal('SIGTERM')
@@ -66,11 +69,14 @@ describe.concurrent('a worker told to stop with SIGTERM under load', () => {
     expect(await worker.exited).toEqual({ code: 1, signal: null })
     const tookMs = Date.now() - askedMs
     expect(tookMs).toBeLessThan(3_000)
-    await scene.ses.control({ default: { kind: 'ok' } })
-    await scene.worker()
-    await scene.drained()
-    const held = await endHolds(scene.db.pool)
-    const { broken, figures } = await audit(scene.db.pool, { accepted: scene.accepted, log: scene.ses.accepted() })
+    await deployment.ses.control({ default: { kind: 'ok' } })
+    await deployment.worker()
+    await deployment.drained()
+    const held = await endHolds(deployment.db.pool)
+    const { broken, figures } = await audit(deployment.db.pool, {
+      accepted: deployment.accepted,
+      log: deployment.ses.accepted(),
+    })
     expect(broken).toEqual([])
     expect(held, 'those that the provider had were held').toBeGreaterThan(0)
     report({
@@ -82,11 +88,11 @@ describe.concurrent('a worker told to stop with SIGTERM under load', () => {
 
   test('told to stop while Redis is away, it still exits 0', { timeout: 120_000 }, async context => {
     const { report } = fault(context, 'worker stopped with SIGTERM while Redis is away')
-    const scene = await startScene(context, { redis: true })
-    const worker = await scene.worker()
-    await scene.post(100)
-    await scene.drained()
-    await scene.redis!.kill()
+    const deployment = await startDeployment(context, { redis: true })
+    const worker = await deployment.worker()
+    await deployment.post(100)
+    await deployment.drained()
+    await deployment.redis!.kill()
     await sleep(500)
     const seconds = await secondsToExit(worker)
     expect(seconds).toBeLessThan(45)
@@ -106,7 +112,7 @@ async function secondsToExit(worker: Running): Promise<number> {
   return (Date.now() - askedMs) / 1000
 }
 
-async function inFlight({ db }: Scene) {
+async function inFlight({ db }: Deployment) {
   const started = `select status from email_outbox where status in ('PROCESSING', 'UNKNOWN')`
   return (await db.pool.query(`select kind as status from leases where kind = 'work' union all ${started}`)).rows
 }

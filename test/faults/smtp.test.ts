@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { type Deployment, type Running, startDeployment } from '../support/deployment.ts'
 import { edition, fault, freePort } from '../support/faults.ts'
 import { until } from '../support/gateway.ts'
-import { type Running, type Scene, startScene } from '../support/scene.ts'
 import { type SmtpClient, smtpClient } from '../support/smtp-client.ts'
 
 const KILLS = edition(3, 20)
@@ -11,58 +11,67 @@ const MESSAGE = ['From: shop@example.com', 'To: maria@example.com', 'Subject: He
 /** So large that most of the time of its client is spent in DATA. */
 const LARGE_TEXT = `${'x'.repeat(76)}\r\n`.repeat(4_000)
 
-type Told = { accepted: Set<string>; cutOff: number }
+type Answers = { accepted: Set<string>; cutOff: number }
 
 test(`an API killed with SIGKILL ${KILLS} times while it receives messages by SMTP: no 250 without an e-mail`, {
   timeout: edition(120_000, 600_000),
 }, async context => {
   const { between, report } = fault(context, 'API killed with SIGKILL while it receives messages by SMTP')
   const [port, smtpPort] = [await freePort(), await freePort()]
-  const scene = await startScene(context, { env: { PORT: String(port), SMTP_INGRESS_PORT: String(smtpPort) } })
-  const told: Told = { accepted: new Set(), cutOff: 0 }
-  let api: Running = scene.api
+  const deployment = await startDeployment(context, {
+    env: { PORT: String(port), SMTP_INGRESS_PORT: String(smtpPort) },
+  })
+  const answers: Answers = { accepted: new Set(), cutOff: 0 }
+  let api: Running = deployment.api
   for (let kill = 1; kill <= KILLS; kill++) {
-    const before = told.accepted.size
-    const clients = Array.from({ length: CLIENTS }, (_, n) => deliverUntilCutOff(smtpPort, scene, told, n % 2 === 0))
+    const before = answers.accepted.size
+    const clients = Array.from({ length: CLIENTS }, (_, n) =>
+      deliverUntilCutOff(smtpPort, deployment, answers, n % 2 === 0),
+    )
     await until(
-      async () => told.accepted.size,
+      async () => answers.accepted.size,
       accepted => accepted >= before + CLIENTS,
     )
     await sleep(between(0, 200))
     api.signal('SIGKILL')
     expect(await api.exited).toEqual({ code: null, signal: 'SIGKILL' })
     await Promise.all(clients)
-    api = scene.launchApi()
+    api = deployment.launchApi()
     await listening(smtpPort)
   }
-  expect(told.cutOff, 'kills that hit no message under way prove nothing').toBeGreaterThan(0)
-  const { rows } = await scene.db.pool.query(
+  expect(answers.cutOff, 'kills that hit no message under way prove nothing').toBeGreaterThan(0)
+  const { rows } = await deployment.db.pool.query(
     `select o.outbox_id::text as id from email_outbox o join email_events e using (outbox_id) where e.type = 'QUEUED'`,
   )
   const kept = new Set(rows.map(row => row.id))
-  expect([...told.accepted].filter(id => !kept.has(id))).toEqual([])
+  expect([...answers.accepted].filter(id => !kept.has(id))).toEqual([])
   report({
     done: `${KILLS} kills at random moments, ${CLIENTS} clients, half of their messages of 300 KB`,
     checked: 'every 250 has its e-mail and its QUEUED event',
     figures: {
-      'answered 250': told.accepted.size,
-      'cut off in a message': told.cutOff,
-      'kept without an answer': kept.size - told.accepted.size,
+      'answered 250': answers.accepted.size,
+      'cut off in a message': answers.cutOff,
+      'kept without an answer': kept.size - answers.accepted.size,
     },
   })
 })
 
 /** One message after the other on one connection, until it is lost. */
-async function deliverUntilCutOff(port: number, scene: Scene, told: Told, large: boolean): Promise<void> {
+async function deliverUntilCutOff(
+  port: number,
+  deployment: Deployment,
+  answers: Answers,
+  large: boolean,
+): Promise<void> {
   const client = await smtpClient(port)
-  await client.logIn(scene.companies[0]!.apiKey)
+  await client.logIn(deployment.companies[0]!.apiKey)
   for (;;) {
     const sent = await deliver(client, large).catch(() => null)
     if (sent === null) {
-      told.cutOff++
+      answers.cutOff++
       return
     }
-    told.accepted.add(sent)
+    answers.accepted.add(sent)
   }
 }
 

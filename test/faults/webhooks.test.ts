@@ -97,9 +97,9 @@ test(`a gateway killed with SIGKILL (${KILLS} ×) while it delivers ${EMAILS} we
     bodies.set(id, text)
   }
   for (const path of endpoints) {
-    const told = new Set(receiver.at(path).map(one => (one.body.data as { outboxId: string }).outboxId))
-    expect([...accepted].filter(id => !told.has(id))).toEqual([])
-    expect(told.size).toBe(accepted.size)
+    const delivered = new Set(receiver.at(path).map(one => (one.body.data as { outboxId: string }).outboxId))
+    expect([...accepted].filter(id => !delivered.has(id))).toEqual([])
+    expect(delivered.size).toBe(accepted.size)
   }
   // Each is one webhook with one id, however often it was sent.
   expect(bodies.size).toBe(accepted.size * endpoints.length)

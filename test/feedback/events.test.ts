@@ -18,12 +18,12 @@ import {
   type DraftChange,
   draft,
   expireLeases,
+  readEmail,
   receive,
   startOf,
-  storyOf,
   typesOf,
   worker,
-} from '../support/line.ts'
+} from '../support/outbox.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { type SesKind, sesEvent } from '../support/ses-events.ts'
 
@@ -75,7 +75,7 @@ async function report(
   await workOffReports(db.short)
 }
 
-const story = (outboxId: string) => storyOf(db.pool, outboxId)
+const read = (outboxId: string) => readEmail(db.pool, outboxId)
 const suppressed = async (address: string) =>
   (
     await db.pool.query('select reason, expires_at, metadata from suppression_list where email_hash = $1', [
@@ -89,7 +89,7 @@ describe('what an event does', () => {
   test('a permanent bounce: BOUNCED with its diagnostics masked, and suppressed for ninety days', async () => {
     const sent = await sendOne()
     await report('Bounce', sent)
-    const { email, events } = await story(sent.outboxId)
+    const { email, events } = await read(sent.outboxId)
     expect(email).toMatchObject({ status: 'BOUNCED', bounce_type: 'Permanent', bounced_at: expect.any(Date) })
     const { metadata } = events.at(-1)!
     expect(metadata).toMatchObject({
@@ -116,7 +116,7 @@ describe('what an event does', () => {
     async bounceType => {
       const sent = await sendOne()
       await report('Bounce', sent, { bounceType, bounceSubType: 'MailboxFull' })
-      expect((await story(sent.outboxId)).email).toMatchObject({ status: 'BOUNCED', bounce_type: bounceType })
+      expect((await read(sent.outboxId)).email).toMatchObject({ status: 'BOUNCED', bounce_type: bounceType })
       expect(await suppressed(sent.to)).toBeUndefined()
     },
   )
@@ -125,21 +125,21 @@ describe('what an event does', () => {
     const sent = await sendOne()
     await report('Complaint', sent)
     await report('Bounce', sent)
-    const told = await story(sent.outboxId)
-    expect(told.email).toMatchObject({ status: 'COMPLAINED', complained_at: expect.any(Date) })
-    expect(told.events.find(one => one.type === 'COMPLAINT')!.metadata).toMatchObject({
+    const stored = await read(sent.outboxId)
+    expect(stored.email).toMatchObject({ status: 'COMPLAINED', complained_at: expect.any(Date) })
+    expect(stored.events.find(one => one.type === 'COMPLAINT')!.metadata).toMatchObject({
       feedbackType: 'abuse',
       userAgent: 'Gmail',
     })
     expect(await suppressed(sent.to)).toMatchObject({ reason: 'COMPLAINT', expires_at: null })
   })
 
-  test('not-spam is told, and means nothing', async () => {
+  test('not-spam is recorded, and changes nothing', async () => {
     const sent = await sendOne()
     await report('Complaint', sent, { complaintFeedbackType: 'not-spam' })
-    const told = await story(sent.outboxId)
-    expect(told.email).toMatchObject({ status: 'SENT', complained_at: null })
-    expect(typesOf(told).at(-1)).toBe('COMPLAINT')
+    const stored = await read(sent.outboxId)
+    expect(stored.email).toMatchObject({ status: 'SENT', complained_at: null })
+    expect(typesOf(stored).at(-1)).toBe('COMPLAINT')
     expect(await suppressed(sent.to)).toBeUndefined()
   })
 
@@ -147,16 +147,16 @@ describe('what an event does', () => {
     const cc = `${randomUUID()}@example.com`
     const sent = await sendOne({ cc: [cc] })
     await report('Bounce', { ...sent, to: cc })
-    const told = await story(sent.outboxId)
-    expect(told.email).toMatchObject({ status: 'SENT', bounced_at: null })
-    expect(told.recipients.map(row => row.status)).toEqual(['SENT', 'BOUNCED'])
+    const stored = await read(sent.outboxId)
+    expect(stored.email).toMatchObject({ status: 'SENT', bounced_at: null })
+    expect(stored.recipients.map(row => row.status)).toEqual(['SENT', 'BOUNCED'])
     expect([await suppressed(sent.to), (await suppressed(cc)).reason]).toEqual([undefined, 'HARD_BOUNCE'])
   })
 
   test('an address that the mail was forwarded to is the recipient’s, where there is one', async () => {
     const sent = await sendOne()
     await report('Bounce', { ...sent, to: 'elsewhere@example.org' })
-    expect((await story(sent.outboxId)).email.status).toBe('BOUNCED')
+    expect((await read(sent.outboxId)).email.status).toBe('BOUNCED')
     expect([(await suppressed(sent.to)).reason, await suppressed('elsewhere@example.org')]).toEqual([
       'HARD_BOUNCE',
       undefined,
@@ -166,10 +166,14 @@ describe('what an event does', () => {
   test('a reject: REJECTED, a dead letter with its reason', async () => {
     const sent = await sendOne()
     await report('Reject', sent)
-    const told = await story(sent.outboxId)
-    expect(told.email).toMatchObject({ status: 'REJECTED', failure_reason: 'Bad content', failed_at: expect.any(Date) })
-    expect(typesOf(told).slice(-2)).toEqual(['REJECTED', 'DLQ_MOVED'])
-    expect(told.dead).toMatchObject({
+    const stored = await read(sent.outboxId)
+    expect(stored.email).toMatchObject({
+      status: 'REJECTED',
+      failure_reason: 'Bad content',
+      failed_at: expect.any(Date),
+    })
+    expect(typesOf(stored).slice(-2)).toEqual(['REJECTED', 'DLQ_MOVED'])
+    expect(stored.dead).toMatchObject({
       last_failure_reason: 'Bad content',
       last_failure_code: 'REJECT',
       failed_attempts: 1,
@@ -179,7 +183,7 @@ describe('what an event does', () => {
   test('mail of a test key bounces, and suppresses nobody', async () => {
     const sent = await sendOne({ test: true })
     await report('Bounce', sent)
-    expect((await story(sent.outboxId)).email.status).toBe('BOUNCED')
+    expect((await read(sent.outboxId)).email.status).toBe('BOUNCED')
     expect(await suppressed(sent.to)).toBeUndefined()
   })
 })
@@ -194,11 +198,11 @@ describe('an outcome that nobody knew', () => {
     const sent = await sendOne({ answered: false })
     await expireLeases(db.short)
     await returnExpiredLeases(db.short, { all: false, idempotentProviders: [], graceSeconds: 120 })
-    expect((await story(sent.outboxId)).email.status).toBe('UNKNOWN')
+    expect((await read(sent.outboxId)).email.status).toBe('UNKNOWN')
     await report(kind, sent)
-    const told = await story(sent.outboxId)
-    expect(told.email).toMatchObject({ status, message_id: sent.messageId, started_at: null })
-    expect([typesOf(told).includes('RESOLVED'), typesOf(told).at(-1)]).toEqual([true, last])
+    const stored = await read(sent.outboxId)
+    expect(stored.email).toMatchObject({ status, message_id: sent.messageId, started_at: null })
+    expect([typesOf(stored).includes('RESOLVED'), typesOf(stored).at(-1)]).toEqual([true, last])
     const { rows } = await db.pool.query('select 1 from unknown_sends where outbox_id = $1', [sent.outboxId])
     expect(rows).toEqual([])
   })
@@ -208,7 +212,7 @@ describe('an event without tags (identity notifications)', () => {
   test('is found by its message id, through its recipients', async () => {
     const { outboxId, messageId, to } = await sendOne()
     await report('Delivery', { messageId, to, classic: true })
-    expect((await story(outboxId)).email.status).toBe('DELIVERED')
+    expect((await read(outboxId)).email.status).toBe('DELIVERED')
   })
 
   test('that comes before the answer waits for it, and is tried again', async () => {
@@ -218,7 +222,7 @@ describe('an event without tags (identity notifications)', () => {
     await answer(sent)
     await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)
     await workOffReports(db.short)
-    expect((await story(sent.outboxId)).email.status).toBe('BOUNCED')
+    expect((await read(sent.outboxId)).email.status).toBe('BOUNCED')
     expect(await lastInInbox()).toMatchObject({ state: 'processed', outbox_id: sent.outboxId, payload: null })
   })
 
@@ -278,7 +282,7 @@ describe("what a recipient's own server writes into its bounces", () => {
     const stranger = `ceo-${randomUUID()}@bank.example`
     await report(sent, [stranger], 'f-1')
     expect(await suppressed(stranger)).toBeUndefined()
-    expect((await story(sent.outboxId)).recipients.map(one => one.status)).toEqual(['SENT', 'SENT'])
+    expect((await read(sent.outboxId)).recipients.map(one => one.status)).toEqual(['SENT', 'SENT'])
     expect(await bounced()).toBe(before)
   })
 
@@ -295,31 +299,31 @@ describe('trouble', () => {
   test('a worker that is lost between the answer and SENT has left the report behind', async () => {
     const to = `bounce+${randomUUID()}@simulator.test`
     const [outboxId] = await accept(db.short, [draft(companyId, { to })])
-    const hands = await receive(db.short, await claim(db.short, 1))
-    const dying = worker(db.short, { write: () => Promise.reject(new Error('killed')) })
-    await expect(dying(hands[0]!)).rejects.toThrow('killed')
+    const received = await receive(db.short, await claim(db.short, 1))
+    const lostWorker = worker(db.short, { write: () => Promise.reject(new Error('killed')) })
+    await expect(lostWorker(received[0]!)).rejects.toThrow('killed')
     await workOffReports(db.short)
-    expect((await story(outboxId!)).email.status, 'its worker might still settle it').toBe('PROCESSING')
+    expect((await read(outboxId!)).email.status, 'its worker might still settle it').toBe('PROCESSING')
     await expireLeases(db.short)
     await returnExpiredLeases(db.short, { all: false, idempotentProviders: [], graceSeconds: 120 })
     await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)
     await workOffReports(db.short)
-    expect((await story(outboxId!)).email).toMatchObject({ status: 'BOUNCED', lease_id: null })
+    expect((await read(outboxId!)).email).toMatchObject({ status: 'BOUNCED', lease_id: null })
     expect((await suppressed(to)).reason).toBe('HARD_BOUNCE')
   })
 
-  test('a process that dies in the middle has done nothing, and the next one does all of it', async () => {
+  test('a process that is killed in the middle has done nothing, and the next one does all of it', async () => {
     const sent = await sendOne()
     const payload = JSON.stringify(sesEvent('Bounce', { ...sent, to: [sent.to] }))
     await storeProviderEvents(db.short, [{ provider: 'ses', externalId: randomUUID(), payload }])
     // The last statement of all is the one that fails.
     await db.pool.query('alter table suppression_list rename to suppression_list_away')
     await recordFeedback(feedbackDeps(db.short))
-    expect([(await story(sent.outboxId)).email.status, (await lastInInbox()).state]).toEqual(['SENT', 'waiting'])
+    expect([(await read(sent.outboxId)).email.status, (await lastInInbox()).state]).toEqual(['SENT', 'waiting'])
     await db.pool.query('alter table suppression_list_away rename to suppression_list')
     await db.pool.query(`update provider_events set next_try_at = now() where state = 'waiting'`)
     await workOffReports(db.short)
-    expect((await story(sent.outboxId)).email.status).toBe('BOUNCED')
+    expect((await read(sent.outboxId)).email.status).toBe('BOUNCED')
     expect((await suppressed(sent.to)).reason).toBe('HARD_BOUNCE')
   })
 
@@ -342,7 +346,7 @@ describe('trouble', () => {
       ])
     await workOffReports(db.short)
     await db.pool.query('drop trigger refuse_it on email_events; drop function refuse_it')
-    const states = await Promise.all([good, bad, other].map(async one => (await story(one.outboxId)).email.status))
+    const states = await Promise.all([good, bad, other].map(async one => (await read(one.outboxId)).email.status))
     expect(states).toEqual(['DELIVERED', 'SENT', 'DELIVERED'])
     const { rows } = await db.pool.query(`select attempts, note from provider_events where state = 'waiting'`)
     expect(rows).toEqual([{ attempts: 1, note: 'poison' }])
@@ -365,7 +369,7 @@ describe('an e-mail that was replayed after the provider had refused it', () => 
   async function refusedAndReplayed(): Promise<Sent> {
     const sent = await sendOne()
     await report('Reject', sent)
-    expect((await story(sent.outboxId)).email.status).toBe('REJECTED')
+    expect((await read(sent.outboxId)).email.status).toBe('REJECTED')
     expect(await replayNamed(db.pool, [sent.outboxId], 'test')).toMatchObject([{ outboxId: sent.outboxId }])
     return sent
   }
@@ -373,7 +377,7 @@ describe('an e-mail that was replayed after the provider had refused it', () => 
   test.each(['Reject', 'Send'] as const)('is not moved by a late %s of the attempt before', async kind => {
     const sent = await refusedAndReplayed()
     await report(kind, sent)
-    const { email, dead, events } = await story(sent.outboxId)
+    const { email, dead, events } = await read(sent.outboxId)
     expect(email).toMatchObject({ status: 'PENDING', sent_at: null })
     expect(dead).toBeUndefined()
     expect(events.filter(one => one.type === 'REJECTED')).toHaveLength(1)

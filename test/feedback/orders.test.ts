@@ -10,7 +10,7 @@ import { settleAttempts } from '../../src/db/outbox/settle.ts'
 import { startAttempts } from '../../src/db/outbox/start.ts'
 import { type Database, openDatabase } from '../../src/db/pool.ts'
 import { workOffReports } from '../support/feedback.ts'
-import { accept, claim, draft, startOf } from '../support/line.ts'
+import { accept, claim, draft, startOf } from '../support/outbox.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { type SesKind, sesEvent } from '../support/ses-events.ts'
 

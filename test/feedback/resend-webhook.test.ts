@@ -4,22 +4,22 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { insertCompany } from '../../src/db/companies/companies.ts'
-import { openTestDoor, type TestDoor } from '../support/events-door.ts'
+import { type EventsApi, openEventsApi } from '../support/events-api.ts'
 import { workOffReports } from '../support/feedback.ts'
-import { accept, draft, storyOf, typesOf } from '../support/line.ts'
+import { accept, draft, readEmail, typesOf } from '../support/outbox.ts'
 
 const secret = () => `whsec_${randomBytes(24).toString('base64')}`
 const [NEW, OLD, FOREIGN] = [secret(), secret(), secret()]
 
-let door: TestDoor
+let eventsApi: EventsApi
 let companyId: string
 
 beforeAll(async () => {
-  door = await openTestDoor({ RESEND_WEBHOOK_SECRET: `${NEW},${OLD}` })
+  eventsApi = await openEventsApi({ RESEND_WEBHOOK_SECRET: `${NEW},${OLD}` })
   companyId = uuidv7()
-  await insertCompany(door.db.pool, { companyId, name: 'resend' })
+  await insertCompany(eventsApi.db.pool, { companyId, name: 'resend' })
 })
-afterAll(() => door?.close())
+afterAll(() => eventsApi?.close())
 
 type Signing = { secret?: string; id?: string; at?: Date; prefix?: 'svix' | 'webhook' }
 
@@ -36,9 +36,9 @@ function signed(
   }
 }
 
-const send = (body: string, headers: Record<string, string>) => door.post(body, headers, '/webhooks/resend')
+const send = (body: string, headers: Record<string, string>) => eventsApi.post(body, headers, '/webhooks/resend')
 const stored = async () =>
-  (await door.db.pool.query('select count(*)::int as count from provider_events')).rows[0].count
+  (await eventsApi.db.pool.query('select count(*)::int as count from provider_events')).rows[0].count
 
 type About = { outboxId: string; to: string; emailId?: string; tags?: unknown }
 
@@ -59,15 +59,15 @@ function event(type: string, { outboxId, to, emailId = `re_${outboxId}`, tags }:
 }
 
 async function mailTo(to = `${randomUUID()}@example.com`): Promise<About> {
-  const [outboxId] = await accept(door.db.short, [draft(companyId, { to })])
+  const [outboxId] = await accept(eventsApi.db.short, [draft(companyId, { to })])
   return { outboxId: outboxId!, to }
 }
 
-async function told(type: string, about: About, data: object = {}) {
+async function report(type: string, about: About, data: object = {}) {
   const body = event(type, about, data)
   expect((await send(body, signed(body))).status).toBe(200)
-  await workOffReports(door.db.short)
-  return storyOf(door.db.pool, about.outboxId)
+  await workOffReports(eventsApi.db.short)
+  return readEmail(eventsApi.db.pool, about.outboxId)
 }
 
 describe('the signature', () => {
@@ -117,17 +117,17 @@ describe('the signature', () => {
 describe('what an event does', () => {
   test('sent, delivered, complained', async () => {
     const about = await mailTo()
-    expect((await told('email.sent', about)).email).toMatchObject({
+    expect((await report('email.sent', about)).email).toMatchObject({
       status: 'SENT',
       message_id: `re_${about.outboxId}`,
     })
-    expect((await told('email.delivered', about)).email).toMatchObject({
+    expect((await report('email.delivered', about)).email).toMatchObject({
       status: 'DELIVERED',
       delivered_at: expect.any(Date),
     })
-    const story = await told('email.complained', about)
-    expect(story.email.status).toBe('COMPLAINED')
-    expect(typesOf(story)).toEqual(['QUEUED', 'SENT', 'DELIVERED', 'COMPLAINT'])
+    const stored = await report('email.complained', about)
+    expect(stored.email.status).toBe('COMPLAINED')
+    expect(typesOf(stored)).toEqual(['QUEUED', 'SENT', 'DELIVERED', 'COMPLAINT'])
   })
 
   test.each([
@@ -136,7 +136,7 @@ describe('what an event does', () => {
   ])('a %s bounce', async (type, status, reason) => {
     const about = await mailTo()
     const bounce = { type, subType: 'General', message: `550 no ${about.to} here`, diagnosticCode: [`550 ${about.to}`] }
-    const { email, events } = await told('email.bounced', about, { bounce })
+    const { email, events } = await report('email.bounced', about, { bounce })
     expect(email).toMatchObject({ status, bounce_type: type })
     expect(events.at(-1)!.metadata).toMatchObject({
       bounceType: type,
@@ -144,7 +144,7 @@ describe('what an event does', () => {
       recipientHash: hashEmail(about.to),
     })
     expect(JSON.stringify(events)).not.toContain(about.to)
-    const list = await door.db.pool.query('select reason from suppression_list where email_hash = $1', [
+    const list = await eventsApi.db.pool.query('select reason from suppression_list where email_hash = $1', [
       hashEmail(about.to),
     ])
     expect(list.rows[0]?.reason).toBe(reason)
@@ -153,21 +153,21 @@ describe('what an event does', () => {
   test('suppressed by Resend is a bounce for good; failed is a dead letter; delayed has left', async () => {
     const [suppressed, failed, delayed] = [await mailTo(), await mailTo(), await mailTo()]
     const data = { suppressed: { type: 'OnAccountSuppressionList', message: 'on the list' } }
-    expect((await told('email.suppressed', suppressed, data)).email).toMatchObject({
+    expect((await report('email.suppressed', suppressed, data)).email).toMatchObject({
       status: 'BOUNCED',
       bounce_type: 'Permanent',
     })
-    const dead = await told('email.failed', failed, { failed: { reason: 'reached_daily_quota' } })
+    const dead = await report('email.failed', failed, { failed: { reason: 'reached_daily_quota' } })
     expect([dead.email.status, dead.dead.last_failure_reason]).toEqual(['REJECTED', 'reached_daily_quota'])
-    expect((await told('email.delivery_delayed', delayed)).email.status).toBe('SENT')
+    expect((await report('email.delivery_delayed', delayed)).email.status).toBe('SENT')
   })
 
   test('tags as a list, and none at all', async () => {
     const listed = await mailTo()
     const tags = [{ name: 'outbox_id', value: listed.outboxId }]
-    expect((await told('email.delivered', { ...listed, tags })).email.status).toBe('DELIVERED')
+    expect((await report('email.delivered', { ...listed, tags })).email.status).toBe('DELIVERED')
     const untagged = await mailTo()
-    await told('email.sent', untagged)
-    expect((await told('email.delivered', { ...untagged, tags: {} })).email.status).toBe('DELIVERED')
+    await report('email.sent', untagged)
+    expect((await report('email.delivered', { ...untagged, tags: {} })).email.status).toBe('DELIVERED')
   })
 })

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openTestDoor, type TestDoor } from '../support/events-door.ts'
+import { type EventsApi, openEventsApi } from '../support/events-api.ts'
 import { sesEvent } from '../support/ses-events.ts'
 import {
   CERT_FILE,
@@ -17,12 +17,12 @@ const RAW_PASSWORD = 'a password that only the subscription knows'
 
 let signer: Signer
 let stranger: Signer
-let door: TestDoor
+let eventsApi: EventsApi
 
 beforeAll(async () => {
   signer = makeSigner()
   stranger = makeSigner('/CN=sns.amazonaws.com', 'SimpleNotificationService-ffff.pem')
-  door = await openTestDoor({
+  eventsApi = await openEventsApi({
     SNS_TOPIC_ARNS: `${TOPIC},${OTHER_REGION}`,
     SNS_REGIONS: 'us-east-1',
     SNS_CERT_DIR: signer.directory,
@@ -30,7 +30,7 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await door?.close()
+  await eventsApi?.close()
   signer?.remove()
   stranger?.remove()
 })
@@ -38,8 +38,11 @@ afterAll(async () => {
 const MAIL = { messageId: '0100018d1234abcd-5678', to: ['maria@example.com'], outboxId: randomUUID() }
 const delivery = () => sesEvent('Delivery', MAIL)
 const stored = async () =>
-  (await door.db.pool.query('select external_id, provider, payload, state from provider_events order by received_at'))
-    .rows
+  (
+    await eventsApi.db.pool.query(
+      'select external_id, provider, payload, state from provider_events order by received_at',
+    )
+  ).rows
 
 /** Everything that a message could change. Refusals are counted, elsewhere. */
 async function fingerprint(): Promise<string> {
@@ -47,14 +50,14 @@ async function fingerprint(): Promise<string> {
     `provider_events email_outbox email_events email_recipients email_ready suppression_list suppression_audit_log
     companies company_reputation audit_log dead_letters unknown_sends webhook_deliveries`.split(/\s+/)
   const parts = tables.map(table => `(select coalesce(json_agg(t order by t::text)::text, '') from ${table} t)`)
-  const { rows } = await door.db.pool.query(`select concat_ws('|', ${parts.join(', ')}) as all`)
+  const { rows } = await eventsApi.db.pool.query(`select concat_ws('|', ${parts.join(', ')}) as all`)
   return createHash('sha256').update(rows[0].all).digest('hex')
 }
 
 describe('a genuine message', () => {
   test.each(['1', '2'] as const)('of signature version %s is stored as it came and answered', async version => {
     const message = signer.sign(notification(delivery()), version)
-    expect(await door.post(message)).toMatchObject({ status: 200, body: { processed: true } })
+    expect(await eventsApi.post(message)).toMatchObject({ status: 200, body: { processed: true } })
     expect((await stored()).at(-1)).toEqual({
       external_id: message.MessageId,
       provider: 'ses',
@@ -65,35 +68,35 @@ describe('a genuine message', () => {
 
   test('delivered again is answered and changes nothing', async () => {
     const message = signer.sign(notification(delivery()))
-    await door.post(message)
+    await eventsApi.post(message)
     const before = await fingerprint()
     for (let again = 0; again < 3; again++)
-      expect(await door.post(message)).toMatchObject({ status: 200, body: { processed: true } })
+      expect(await eventsApi.post(message)).toMatchObject({ status: 200, body: { processed: true } })
     expect(await fingerprint()).toBe(before)
   })
 
   test('without a subject, as application/json, with its type in the header, is the same', async () => {
     const { Subject: _, ...fields } = notification(delivery())
     const headers = { 'content-type': 'application/json', 'x-amz-sns-message-type': 'Notification' }
-    expect((await door.post(signer.sign(fields), headers)).status).toBe(200)
+    expect((await eventsApi.post(signer.sign(fields), headers)).status).toBe(200)
   })
 
   test('of the size that SNS allows is taken, quotes and all', async () => {
     const message = signer.sign(
       notification(`{"eventType":"Open","filler":"${'"'.repeat(0)}${'x'.repeat(255 * 1024)}"}`),
     )
-    expect((await door.post(message)).status).toBe(200)
+    expect((await eventsApi.post(message)).status).toBe(200)
   })
 
   test('whose inside is no JSON is stored too: SNS would repeat it for ever', async () => {
-    expect((await door.post(signer.sign(notification('{"eventType": "Bounce", ')))).status).toBe(200)
-    expect((await door.post(signer.sign(notification('a \u0000 and half a \ud83d')))).status).toBe(200)
+    expect((await eventsApi.post(signer.sign(notification('{"eventType": "Bounce", ')))).status).toBe(200)
+    expect((await eventsApi.post(signer.sign(notification('a \u0000 and half a \ud83d')))).status).toBe(200)
   })
 
   test('that the subscription has ended changes nothing', async () => {
     const before = await fingerprint()
     const ended = signer.sign(confirmation({ Type: 'UnsubscribeConfirmation' }))
-    expect(await door.post(ended)).toMatchObject({ status: 200, body: { processed: true } })
+    expect(await eventsApi.post(ended)).toMatchObject({ status: 200, body: { processed: true } })
     expect(await fingerprint()).toBe(before)
   })
 })
@@ -262,7 +265,7 @@ describe('a message that is not genuine', () => {
     const mutations = [...genuine.flatMap(message => [...mutationsOf(message)]), ...wrongButSigned()]
     expect(mutations.length).toBeGreaterThan(1000)
     const before = await fingerprint()
-    const answers = await Promise.all(mutations.map(one => door.post(one.body, one.headers)))
+    const answers = await Promise.all(mutations.map(one => eventsApi.post(one.body, one.headers)))
     const wrong = mutations.flatMap(({ what }, place) => {
       const { status } = answers[place]!
       return status >= 400 && status < 500 ? [] : [`${what}: ${status}`]
@@ -270,20 +273,20 @@ describe('a message that is not genuine', () => {
     expect(wrong).toEqual([])
     expect(await fingerprint()).toBe(before)
     // None of them was refused for nothing: what they were made of passes.
-    expect((await door.post(genuine[0])).status).toBe(200)
-    expect((await door.post(genuine[1])).status).toBe(200)
+    expect((await eventsApi.post(genuine[0])).status).toBe(200)
+    expect((await eventsApi.post(genuine[1])).status).toBe(200)
   })
 
   test('is too large, or no text', async () => {
     const giant = signer.sign(notification('x'.repeat(1_100_000)))
-    expect((await door.post(giant)).status).toBe(413)
+    expect((await eventsApi.post(giant)).status).toBe(413)
     const image = { 'content-type': 'image/png' }
-    expect((await door.post(signer.sign(notification(delivery())), image)).status).toBe(415)
+    expect((await eventsApi.post(signer.sign(notification(delivery())), image)).status).toBe(415)
   })
 
   test('says what is wrong with it, and is counted', async () => {
     const refusal = async (change: SnsFields) =>
-      (await door.post({ ...signer.sign(notification('{}')), ...change })).body
+      (await eventsApi.post({ ...signer.sign(notification('{}')), ...change })).body
     expect(await refusal({ TopicArn: 'x' })).toMatchObject({
       code: 'EVENT_REFUSED',
       detail: expect.stringMatching(/SNS_TOPIC_ARNS/),
@@ -297,7 +300,7 @@ describe('a message that is not genuine', () => {
     })
     expect(await refusal({ Signature: 'AAAA' })).toMatchObject({ detail: 'The signature does not match the message.' })
     const { rows } = await vi.waitUntil(async () => {
-      const found = await door.db.pool.query(
+      const found = await eventsApi.db.pool.query(
         `select value from counters where name = 'provider_events_refused' and label = 'ses signature'`,
       )
       return found.rows.length > 0 && found
@@ -319,9 +322,9 @@ describe('raw delivery', () => {
 
   test('with the password of the subscription is stored, once', async () => {
     const headers = raw()
-    expect(await door.post(delivery(), headers)).toMatchObject({ status: 200, body: { processed: true } })
+    expect(await eventsApi.post(delivery(), headers)).toMatchObject({ status: 200, body: { processed: true } })
     const before = await fingerprint()
-    expect((await door.post(delivery(), headers)).status).toBe(200)
+    expect((await eventsApi.post(delivery(), headers)).status).toBe(200)
     expect(await fingerprint()).toBe(before)
     expect((await stored()).at(-1)).toMatchObject({ external_id: headers['x-amz-sns-message-id'], state: 'waiting' })
   })
@@ -329,14 +332,14 @@ describe('raw delivery', () => {
   test('without it, with another, of another topic or without an id is refused', async () => {
     const before = await fingerprint()
     const { authorization: _, ...without } = raw()
-    const asked = await door.post('{}', without)
+    const asked = await eventsApi.post('{}', without)
     // SNS sends its credentials when it is asked for them.
     expect([asked.status, asked.headers['www-authenticate']]).toEqual([401, expect.stringMatching(/^Basic /)])
     const answers = [
-      await door.post(delivery(), raw({ authorization: basic('wrong') })),
-      await door.post(delivery(), raw({ authorization: 'Basic !' })),
-      await door.post(delivery(), raw({ 'x-amz-sns-topic-arn': `${TOPIC}x` })),
-      await door.post(delivery(), raw({ 'x-amz-sns-message-id': 'no id' })),
+      await eventsApi.post(delivery(), raw({ authorization: basic('wrong') })),
+      await eventsApi.post(delivery(), raw({ authorization: 'Basic !' })),
+      await eventsApi.post(delivery(), raw({ 'x-amz-sns-topic-arn': `${TOPIC}x` })),
+      await eventsApi.post(delivery(), raw({ 'x-amz-sns-message-id': 'no id' })),
     ]
     expect(answers.map(one => one.status)).toEqual([401, 401, 403, 400])
     expect(await fingerprint()).toBe(before)

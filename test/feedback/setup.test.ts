@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { certificateLocation, SnsRefused } from '../../src/http/sns.ts'
 import { certificateSource, fetchedCertificates, type Load } from '../../src/http/sns-certificates.ts'
-import { openTestDoor, type TestDatabase } from '../support/events-door.ts'
+import { openEventsApi, type TestDatabase } from '../support/events-api.ts'
 import { readBody, serve } from '../support/fake-http.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { CERT_URL, confirmation, makeSigner, notification, type Signer, TOPIC } from '../support/sns.ts'
@@ -39,7 +39,7 @@ describe('a subscription', () => {
           <SubscriptionArn>${TOPIC}:1</SubscriptionArn></ConfirmSubscriptionResult></ConfirmSubscriptionResponse>`)
     })
     context.onTestFinished(() => sns.close())
-    const door = await openTestDoor(
+    const eventsApi = await openEventsApi(
       {
         SNS_TOPIC_ARNS: TOPIC,
         SNS_CERT_DIR: signer.directory,
@@ -47,15 +47,15 @@ describe('a subscription', () => {
       },
       database,
     )
-    context.onTestFinished(() => door.close())
+    context.onTestFinished(() => eventsApi.close())
     const message = signer.sign(confirmation(), '2')
     // SNS asks again after a 503, so a permission that is missing can still be given.
-    expect(await door.post(message)).toMatchObject({
+    expect(await eventsApi.post(message)).toMatchObject({
       status: 503,
       body: { code: 'SUBSCRIPTION_NOT_CONFIRMED', detail: expect.stringMatching(/not allowed/) },
     })
     broken = false
-    expect(await door.post(message)).toMatchObject({ status: 200, body: { confirmed: true } })
+    expect(await eventsApi.post(message)).toMatchObject({ status: 200, body: { confirmed: true } })
     expect(
       calls.map(call => [
         call.get('Action'),
@@ -66,23 +66,23 @@ describe('a subscription', () => {
     ).toEqual(Array.from({ length: 2 }, () => ['ConfirmSubscription', TOPIC, message.Token, 'true']))
   })
 
-  test('without its settings the doors say which one is missing', async context => {
-    const door = await openTestDoor({}, database)
-    context.onTestFinished(() => door.close())
-    expect(await door.post(signer.sign(notification('{}')))).toMatchObject({
+  test('without its settings each webhook route says which one is missing', async context => {
+    const eventsApi = await openEventsApi({}, database)
+    context.onTestFinished(() => eventsApi.close())
+    expect(await eventsApi.post(signer.sign(notification('{}')))).toMatchObject({
       status: 503,
       body: { code: 'EVENTS_NOT_SET_UP', detail: expect.stringMatching(/SNS_TOPIC_ARNS/) },
     })
-    expect(await door.post('{}', {}, '/webhooks/resend')).toMatchObject({
+    expect(await eventsApi.post('{}', {}, '/webhooks/resend')).toMatchObject({
       status: 503,
       body: { detail: expect.stringMatching(/RESEND_WEBHOOK_SECRET/) },
     })
   })
 
   test('raw messages are refused with advice where no password is set', async context => {
-    const door = await openTestDoor({ SNS_TOPIC_ARNS: TOPIC, SNS_CERT_DIR: signer.directory }, database)
-    context.onTestFinished(() => door.close())
-    const answer = await door.post('{}', { 'x-amz-sns-rawdelivery': 'true' })
+    const eventsApi = await openEventsApi({ SNS_TOPIC_ARNS: TOPIC, SNS_CERT_DIR: signer.directory }, database)
+    context.onTestFinished(() => eventsApi.close())
+    const answer = await eventsApi.post('{}', { 'x-amz-sns-rawdelivery': 'true' })
     expect(answer).toMatchObject({ status: 403, body: { detail: expect.stringMatching(/SNS_RAW_DELIVERY_PASSWORD/) } })
   })
 })

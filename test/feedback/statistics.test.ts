@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { rollUpStatistics } from '../../src/db/companies/statistics.ts'
 import type { Database } from '../../src/db/pool.ts'
-import { cleanLine } from '../support/clean-line.ts'
-import { accept, draft, workOff } from '../support/line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
+import { accept, draft, workOff } from '../support/outbox.ts'
 
 let db: Database
 let companyId: string
-cleanLine(line => {
-  db = line.gateway.db
-  companyId = line.companyId
+emptyOutbox(outbox => {
+  db = outbox.gateway.db
+  companyId = outbox.companyId
 })
 
 const statistics = async () =>

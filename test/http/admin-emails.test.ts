@@ -160,8 +160,8 @@ describe('one e-mail', () => {
     expect(body.explanation.summary).toMatch(/server at [^;]+; 2 of its 4 recipients bounced\.$/)
     expect((await gateway.call(company, 'GET', `/v1/email/${id}/explain`)).body.summary).toBe(body.explanation.summary)
     const reported = body.events.filter((one: { recipient: number | null }) => one.recipient !== null)
-    const told = reported.map(({ type, recipient }: { type: string; recipient: number }) => `${type} ${recipient}`)
-    expect(told.sort()).toEqual(expect.arrayContaining(['BOUNCE 1', 'BOUNCE 3', 'DELIVERED 0']))
+    const outcomes = reported.map(({ type, recipient }: { type: string; recipient: number }) => `${type} ${recipient}`)
+    expect(outcomes.sort()).toEqual(expect.arrayContaining(['BOUNCE 1', 'BOUNCE 3', 'DELIVERED 0']))
     const listed = (await get(`/admin/emails?id=${id}`)).body.data
     expect(listed).toMatchObject([{ status: 'DELIVERED', bounced: 2 }])
   })

@@ -109,7 +109,7 @@ async function expectNo500(method: string, path: string, body: string | undefine
   expect(status, `${method} ${path.slice(0, 300)}: ${text.slice(0, 300)}`).toBeLessThan(500)
 }
 
-/** Not the doors of providers, which are not set up here and say so with 503. */
+/** Not the webhook routes of providers, which are not set up here and say so with 503. */
 const asked = () => routes.filter(route => !route.path.startsWith('/webhooks/'))
 const withIds = (path: string, id: string) => path.replace(/\{\w+\}/g, () => sendable(id))
 

@@ -182,7 +182,7 @@ describe('a company with more than 50 dead letters within an hour', () => {
     (await gateway.db.pool.query(`select company_id, data from webhook_deliveries where type = 'company.dead_letters'`))
       .rows
 
-  test('is told by a webhook, once an hour, how many and why', async () => {
+  test('are reported by a webhook, once an hour, with how many and why', async () => {
     const { pool } = gateway.db
     const endpoint = { url: 'http://127.0.0.1:9/hooks', eventTypes: ['company.dead_letters'] }
     expect((await gateway.call(company, 'POST', '/v1/webhooks', endpoint)).status).toBe(201)

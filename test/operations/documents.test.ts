@@ -148,8 +148,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
   test('under "Command line" help, make a company and a key, and send', async () => {
     const blocks = shellBlocks('Command line')
     expect(blocks).toHaveLength(1)
-    const told = await run(blocks[0]!)
-    expect(told).toMatch(/Usage: [\s\S]*Company acme[\s\S]*sk_live_\w+[\s\S]*sk_test_\w+[\s\S]*Queued [0-9a-f-]{36}/)
+    const printed = await run(blocks[0]!)
+    expect(printed).toMatch(/Usage: [\s\S]*Company acme[\s\S]*sk_live_\w+[\s\S]*sk_test_\w+[\s\S]*Queued [0-9a-f-]{36}/)
   })
 
   test('under "Templates" send with a starter, and push one', async () => {
@@ -158,8 +158,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     const folder = await makeDataDir()
     await mkdir(folder, { recursive: true })
     await writeFile(join(folder, 'order_sent.html'), '<p>It is on its way.</p>')
-    const told = await run(block!.replace('emails/', `${folder}/`))
-    expect(told).toMatch(/Queued [0-9a-f-]{36}[\s\S]*order_sent {2}pt-BR {2}published as version 1\n$/)
+    const printed = await run(block!.replace('emails/', `${folder}/`))
+    expect(printed).toMatch(/Queued [0-9a-f-]{36}[\s\S]*order_sent {2}pt-BR {2}published as version 1\n$/)
   })
 
   test('under "Dead letters" list, show, replay, export and purge them', async () => {
@@ -172,8 +172,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
       answer => answer.body.status === 'REJECTED',
     )
     const file = join(await makeDataDir(), 'dead-letters.jsonl')
-    const told = await run(block!.replace('dead-letters.jsonl', file), { OUTBOX_ID: outboxId })
-    expect(told).toMatch(
+    const printed = await run(block!.replace('dead-letters.jsonl', file), { OUTBOX_ID: outboxId })
+    expect(printed).toMatch(
       /demo {2}REJECTED {2}SES_MESSAGE_REJECTED \(MessageRejected\)[\s\S]*Replay it with:[\s\S]*Would replay 1 entry\n.*\nReplayed 1 entry\nExported 0 entries to .*\nPurged 0 entries\n$/,
     )
   })
@@ -183,8 +183,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(rest).toEqual([])
     const file = join(await makeDataDir(), 'old-system.csv')
     await writeFile(file, 'email,reason\nmaria@example.com,HARD_BOUNCE\nana@example.com,COMPLAINT\n')
-    const told = await run(block!.replace('old-system.csv', file))
-    expect(told).toMatch(
+    const printed = await run(block!.replace('old-system.csv', file))
+    expect(printed).toMatch(
       /is not suppressed\.\n2 lines: 2 added, 0 raised, 0 unchanged, 0 refused\n\{"removed":true,"emailHash":"sha256:[0-9a-f]{64}"\}$/,
     )
   })
@@ -194,8 +194,8 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     expect(rest).toEqual([])
     await isSent(gateway.url, gateway.apiKey, { ...LETTER, to: 'joana@example.com' })
     const file = join(await makeDataDir(), 'joana.json')
-    const told = await run(block!.replaceAll('maria@', 'joana@').replace('maria.json', file))
-    expect(told).toMatch(
+    const printed = await run(block!.replaceAll('maria@', 'joana@').replace('maria.json', file))
+    expect(printed).toMatch(
       /^Exported to .*\nReceipt [0-9a-f-]{36}\nrequested .*, done .*\nerased: emails 1, recipients 1, contents 1/,
     )
     expect(JSON.parse(await readFile(file, 'utf8')).emails).toHaveLength(1)
@@ -236,11 +236,11 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     const script = `set -e\n${own}${roles!.replaceAll('\n', ' &\n')}wait`
     const started = launchShell(script, { env: { DATA_DIR: await makeDataDir(), PORT: '0' } })
     for (const pattern of [/Company acme/, /API at /, /role: worker/]) await started.printed(pattern)
-    const told = started.output()
-    const url = /API at (http:[^\s,]+)/.exec(told)![1]!
-    const apiKey = /sk_live_\w+/.exec(told)![0]
+    const printed = started.output()
+    const url = /API at (http:[^\s,]+)/.exec(printed)![1]!
+    const apiKey = /sk_live_\w+/.exec(printed)![0]
     await isSent(url, apiKey, { ...LETTER, from: 'hello@acme.example' })
-    expect(told).toMatch(/lane: bullmq; role: worker/)
+    expect(printed).toMatch(/lane: bullmq; role: worker/)
     expect(started.output()).not.toMatch(/"level":"(warn|error)"/)
     started.signal('SIGTERM', 'group')
     await started.exited
@@ -251,9 +251,11 @@ describe('the commands of the README', { timeout: 120_000 }, () => {
     const [block, ...rest] = shellBlocks('Operations')
     expect(rest).toEqual([])
     const OUTBOX_ID = await isSent(gateway.url, gateway.apiKey)
-    const told = await run(block!, { OUTBOX_ID })
-    expect(told).toMatch(/^ok +settings .*\n(ok .*\n)+Accepted by capture .*\nNext: .*\nSENT {2}Hello\n[\s\S]*QUEUED/)
-    expect(told).toMatch(/^unknown_sends_open 0$/m)
+    const printed = await run(block!, { OUTBOX_ID })
+    expect(printed).toMatch(
+      /^ok +settings .*\n(ok .*\n)+Accepted by capture .*\nNext: .*\nSENT {2}Hello\n[\s\S]*QUEUED/,
+    )
+    expect(printed).toMatch(/^unknown_sends_open 0$/m)
   })
 
   test('are all in a section that is tried here', () => {

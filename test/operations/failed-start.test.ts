@@ -20,7 +20,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-test('a line that cannot start leaves no door open that would accept mail for it', async () => {
+test('a gateway whose workers cannot start leaves no port open that would accept mail for them', async () => {
   const database = await createTestDatabase()
   const port = await freePort()
   const config = loadConfig({

@@ -28,7 +28,7 @@ const COMMANDS = [
   ['suppression', 'add', 'maria@example.com', '--justification', 'she asked for it'],
 ]
 
-async function scene() {
+async function prepareDatabase() {
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
   const env = { DATABASE_URL: database.url, DATA_DIR: await makeDataDir(), PORT: '0' }
@@ -61,7 +61,7 @@ async function isRefused(env: Record<string, string>, setting: string): Promise<
 }
 
 test.concurrent('another HASH_PEPPER is refused in a sentence that names it, and nothing is written with it', async () => {
-  const { right, client } = await scene()
+  const { right, client } = await prepareDatabase()
   await isRefused({ ...right, HASH_PEPPER: OTHER_PEPPER }, 'HASH_PEPPER')
   const { rows } = await client.query(
     'select (select count(*) from companies)::int as companies, (select count(*) from api_keys)::int as keys',
@@ -77,7 +77,7 @@ test.concurrent('another HASH_PEPPER is refused in a sentence that names it, and
 })
 
 test.concurrent('a list of keys without the one that data need is refused; a rotation is not', async () => {
-  const { right, client } = await scene()
+  const { right, client } = await prepareDatabase()
   const cipher = encrypt('12345678909', keyRing([OLD_KEY]), PLACE)
   await client.query(
     `insert into recipients (recipient_id, company_id, identity, cpf_cnpj_cipher)
@@ -100,7 +100,7 @@ test.concurrent('a list of keys without the one that data need is refused; a rot
 })
 
 test.concurrent('another ENCRYPTION_KEY is refused also while nothing is encrypted yet', async () => {
-  const { right, client } = await scene()
+  const { right, client } = await prepareDatabase()
   const running = await spawnGateway({ env: right })
   await isRefused({ ...right, ENCRYPTION_KEY: NEW_KEY }, 'ENCRYPTION_KEY')
   expect(await recordedKeys(client)).toBe(1)
@@ -109,7 +109,7 @@ test.concurrent('another ENCRYPTION_KEY is refused also while nothing is encrypt
 })
 
 test.concurrent('a key that nothing needs leaves the list only behind one that was recorded before', async () => {
-  const { right, client } = await scene()
+  const { right, client } = await prepareDatabase()
   const rotated = { ...right, ENCRYPTION_KEY: `${NEW_KEY},${OLD_KEY}` }
   expect(await runCommand(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
   expect(await runCommand(['migrate'], { env: { ...right, ENCRYPTION_KEY: `${THIRD_KEY},${NEW_KEY}` } })).toMatchObject(
@@ -124,7 +124,7 @@ test.concurrent('a key that nothing needs leaves the list only behind one that w
 })
 
 test.concurrent('a late process with the old key alone is refused once another one encrypts with the new key', async () => {
-  const { right, client } = await scene()
+  const { right, client } = await prepareDatabase()
   const rotated = { ...right, ENCRYPTION_KEY: `${NEW_KEY},${OLD_KEY}` }
   expect(await runCommand(['migrate'], { env: rotated })).toMatchObject({ code: 0, stderr: '' })
   await isRefused(right, 'ENCRYPTION_KEY')
@@ -139,7 +139,7 @@ test.concurrent('a late process with the old key alone is refused once another o
 })
 
 test.concurrent('a wrong HASH_PEPPER is refused before the schema of an older version is changed', async () => {
-  const { right, client } = await scene()
+  const { right, client } = await prepareDatabase()
   await client.query('delete from schema_migrations where version = (select max(version) from schema_migrations)')
   const before = (await client.query('select * from schema_migrations')).rows
   // The newest migration would fail here; it is not even tried.
@@ -151,7 +151,7 @@ test.concurrent('a wrong HASH_PEPPER is refused before the schema of an older ve
 })
 
 test.concurrent('a database of an older version is not taken over with a key that its data do not know', async () => {
-  const { right, client } = await scene()
+  const { right, client } = await prepareDatabase()
   await client.query('delete from secret_fingerprints')
   await client.query(
     `insert into recipients (recipient_id, company_id, identity, cpf_cnpj_cipher)
@@ -164,7 +164,7 @@ test.concurrent('a database of an older version is not taken over with a key tha
 })
 
 test.concurrent('the database holds no secret', async () => {
-  const { client } = await scene()
+  const { client } = await prepareDatabase()
   const { rows } = await client.query('select * from secret_fingerprints order by setting')
   expect(rows.map(row => row.setting)).toEqual(['ENCRYPTION_KEY', 'HASH_PEPPER'])
   expect(JSON.stringify(rows)).not.toMatch(new RegExp(`${OLD_KEY}|${PEPPER}`))

@@ -75,28 +75,28 @@ describe('a Postgres that vanishes without closing its connections', () => {
   })
 })
 
-test('a connection that listens notices that it is half-open, and hears again', async () => {
-  let heard = 0
+test('a connection that listens notices that it is half-open, and receives notifications again', async () => {
+  let received = 0
   const errors: Error[] = []
-  const hear = { email_ready: () => void heard++, webhook_ready: () => {} }
-  const stop = listenForNotifications(network.url, 'me', hear, error => void errors.push(error), 200)
+  const handlers = { email_ready: () => void received++, webhook_ready: () => {} }
+  const stop = listenForNotifications(network.url, 'me', handlers, error => void errors.push(error), 200)
   const db = openDatabase(database.url, () => {})
   try {
     await until(
-      async () => heard,
+      async () => received,
       count => count === 1,
     )
     expect(network.halfOpen()).toBe(1)
-    // Heard once more because it listens anew, and then because somebody rings.
+    // Once more because it listens anew, and then because another process notifies.
     await until(
-      async () => heard,
+      async () => received,
       count => count === 2,
       20_000,
     )
     expect(errors.map(error => error.message)).toContain('Query read timeout')
     await notifyProcesses(db.pool, 'email_ready', 'another')
     await until(
-      async () => heard,
+      async () => received,
       count => count === 3,
     )
     network.halfOpen()

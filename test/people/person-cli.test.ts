@@ -9,8 +9,8 @@ import { continueErasures } from '../../src/people/erase-person.ts'
 import { cliOn, type TestCli } from '../support/cli.ts'
 import { rowsWith } from '../support/dump.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
-import { accept, draft } from '../support/line.ts'
 import { type Json, rows, sendOk } from '../support/mail.ts'
+import { accept, draft } from '../support/outbox.ts'
 import { BIN, cleanUp, launchShell } from '../support/process.ts'
 
 const LOGIN = { authorization: `Basic ${Buffer.from('ana:a password of ana').toString('base64')}` }

@@ -1,25 +1,25 @@
 import { afterAll, expect, test } from 'vitest'
 import { readStats, rollUpStatistics } from '../../src/db/companies/statistics.ts'
 import type { Database } from '../../src/db/pool.ts'
-import { cleanLine } from '../support/clean-line.ts'
 import { cliOn } from '../support/cli.ts'
-import { accept, draft } from '../support/line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
+import { accept, draft } from '../support/outbox.ts'
 import { cleanUp } from '../support/process.ts'
 
 afterAll(cleanUp)
 let db: Database
 let url: string
 let companyId: string
-cleanLine(line => {
-  db = line.gateway.db
-  url = line.gateway.databaseUrl
-  companyId = line.companyId
+emptyOutbox(outbox => {
+  db = outbox.gateway.db
+  url = outbox.gateway.databaseUrl
+  companyId = outbox.companyId
 })
 
-type Told = [type: string, seconds: number, metadata?: Record<string, unknown>]
+type LaterEvent = [type: string, seconds: number, metadata?: Record<string, unknown>]
 
 /** An e-mail that was accepted ten minutes ago, and what happened so many seconds later. */
-async function story(...told: Told[]): Promise<string> {
+async function acceptWith(...events: LaterEvent[]): Promise<string> {
   const [id] = await accept(db.short, [draft(companyId, { cc: ['copy@example.com'] })])
   await db.pool.query(
     `update email_outbox set created_at = now() - interval '10 minutes', status = 'CANCELLED' where outbox_id = $1`,
@@ -27,12 +27,12 @@ async function story(...told: Told[]): Promise<string> {
   )
   await db.pool.query('delete from email_ready where outbox_id = $1', [id])
   await db.pool.query(`update email_events set created_at = now() - interval '10 minutes' where outbox_id = $1`, [id])
-  await goesOn(id!, ...told)
+  await addEvents(id!, ...events)
   return id!
 }
 
-async function goesOn(id: string, ...told: Told[]): Promise<void> {
-  for (const [type, seconds, metadata = {}] of told)
+async function addEvents(id: string, ...events: LaterEvent[]): Promise<void> {
+  for (const [type, seconds, metadata = {}] of events)
     await db.pool.query(
       `insert into email_events (outbox_id, company_id, type, created_at, metadata)
        select outbox_id, company_id, $2, created_at + $3 * interval '1 second', $4 from email_outbox where outbox_id = $1`,
@@ -69,21 +69,21 @@ const outcomes = async () => {
 
 test('each e-mail counts once, by what it came to, also when its events are counted in several rounds', async () => {
   await db.pool.query(`update statistics_cursor set counted_until = now() - interval '1 hour'`)
-  const failure: Told = ['RETRY_SCHEDULED', 10, { errorCode: 'X' }]
-  await story(['SENT', 4], ['DELIVERED', 20], ['COMPLAINT', 200])
-  await story(failure, ['SENT', 60])
-  await story(failure, ['RETRY_SCHEDULED', 50, { errorCode: 'X' }], ['FAILED', 70], ['DLQ_MOVED', 70.001])
-  await story(['RETRY_SCHEDULED', 10, { throttled: true }], ['SENT', 40])
-  await story(['REJECTED', 5], ['DLQ_MOVED', 5.001], ['REPLAYED', 90], ['SENT', 100])
-  await story(['SENT', 5], ['BOUNCE', 150])
-  await story(['CANCELLED', 5])
-  const copied = await story(['SENT', 8])
-  await goesOn(
+  const failure: LaterEvent = ['RETRY_SCHEDULED', 10, { errorCode: 'X' }]
+  await acceptWith(['SENT', 4], ['DELIVERED', 20], ['COMPLAINT', 200])
+  await acceptWith(failure, ['SENT', 60])
+  await acceptWith(failure, ['RETRY_SCHEDULED', 50, { errorCode: 'X' }], ['FAILED', 70], ['DLQ_MOVED', 70.001])
+  await acceptWith(['RETRY_SCHEDULED', 10, { throttled: true }], ['SENT', 40])
+  await acceptWith(['REJECTED', 5], ['DLQ_MOVED', 5.001], ['REPLAYED', 90], ['SENT', 100])
+  await acceptWith(['SENT', 5], ['BOUNCE', 150])
+  await acceptWith(['CANCELLED', 5])
+  const copied = await acceptWith(['SENT', 8])
+  await addEvents(
     copied,
     ['BOUNCE', 160, { recipientHash: 'sha256:of-the-copy' }],
     ['DELIVERED', 170, { recipientHash: await hashOf(copied) }],
   )
-  await story()
+  await acceptWith()
 
   await rollUpTo(80)
   expect(await outcomes()).toEqual({

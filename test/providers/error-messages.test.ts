@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { accept, claim, draft, receive, storyOf, worker } from '../support/line.ts'
+import { accept, claim, draft, readEmail, receive, worker } from '../support/outbox.ts'
 import { failed, scripted } from '../support/unknown.ts'
 
 let gateway: TestGateway
@@ -30,6 +30,6 @@ test.each([
   const answer = failed({ name: 'validation_error', statusCode: 422, message: 'refused' })
   if (answer.kind === 'failed') answer.failure.message = message
   const provider = scripted('resend', true, answer)
-  for (const hand of await receive(db, await claim(db, 1))) await worker(db, { route: () => provider })(hand)
-  expect((await storyOf(db, outboxId!)).email).toMatchObject({ status: 'REJECTED', failure_reason: kept })
+  for (const claimed of await receive(db, await claim(db, 1))) await worker(db, { route: () => provider })(claimed)
+  expect((await readEmail(db, outboxId!)).email).toMatchObject({ status: 'REJECTED', failure_reason: kept })
 })

@@ -2,8 +2,8 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from '../support/holding-resend.ts'
-import { accept, CLEAN_LINE, draft, forgotten } from '../support/line.ts'
 import { rows, sleep } from '../support/mail.ts'
+import { accept, draft, EMPTY_OUTBOX, forgotten } from '../support/outbox.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   await redis?.close()
 })
 beforeEach(async () => {
-  await api.db.pool.query(`${CLEAN_LINE}; delete from providers`)
+  await api.db.pool.query(`${EMPTY_OUTBOX}; delete from providers`)
 })
 afterEach(async () => {
   await Promise.all(workers.splice(0).map(one => one.stop()))
@@ -47,22 +47,22 @@ describe.each([
   ['direct', () => ({})],
   ['BullMQ', () => ({ REDIS_URL: redis.url })],
 ])('the %s lane', (_, lane) => {
-  test('told to stop, does not wait for turns that a low rate puts a minute away: what has not left is handed back', async () => {
+  test('when it stops, it does not wait for turns that a low rate puts a minute away: what has not left is returned to ready', async () => {
     await put(80)
     const worker = await work({ ...lane(), SEND_RATE_PER_SECOND: '1', WORKER_CONCURRENCY: '50' })
     const sent = () => rows(api, `select outbox_id from email_outbox where status = 'SENT'`)
     await until(sent, done => done.length >= 1)
     // The others of the batch have their turns by now, up to fifty seconds away.
     await sleep(500)
-    const toldMs = performance.now()
+    const stopMs = performance.now()
     await worker.stop()
-    expect(performance.now() - toldMs).toBeLessThan(5_000)
+    expect(performance.now() - stopMs).toBeLessThan(5_000)
     const left = await rows(api, `select distinct status, attempts from email_outbox where status <> 'SENT'`)
     expect(left, 'no attempt is spent').toEqual([{ status: 'PENDING', attempts: 0 }])
     expect(await rows(api, `select from leases where kind = 'work'`)).toEqual([])
   })
 
-  test('at a low rate, a quiet company does not wait behind as many of a busy one as there are hands', async () => {
+  test('at a low rate, a quiet company does not wait behind as many of a busy one as there are slots', async () => {
     const quiet = (await api.company()).companyId
     await put(200)
     await work({ ...lane(), SEND_RATE_PER_SECOND: '4', WORKER_CONCURRENCY: '100' })
@@ -73,7 +73,7 @@ describe.each([
       done => done.length >= 2,
     )
     await put(1, quiet)
-    // Five seconds of the rate are in hand before it; eighty hands were twenty.
+    // Five seconds of the rate are in flight before it; eighty slots would be twenty.
     await until(
       () => sent(quiet),
       done => done.length === 1,
@@ -102,7 +102,7 @@ test('while every provider is parked, the queue is looked at a few times a secon
   }
 })
 
-test('while the only company has its share in hand, no claims are made that can find nothing', async () => {
+test('while the only company has its share in flight, no claims are made that can find nothing', async () => {
   resend.hold()
   const slow = Array.from({ length: 50 }, (_, index) => draft(companyId, { to: `slow${index}@example.com` }))
   await accept(api.db.short, slow)

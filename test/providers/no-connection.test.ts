@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { startFakeSmtp } from '../support/fake-smtp.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
-import { storyOf, typesOf } from '../support/line.ts'
 import { rows, sendOk } from '../support/mail.ts'
+import { readEmail, typesOf } from '../support/outbox.ts'
 import { deafPort } from './message.ts'
 
 /** Three tries, each a second after the one before, and the start of a gateway on a busy machine. */
@@ -35,7 +35,7 @@ describe('a provider that cannot be reached', () => {
     expect(parked).toMatchObject({ reason_code: 'NETWORK_ERROR', reason: expect.stringContaining('ECONNREFUSED') })
     // The provider is parked before the attempt is settled, and a probe counts as an attempt while it is under way.
     const waiting = await until(
-      () => storyOf(gateway.db.pool, outboxId),
+      () => readEmail(gateway.db.pool, outboxId),
       ({ email }) => email.status !== 'PROCESSING',
       PATIENCE_MS,
     )
@@ -51,17 +51,17 @@ describe('a provider that cannot be reached', () => {
     // The relay is back, and the next probe finds it.
     const relay = await startFakeSmtp({}, port)
     open.push(() => relay.close())
-    const told = await until(
+    const stored = await until(
       async () => {
         // Each time: a probe that failed just before the relay was back puts the next one off.
         await gateway.db.pool.query(`update providers set probe_at = now() where state = 'open'`)
-        return storyOf(gateway.db.pool, outboxId)
+        return readEmail(gateway.db.pool, outboxId)
       },
       ({ email }) => email.status === 'SENT',
       PATIENCE_MS,
     )
-    expect(told.email.attempts).toBe(1)
-    expect(typesOf(told)).not.toContain('DLQ_MOVED')
+    expect(stored.email.attempts).toBe(1)
+    expect(typesOf(stored)).not.toContain('DLQ_MOVED')
     expect(relay.deliveries).toHaveLength(1)
     await until(
       () => provider(gateway),
@@ -82,8 +82,8 @@ describe('a provider that cannot be reached', () => {
     const company = await gateway.company()
     const outboxId = await sendOk(gateway, company)
     const { email } = await until(
-      () => storyOf(gateway.db.pool, outboxId),
-      told => told.email.status === 'SENT',
+      () => readEmail(gateway.db.pool, outboxId),
+      stored => stored.email.status === 'SENT',
       PATIENCE_MS,
     )
     expect(relay.deliveries).toHaveLength(1)

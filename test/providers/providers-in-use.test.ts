@@ -20,7 +20,7 @@ afterAll(cleanUp)
 const SECRETS = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'ab'.repeat(32) }
 const MAIL = { to: 'maria@example.com', from: 'shop@acme.example', subject: 'Hello', text: 'It works.' }
 
-async function scene() {
+async function prepareGateway() {
   const database = await createTestDatabase()
   atCleanUp(() => database.drop())
   const env = { DATABASE_URL: database.url, DATA_DIR: await makeDataDir(), PORT: '0', ...SECRETS }
@@ -51,7 +51,7 @@ async function stopped(gateway: Pick<SpawnedGateway, 'signal' | 'exited'>): Prom
 test.concurrent('a process without EMAIL_PROVIDER captures nothing that was accepted for a real provider', {
   timeout: 120_000,
 }, async () => {
-  const { env, smtp, send, captured, statuses } = await scene()
+  const { env, smtp, send, captured, statuses } = await prepareGateway()
   // Without a worker it stays ready, as behind a parked provider.
   const real = await spawnGateway({ env: smtp, role: 'api' })
   expect((await send(real)).status).toBe(202)
@@ -74,7 +74,7 @@ test.concurrent('a process without EMAIL_PROVIDER captures nothing that was acce
 })
 
 test.concurrent('a process with another provider waits, says which setting differs, and goes on when the others are stopped', async () => {
-  const { env, smtp, send, client, captured } = await scene()
+  const { env, smtp, send, client, captured } = await prepareGateway()
   const before = await spawnGateway({ env })
   const next = launchGateway({ env: smtp })
   await next.printed(
@@ -101,7 +101,7 @@ test.concurrent('a process with another provider waits, says which setting diffe
 })
 
 test.concurrent('a worker with the same provider and another relay waits, says which setting differs, and takes no mail', async () => {
-  const { env, smtp, client, send, statuses } = await scene()
+  const { env, smtp, client, send, statuses } = await prepareGateway()
   const relay = await startFakeSmtp()
   atCleanUp(() => relay.close())
   const before = await spawnGateway({ env: smtp, role: 'api' })
@@ -121,7 +121,7 @@ test.concurrent('a worker with the same provider and another relay waits, says w
 })
 
 test.concurrent('a process that waits for others ends when it is told to', async () => {
-  const { env, smtp } = await scene()
+  const { env, smtp } = await prepareGateway()
   const before = await spawnGateway({ env })
   const next = launchGateway({ env: smtp })
   await next.printed(/Waiting: EMAIL_PROVIDER/)
@@ -130,7 +130,7 @@ test.concurrent('a process that waits for others ends when it is told to', async
 })
 
 test.concurrent('a killed process is waited for until its time is over, not for ever', async () => {
-  const { env, smtp } = await scene()
+  const { env, smtp } = await prepareGateway()
   const before = await spawnGateway({ env })
   before.signal('SIGKILL')
   await before.exited
@@ -139,7 +139,7 @@ test.concurrent('a killed process is waited for until its time is over, not for 
 })
 
 test.concurrent('a process that was stopped while another with other providers took over gives up', async () => {
-  const { env, smtp, client } = await scene()
+  const { env, smtp, client } = await prepareGateway()
   const before = await spawnGateway({ env })
   before.signal('SIGSTOP')
   const next = await spawnGateway({ env: smtp })
@@ -152,7 +152,7 @@ test.concurrent('a process that was stopped while another with other providers t
 })
 
 test.concurrent('the recorded settings of a process hold no secret', async () => {
-  const { env, client } = await scene()
+  const { env, client } = await prepareGateway()
   const secret = 'very-secret-word-of-somebody'
   const gateway = await spawnGateway({
     env: {

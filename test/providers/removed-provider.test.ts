@@ -4,7 +4,7 @@ import { type FakeSmtp, startFakeSmtp } from '../support/fake-smtp.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { read, sendOk } from '../support/mail.ts'
 import { startSecondGateway } from '../support/second-gateway.ts'
-import { doubts, graceOver } from '../support/unknown.ts'
+import { graceOver, unknownSends } from '../support/unknown.ts'
 
 const EMAIL_FROM = 'shop@acme.example'
 
@@ -37,8 +37,8 @@ test('what Resend may have taken is not sent by another provider after Resend wa
   const after = await startWorker({ EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${smtp.port}` })
   try {
     await until(
-      () => doubts(api.db.short),
-      ([doubt]) => doubt?.reason === 'PROVIDER_UNAVAILABLE',
+      () => unknownSends(api.db.short),
+      ([unknown]) => unknown?.reason === 'PROVIDER_UNAVAILABLE',
     )
     expect(await read(api, company, id)).toMatchObject({ status: 'UNKNOWN', provider: 'resend', attempts: 1 })
     const next = await sendOk(api, company, { from: EMAIL_FROM })

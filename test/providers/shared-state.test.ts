@@ -75,7 +75,7 @@ describe('a breaker that all workers share', () => {
 })
 
 describe('a rate that all workers share', () => {
-  test('ten workers at once have their places one after the other', async () => {
+  test('ten workers at once reserve time one after the other', async () => {
     const started = Date.now()
     const waits = await at10(() => reserveSending(db, 'ses', 20, 100))
     const tookMs = Date.now() - started
@@ -92,12 +92,12 @@ describe('a rate that all workers share', () => {
     expect(await reserveSending(db, 'ses', 1, 100)).toBeGreaterThan(800)
   })
 
-  test('one provider’s places are not another’s', async () => {
+  test('time reserved at one provider is not reserved at another', async () => {
     await reserveSending(db, 'ses', 1000, 100)
     expect(await reserveSending(db, 'smtp', 1, 100)).toBe(0)
   })
 
-  test('places further ahead than is worth waiting for are not reserved', async () => {
+  test('time further ahead than is worth waiting for is not reserved', async () => {
     expect(await reserve(db, 'ses', 20, 1, 10_000)).toMatchObject({ reserved: true })
     const { waitMs, reserved } = await reserve(db, 'ses', 1, 1, 10_000)
     expect(reserved).toBe(false)
@@ -113,7 +113,7 @@ describe('a rate that all workers share', () => {
     const { slowFrom, slowTo, slowedAgoMs, freeInMs } = await ses()
     expect([slowFrom, slowTo]).toEqual([10, 5])
     expect(slowedAgoMs).toBeLessThan(60_000)
-    expect(freeInMs, 'places that were given away at the old rate are void').toBeLessThanOrEqual(290)
+    expect(freeInMs, 'time that was reserved at the old rate is void').toBeLessThanOrEqual(290)
     await slow(5_000)
     expect((await ses()).freeInMs).toBeGreaterThan(4_000)
     await db.query(`update providers set slowed_at = now() - interval '2 minutes' where name = 'ses'`)

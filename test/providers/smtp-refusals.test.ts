@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { hashEmail } from '../../src/contracts/hashing.ts'
 import { type FakeSmtp, type SmtpRefusal, startFakeSmtp } from '../support/fake-smtp.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
-import { makeDue } from '../support/line.ts'
 import { rows, sendOk, untilStatus } from '../support/mail.ts'
+import { makeDue } from '../support/outbox.ts'
 
 let relay: FakeSmtp
 let gateway: TestGateway

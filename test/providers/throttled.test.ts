@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { type FakeResend, startFakeResend } from '../support/fake-resend.ts'
 import { type FakeSes, startFakeSes } from '../support/fake-ses.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
-import { accept, draft } from '../support/line.ts'
 import { rows, sendOk, untilStatus } from '../support/mail.ts'
+import { accept, draft } from '../support/outbox.ts'
 import { startWorker } from '../support/worker.ts'
 
 const PER_SECOND = 8
@@ -84,12 +84,12 @@ describe('a provider limited to 8 requests a second gets 40 e-mails at once', { 
     expect(fake.accepted).toHaveLength(EMAILS)
     expect(await rows(api, 'select distinct attempts from email_outbox')).toEqual([{ attempts: 1 }])
     expect(await rows(api, 'select from dead_letters')).toEqual([])
-    const told = await rows(
+    const retries = await rows(
       api,
       `select distinct metadata -> 'throttled' as throttled, (metadata ->> 'attempt')::int as attempt
        from email_events where type = 'RETRY_SCHEDULED'`,
     )
-    expect(told).toEqual([{ throttled: true, attempt: 1 }])
+    expect(retries).toEqual([{ throttled: true, attempt: 1 }])
     // The first burst of both workers' calls, and after that an e-mail now and then.
     expect(fake.throttled()).toBeLessThan(2 * 20 + EMAILS / 2)
   })

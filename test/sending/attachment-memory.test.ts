@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeAttachmentMemory } from '../../src/compose/attempts.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { accept, claim, draft, receive, worker } from '../support/line.ts'
 import { rows, sleep } from '../support/mail.ts'
+import { accept, claim, draft, receive, worker } from '../support/outbox.ts'
 import { scripted, taken } from '../support/unknown.ts'
 
 const MEGABYTE = 1024 * 1024

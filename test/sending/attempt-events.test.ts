@@ -14,18 +14,18 @@ import type { SettledOutcome } from '../../src/sending/outcome.ts'
 import { replayNamed } from '../../src/sending/replay-dead-letters.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import { toSettlement } from '../../src/sending/settlement.ts'
-import { cleanLine } from '../support/clean-line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
 import { workOffReports } from '../support/feedback.ts'
-import { accept, claim, draft, expireLeases, makeDue, startOf } from '../support/line.ts'
+import { accept, claim, draft, expireLeases, makeDue, startOf } from '../support/outbox.ts'
 import { rowsRead } from '../support/rows-read.ts'
 import { type SesKind, sesEvent } from '../support/ses-events.ts'
 import { graceOver } from '../support/unknown.ts'
 
 let db: Database
 let companyId: string
-cleanLine(line => {
-  db = line.gateway.db
-  companyId = line.companyId
+emptyOutbox(outbox => {
+  db = outbox.gateway.db
+  companyId = outbox.companyId
 })
 
 const FAILURE = { code: 'TIMEOUT', category: 'TIMEOUT_ERROR', message: 'no answer' }
@@ -93,10 +93,10 @@ async function isReplayed({ outboxId }: AttemptStart): Promise<void> {
   expect((await replayNamed(db.pool, [outboxId], 'test')).map(one => one.outcome)).toEqual(['replayed'])
 }
 
-type Told = { event_id: string; type: string; metadata: object }
+type StoredEvent = { event_id: string; type: string; metadata: object }
 
-/** Ids, times and facts of what is told of an e-mail, in order. */
-async function toldOf(outboxId: string, types: string[]): Promise<Told[]> {
+/** Ids, times and facts of the events of an e-mail, in order. */
+async function eventsOf(outboxId: string, types: string[]): Promise<StoredEvent[]> {
   const { rows } = await db.pool.query(
     `select event_id, type, created_at::text, metadata from email_events where outbox_id = $1 and type = any($2)
      order by email_events.created_at, event_id`,
@@ -105,8 +105,8 @@ async function toldOf(outboxId: string, types: string[]): Promise<Told[]> {
   return rows
 }
 
-const startsOf = (outboxId: string) => toldOf(outboxId, ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT'])
-const sentOf = (outboxId: string) => toldOf(outboxId, ['SENT'])
+const startsOf = (outboxId: string) => eventsOf(outboxId, ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT'])
+const sentOf = (outboxId: string) => eventsOf(outboxId, ['SENT'])
 
 type Step = (start: AttemptStart) => Promise<void>
 
@@ -135,17 +135,17 @@ const ENDS: [string, Step[], Partial<AttemptStart>?][] = [
   ['unknown and delivered', [answered({ kind: 'unknown', failure: FAILURE, graceSeconds: 1 }), reported('Delivery')]],
   ['lost with its worker and sent again', [isLost, isResolved([])], { attempt: 2, attemptsBefore: 1 }],
   ['lost with its worker and delivered', [isLost, reported('Delivery')]],
-  ['lost with its worker and asked about', [isLost, isResolved(['ses'])], { attempt: 1, attemptsBefore: 1 }],
+  ['lost with its worker and to be repeated', [isLost, isResolved(['ses'])], { attempt: 1, attemptsBefore: 1 }],
 ]
 
 test.each(ENDS)(
-  'the start of an e-mail that is %s, and that it was sent, are told once, and the same at every moment',
+  'the start of an e-mail that is %s, and that it was sent, are recorded once, and never change',
   async (_, steps, again) => {
     const [outboxId] = await accept(db.short, [draft(companyId, { to: TO, cc: ['ana@example.com'] })])
     const first = await begin()
-    const told = await startsOf(outboxId!)
+    const begun = await startsOf(outboxId!)
     const { attemptId } = first
-    expect(told).toEqual([
+    expect(begun).toEqual([
       expect.objectContaining({ type: 'RECEIVED', metadata: { attempt: 1, requestId: 'r-1' } }),
       expect.objectContaining({
         type: 'VALIDATED',
@@ -153,19 +153,19 @@ test.each(ENDS)(
       }),
       expect.objectContaining({ type: 'SENT_ATTEMPT', metadata: { attempt: 1, provider: 'ses', attemptId } }),
     ])
-    let away: Told[] = []
+    let away: StoredEvent[] = []
     for (const step of steps) {
       await step(first)
-      expect(await startsOf(outboxId!)).toEqual(told)
+      expect(await startsOf(outboxId!)).toEqual(begun)
       const now = await sentOf(outboxId!)
       expect(now).toEqual(away.length > 0 ? away : now.slice(0, 1))
       away = now
     }
     if (!again) return
-    // Asked about, it goes on under the same id.
+    // A repeated call goes on under the same id.
     const second = await begin({ ...again, ...(again.attempt === again.attemptsBefore && { attemptId }) })
     const both = await startsOf(outboxId!)
-    expect(both).toEqual([...told, ...both.slice(3)])
+    expect(both).toEqual([...begun, ...both.slice(3)])
     expect(both.slice(3).map(({ type }) => type)).toEqual(['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT'])
     expect(both[5]!.metadata).toMatchObject({ attempt: second.attempt, attemptId: second.attemptId })
     await sent(second)
@@ -190,7 +190,7 @@ test('SENT is recorded alike with and without an endpoint that asked for it', as
     await sent(await begin())
     ids.push(outboxId!)
   }
-  const [alone, heard] = [await sentOf(ids[0]!), await sentOf(ids[1]!)]
+  const [alone, delivered] = [await sentOf(ids[0]!), await sentOf(ids[1]!)]
   const metadata = {
     messageId: 'm-1',
     sesMessageId: 'm-1',
@@ -199,9 +199,9 @@ test('SENT is recorded alike with and without an endpoint that asked for it', as
     durationMs: 7,
     processingTimeMs: 7,
   }
-  expect([alone, heard]).toEqual([[expect.objectContaining({ metadata })], [expect.objectContaining({ metadata })]])
+  expect([alone, delivered]).toEqual([[expect.objectContaining({ metadata })], [expect.objectContaining({ metadata })]])
   const deliveries = await db.pool.query('select outbox_id, event_id from webhook_deliveries')
-  expect(deliveries.rows).toEqual([{ outbox_id: ids[1], event_id: heard[0]!.event_id }])
+  expect(deliveries.rows).toEqual([{ outbox_id: ids[1], event_id: delivered[0]!.event_id }])
   await db.pool.query('delete from webhook_deliveries; delete from webhook_endpoints')
 })
 

@@ -117,7 +117,7 @@ const untilLength = (list: unknown[], length: number, patienceMs?: number) =>
 
 // Most of their time they wait for BullMQ, so they wait together, each with a Redis of its own.
 describe.concurrent('jobs in the BullMQ lane', () => {
-  test('a work item that throws harms nobody: its neighbours are done, its lease is left to run out, its job is gone', async () => {
+  test('a work item that throws affects no other: the rest of its batch is done, its lease is left to run out, its job is gone', async () => {
     const queue = await startQueue()
     const ids = many(6, () => uuidv7())
     const done: string[] = []
@@ -224,7 +224,7 @@ describe.concurrent('jobs in the BullMQ lane', () => {
     expect((await lane.stop()).toSorted()).toEqual([`of ${id}`, `of ${next}`])
   })
 
-  test('a job that a dead worker left is run by the next one when its lock is over', async () => {
+  test('a job that a lost worker left is run by the next one when its lock is over', async () => {
     const queue = await startQueue()
     const id = uuidv7()
     await queue.add(id)

@@ -14,8 +14,8 @@ import { QueueWindow } from '../../src/sending/queue-window.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from '../support/holding-resend.ts'
 import { jobData } from '../support/job-data.ts'
-import { accept, CLEAN_LINE, type DraftChange, draft, forgotten, storyOf, typesOf } from '../support/line.ts'
 import { rows, sleep } from '../support/mail.ts'
+import { accept, type DraftChange, draft, EMPTY_OUTBOX, forgotten, readEmail, typesOf } from '../support/outbox.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
@@ -46,7 +46,7 @@ afterAll(async () => {
 beforeEach(async () => {
   resend.hold()
   await redis.flushall()
-  await api.db.pool.query(CLEAN_LINE)
+  await api.db.pool.query(EMPTY_OUTBOX)
 })
 afterEach(async () => {
   resend.release()
@@ -147,7 +147,7 @@ describe('a job only says "look at this e-mail"', () => {
     expect(arrived(ids).toSorted()).toEqual(ids.toSorted())
   })
 
-  test('a job that was added twice, by us and by a stranger, sends once', async () => {
+  test('a job that was added twice, by us and by another program, sends once', async () => {
     const { waiting } = await behindASlowCall(3)
     for (const id of waiting) await add(id, jobData(id, { requestId: 'again' }))
     resend.release()
@@ -155,10 +155,10 @@ describe('a job only says "look at this e-mail"', () => {
     await until(jobsOf, list => list.length === 0)
     expect(arrived(waiting).toSorted()).toEqual(waiting.toSorted())
     for (const id of waiting)
-      expect(typesOf(await storyOf(api.db.pool, id)).filter(type => type === 'SENT')).toEqual(['SENT'])
+      expect(typesOf(await readEmail(api.db.pool, id)).filter(type => type === 'SENT')).toEqual(['SENT'])
   })
 
-  test('a job for an e-mail that is sent, cancelled, not due or in line itself does nothing', async () => {
+  test('a job for an e-mail that is sent, cancelled, not due or ready itself does nothing', async () => {
     await work()
     const [sent] = await put(1)
     await untilAll([sent!], 'SENT')
@@ -173,7 +173,7 @@ describe('a job only says "look at this e-mail"', () => {
     await until(jobsOf, list => list.length === 0)
     await sleep(100)
     expect(arrived(stale)).toEqual([sent])
-    expect(await Promise.all(stale.map(async id => (await storyOf(api.db.pool, id)).email.status))).toEqual([
+    expect(await Promise.all(stale.map(async id => (await readEmail(api.db.pool, id)).email.status))).toEqual([
       'SENT',
       'CANCELLED',
       'PENDING',

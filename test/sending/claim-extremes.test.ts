@@ -5,7 +5,7 @@ import { cancelEmail } from '../../src/db/outbox/schedule.ts'
 import { LOCK_EXISTING_READY_ROW } from '../../src/db/outbox/sql.ts'
 import { inTransaction, type Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { accept, CLEAN_LINE, claim, draft, forgotten, start } from '../support/line.ts'
+import { accept, claim, draft, EMPTY_OUTBOX, forgotten, start } from '../support/outbox.ts'
 import { rowsRead } from '../support/rows-read.ts'
 
 let gateway: TestGateway
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.stop())
 beforeEach(async () => {
-  await db.query(CLEAN_LINE)
+  await db.query(EMPTY_OUTBOX)
 })
 
 async function companies(count: number): Promise<string[]> {
@@ -25,7 +25,7 @@ async function companies(count: number): Promise<string[]> {
   return made.map(one => one.companyId).sort()
 }
 
-test('a company that was deleted with mail in line does not stop those behind it', async () => {
+test('a company that was deleted with mail ready does not stop those behind it', async () => {
   const ids = await companies(3)
   const [before, deleted, behind] = ids as [string, string, string]
   await accept(
@@ -123,7 +123,7 @@ async function claimDuring(act: (tx: Queryable) => Promise<unknown>) {
   return claiming!
 }
 
-test('a row that becomes ready again in the middle of a claim is waited for, and the e-mail is handed out once', async () => {
+test('a row that becomes ready again in the middle of a claim is waited for, and the e-mail is claimed once', async () => {
   const [companyId] = await companies(1)
   const ids = await accept(
     db,

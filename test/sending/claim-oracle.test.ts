@@ -83,7 +83,7 @@ function limitsOf(random: Random): Limits {
 const claimBy = (name: Name) => `select outbox_id, company_id from ${name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 type Name = 'claim_oracle' | 'claim_fair_batch'
 
-/** What it hands out, and how it leaves the tables behind. */
+/** What it claims, and how it leaves the tables behind. */
 async function claimed(name: Name, { size, perTurn, busy, left, most, used }: Limits, keep: boolean) {
   await db.query('begin')
   // Half an e-mail short of the next one that the rate allows, so that a moment more or less decides nothing.
@@ -96,14 +96,14 @@ async function claimed(name: Name, { size, perTurn, busy, left, most, used }: Li
   )
   const values = [uuidv7(), 'work', 'test', 60, size, perTurn, [], busy, left, most]
   const { rows } = await db.query({ name, text: claimBy(name), values })
-  const handedOut = rows.map(row => [row.outbox_id, row.company_id])
+  const order = rows.map(row => [row.outbox_id, row.company_id])
   const { rows: after } = await db.query(`select company_id, run,
     (select count(*)::int from email_ready) as waiting, (select array_agg(outbox_ids) from leases) as leased,
     (select json_agg(json_build_array(f.company_id, round(extract(epoch from sendable_at - now()) * rate_per_second)) order by f.company_id)
      from company_flow f join companies using (company_id)) as flow
     from fair_cursor`)
   await db.query(keep ? 'commit' : 'rollback')
-  return { handedOut, after: after[0] }
+  return { order, after: after[0] }
 }
 
 /** On a slow machine, a rate may allow one more e-mail between the two claims: then they are compared again. */
@@ -115,8 +115,8 @@ async function compare(limits: Limits, what: string, tries = 5) {
   return claimed('claim_fair_batch', limits, true)
 }
 
-test(`hands out what the oracle hands out, in its order, in ${MIXES} random mixes from seed ${SEED}`, async () => {
-  let handedOut = 0
+test(`claims what the oracle claims, in its order, in ${MIXES} random mixes from seed ${SEED}`, async () => {
+  let emails = 0
   for (let played = 0; played < MIXES; played++) {
     const random = randomFrom(SEED + played)
     await mix(random)
@@ -125,9 +125,9 @@ test(`hands out what the oracle hands out, in its order, in ${MIXES} random mixe
       const limits = limitsOf(random)
       const what = `seed ${SEED + played}, claim ${nth}, ${JSON.stringify(limits)}`
       const expected = await compare(limits, what)
-      handedOut += expected.handedOut.length
+      emails += expected.order.length
       await db.query('delete from leases')
     }
   }
-  expect(handedOut).toBeGreaterThan(MIXES * CLAIMS_PER_MIX)
+  expect(emails).toBeGreaterThan(MIXES * CLAIMS_PER_MIX)
 })

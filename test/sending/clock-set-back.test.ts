@@ -5,14 +5,14 @@ import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbo
 import { registerProviders, reserveSending } from '../../src/db/providers.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import type { Provider } from '../../src/providers/provider.ts'
-import { cleanLine } from '../support/clean-line.ts'
-import { accept, claim, draft, makeDue, receive, start, storyOf, worker } from '../support/line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
+import { accept, claim, draft, makeDue, readEmail, receive, start, worker } from '../support/outbox.ts'
 import { scripted, taken, unavailable } from '../support/unknown.ts'
 
 let db: Queryable
 let companyId: string
-cleanLine(line => {
-  ;({ db, companyId } = line)
+emptyOutbox(outbox => {
+  ;({ db, companyId } = outbox)
 })
 
 /** Every time that the database has written down is later than it was: so it looks when its clock has been set back. */
@@ -21,7 +21,7 @@ const setClockBack = () =>
     scheduled_at = scheduled_at + interval '5 seconds', expires_at = expires_at + interval '5 seconds'`)
 
 async function workWith(provider: Provider): Promise<void> {
-  for (const hand of await receive(db, await claim(db, 100))) await worker(db, { route: () => provider })(hand)
+  for (const claimed of await receive(db, await claim(db, 100))) await worker(db, { route: () => provider })(claimed)
   await db.query('delete from leases')
 }
 
@@ -33,7 +33,7 @@ test('a retry that was due when the clock of the database is set back is made', 
   expect(await readyDueEmails(db, 1000)).toBe(1)
   await setClockBack()
   await workWith(ses)
-  expect((await storyOf(db, outboxId!)).email).toMatchObject({ status: 'SENT', attempts: 2 })
+  expect((await readEmail(db, outboxId!)).email).toMatchObject({ status: 'SENT', attempts: 2 })
 })
 
 test('so is mail that was scheduled for a moment that had passed when it was accepted, or was brought forward', async () => {
@@ -47,10 +47,10 @@ test('so is mail that was scheduled for a moment that had passed when it was acc
   expect(await rescheduleEmail(db, ids[2]!, companyId, passed)).toBe('done')
   await setClockBack()
   await workWith(scripted('ses', false, taken()))
-  for (const id of ids) expect((await storyOf(db, id)).email.status).toBe('SENT')
+  for (const id of ids) expect((await readEmail(db, id)).email.status).toBe('SENT')
 })
 
-test('many wakers and a cancellation at once: each e-mail wakes once or is cancelled, and nothing is left among the scheduled', async () => {
+test('many calls of readyDueEmails and a cancellation at once: each e-mail becomes ready once or is cancelled, and nothing is left among the scheduled', async () => {
   const ids = await accept(
     db,
     Array.from({ length: 60 }, () => draft(companyId, { delayMs: 60_000 })),
@@ -65,7 +65,7 @@ test('many wakers and a cancellation at once: each e-mail wakes once or is cance
   for (let more = 1; more > 0; count += more) more = await readyDueEmails(db, 20)
   expect(count).toBeLessThanOrEqual(ids.length)
   expect((await db.query('select from email_scheduled')).rowCount).toBe(0)
-  // One that was cancelled while it woke may still ring; it is not started.
+  // One that was cancelled meanwhile may still have a ready row; it is not started.
   const started = await start(db, await claim(db, 100))
   expect(started.toSorted()).toEqual(ids.filter(id => !cancelled.includes(id)).toSorted())
 })
@@ -93,6 +93,6 @@ test('a clock that is set back by an hour stops neither the sending nor the feed
   await db.query(`update providers set free_at = free_at + interval '1 hour'`)
   await db.query(`update feeder set expires_at = expires_at + interval '1 hour'`)
   expect(await wait()).toBeLessThan(100)
-  expect(await wait(), 'and the pace is kept').toBeGreaterThan(800)
+  expect(await wait(), 'and the rate is kept').toBeGreaterThan(800)
   expect(await electFeeder(db, living, 5)).toBe(true)
 })

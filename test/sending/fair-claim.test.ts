@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pauseCompany, resumeCompany, updateCompany } from '../../src/db/companies/companies.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { accept, claim, claimedInOrder, draft, numberLeases } from '../support/line.ts'
+import { accept, claim, claimedInOrder, draft, numberLeases } from '../support/outbox.ts'
 
 const PER_TURN = 3
 

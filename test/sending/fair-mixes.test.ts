@@ -3,7 +3,7 @@ import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { pauseCompany, resumeCompany, updateCompany } from '../../src/db/companies/companies.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { claim, numberLeases } from '../support/line.ts'
+import { claim, numberLeases } from '../support/outbox.ts'
 import { randomFrom } from '../support/random.ts'
 import { SEED } from '../support/seed.ts'
 

@@ -4,8 +4,8 @@ import { uuidv7 } from '../../src/contracts/uuid.ts'
 import { notifyProcesses } from '../../src/db/notifications.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
-import { accept, CLEAN_LINE, claim, draft, receive, storyOf, worker } from '../support/line.ts'
 import { rows, sleep } from '../support/mail.ts'
+import { accept, claim, draft, EMPTY_OUTBOX, readEmail, receive, worker } from '../support/outbox.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
@@ -24,7 +24,7 @@ afterAll(async () => {
   await redis?.close()
 })
 beforeEach(async () => {
-  await api.db.pool.query(CLEAN_LINE)
+  await api.db.pool.query(EMPTY_OUTBOX)
 })
 afterEach(async () => void (await Promise.all(workers.splice(0).map(one => one.stop()))))
 
@@ -44,7 +44,7 @@ const untilSent = (ids: string[], patienceMs = 3_000) =>
     patienceMs,
   )
 
-/** In line to be asked about at the provider where its outcome is unknown. */
+/** Ready for the call to be repeated at the provider where its outcome is unknown. */
 async function putResumed(provider: string): Promise<string> {
   const [outboxId] = await accept(api.db.pool, [draft(companyId)])
   await rows(
@@ -59,7 +59,7 @@ describe.each([
   ['direct', () => ({})],
   ['BullMQ', () => ({ REDIS_URL: redis.url })],
 ])('the %s lane', (_, lane) => {
-  test('holds no lease when it is idle: one left behind would take a later try for a lost worker', async () => {
+  test('holds no lease when it is idle: the lease of its last batch is ended, not left to expire', async () => {
     await work(lane())
     await untilSent(await put(5))
     await sleep(600)
@@ -67,16 +67,16 @@ describe.each([
   })
 })
 
-test('an attempt to be asked about at a provider that is no longer there ends with its time', async () => {
+test('an attempt whose call would be repeated at a provider that was removed fails when its e-mail expires', async () => {
   const outboxId = await putResumed('gone')
   const db = api.db.short
   await rows(api, `update email_outbox set expires_at = now() - interval '1 second' where outbox_id = $1`, [outboxId])
   for (let time = 0; time < 3; time++) {
-    for (const hand of await receive(db, await claim(db, 1))) await worker(db, { route: () => null })(hand)
+    for (const claimed of await receive(db, await claim(db, 1))) await worker(db, { route: () => null })(claimed)
     await rows(api, `update unknown_sends set resolve_at = now() - interval '1 second'`)
     await resolveUnknownSends(db, [])
   }
-  expect((await storyOf(db, outboxId)).email.status).toBe('FAILED')
+  expect((await readEmail(db, outboxId)).email.status).toBe('FAILED')
 })
 
 test('a job id that is none, left among the active by another program, does not stop the feeder', async () => {

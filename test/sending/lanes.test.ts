@@ -5,8 +5,8 @@ import { notifyProcesses } from '../../src/db/notifications.ts'
 import { recoverOrphans } from '../../src/db/outbox/orphans.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { type HoldingResend, startHoldingResend } from '../support/holding-resend.ts'
-import { accept, type DraftChange, draft, forgotten, makeDue, storyOf, typesOf } from '../support/line.ts'
 import { rows, sendOk, sleep } from '../support/mail.ts'
+import { accept, type DraftChange, draft, forgotten, makeDue, readEmail, typesOf } from '../support/outbox.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
@@ -44,7 +44,7 @@ describe.each([
     api = await startTestGateway({ role: 'api' })
     await api.db.pool.query(`
       create table claims (place bigserial, at timestamptz default clock_timestamp(), kind text, outbox_ids uuid[], left_out uuid[]);
-      -- left_out: whose mail waits although nothing else of theirs is in hand. What was just sent still is: the lane learns of it when
+      -- left_out: whose mail waits although nothing else of theirs is in flight. What was just sent still is: the lane learns of it when
       -- the job has left the queue, a moment after Postgres has.
       create function note_claim() returns trigger language plpgsql as $$ begin
         insert into claims (kind, outbox_ids, left_out) select new.kind, new.outbox_ids, array(
@@ -99,7 +99,7 @@ describe.each([
     return dispatched.length > 0 ? dispatched : all
   }
   const claimedInOrder = async (): Promise<string[]> => (await claims()).flatMap(one => one.outbox_ids)
-  /** The longest run of each company; where it is more than a turn, nobody was left out who had nothing in hand. */
+  /** The longest run of each company; where it is more than a turn, no company was left out that had nothing in flight. */
   async function longestRuns(): Promise<Map<string, number>> {
     const longest = new Map<string, number>()
     let [last, run] = ['', 0]
@@ -126,7 +126,7 @@ describe.each([
       const ids = await Promise.all(many(120, index => sendOk(gateway, companies[index % 4]!)))
       await until(
         async () => {
-          // Wherever they are, somebody has them.
+          // At every moment each is ready, leased or settled: none is orphaned.
           await rows(gateway, 'delete from orphan_checks')
           expect(await recoverOrphans(gateway.db.pool, 0)).toEqual([])
           return rows(gateway, `select from email_outbox where status <> 'SENT'`)
@@ -135,17 +135,17 @@ describe.each([
       )
       const inbox = await rows(gateway, 'select outbox_id from capture_inbox')
       expect(inbox.map(row => row.outbox_id).toSorted()).toEqual(ids.toSorted())
-      const told = await rows(
+      const sequences = await rows(
         gateway,
         'select array_agg(type order by created_at, event_id) as types from email_events group by outbox_id',
       )
-      for (const { types } of told) expect(types).toEqual(SENT)
+      for (const { types } of sequences) expect(types).toEqual(SENT)
     } finally {
       await gateway.stop()
     }
   })
 
-  test('no more are sent at once than there are hands, and all of them are used', async () => {
+  test('no more are sent at once than there are slots, and all of them are used', async () => {
     resend.hold()
     const slow = { to: 'slow@example.com' }
     const ids = (await Promise.all(many(3, async () => put(await company(), 20, slow)))).flat()
@@ -159,7 +159,7 @@ describe.each([
     expect(resend.most()).toBe(6)
   })
 
-  test('the order is the fair one: nobody more than three in a row while another waits with nothing in hand, the urgent first', async () => {
+  test('the order is fair: no company gets more than three in a row while another waits with nothing in flight, and the urgent go first', async () => {
     resend.hold()
     const [one, other] = [await company(), await company()]
     const urgent = many(12, index => 1 + ((index * 7) % 10))
@@ -188,7 +188,7 @@ describe.each([
       await sleep(40)
       const [outboxId] = await put(companyId, 1)
       await untilAll([outboxId!], 'SENT')
-      const { email } = await storyOf(api.db.pool, outboxId!)
+      const { email } = await readEmail(api.db.pool, outboxId!)
       waitedMs.push(email.sent_at.getTime() - email.created_at.getTime())
     }
     expect(Math.min(...waitedMs), waitedMs.join(' ')).toBeLessThan(120)
@@ -198,18 +198,18 @@ describe.each([
     await work()
     const [outboxId] = await put(await company(), 1, { to: 'unavailable@simulator.test' })
     await until(
-      () => storyOf(api.db.pool, outboxId!),
+      () => readEmail(api.db.pool, outboxId!),
       ({ email }) => email.attempts === 2 && email.status === 'RETRY_SCHEDULED',
     )
     await rows(api, `update email_recipients set address = 'maria@example.com' where outbox_id = $1`, [outboxId])
     await makeDue(api.db.pool, [outboxId!])
     await untilAll([outboxId!], 'SENT')
-    const told = await storyOf(api.db.pool, outboxId!)
-    expect(told.inbox).toHaveLength(1)
-    expect(typesOf(told).filter(type => type === 'SENT_ATTEMPT')).toHaveLength(3)
+    const stored = await readEmail(api.db.pool, outboxId!)
+    expect(stored.inbox).toHaveLength(1)
+    expect(typesOf(stored).filter(type => type === 'SENT_ATTEMPT')).toHaveLength(3)
   })
 
-  test('what waits for a hand can be cancelled or postponed, and is not sent', async () => {
+  test('what waits for a slot can be cancelled or postponed, and is not sent', async () => {
     resend.hold()
     const companyId = await company()
     const [slow] = await put(companyId, 1, { to: 'slow@example.com' })
@@ -260,7 +260,7 @@ describe.each([
     await untilAll(hanging, 'SENT')
   })
 
-  test('with two workers, a company that has its share in hand is passed over; one that has nothing in hand never waits for more than a turn', async () => {
+  test('with two workers, a company that has its share in flight is passed over; one that has nothing in flight never waits for more than a turn', async () => {
     resend.hold()
     for (let worker = 0; worker < 2; worker++) await work({ ...resend.env, WORKER_CONCURRENCY: '10' })
     const hanging = await put(await company(), 60, { to: 'slow@example.com' })
@@ -308,7 +308,7 @@ describe.each([
     expect(seconds).toBeLessThan(10)
   })
 
-  test('an attempt that waits for its parked provider is looked at now and then, not around and around', async () => {
+  test('an attempt that waits for its parked provider is claimed now and then, not in a busy loop', async () => {
     await rows(
       api,
       `delete from providers where name = 'resend';
@@ -330,7 +330,7 @@ describe.each([
     await rows(api, `delete from providers; delete from email_outbox where outbox_id = '${outboxId}'`)
   })
 
-  test('stopping finishes what is being sent and hands back the rest: nothing in doubt, nothing lost, no lease left', async () => {
+  test('stopping finishes what is being sent and returns the rest to ready: nothing unknown, nothing lost, no lease left', async () => {
     resend.hold()
     const slow = await put(await company(), 2, { to: 'slow@example.com', priority: 1 })
     const worker = await work({ ...resend.env, WORKER_CONCURRENCY: '2' })

@@ -8,26 +8,26 @@ import { Semaphore } from '../../src/runtime/semaphore.ts'
 import type { SettledOutcome } from '../../src/sending/outcome.ts'
 import { toSettlement } from '../../src/sending/settlement.ts'
 import type { AttemptFacts } from '../../src/sending/settlement-by-outcome.ts'
-import { cleanLine } from '../support/clean-line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
 import {
   accept,
-  CLEAN_LINE,
   claim,
   draft,
+  EMPTY_OUTBOX,
   expireLeases,
   type Lease,
+  readEmail,
   receive,
   start,
   startOf,
-  storyOf,
   worker,
   workOff,
-} from '../support/line.ts'
+} from '../support/outbox.ts'
 
 let db: Queryable
 let companyId: string
-cleanLine(line => {
-  ;({ db, companyId } = line)
+emptyOutbox(outbox => {
+  ;({ db, companyId } = outbox)
 })
 
 const acceptOne = async () => (await accept(db, [draft(companyId)]))[0]!
@@ -76,7 +76,7 @@ const LATE: Late[] = [
 async function everything(outboxId: string) {
   const tables = ['email_ready', 'email_scheduled', 'leases', 'unknown_sends', 'counters', 'dead_letters']
   const rest = await Promise.all(tables.map(async table => (await db.query(`select * from ${table}`)).rows))
-  return { story: await storyOf(db, outboxId), rest }
+  return { stored: await readEmail(db, outboxId), rest }
 }
 
 /** What the e-mail has come to when the old worker writes. */
@@ -122,10 +122,10 @@ describe('a late write', () => {
     expect(old.claimed[0]!.outboxId).toBe(lost)
     const writes = [old, good].map(one => endOf(one, { kind: 'sent', messageId: 'm-1' }))
     expect(await settleAttempts(db, writes)).toEqual([false, true])
-    expect((await storyOf(db, held!)).email.status).toBe('SENT')
+    expect((await readEmail(db, held!)).email.status).toBe('SENT')
   })
 
-  test('racing with the return of its lease: one of them wins, and the e-mail is sent or in doubt, never both', async () => {
+  test('racing with the return of its lease: one of them wins, and the e-mail is sent or unknown, never both', async () => {
     for (let round = 0; round < 50; round++) {
       const outboxId = await acceptOne()
       const lease = await claim(db, 1)
@@ -136,7 +136,7 @@ describe('a late write', () => {
         giveUp(),
       ])
       expect(Number(settled) + returned.unknown, `round ${round}`).toBe(1)
-      expect((await storyOf(db, outboxId)).email.status).toBe(settled ? 'SENT' : 'UNKNOWN')
+      expect((await readEmail(db, outboxId)).email.status).toBe(settled ? 'SENT' : 'UNKNOWN')
       const { rows } = await db.query('select outbox_id from unknown_sends where outbox_id = $1', [outboxId])
       expect(rows).toHaveLength(settled ? 0 : 1)
     }
@@ -148,17 +148,17 @@ describe('a late write', () => {
       const lease = await claim(db, 1)
       await expireLeases(db)
       const [started, returned] = await Promise.all([start(db, lease), giveUp()])
-      const { email } = await storyOf(db, outboxId)
+      const { email } = await readEmail(db, outboxId)
       const { rows } = await db.query('select outbox_id from email_ready')
-      const told = [started.length, returned.unstarted, returned.unknown, rows.length, email.status]
+      const counts = [started.length, returned.unstarted, returned.unknown, rows.length, email.status]
       const fine = [
         [1, 0, 0, 0, 'PROCESSING'],
         [1, 0, 1, 0, 'UNKNOWN'],
         [0, 1, 0, 1, 'RETRY_SCHEDULED'],
       ]
-      expect(fine, `round ${round}`).toContainEqual(told)
+      expect(fine, `round ${round}`).toContainEqual(counts)
       await giveUp()
-      await db.query(CLEAN_LINE)
+      await db.query(EMPTY_OUTBOX)
     }
   })
 })
@@ -201,8 +201,8 @@ test.each(['hold', 'resend'] as const)(
       commitStart: () => Promise.reject(new Error('the database is away')),
     })
     const received = await receive(db, await claim(db, 2))
-    for (const hand of received) await expect(broken(hand)).rejects.toThrow('away')
-    for (const hand of received) await worker(db, { slots })(hand)
-    for (const { outboxId } of received) expect((await storyOf(db, outboxId)).email.status).toBe('SENT')
+    for (const claimed of received) await expect(broken(claimed)).rejects.toThrow('away')
+    for (const claimed of received) await worker(db, { slots })(claimed)
+    for (const { outboxId } of received) expect((await readEmail(db, outboxId)).email.status).toBe('SENT')
   },
 )

@@ -19,7 +19,7 @@ import { logGivenUp, logLost } from '../../src/sending/housekeeping-log.ts'
 import type { ClaimedEmail } from '../../src/sending/lane.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
 import type { EmailLineFields, EmailLog } from '../../src/telemetry/email-log.ts'
-import { cleanLine } from '../support/clean-line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
 import { type TestGateway, until } from '../support/gateway.ts'
 import {
   accept,
@@ -28,30 +28,30 @@ import {
   draft,
   expireLeases,
   makeDue,
+  readEmail,
   receive,
   start,
-  storyOf,
   typesOf,
   worker,
   workOff,
-} from '../support/line.ts'
+} from '../support/outbox.ts'
 import { SHARED_SECRETS } from '../support/secrets.ts'
 
 const silent = pino({ level: 'silent' })
-const died = () => Promise.reject(new Error('the worker was killed'))
-/** Capture recognises an attempt: what may have left is asked about at once. */
+const killed = () => Promise.reject(new Error('the worker was killed'))
+/** Capture recognises an attempt: the call of an unknown send is repeated at once. */
 const OPTIONS = { all: false, idempotentProviders: ['capture'], graceSeconds: 120 }
 const NOTHING = { unstarted: 0, unknown: 0, notTaken: 0, lost: { unstarted: [], unknown: [] } }
 
 let gateway: TestGateway
 let db: Queryable
 let companyId: string
-cleanLine(line => {
-  ;({ gateway, db, companyId } = line)
+emptyOutbox(outbox => {
+  ;({ gateway, db, companyId } = outbox)
 })
 
 const acceptOne = async (change: DraftChange = {}) => (await accept(db, [draft(companyId, change)]))[0]!
-const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
+const statusOf = async (outboxId: string) => (await readEmail(db, outboxId)).email.status
 
 async function returnExpired() {
   await expireLeases(db)
@@ -67,28 +67,28 @@ async function scheduleRetry(outboxId: string): Promise<void> {
   )
 }
 
-/** The provider is asked again about what may have left. */
-async function askAgain(): Promise<void> {
+/** Repeats the call of the one send that is unknown. */
+async function repeatCall(): Promise<void> {
   expect(await resolveUnknownSends(db, OPTIONS.idempotentProviders)).toBe(1)
   await workOff(db)
 }
 
-describe('a worker that dies before SENT_ATTEMPT', () => {
-  test('gives its e-mail back when its lease runs out, and the next one makes a fresh attempt', async () => {
+describe('a worker that is lost before SENT_ATTEMPT', () => {
+  test('returns its e-mail when its lease runs out, and the next one makes a fresh attempt', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
     expect(await returnExpired()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [outboxId], unknown: [] } })
-    const told = await storyOf(db, outboxId)
-    expect(told.email).toMatchObject({ status: 'RETRY_SCHEDULED', lease_id: null, started_at: null, attempts: 1 })
-    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
-    expect(told.events[2]!.metadata).toMatchObject({ errorCode: 'WORKER_LOST', attempt: 1, nextAttemptNumber: 2 })
+    const stored = await readEmail(db, outboxId)
+    expect(stored.email).toMatchObject({ status: 'RETRY_SCHEDULED', lease_id: null, started_at: null, attempts: 1 })
+    expect(typesOf(stored)).toEqual(['QUEUED', 'RECEIVED', 'RETRY_SCHEDULED'])
+    expect(stored.events[2]!.metadata).toMatchObject({ errorCode: 'WORKER_LOST', attempt: 1, nextAttemptNumber: 2 })
     const [next] = await receive(db, await claim(db, 1))
     expect(next!.email).toMatchObject({ outboxId, attempts: 1, unresolvedAttempt: null })
     await worker(db)(next!)
-    expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'SENT', attempts: 2 })
+    expect((await readEmail(db, outboxId)).email).toMatchObject({ status: 'SENT', attempts: 2 })
   })
 
-  test('gives back all of its batch, and nothing twice', async () => {
+  test('returns all of its batch, and nothing twice', async () => {
     const ids = await accept(
       db,
       Array.from({ length: 20 }, () => draft(companyId)),
@@ -105,11 +105,11 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
     expect(await returnExpiredLeases(db, OPTIONS)).toEqual(NOTHING)
-    expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+    expect((await readEmail(db, outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
     expect((await claim(db, 10)).claimed).toEqual([])
   })
 
-  test('gives back only what it had not finished', async () => {
+  test('returns only what it had not finished', async () => {
     const [done, open] = await accept(db, [draft(companyId), draft(companyId)])
     const received = await receive(db, await claim(db, 2))
     await worker(db)(received.find(one => one.outboxId === done)!)
@@ -122,12 +122,12 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     await claim(db, 2)
     await scheduleRetry(settled!)
     expect(await returnExpired()).toMatchObject({ unstarted: 1, lost: { unstarted: [open] } })
-    expect((await storyOf(db, settled!)).email).toMatchObject({ status: 'RETRY_SCHEDULED', attempts: 1 })
+    expect((await readEmail(db, settled!)).email).toMatchObject({ status: 'RETRY_SCHEDULED', attempts: 1 })
     expect(await readyDueEmails(db, 1000)).toBe(1)
     expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual([settled, open].toSorted())
   })
 
-  test('gives back what nobody else is changing, and the rest when that has ended', async () => {
+  test('returns what nobody else is changing, and the rest when that has ended', async () => {
     const [locked, free] = await accept(db, [draft(companyId), draft(companyId)])
     await claim(db, 2)
     await inTransaction(gateway.db.pool, async other => {
@@ -140,7 +140,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
     expect((await claim(db, 10)).claimed.map(one => one.outboxId).toSorted()).toEqual([locked, free].toSorted())
   })
 
-  test('gives back nothing that was cancelled or postponed meanwhile', async () => {
+  test('returns nothing that was cancelled or postponed meanwhile', async () => {
     const [cancelled, postponed] = await accept(db, [draft(companyId), draft(companyId)])
     await claim(db, 2)
     await cancelEmail(db, cancelled!, companyId, 'test')
@@ -154,7 +154,7 @@ describe('a worker that dies before SENT_ATTEMPT', () => {
 test('e-mails of a lost worker, and those given up later, are logged with the fields of every e-mail line', async () => {
   const [unstarted, sent] = await accept(db, [draft(companyId, { externalId: 'a' }), draft(companyId)])
   const [, received] = await receive(db, await claim(db, 2))
-  await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
+  await expect(worker(db, { write: killed })(received!)).rejects.toThrow('killed')
   const lines: [string, string, EmailLineFields][] = []
   const log: EmailLog = (line, email, facts) => void lines.push([line, email.outboxId, facts])
   await logLost(db, await returnExpired(), log)
@@ -167,12 +167,12 @@ test('e-mails of a lost worker, and those given up later, are logged with the fi
   expect(lines.at(-1)).toEqual(['dead', sent, expect.objectContaining({ errorCode: 'SEND_OUTCOME_UNKNOWN' })])
 })
 
-describe('a worker that dies after SENT_ATTEMPT', () => {
+describe('a worker that is lost after SENT_ATTEMPT', () => {
   /** The message is in the inbox, the worker never got to say so. */
   async function sentButNotSettled(): Promise<string> {
     const outboxId = await acceptOne()
     const [received] = await receive(db, await claim(db, 1))
-    await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
+    await expect(worker(db, { write: killed })(received!)).rejects.toThrow('killed')
     expect(await returnExpired()).toEqual({ ...NOTHING, unknown: 1, lost: { unstarted: [], unknown: [outboxId] } })
     return outboxId
   }
@@ -180,30 +180,30 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
   test('leaves its attempt to the next one, and the inbox has the message once', async () => {
     const outboxId = await sentButNotSettled()
     expect(await statusOf(outboxId)).toBe('UNKNOWN')
-    await askAgain()
-    const story = await storyOf(db, outboxId)
-    expect(story.email).toMatchObject({ status: 'SENT', attempts: 1 })
-    expect(story.inbox).toHaveLength(1)
-    expect(story.email.message_id).toBe(story.inbox[0]!.message_id)
-    const attempts = story.events.filter(event => event.type === 'SENT_ATTEMPT')
+    await repeatCall()
+    const stored = await readEmail(db, outboxId)
+    expect(stored.email).toMatchObject({ status: 'SENT', attempts: 1 })
+    expect(stored.inbox).toHaveLength(1)
+    expect(stored.email.message_id).toBe(stored.inbox[0]!.message_id)
+    const attempts = stored.events.filter(event => event.type === 'SENT_ATTEMPT')
     expect(attempts).toHaveLength(2)
-    expect(new Set(attempts.map(event => event.metadata.attemptId))).toEqual(new Set([story.inbox[0]!.attempt_id]))
+    expect(new Set(attempts.map(event => event.metadata.attemptId))).toEqual(new Set([stored.inbox[0]!.attempt_id]))
   })
 
   test('before the message left: it leaves once, under the same attempt id', async () => {
     const outboxId = await acceptOne()
     const [received] = await receive(db, await claim(db, 1))
-    const dying = { name: 'capture', recognisesAttempts: true, send: died, close: async () => {} }
-    await expect(worker(db, { route: () => dying })(received!)).rejects.toThrow('killed')
+    const provider = { name: 'capture', recognisesAttempts: true, send: killed, close: async () => {} }
+    await expect(worker(db, { route: () => provider })(received!)).rejects.toThrow('killed')
     await returnExpired()
-    await askAgain()
-    const { events, inbox, email } = await storyOf(db, outboxId)
+    await repeatCall()
+    const { events, inbox, email } = await readEmail(db, outboxId)
     const attempts = events.filter(event => event.type === 'SENT_ATTEMPT')
     expect(email.status).toBe('SENT')
     expect(inbox.map(row => row.attempt_id)).toEqual([attempts[0]!.metadata.attemptId])
   })
 
-  test('cannot have its e-mail cancelled meanwhile, neither in doubt nor in line again: it may have left', async () => {
+  test('cannot have its e-mail cancelled, neither while it is unknown nor when it is ready again: it may have left', async () => {
     const outboxId = await sentButNotSettled()
     expect(await cancelEmail(db, outboxId, companyId, 'test')).toBe('too-late')
     await resolveUnknownSends(db, OPTIONS.idempotentProviders)
@@ -219,7 +219,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
       await makeDue(db, [outboxId!])
       await readyDueEmails(db, 1000)
     }
-    const { events } = await storyOf(db, outboxId!)
+    const { events } = await readEmail(db, outboxId!)
     const ids = events.filter(event => event.type === 'SENT_ATTEMPT').map(event => event.metadata.attemptId)
     expect(new Set(ids).size).toBe(2)
     const [next] = await receive(db, await claim(db, 1))
@@ -228,7 +228,7 @@ describe('a worker that dies after SENT_ATTEMPT', () => {
 })
 
 test.each(['first', 'second'])(
-  'two workers that had the same e-mails in hand and die together leave in doubt what the %s had started',
+  'two workers that had claimed the same e-mails and are lost together leave unknown what the %s had started',
   async which => {
     const ids = await accept(
       db,
@@ -258,7 +258,7 @@ describe('an e-mail that ends its worker every time', () => {
       expect(await returnExpired()).toEqual({ ...NOTHING, unstarted: 1, lost: { unstarted: [outboxId], unknown: [] } })
     }
     await workOff(db)
-    const { email, dead, inbox, events } = await storyOf(db, outboxId)
+    const { email, dead, inbox, events } = await readEmail(db, outboxId)
     expect(email.status).toBe('DLQ')
     expect(inbox).toEqual([])
     expect(dead!.last_failure_reason).toMatch(/\S/)
@@ -272,26 +272,27 @@ describe('an e-mail that ends its worker every time', () => {
     const outboxId = await acceptOne()
     await db.query('update email_outbox set attempts = 4')
     const [received] = await receive(db, await claim(db, 1))
-    await expect(worker(db, { write: died })(received!)).rejects.toThrow('killed')
+    await expect(worker(db, { write: killed })(received!)).rejects.toThrow('killed')
     await returnExpired()
-    await askAgain()
-    const { email, inbox } = await storyOf(db, outboxId)
+    await repeatCall()
+    const { email, inbox } = await readEmail(db, outboxId)
     expect(inbox).toHaveLength(1)
     expect(email.status).toBe('SENT')
   })
 })
 
-describe('an attempt that breaks off while its worker lives on', () => {
+describe('an attempt that breaks off while its worker keeps running', () => {
   test('(the database went away for a moment) is taken up again, and the e-mail is sent once', async () => {
     const [bad, good] = await accept(db, [draft(companyId), draft(companyId)])
     let broken = 0
     const healthy = worker(db)
-    const failing = worker(db, { write: died })
-    const work = (hand: ClaimedEmail) => (hand.outboxId === bad && broken++ === 0 ? failing(hand) : healthy(hand))
+    const failing = worker(db, { write: killed })
+    const work = (claimed: ClaimedEmail) =>
+      claimed.outboxId === bad && broken++ === 0 ? failing(claimed) : healthy(claimed)
     const leases = new HeldLeases({
-      renew: died,
+      renew: killed,
       end: async () => {},
-      returnUncertain: died,
+      returnUncertain: killed,
       renewEveryMs: 60_000,
       log: silent,
     })
@@ -328,7 +329,7 @@ describe('an attempt that breaks off while its worker lives on', () => {
     } finally {
       await lane.stop()
     }
-    expect((await storyOf(db, bad!)).inbox).toHaveLength(1)
+    expect((await readEmail(db, bad!)).inbox).toHaveLength(1)
   })
 
   test('(a provider threw instead of answering) has an unknown outcome, and its probe is free for another e-mail', async () => {
@@ -345,7 +346,7 @@ describe('an attempt that breaks off while its worker lives on', () => {
     await expect(work(claimed!)).rejects.toThrow('a mistake in its code')
     expect(notCalled).toEqual(['relay'])
     expect(await returnExpired()).toMatchObject({ unknown: 1 })
-    expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'UNKNOWN', attempts: 1 })
+    expect((await readEmail(db, outboxId)).email).toMatchObject({ status: 'UNKNOWN', attempts: 1 })
   })
 })
 
@@ -371,15 +372,15 @@ test('a lease that runs out counts no attempt of an e-mail that was returned and
   await claim(db, 1, 3, { kind: 'dispatch' })
   await db.query(`update leases set expires_at = now() - interval '1 second' where kind = 'work'`)
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unstarted: 0, unknown: 0 })
-  expect((await storyOf(db, outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+  expect((await readEmail(db, outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
   expect(await returnWithoutJob(db, [], 0)).toEqual([outboxId])
 })
 
 describe('jobs that are gone', () => {
-  test('of two dispatches that name the same e-mail put it into the line once', async () => {
+  test('of two dispatches that name the same e-mail make it ready once', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1, 3, { kind: 'dispatch' })
-    // Brought forward while its job waits: it is in line again, and dispatched again.
+    // Brought forward while its job waits: it is ready again, and dispatched again.
     await rescheduleEmail(db, outboxId, companyId, new Date().toISOString())
     expect((await claim(db, 1, 3, { kind: 'dispatch' })).claimed).toHaveLength(1)
     expect(await returnWithoutJob(db, [], 0)).toEqual([outboxId])
@@ -400,7 +401,7 @@ describe('jobs that are gone', () => {
     expect((await claim(db, 10)).claimed.map(one => one.outboxId)).toEqual([outboxId])
   })
 
-  test('are not those of an e-mail whose retry has just become due: it was delivered, and joins the line once', async () => {
+  test('are not those of an e-mail whose retry has just become due: it was delivered, and becomes ready once', async () => {
     const outboxId = await acceptOne()
     await claim(db, 1, 3, { kind: 'dispatch' })
     await scheduleRetry(outboxId)
@@ -431,7 +432,7 @@ describe('jobs that are gone', () => {
   })
 })
 
-test('an e-mail that is scheduled twice joins the line once, and does not keep all others from joining it', async () => {
+test('an e-mail that is scheduled twice becomes ready once, and does not keep all others from becoming ready', async () => {
   const ids = [await acceptOne({ delayMs: 3_600_000 }), await acceptOne({ delayMs: 3_600_000 })]
   await makeDue(db, ids)
   await db.query(
@@ -474,7 +475,7 @@ describe('the only gateway, when it starts', () => {
     const outboxId = await acceptOne()
     await claim(db, 1)
     expect(await returnExpiredLeases(db, OPTIONS)).toEqual(NOTHING)
-    expect(typesOf(await storyOf(db, outboxId))).toEqual(['QUEUED'])
+    expect(typesOf(await readEmail(db, outboxId))).toEqual(['QUEUED'])
     expect((await claim(db, 10)).claimed).toEqual([])
   })
 })

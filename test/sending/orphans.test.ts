@@ -7,7 +7,7 @@ import { recoverOrphans } from '../../src/db/outbox/orphans.ts'
 import { readyDueEmails } from '../../src/db/outbox/schedule.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { resolveUnknownSends } from '../../src/sending/resolve-unknown.ts'
-import { cleanLine } from '../support/clean-line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
 import {
   accept,
   claim,
@@ -15,20 +15,20 @@ import {
   draft,
   expireLeases,
   makeDue,
+  readEmail,
   start,
-  storyOf,
   typesOf,
   workOff,
-} from '../support/line.ts'
+} from '../support/outbox.ts'
 
-/** Capture recognises an attempt: what may have left is asked about at once. */
+/** Capture recognises an attempt: the call of an unknown send is repeated at once. */
 const OPTIONS = { all: false, idempotentProviders: ['capture'], graceSeconds: 0 }
 const NONE = { processing: 0, waiting: 0, unknown: 0 }
 
 let db: Queryable
 let companyId: string
-cleanLine(line => {
-  ;({ db, companyId } = line)
+emptyOutbox(outbox => {
+  ;({ db, companyId } = outbox)
 })
 beforeEach(async () => {
   await db.query(`delete from counters where name = 'orphaned_emails'`)
@@ -45,7 +45,7 @@ async function takenUp(): Promise<typeof NONE> {
     counts[status === 'PROCESSING' ? 'processing' : status === 'UNKNOWN' ? 'unknown' : 'waiting']++
   return counts
 }
-const statusOf = async (outboxId: string) => (await storyOf(db, outboxId)).email.status
+const statusOf = async (outboxId: string) => (await readEmail(db, outboxId)).email.status
 const counted = async () => (await listCounters(db)).filter(one => one.name === 'orphaned_emails')
 
 test('an e-mail that waits until somebody else has done with it is no orphan: it becomes ready by itself', async () => {
@@ -59,7 +59,7 @@ test('an e-mail that waits until somebody else has done with it is no orphan: it
   expect(await readyDueEmails(db, 1000)).toBe(2)
 })
 
-test('an e-mail at work under a lease that is gone is in doubt, as if its worker had died, and ends', async () => {
+test('an e-mail at work under a lease that is gone becomes an unknown send, as if its worker had been lost, and ends', async () => {
   const outboxId = await acceptOne()
   await start(db, await claim(db, 1))
   await db.query('delete from leases')
@@ -72,7 +72,7 @@ test('an e-mail at work under a lease that is gone is in doubt, as if its worker
   expect(await counted()).toEqual([{ name: 'orphaned_emails', label: 'PROCESSING', value: 1 }])
 })
 
-test('an e-mail that is due and in no line goes back into it, without an attempt', async () => {
+test('an e-mail that is due and not ready becomes ready again, without an attempt', async () => {
   const [fresh, again] = [await acceptOne(), await acceptOne()]
   await claim(db, 1)
   await expireLeases(db)
@@ -83,10 +83,10 @@ test('an e-mail that is due and in no line goes back into it, without an attempt
   expect(await takenUp()).toEqual(NONE)
   await workOff(db)
   expect([await statusOf(fresh), await statusOf(again)]).toEqual(['SENT', 'SENT'])
-  expect((await storyOf(db, fresh)).email.attempts + (await storyOf(db, again)).email.attempts).toBe(3)
+  expect((await readEmail(db, fresh)).email.attempts + (await readEmail(db, again)).email.attempts).toBe(3)
 })
 
-test('an e-mail in doubt for which nobody waits is resolved', async () => {
+test('an e-mail that is UNKNOWN without an unknown send is resolved', async () => {
   const outboxId = await acceptOne()
   await start(db, await claim(db, 1))
   await expireLeases(db)
@@ -95,7 +95,7 @@ test('an e-mail in doubt for which nobody waits is resolved', async () => {
   expect(await takenUp()).toEqual({ ...NONE, unknown: 1 })
   expect(await resolveUnknownSends(db, OPTIONS.idempotentProviders)).toBe(1)
   await workOff(db)
-  expect(typesOf(await storyOf(db, outboxId)).at(-1)).toBe('SENT')
+  expect(typesOf(await readEmail(db, outboxId)).at(-1)).toBe('SENT')
 })
 
 test('whatever is where it belongs is left alone', async () => {
@@ -123,18 +123,18 @@ test('whatever is where it belongs is left alone', async () => {
 })
 
 test('a row that says nothing of an attempt harms nobody but itself', async () => {
-  const [broken, inDoubt, orphan] = [await acceptOne(), await acceptOne(), await acceptOne()]
+  const [broken, unknown, orphan] = [await acceptOne(), await acceptOne(), await acceptOne()]
   await start(db, await claim(db, 3))
   await db.query('delete from leases')
   await db.query('update email_outbox set attempt_id = null where outbox_id = $1', [broken])
   await db.query(
     `update email_outbox set attempt_id = null, status = 'UNKNOWN', lease_id = null where outbox_id = $1`,
-    [inDoubt],
+    [unknown],
   )
   expect(await takenUp()).toEqual({ ...NONE, processing: 1 })
   expect(await returnExpiredLeases(db, OPTIONS)).toMatchObject({ unknown: 1 })
   expect(await statusOf(orphan)).toBe('UNKNOWN')
-  await db.query('delete from email_outbox where outbox_id = any($1)', [[broken, inDoubt]])
+  await db.query('delete from email_outbox where outbox_id = any($1)', [[broken, unknown]])
 })
 
 test('several who look at once take each up, and none fails', async () => {

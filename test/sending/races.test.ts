@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { cancelEmail, readyDueEmails, rescheduleEmail } from '../../src/db/outbox/schedule.ts'
 import { inTransaction, type Queryable } from '../../src/db/query.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { accept, CLEAN_LINE, claim, draft, forgotten, makeDue, start, storyOf, typesOf } from '../support/line.ts'
 import { unaccounted, watchStatuses } from '../support/moves.ts'
+import { accept, claim, draft, EMPTY_OUTBOX, forgotten, makeDue, readEmail, start, typesOf } from '../support/outbox.ts'
 
 const AN_HOUR_MS = 3_600_000
 const STARTED = ['PROCESSING', 'QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => quiet?.stop())
 beforeEach(async () => {
-  await db.query(CLEAN_LINE)
+  await db.query(EMPTY_OUTBOX)
 })
 
 const cancel = (outboxId: string) => cancelEmail(quiet.db.pool, outboxId, companyId, 'test')
@@ -40,7 +40,7 @@ async function race<A, B>(round: number, one: () => Promise<A>, other: () => Pro
   return Promise.all([delayed(round % 7, one), delayed(round % 5, other)])
 }
 
-/** What has fallen due joins the line, is claimed, and starts. */
+/** What has fallen due becomes ready, is claimed, and starts. */
 async function moveAndStart(): Promise<string[]> {
   await readyDueEmails(db, 1000)
   return claimAndStart(10)
@@ -69,8 +69,8 @@ test('cancelling and starting at the same moment, 200 times: exactly one of them
       () => start(db, lease),
     )
     expect([outcome, started], `round ${round}`).toEqual(started.length === 1 ? ['too-late', [outboxId]] : ['done', []])
-    const told = await storyOf(db, outboxId!)
-    expect([told.email.status, ...typesOf(told)]).toEqual(
+    const stored = await readEmail(db, outboxId!)
+    expect([stored.email.status, ...typesOf(stored)]).toEqual(
       started.length === 1 ? STARTED : ['CANCELLED', 'QUEUED', 'CANCELLED'],
     )
     won[started.length === 1 ? 'start' : 'cancel']++
@@ -82,7 +82,7 @@ test('cancelling and starting at the same moment, 200 times: exactly one of them
   ).toBeGreaterThan(0)
 })
 
-test('cancelling many while large batches are claimed and started: each is one or the other, and nobody waits in a circle', async () => {
+test('cancelling many while large batches are claimed and started: each is one or the other, and none deadlocks', async () => {
   for (let round = 0; round < 15; round++) {
     const ids = await accept(
       db,
@@ -135,7 +135,7 @@ test('cancelled in the moment in which it wakes: the ready row that it could not
   })
   expect(await cancelling).toBe('done')
   expect((await claim(db, 10)).claimed).toEqual([])
-  expect((await storyOf(db, outboxId)).email.status).toBe('CANCELLED')
+  expect((await readEmail(db, outboxId)).email.status).toBe('CANCELLED')
 })
 
 test('postponing what a worker has claimed, 100 times: its start is refused, or the postponing is', async () => {

@@ -5,9 +5,9 @@ import { RETRY_POLICIES } from '../../src/contracts/retry.ts'
 import type { EmailStatus } from '../../src/contracts/states.ts'
 import { pauseCompany, resumeCompany } from '../../src/db/companies/companies.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from '../support/gateway.ts'
-import { forgotten, makeDue, type Story, storyOf, typesOf } from '../support/line.ts'
 import { rows, send, sendOk, sleep } from '../support/mail.ts'
 import { unaccounted, watchStatuses } from '../support/moves.ts'
+import { forgotten, makeDue, readEmail, type StoredEmail, typesOf } from '../support/outbox.ts'
 
 const SENT = ['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT']
 const TRIED = ['RECEIVED', 'VALIDATED', 'SENT_ATTEMPT']
@@ -23,13 +23,13 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.stop())
 
-const story = (outboxId: string) => storyOf(gateway.db.pool, outboxId)
-const settled = (outboxId: string, ...statuses: EmailStatus[]): Promise<Story> =>
+const read = (outboxId: string) => readEmail(gateway.db.pool, outboxId)
+const settled = (outboxId: string, ...statuses: EmailStatus[]): Promise<StoredEmail> =>
   until(
-    () => story(outboxId),
+    () => read(outboxId),
     ({ email }) => statuses.includes(email.status),
   )
-const eventOf = ({ events }: Story, type: string) => events.find(event => event.type === type)!
+const eventOf = ({ events }: StoredEmail, type: string) => events.find(event => event.type === type)!
 const later = (change: Record<string, unknown> = {}, from = company) =>
   sendOk(gateway, from, { delay: AN_HOUR_MS, ...change })
 
@@ -42,54 +42,54 @@ describe('magic recipients', () => {
     ],
     ['soft-bounce@simulator.test', 'Transient', { bounceSubType: 'MailboxFull', diagnosticCode: /^smtp; 4/ }],
   ])('%s is sent, then bounces', async (to, bounceType, metadata) => {
-    const told = await settled(await sendOk(gateway, company, { to }), 'BOUNCED')
-    expect(typesOf(told)).toEqual([...SENT, 'BOUNCE'])
+    const stored = await settled(await sendOk(gateway, company, { to }), 'BOUNCED')
+    expect(typesOf(stored)).toEqual([...SENT, 'BOUNCE'])
     const { diagnosticCode, ...others } = metadata
-    expect(eventOf(told, 'BOUNCE').metadata).toMatchObject({
+    expect(eventOf(stored, 'BOUNCE').metadata).toMatchObject({
       bounceType,
       ...others,
-      messageId: told.email.message_id,
+      messageId: stored.email.message_id,
       recipientHash: hashEmail(to),
     })
-    expect(eventOf(told, 'BOUNCE').metadata.diagnosticCode).toMatch(diagnosticCode)
-    expect(told.recipients.map(row => row.status)).toEqual(['BOUNCED'])
-    expect(told.email).toMatchObject({
+    expect(eventOf(stored, 'BOUNCE').metadata.diagnosticCode).toMatch(diagnosticCode)
+    expect(stored.recipients.map(row => row.status)).toEqual(['BOUNCED'])
+    expect(stored.email).toMatchObject({
       bounce_type: bounceType,
       bounced_at: expect.any(Date),
       sent_at: expect.any(Date),
     })
-    expect(told.inbox).toHaveLength(1)
+    expect(stored.inbox).toHaveLength(1)
   })
 
   test('delivered@ is sent, then delivered', async () => {
-    const told = await settled(await sendOk(gateway, company, { to: 'delivered@simulator.test' }), 'DELIVERED')
-    expect(typesOf(told)).toEqual([...SENT, 'DELIVERED'])
-    expect(eventOf(told, 'DELIVERED').metadata).toMatchObject({ smtpResponse: '250 2.0.0 OK' })
-    expect(told.recipients.map(row => row.status)).toEqual(['DELIVERED'])
-    expect(told.email).toMatchObject({ delivered_at: expect.any(Date) })
-    expect(told.email.delivered_at!.getTime()).toBeGreaterThanOrEqual(told.email.sent_at!.getTime())
+    const stored = await settled(await sendOk(gateway, company, { to: 'delivered@simulator.test' }), 'DELIVERED')
+    expect(typesOf(stored)).toEqual([...SENT, 'DELIVERED'])
+    expect(eventOf(stored, 'DELIVERED').metadata).toMatchObject({ smtpResponse: '250 2.0.0 OK' })
+    expect(stored.recipients.map(row => row.status)).toEqual(['DELIVERED'])
+    expect(stored.email).toMatchObject({ delivered_at: expect.any(Date) })
+    expect(stored.email.delivered_at!.getTime()).toBeGreaterThanOrEqual(stored.email.sent_at!.getTime())
   })
 
   test('complaint@ is delivered, then complained about', async () => {
-    const told = await settled(await sendOk(gateway, company, { to: 'complaint@simulator.test' }), 'COMPLAINED')
-    expect(typesOf(told)).toEqual([...SENT, 'DELIVERED', 'COMPLAINT'])
-    expect(eventOf(told, 'DELIVERED').metadata).toMatchObject({ smtpResponse: '250 2.0.0 OK' })
-    expect(eventOf(told, 'COMPLAINT').metadata).toMatchObject({ feedbackType: 'abuse', userAgent: 'Simulator' })
-    expect(told.recipients.map(row => row.status)).toEqual(['COMPLAINED'])
-    expect(told.email).toMatchObject({ delivered_at: expect.any(Date), complained_at: expect.any(Date) })
+    const stored = await settled(await sendOk(gateway, company, { to: 'complaint@simulator.test' }), 'COMPLAINED')
+    expect(typesOf(stored)).toEqual([...SENT, 'DELIVERED', 'COMPLAINT'])
+    expect(eventOf(stored, 'DELIVERED').metadata).toMatchObject({ smtpResponse: '250 2.0.0 OK' })
+    expect(eventOf(stored, 'COMPLAINT').metadata).toMatchObject({ feedbackType: 'abuse', userAgent: 'Simulator' })
+    expect(stored.recipients.map(row => row.status)).toEqual(['COMPLAINED'])
+    expect(stored.email).toMatchObject({ delivered_at: expect.any(Date), complained_at: expect.any(Date) })
   })
 
   test('a cc that bounces leaves the e-mail to its to', async () => {
     const outboxId = await sendOk(gateway, company, { cc: ['bounce+cc@simulator.test'] })
-    const told = await until(
-      () => story(outboxId),
+    const stored = await until(
+      () => read(outboxId),
       one => typesOf(one).includes('BOUNCE'),
     )
-    expect(told.recipients.map(row => [row.kind, row.status])).toEqual([
+    expect(stored.recipients.map(row => [row.kind, row.status])).toEqual([
       ['to', 'SENT'],
       ['cc', 'BOUNCED'],
     ])
-    expect(told.email).toMatchObject({ status: 'SENT', bounced_at: null })
+    expect(stored.email).toMatchObject({ status: 'SENT', bounced_at: null })
   })
 
   test('the spelling does not matter', async () => {
@@ -98,22 +98,25 @@ describe('magic recipients', () => {
 
   test('reject@ is refused, and is a dead letter with reason, history and data', async () => {
     const outboxId = await sendOk(gateway, company, { to: 'reject@simulator.test', externalId: 'BOL-1', tags: ['a'] })
-    const told = await settled(outboxId, 'REJECTED')
-    expect(typesOf(told)).toEqual(['QUEUED', ...TRIED, 'REJECTED', 'DLQ_MOVED'])
-    expect(eventOf(told, 'REJECTED').metadata).toMatchObject({
+    const stored = await settled(outboxId, 'REJECTED')
+    expect(typesOf(stored)).toEqual(['QUEUED', ...TRIED, 'REJECTED', 'DLQ_MOVED'])
+    expect(eventOf(stored, 'REJECTED').metadata).toMatchObject({
       errorCode: 'SES_MESSAGE_REJECTED',
       willRetry: false,
       reason: 'Email address is not verified.',
       sesError: 'MessageRejected',
     })
-    expect(eventOf(told, 'DLQ_MOVED').metadata).toMatchObject({
+    expect(eventOf(stored, 'DLQ_MOVED').metadata).toMatchObject({
       attempts: 1,
       lastError: 'Email address is not verified.',
     })
-    expect(told.email).toMatchObject({ failed_at: expect.any(Date), failure_reason: 'Email address is not verified.' })
-    expect(told.recipients.map(row => row.status)).toEqual(['REJECTED'])
-    expect(told.inbox).toEqual([])
-    const entry = entryOf(told)
+    expect(stored.email).toMatchObject({
+      failed_at: expect.any(Date),
+      failure_reason: 'Email address is not verified.',
+    })
+    expect(stored.recipients.map(row => row.status)).toEqual(['REJECTED'])
+    expect(stored.inbox).toEqual([])
+    const entry = entryOf(stored)
     expect(entry).toMatchObject({
       failedAttempts: 1,
       lastFailureCode: 'SES_MESSAGE_REJECTED',
@@ -125,7 +128,7 @@ describe('magic recipients', () => {
 })
 
 /** The dead letter, checked by the contract. */
-function entryOf({ dead }: Story) {
+function entryOf({ dead }: StoredEmail) {
   const iso = (date: Date) => date.toISOString()
   return validateDLQEntry({
     jobId: dead!.outbox_id,
@@ -146,10 +149,10 @@ function entryOf({ dead }: Story) {
 describe('throttled', () => {
   test('throttle@ is throttled twice, spends no attempt, and is then sent', async () => {
     const outboxId = await sendOk(gateway, company, { to: 'throttle@simulator.test' })
-    const told = await settled(outboxId, 'SENT')
+    const stored = await settled(outboxId, 'SENT')
     const throttled = [...TRIED, 'RETRY_SCHEDULED']
-    expect(typesOf(told)).toEqual(['QUEUED', ...throttled, ...throttled, ...TRIED, 'SENT'])
-    for (const { metadata } of told.events.filter(event => event.type === 'RETRY_SCHEDULED'))
+    expect(typesOf(stored)).toEqual(['QUEUED', ...throttled, ...throttled, ...TRIED, 'SENT'])
+    for (const { metadata } of stored.events.filter(event => event.type === 'RETRY_SCHEDULED'))
       expect(metadata).toMatchObject({
         errorCode: 'SES_THROTTLING',
         originalCode: 'Throttling',
@@ -158,17 +161,17 @@ describe('throttled', () => {
         attempt: 1,
         nextAttemptNumber: 1,
       })
-    expect(told.email).toMatchObject({ attempts: 1, error_code: null })
-    expect(told.inbox).toHaveLength(1)
+    expect(stored.email).toMatchObject({ attempts: 1, error_code: null })
+    expect(stored.inbox).toHaveLength(1)
   })
 })
 
 describe('retry', () => {
   test('unavailable@ waits as long as its policy says, give or take a quarter', async () => {
     const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test', retryPolicy: 'patient' })
-    const told = await settled(outboxId, 'RETRY_SCHEDULED')
-    expect(typesOf(told)).toEqual(['QUEUED', ...TRIED, 'RETRY_SCHEDULED'])
-    const { metadata, created_at } = eventOf(told, 'RETRY_SCHEDULED')
+    const stored = await settled(outboxId, 'RETRY_SCHEDULED')
+    expect(typesOf(stored)).toEqual(['QUEUED', ...TRIED, 'RETRY_SCHEDULED'])
+    const { metadata, created_at } = eventOf(stored, 'RETRY_SCHEDULED')
     expect(metadata).toMatchObject({
       errorCode: 'SES_SERVICE_UNAVAILABLE',
       errorCategory: 'TRANSIENT_ERROR',
@@ -176,22 +179,22 @@ describe('retry', () => {
       willRetry: true,
       nextAttemptNumber: 2,
     })
-    expect(told.email.next_attempt_at.getTime() - created_at.getTime()).toBe(metadata.backoffDelay)
+    expect(stored.email.next_attempt_at.getTime() - created_at.getTime()).toBe(metadata.backoffDelay)
     expect(metadata.backoffDelay).toBeGreaterThanOrEqual(45_000)
     expect(metadata.backoffDelay).toBeLessThanOrEqual(75_000)
     const waiting = await rows(gateway, 'select due_at from email_scheduled where outbox_id = $1', [outboxId])
-    expect(waiting).toEqual([{ due_at: told.email.next_attempt_at }])
-    expect(told.recipients.map(row => row.status)).toEqual(['PENDING'])
-    expect(told.email.failed_at).toBeNull()
+    expect(waiting).toEqual([{ due_at: stored.email.next_attempt_at }])
+    expect(stored.recipients.map(row => row.status)).toEqual(['PENDING'])
+    expect(stored.email.failed_at).toBeNull()
   })
 
   test('the first retry of the default policy comes by itself after about a second', async () => {
     const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test' })
-    const told = await until(
-      () => story(outboxId),
+    const stored = await until(
+      () => read(outboxId),
       ({ email, events }) => email.attempts === 2 && typesOf({ events }).at(-1) === 'RETRY_SCHEDULED',
     )
-    const [first, second] = told.events.filter(event => event.type === 'RECEIVED').map(event => event.created_at)
+    const [first, second] = stored.events.filter(event => event.type === 'RECEIVED').map(event => event.created_at)
     expect(second!.getTime() - first!.getTime()).toBeGreaterThanOrEqual(750)
     expect(second!.getTime() - first!.getTime()).toBeLessThan(3000)
   })
@@ -202,35 +205,35 @@ describe('retry', () => {
     ['patient', 4],
   ] as const)('%s gives up after %i attempts, with the history of all of them', async (retryPolicy, attempts) => {
     const outboxId = await sendOk(gateway, company, { to: 'unavailable@simulator.test', retryPolicy })
-    const told = await until(
+    const stored = await until(
       async () => {
         await makeDue(gateway.db.pool, [outboxId])
-        return story(outboxId)
+        return read(outboxId)
       },
       ({ email }) => email.status === 'DLQ',
     )
     const tries = Array.from({ length: attempts - 1 }, () => [...TRIED, 'RETRY_SCHEDULED']).flat()
-    expect(typesOf(told)).toEqual(['QUEUED', ...tries, ...TRIED, 'FAILED', 'DLQ_MOVED'])
-    expect(told.email).toMatchObject({ attempts, next_attempt_at: null, failed_at: expect.any(Date) })
-    told.events
+    expect(typesOf(stored)).toEqual(['QUEUED', ...tries, ...TRIED, 'FAILED', 'DLQ_MOVED'])
+    expect(stored.email).toMatchObject({ attempts, next_attempt_at: null, failed_at: expect.any(Date) })
+    stored.events
       .filter(event => event.type === 'RETRY_SCHEDULED')
       .forEach(({ metadata }, index) => {
         const baseMs = RETRY_POLICIES[retryPolicy].delaysSeconds[index]! * 1000
         expect(metadata).toMatchObject({ attempt: index + 1, nextAttemptNumber: index + 2 })
         expect(Math.abs(metadata.backoffDelay - baseMs)).toBeLessThanOrEqual(baseMs / 4)
       })
-    expect(eventOf(told, 'FAILED').metadata).toMatchObject({ errorCode: 'SES_SERVICE_UNAVAILABLE', willRetry: false })
-    expect(eventOf(told, 'DLQ_MOVED').metadata).toMatchObject({
+    expect(eventOf(stored, 'FAILED').metadata).toMatchObject({ errorCode: 'SES_SERVICE_UNAVAILABLE', willRetry: false })
+    expect(eventOf(stored, 'DLQ_MOVED').metadata).toMatchObject({
       attempts,
       lastError: 'The service is unavailable for now.',
     })
-    const entry = entryOf(told)
+    const entry = entryOf(stored)
     expect(entry.failedAttempts).toBe(attempts)
     expect(entry.retryHistory!.map(one => one.attempt)).toEqual(
       Array.from({ length: attempts }, (_, index) => index + 1),
     )
-    expect(told.recipients.map(row => row.status)).toEqual(['DLQ'])
-    expect(told.inbox).toEqual([])
+    expect(stored.recipients.map(row => row.status)).toEqual(['DLQ'])
+    expect(stored.inbox).toEqual([])
   })
 
   test('a retry that succeeds leaves no trace of the error on the e-mail', async () => {
@@ -252,29 +255,29 @@ describe('expiry', () => {
       [outboxId, attempts],
     )
     await makeDue(gateway.db.pool, [outboxId])
-    const told = await settled(outboxId, 'EXPIRED', 'SENT')
-    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'EXPIRED'])
-    expect(eventOf(told, 'RECEIVED').metadata).toMatchObject({ attempt: attempts })
-    expect(eventOf(told, 'EXPIRED').metadata).toMatchObject({ attempts })
-    expect(told.email.attempts).toBe(attempts)
-    expect(told.inbox).toEqual([])
-    expect(told.recipients.map(row => row.status)).toEqual(['EXPIRED'])
-    expect(told.email).toMatchObject({ failed_at: expect.any(Date), failure_reason: expect.stringMatching(/\S/) })
-    expect(told.dead).toBeUndefined()
+    const stored = await settled(outboxId, 'EXPIRED', 'SENT')
+    expect(typesOf(stored)).toEqual(['QUEUED', 'RECEIVED', 'EXPIRED'])
+    expect(eventOf(stored, 'RECEIVED').metadata).toMatchObject({ attempt: attempts })
+    expect(eventOf(stored, 'EXPIRED').metadata).toMatchObject({ attempts })
+    expect(stored.email.attempts).toBe(attempts)
+    expect(stored.inbox).toEqual([])
+    expect(stored.recipients.map(row => row.status)).toEqual(['EXPIRED'])
+    expect(stored.email).toMatchObject({ failed_at: expect.any(Date), failure_reason: expect.stringMatching(/\S/) })
+    expect(stored.dead).toBeUndefined()
   })
 
   test('the 24 hours count from the due time', async () => {
     const outboxId = await later()
-    const { email } = await story(outboxId)
+    const { email } = await read(outboxId)
     expect(email.expires_at.getTime() - email.next_attempt_at.getTime()).toBe(24 * AN_HOUR_MS)
   })
 
-  test('mail for a moment long past is sent at once or refused at the door, never accepted and expired', async () => {
+  test('mail for a moment long past is sent at once or refused on acceptance, never accepted and expired', async () => {
     const scheduledAt = new Date(Date.now() - 48 * AN_HOUR_MS).toISOString()
     const answer = await send(gateway, company, { to: 'maria@example.com', subject: 'Hello', text: 'Hi', scheduledAt })
     if (answer.status !== 202) return expect(answer.status).toBe(422)
-    const told = await settled(answer.body.outboxId, 'SENT', 'EXPIRED')
-    expect(told.email.status).toBe('SENT')
+    const stored = await settled(answer.body.outboxId, 'SENT', 'EXPIRED')
+    expect(stored.email.status).toBe('SENT')
   })
 })
 
@@ -326,15 +329,15 @@ describe('an e-mail that can no longer be sent', () => {
     await rows(gateway, `${sabotage} outbox_id = $1`, [ids[1]])
     await makeDue(gateway.db.pool, ids)
     for (const neighbour of [ids[0]!, ids[2]!]) expect(typesOf(await settled(neighbour, 'SENT'))).toEqual(SENT)
-    const told = await settled(ids[1]!, 'FAILED')
-    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATION_FAILED', 'FAILED', 'DLQ_MOVED'])
-    expect(eventOf(told, 'VALIDATION_FAILED').metadata).toMatchObject({ validation, errorCode: code })
-    expect(eventOf(told, 'FAILED').metadata).toMatchObject({ errorCode: code, willRetry: false })
-    expect(told.email.error_code).toBe(code)
-    expect(told.inbox).toEqual([])
-    expect(entryOf(told).failedAttempts).toBe(1)
-    expect(told.dead!.last_failure_reason, 'a reason that a person can read').toMatch(/\w{2,} \w{2,}/)
-    expect(told.dead!.last_failure_reason).not.toMatch(/Cannot read|undefined|null/)
+    const stored = await settled(ids[1]!, 'FAILED')
+    expect(typesOf(stored)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATION_FAILED', 'FAILED', 'DLQ_MOVED'])
+    expect(eventOf(stored, 'VALIDATION_FAILED').metadata).toMatchObject({ validation, errorCode: code })
+    expect(eventOf(stored, 'FAILED').metadata).toMatchObject({ errorCode: code, willRetry: false })
+    expect(stored.email.error_code).toBe(code)
+    expect(stored.inbox).toEqual([])
+    expect(entryOf(stored).failedAttempts).toBe(1)
+    expect(stored.dead!.last_failure_reason, 'a reason that a person can read').toMatch(/\w{2,} \w{2,}/)
+    expect(stored.dead!.last_failure_reason).not.toMatch(/Cannot read|undefined|null/)
   })
 })
 
@@ -345,7 +348,7 @@ describe('waiting', () => {
     const held = await sendOk(gateway, paused)
     await settled(await sendOk(gateway, company), 'SENT')
     await sleep(300)
-    expect((await story(held)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+    expect((await read(held)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
     await resumeCompany(gateway.db.pool, paused.companyId)
     await settled(held, 'SENT')
   })
@@ -361,7 +364,7 @@ describe('waiting', () => {
       () => rows(gateway, 'select from email_ready where outbox_id = $1', [outboxId]),
       ready => ready.length === 0,
     )
-    expect((await story(outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
+    expect((await read(outboxId)).email).toMatchObject({ status: 'PENDING', attempts: 0 })
     expect(await rows(gateway, 'select from email_scheduled where outbox_id = $1', [outboxId])).toHaveLength(1)
     await makeDue(gateway.db.pool, [outboxId])
     expect(typesOf(await settled(outboxId, 'SENT'))).toEqual(SENT)

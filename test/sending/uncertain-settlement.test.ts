@@ -2,13 +2,13 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Settlement } from '../../src/db/outbox/settle.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { commitSettlements } from '../../src/sending/commit-settlements.ts'
-import { cleanLine } from '../support/clean-line.ts'
-import { accept, claim, draft, receive, start, storyOf, typesOf, worker } from '../support/line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
+import { accept, claim, draft, readEmail, receive, start, typesOf, worker } from '../support/outbox.ts'
 
 let db: Queryable
 let companyId: string
-cleanLine(line => {
-  ;({ db, companyId } = line)
+emptyOutbox(outbox => {
+  ;({ db, companyId } = outbox)
 })
 
 let counted: number
@@ -45,41 +45,41 @@ async function sendThrough(connection: Queryable, to?: string) {
     },
   })
   await send(claimed!)
-  return { answers, story: await storyOf(db, outboxId!) }
+  return { answers, stored: await readEmail(db, outboxId!) }
 }
 
 describe('a settlement whose commit was not confirmed', () => {
   test('and which was committed counts as written, once', async () => {
-    const { answers, story } = await sendThrough(losing('after'))
+    const { answers, stored } = await sendThrough(losing('after'))
     expect(answers).toEqual([true])
     expect(counted, 'recipients in the reputation of the company').toBe(1)
-    expect(typesOf(story)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT'])
+    expect(typesOf(stored)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT'])
   })
 
   test('and which was committed counts as written although the e-mail was delivered meanwhile', async () => {
     const deliver = () => db.query(`update email_outbox set status = 'DELIVERED'`)
-    const { answers, story } = await sendThrough(losing('after', deliver))
-    expect([answers, counted, story.email.status]).toEqual([[true], 1, 'DELIVERED'])
+    const { answers, stored } = await sendThrough(losing('after', deliver))
+    expect([answers, counted, stored.email.status]).toEqual([[true], 1, 'DELIVERED'])
   })
 
   test('and which was committed as a failure counts as written', async () => {
-    const { answers, story } = await sendThrough(losing('after'), 'unavailable@simulator.test')
+    const { answers, stored } = await sendThrough(losing('after'), 'unavailable@simulator.test')
     expect(answers).toEqual([true])
     expect(counted).toBe(0)
-    expect(story.email.status).toBe('RETRY_SCHEDULED')
-    expect(typesOf(story).filter(type => type === 'RETRY_SCHEDULED')).toHaveLength(1)
+    expect(stored.email.status).toBe('RETRY_SCHEDULED')
+    expect(typesOf(stored).filter(type => type === 'RETRY_SCHEDULED')).toHaveLength(1)
   })
 
   test('and which was not committed is written again', async () => {
-    const { answers, story } = await sendThrough(losing('before'))
-    expect([answers, counted, story.email.status]).toEqual([[true], 1, 'SENT'])
+    const { answers, stored } = await sendThrough(losing('before'))
+    expect([answers, counted, stored.email.status]).toEqual([[true], 1, 'SENT'])
   })
 
   test('and whose lease was lost in between is not written', async () => {
     const loseLease = () => db.query(`update email_outbox set lease_id = null, status = 'FAILED'`)
-    const { answers, story } = await sendThrough(losing('before', loseLease))
+    const { answers, stored } = await sendThrough(losing('before', loseLease))
     expect(answers[0]).toBe(false)
-    expect([counted, story.email.status]).toEqual([0, 'FAILED'])
+    expect([counted, stored.email.status]).toEqual([0, 'FAILED'])
   })
 
   test('is looked for among the others of its batch', async () => {

@@ -3,24 +3,24 @@ import { listCounters } from '../../src/db/counters.ts'
 import { returnExpiredLeases } from '../../src/db/outbox/leases.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { commitStarts } from '../../src/sending/commit-starts.ts'
-import { cleanLine } from '../support/clean-line.ts'
+import { emptyOutbox } from '../support/empty-outbox.ts'
 import {
   accept,
   claim,
   type DraftChange,
   draft,
   expireLeases,
+  readEmail,
   receive,
-  storyOf,
   typesOf,
   worker,
   workOff,
-} from '../support/line.ts'
+} from '../support/outbox.ts'
 
 let db: Queryable
 let companyId: string
-cleanLine(line => {
-  ;({ db, companyId } = line)
+emptyOutbox(outbox => {
+  ;({ db, companyId } = outbox)
 })
 
 const SENT_ONCE = ['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT']
@@ -41,11 +41,11 @@ function losing(when: 'before' | 'after', then: () => Promise<unknown> = async (
 
 async function sendThrough(connection: Queryable, change: DraftChange = {}) {
   const [outboxId] = await accept(db, [draft(companyId, { onUnknown: 'hold', ...change })])
-  const [hand] = await receive(db, await claim(db, 1))
+  const [claimed] = await receive(db, await claim(db, 1))
   const add = worker(db, {
     commitStart: async start => (await commitStarts(connection, [start], 10_000))[0] as boolean,
   })
-  await add(hand!)
+  await add(claimed!)
   return outboxId!
 }
 
@@ -56,20 +56,20 @@ const collect = async () => {
 
 describe('a start whose commit was not confirmed', () => {
   test('and which was committed goes on to the call', async () => {
-    const story = await storyOf(db, await sendThrough(losing('after')))
-    expect(typesOf(story)).toEqual(SENT_ONCE)
-    expect(story.inbox).toHaveLength(1)
+    const stored = await readEmail(db, await sendThrough(losing('after')))
+    expect(typesOf(stored)).toEqual(SENT_ONCE)
+    expect(stored.inbox).toHaveLength(1)
   })
 
   test('and which was not committed is made again', async () => {
-    const story = await storyOf(db, await sendThrough(losing('before')))
-    expect(typesOf(story)).toEqual(SENT_ONCE)
-    expect([story.inbox.length, story.email.attempts]).toEqual([1, 1])
+    const stored = await readEmail(db, await sendThrough(losing('before')))
+    expect(typesOf(stored)).toEqual(SENT_ONCE)
+    expect([stored.inbox.length, stored.email.attempts]).toEqual([1, 1])
   })
 
   test('and which was committed, but counts as unknown by now, returns to ready and spends no attempt', async () => {
     const outboxId = await sendThrough(losing('after', collect))
-    const waiting = await storyOf(db, outboxId)
+    const waiting = await readEmail(db, outboxId)
     expect(typesOf(waiting)).toEqual(['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'UNKNOWN', 'RESOLVED'])
     expect(waiting.events.at(-1)!.metadata).toMatchObject({ by: 'not-called', attempt: 1 })
     expect(waiting.email).toMatchObject({ status: 'PENDING', attempts: 0, started_at: null, lease_id: null })
@@ -77,30 +77,30 @@ describe('a start whose commit was not confirmed', () => {
     expect((await db.query('select from unknown_sends')).rowCount).toBe(0)
     expect(await listCounters(db)).toContainEqual(expect.objectContaining({ label: 'not-called', value: 1 }))
     await workOff(db)
-    const sent = await storyOf(db, outboxId)
+    const sent = await readEmail(db, outboxId)
     expect(sent.email).toMatchObject({ status: 'SENT', attempts: 1 })
     expect(sent.inbox).toHaveLength(1)
   })
 
   test('and which was not committed before its lease was given up is left to whoever has it', async () => {
     const outboxId = await sendThrough(losing('before', collect))
-    const { email, inbox } = await storyOf(db, outboxId)
+    const { email, inbox } = await readEmail(db, outboxId)
     expect([email.status, inbox]).toEqual(['RETRY_SCHEDULED', []])
     await workOff(db)
-    expect((await storyOf(db, outboxId)).inbox).toHaveLength(1)
+    expect((await readEmail(db, outboxId)).inbox).toHaveLength(1)
   })
 
   test('of an e-mail that was cancelled meanwhile calls nobody', async () => {
     const cancel = () => db.query(`update email_outbox set status = 'CANCELLED'`)
-    const { email, inbox } = await storyOf(db, await sendThrough(losing('before', cancel)))
+    const { email, inbox } = await readEmail(db, await sendThrough(losing('before', cancel)))
     expect([email.status, inbox]).toEqual(['CANCELLED', []])
   })
 
-  test('that was to ask the provider again stays unknown: an earlier call may have left', async () => {
+  test('that was to repeat the call stays unknown: an earlier call may have left', async () => {
     const [outboxId] = await accept(db, [draft(companyId)])
     const lease = await claim(db, 1)
-    const [hand] = await receive(db, lease)
-    const attemptId = hand!.outboxId
+    const [claimed] = await receive(db, lease)
+    const attemptId = claimed!.outboxId
     await db.query(`update email_outbox set attempts = 1, started_at = now(), attempt_id = $1, provider = 'capture'`, [
       attemptId,
     ])
@@ -114,6 +114,6 @@ describe('a start whose commit was not confirmed', () => {
       suppressedOrdinals: [],
     }
     expect(await commitStarts(losing('after', collect), [start], 10_000)).toEqual([false])
-    expect((await storyOf(db, outboxId!)).email).toMatchObject({ status: 'UNKNOWN', attempt_id: attemptId })
+    expect((await readEmail(db, outboxId!)).email).toMatchObject({ status: 'UNKNOWN', attempt_id: attemptId })
   })
 })

@@ -65,9 +65,9 @@ describe('enqueue_email', () => {
   test('notifies the workers once when the transaction commits, and never after a rollback', async () => {
     const listener = new pg.Client({ connectionString: gateway.databaseUrl })
     await listener.connect()
-    const heard: (string | undefined)[] = []
+    const received: (string | undefined)[] = []
     listener.on('notification', ({ channel, payload }) => {
-      if (channel === 'sql_test' || payload === '') heard.push(channel)
+      if (channel === 'sql_test' || payload === '') received.push(channel)
     })
     await listener.query('listen email_ready; listen sql_test')
     await app.query('begin')
@@ -75,14 +75,14 @@ describe('enqueue_email', () => {
     await app.query('rollback')
     await app.query('begin')
     const ids = [await enqueue(), await enqueue(), await enqueue()]
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
     await app.query('commit')
     await app.query('notify sql_test')
     await until(
-      async () => heard,
+      async () => received,
       got => got.includes('sql_test'),
     )
-    expect(heard).toEqual(['email_ready', 'sql_test'])
+    expect(received).toEqual(['email_ready', 'sql_test'])
     for (const id of ids) await untilStatus(gateway, company, id, 'SENT')
     expect(await one('select count(*)::int as count from email_logs where outboxid = $1', [undone])).toEqual({
       count: 0,

@@ -55,10 +55,10 @@ function fits({ match = {} }: FakeRule, { recipients, tags }: FakeMail): boolean
   return !tag || (tag.name in tags && (tag.value === undefined || tags[tag.name] === tag.value))
 }
 
-type Hands = { accept: () => Promise<void>; answer: (how: 'ok' | FakeAnswer) => void; cut: () => void }
+type Actions = { accept: () => Promise<void>; answer: (how: 'ok' | FakeAnswer) => void; cut: () => void }
 
 /** Plays one answer, whatever the protocol: accepting always comes before answering. */
-export async function play(answer: FakeAnswer, { accept, answer: reply, cut }: Hands): Promise<void> {
+export async function play(answer: FakeAnswer, { accept, answer: reply, cut }: Actions): Promise<void> {
   if ((answer.kind === 'ok' || answer.kind === 'error') && answer.latencyMs) await sleep(answer.latencyMs)
   if (answer.kind === 'ok' || answer.kind === 'slow' || ('accepted' in answer && answer.accepted)) await accept()
   if (answer.kind === 'slow') await sleep(answer.latencyMs)

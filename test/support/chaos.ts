@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Running } from './deployment.ts'
 import type { Fault } from './faults.ts'
 import type { OwnPostgres } from './own-postgres.ts'
 import type { RedisServer } from './redis-server.ts'
-import type { Running } from './scene.ts'
 import type { TcpProxy } from './tcp-proxy.ts'
 
 /** Everything that can be hit. */

@@ -8,7 +8,7 @@ returns int language sql stable as $$
       p_instant - greatest(1, 1 / p_rate) * interval '1 second')))::int end))
 $$;
 
--- A fair batch: companies in a circle from the shared cursor, a turn of each, round after round until the batch is full.
+-- A fair batch: companies in turn from the shared cursor, and again from the first after the last, a turn of each, round after round until the batch is full.
 -- The walk visits no more companies than the batch needs, so neither the backlog nor the number of companies matters.
 -- The cursor is locked by a statement of its own: the next one sees what the claimer before us did.
 -- p_ended: leases whose work is done; they go along, which saves a commit for each.
@@ -46,13 +46,13 @@ begin
     where c.company_id = here and c.paused_at is null and c.rate_per_second is null and here <> all(p_in_flight);
   owed := coalesce(owed, 0);
 
-  with recursive circle as (
+  with recursive in_turn as (
     select here as company_id, 0::smallint as priority, here as first, false as wrapped, 0 as place, 0 as take, 0 as room,
       false as rated, 0 as filled
     union all
     select n.company_id, n.priority, n.outbox_id, n.wrapped, c.place + 1, coalesce(t.take, 1), coalesce(t.room, 0),
       coalesce(t.rated, false), c.filled + coalesce(least(t.take, t.room), 0)
-    from circle c cross join lateral (
+    from in_turn c cross join lateral (
       (select r.company_id, r.priority, r.outbox_id, false as wrapped from email_ready r
        where not c.wrapped and r.company_id > c.company_id order by r.company_id, r.priority, r.outbox_id limit 1)
       union all
@@ -70,14 +70,14 @@ begin
       from companies co where co.company_id = n.company_id limit 1) t on true
     where c.filled < p_size
   ), members as materialized (
-    -- The company of the cursor comes last, when the circle was walked to its end; what it is owed comes first in any case.
+    -- The company of the cursor comes last, when all companies had their turn; what it is owed comes first in any case.
     select c.company_id, c.priority, c.first, c.place, c.take, case when c.company_id = here then owed else 0 end as owed, c.rated,
       least(c.room, ceil(p_size::float8 / greatest(1, max(c.filled) over ()))::int * c.take
         + case when c.company_id = here then owed else 0 end) as most
-    from circle c where c.place > 0
+    from in_turn c where c.place > 0
     union all
     select here, 0::smallint, '00000000-0000-0000-0000-000000000000', 0, 1, owed, false, owed
-    where owed > 0 and not exists (select from circle where company_id = here and place > 0)
+    where owed > 0 and not exists (select from in_turn where company_id = here and place > 0)
   ), picked as materialized (
     -- From where the walk found it: what was taken before leaves dead entries, and they are stepped over once only.
     select own.spot, case when own.nth <= m.owed then -1 else (own.nth - m.owed - 1) / m.take end as turn, m.place, own.nth, m.rated

@@ -7,11 +7,11 @@ export type DeadChange = {
   code?: string
   reason?: string
   attempts?: number
-  /** How long ago the first of them died; each next one a millisecond later. */
+  /** How long ago the first of them ended; each next one a millisecond later. */
   agoSeconds?: number
 }
 
-/** E-mails that ended as the line ends them, with everything that hangs on them, many at once. Oldest first. */
+/** E-mails that ended as the pipeline ends them, with everything that hangs on them, many at once. Oldest first. */
 export async function makeDead(
   db: Queryable,
   companyId: string,
@@ -22,13 +22,13 @@ export async function makeDead(
   const ids = Array.from({ length: count }, () => uuidv7())
   await db.query(
     `with input as materialized (
-       select id, now() - $7 * interval '1 second' + place * interval '1 millisecond' as died
+       select id, now() - $7 * interval '1 second' + place * interval '1 millisecond' as ended
        from unnest($1::uuid[]) with ordinality as x(id, place)
      ), put_outbox as (
        insert into email_outbox (outbox_id, company_id, status, request_id, test, from_address, subject, priority, retry_policy,
          on_unknown, attempts, max_attempts, expires_at, provider, attempt_id, error_code, error_category, failure_reason, duration_ms, failed_at)
-       select id, $2, $3, 'r-1', false, 'shop@example.com', 'Hello', 5, 'steps', 'resend', $6, 5, died + interval '1 day', 'capture',
-         gen_random_uuid(), $4, 'TRANSIENT_ERROR', $5, 12, died from input
+       select id, $2, $3, 'r-1', false, 'shop@example.com', 'Hello', 5, 'steps', 'resend', $6, 5, ended + interval '1 day', 'capture',
+         gen_random_uuid(), $4, 'TRANSIENT_ERROR', $5, 12, ended from input
      ), put_recipients as (
        insert into email_recipients (outbox_id, ordinal, kind, address, status, suppressed)
        select id, 0, 'to', 'maria@example.com', $3, false from input
@@ -42,15 +42,15 @@ export async function makeDead(
      )
      insert into dead_letters (outbox_id, company_id, failed_attempts, last_failure_reason, last_failure_code, last_failure_at,
        retry_history, original_data, enqueued_at, moved_at)
-     select id, $2, $6, $5, $4, died, jsonb_build_array(jsonb_build_object('attempt', $6::int, 'timestamp', died, 'error', $4::text)),
-       jsonb_build_object('outboxId', id, 'companyId', $2::text, 'subject', 'Hello'), died - interval '1 minute', died
+     select id, $2, $6, $5, $4, ended, jsonb_build_array(jsonb_build_object('attempt', $6::int, 'timestamp', ended, 'error', $4::text)),
+       jsonb_build_object('outboxId', id, 'companyId', $2::text, 'subject', 'Hello'), ended - interval '1 minute', ended
      from input where $3 <> 'EXPIRED'`,
     [ids, companyId, status, code, reason, attempts, agoSeconds],
   )
   return ids
 }
 
-/** How often each of them was replayed and how often it stands in line: exactly once, or something is wrong. */
+/** How often each of them was replayed and how many ready rows it has: exactly one, or something is wrong. */
 export async function replaysOf(db: Queryable, companyId: string) {
   const { rows } = await db.query<{ pending: number; events: number; ready: number; dead: number; twice: number }>(
     `with own as materialized (select outbox_id, status from email_outbox where company_id = $1),

@@ -75,7 +75,7 @@ export function laneOver(
   }
 }
 
-/** As the claim does: the next of the line, no more of a company than it has room for. */
+/** As the claim does: the next that are ready, no more of a company than it has room for. */
 function takeWithin(
   { size, allowances, defaultAllowance }: ClaimLimits,
   ready: number[],

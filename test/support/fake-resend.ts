@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bareAddress } from '../../src/providers/mime.ts'
 import { type FakeAnswer, play, takeAnswer, takeUnread } from './answer-plan.ts'
-import { type FakeControl, FakeDesk, type FakeStats } from './fake-desk.ts'
 import { answerJson, answerText, readBody, serve } from './fake-http.ts'
+import { type FakeControl, FakeProviderState, type FakeStats } from './fake-provider-state.ts'
 
 export type ResendBody = {
   from: string
@@ -58,7 +58,7 @@ type Kept = { text: string; id: string | null; running: boolean }
 
 /** Resend's POST /emails, with its idempotency: one key, one message. */
 export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptions = {}): Promise<FakeResend> {
-  const desk = new FakeDesk<ResendAcceptance>(logFile)
+  const state = new FakeProviderState<ResendAcceptance>(logFile)
   const requests: FakeResend['requests'] = []
   const keys = new Map<string, Kept>()
   const domains: ResendDomain[] = []
@@ -68,14 +68,14 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
       keys.clear()
       requests.length = 0
     }
-    desk.control(change)
+    state.control(change)
   }
 
   async function sendEmail(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const cut = () => void request.socket.resetAndDestroy()
-    if (takeUnread(desk.plan)) return cut()
+    if (takeUnread(state.plan)) return cut()
     const text = await readBody(request)
-    const over = desk.overLimit()
+    const over = state.overLimit()
     if (over) {
       const refusal = { statusCode: 429, name: 'rate_limit_exceeded', message: 'Too many requests' }
       return answerJson(response, 429, refusal, over)
@@ -93,10 +93,10 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
     }
     response.once('close', settled)
     const acceptance = toAcceptance(body, key)
-    await play(takeAnswer(desk.plan, acceptance), {
+    await play(takeAnswer(state.plan, acceptance), {
       async accept() {
         kept.id = acceptance.id
-        await desk.accept(acceptance)
+        await state.accept(acceptance)
       },
       answer(how) {
         settled()
@@ -108,8 +108,8 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
   }
 
   const server = await serve(async (request, response) => {
-    if (await desk.answerControl(request, response, body => control(body))) return
-    desk.arrived(response)
+    if (await state.answerControl(request, response, body => control(body))) return
+    state.arrived(response)
     const given = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1]
     const route = `${request.method} ${request.url}`
     const ofDomains = /^\/domains(?:$|[/?])/.test(request.url!)
@@ -120,9 +120,9 @@ export async function startFakeResend({ apiKey, logFile, port }: FakeResendOptio
     return sendEmail(request, response)
   }, port)
 
-  const close = () => server.close().then(() => desk.close())
-  const throttled = () => desk.throttled
-  return { url: server.url, control, accepted: desk.accepted, stats: desk.stats, requests, domains, throttled, close }
+  const close = () => server.close().then(() => state.close())
+  const throttled = () => state.throttled
+  return { url: server.url, control, accepted: state.accepted, stats: state.stats, requests, domains, throttled, close }
 }
 
 async function answerDomains(request: IncomingMessage, response: ServerResponse, domains: ResendDomain[]) {

@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bareAddress } from '../../src/providers/mime.ts'
 import { type FakeAnswer, play, takeAnswer, takeUnread } from './answer-plan.ts'
-import { type FakeControl, FakeDesk, type FakeStats } from './fake-desk.ts'
 import { answerJson, answerText, readBody, serve } from './fake-http.ts'
+import { type FakeControl, FakeProviderState, type FakeStats } from './fake-provider-state.ts'
 
 /** One accepted message: a line of the log file, and of GET /control/log. */
 export type SesAcceptance = {
@@ -60,7 +60,7 @@ const ACCOUNT = {
 
 /** Amazon SES v2 as far as the gateway uses it, REST and JSON. */
 export async function startFakeSes({ logFile, port, keepBodies = true }: FakeSesOptions = {}): Promise<FakeSes> {
-  const desk = new FakeDesk<SesAcceptance>(logFile)
+  const state = new FakeProviderState<SesAcceptance>(logFile)
   const bodies: SesBody[] = []
   let account: object = ACCOUNT
   let accountAnswer: FakeAnswer | null = null
@@ -71,16 +71,16 @@ export async function startFakeSes({ logFile, port, keepBodies = true }: FakeSes
       accountAnswer = null
       bodies.length = 0
     }
-    desk.control(plan)
+    state.control(plan)
     if (change) account = { ...account, ...change }
     if (answer !== undefined) accountAnswer = answer
   }
 
   async function sendEmail(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const cut = () => void request.socket.resetAndDestroy()
-    if (takeUnread(desk.plan)) return cut()
+    if (takeUnread(state.plan)) return cut()
     const text = await readBody(request)
-    const over = desk.overLimit()
+    const over = state.overLimit()
     if (over) {
       const name = 'TooManyRequestsException'
       return answerJson(
@@ -94,16 +94,16 @@ export async function startFakeSes({ logFile, port, keepBodies = true }: FakeSes
     if (keepBodies) bodies.push(body)
     const acceptance = toAcceptance(body)
     const recipients = [...acceptance.to, ...acceptance.cc, ...acceptance.bcc]
-    await play(takeAnswer(desk.plan, { recipients, tags: acceptance.tags }), {
-      accept: () => desk.accept(acceptance),
+    await play(takeAnswer(state.plan, { recipients, tags: acceptance.tags }), {
+      accept: () => state.accept(acceptance),
       answer: how => (how === 'ok' ? answerOk(response, { MessageId: acceptance.messageId }) : answerAs(response, how)),
       cut,
     })
   }
 
   const server = await serve(async (request, response) => {
-    if (await desk.answerControl(request, response, body => control(body))) return
-    desk.arrived(response)
+    if (await state.answerControl(request, response, body => control(body))) return
+    state.arrived(response)
     const route = `${request.method} ${request.url}`
     if (route === 'POST /v2/email/outbound-emails') return sendEmail(request, response)
     if (route !== 'GET /v2/email/account') return answerJson(response, 404, { message: 'Unknown operation' })
@@ -114,13 +114,13 @@ export async function startFakeSes({ logFile, port, keepBodies = true }: FakeSes
   return {
     url: server.url,
     control,
-    accepted: desk.accepted,
-    stats: desk.stats,
+    accepted: state.accepted,
+    stats: state.stats,
     bodies,
-    throttled: () => desk.throttled,
+    throttled: () => state.throttled,
     async close() {
       await server.close()
-      await desk.close()
+      await state.close()
     },
   }
 }

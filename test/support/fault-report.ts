@@ -17,7 +17,7 @@ declare module 'vitest' {
   }
 }
 
-/** Told by a test that has proven something; the reporter below writes it down. */
+/** Called by a test that has proven something; the reporter below writes it down. */
 export function recordFault(context: TestContext, row: FaultRow): void {
   context.task.meta.fault = row
 }

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../src/db/query.ts'
+import { illegalSteps, type OrderedEvent } from './event-order.ts'
 import type { SesAcceptance } from './fake-ses.ts'
 import { until } from './gateway.ts'
-import { forgotten } from './line.ts'
-import { illegalSteps, type StoryEvent } from './story.ts'
+import { forgotten } from './outbox.ts'
 
 export type Ledger = {
   /** Sentences; empty when every promise was kept. */
@@ -23,12 +23,12 @@ type Row = {
   status: string
   onUnknown: 'resend' | 'hold'
   messageId: string | null
-  events: StoryEvent[]
+  events: OrderedEvent[]
 }
 
 const ENDS = ['SENT', 'REJECTED', 'FAILED', 'DLQ', 'EXPIRED']
 
-/** Compares what was promised, what the database tells and what the provider has: after a fault, and after the line is dry. */
+/** Compares what was promised, what the database says and what the provider has: after a fault, and after the outbox is drained. */
 export async function audit(
   db: Queryable,
   { accepted, log }: { accepted: ReadonlySet<string>; log: SesAcceptance[] },
@@ -60,7 +60,7 @@ function brokenOf(row: Row, sent: SesAcceptance[]): string[] {
     `${outboxId} ${what}: ${status}, ${sent.length} sent, ${events.map(one => one.type).join(' ')}`
   const attempts = new Set(events.filter(one => one.type === 'SENT_ATTEMPT').map(one => one.metadata.attemptId))
   const resends = events.filter(one => one.type === 'RESOLVED' && one.metadata.by === 'policy-resend').length
-  const doubt = events.some(one => one.type === 'UNKNOWN')
+  const unknown = events.some(one => one.type === 'UNKNOWN')
   const broken: string[] = []
   if (!ENDS.includes(status)) broken.push(say('has not ended'))
   if (sent.length > 1 + resends) broken.push(say('was sent more often than its policy allows'))
@@ -68,10 +68,10 @@ function brokenOf(row: Row, sent: SesAcceptance[]): string[] {
   if (sent.some(line => !attempts.has(line.attemptId))) broken.push(say('left without a SENT_ATTEMPT before it'))
   if (status === 'SENT' && !sent.some(line => line.messageId === row.messageId))
     broken.push(say('is SENT under a message id that the provider does not know'))
-  if (status !== 'SENT' && sent.length > 0 && !doubt) broken.push(say('was sent and does not say so'))
+  if (status !== 'SENT' && sent.length > 0 && !unknown) broken.push(say('was sent and does not say so'))
   if (events.filter(one => one.type === 'SENT').length !== Number(status === 'SENT'))
     broken.push(say('does not have one SENT event for being SENT'))
-  return [...broken, ...illegalSteps(status, events).map(step => say(`has an impossible story (${step})`))]
+  return [...broken, ...illegalSteps(status, events).map(step => say(`has an impossible step (${step})`))]
 }
 
 function figuresOf(rows: Row[], accepted: number, taken: Map<string, SesAcceptance[]>): Ledger['figures'] {

@@ -1,11 +1,11 @@
+import type { Deployment } from './deployment.ts'
 import type { Fault } from './faults.ts'
-import type { Scene } from './scene.ts'
 
 export type Member = { name: string; weight: number }
 
-export async function addCompanies(scene: Scene): Promise<Map<string, Member>> {
-  for (const weight of [1, 1, 2, 1, 3, 1]) await scene.addCompany({ weight })
-  return new Map(scene.companies.map(company => [company.name, company]))
+export async function addCompanies(deployment: Deployment): Promise<Map<string, Member>> {
+  for (const weight of [1, 1, 2, 1, 3, 1]) await deployment.addCompany({ weight })
+  return new Map(deployment.companies.map(company => [company.name, company]))
 }
 
 /**
@@ -19,15 +19,15 @@ function htmlOf(sentences: number): string {
 }
 
 /** All of it waits before anybody is there to send it; a quarter of it has HTML. */
-export async function postMix(scene: Scene, emails: number, html: string, { between }: Fault): Promise<void> {
-  const everybody = [...scene.companies]
+export async function postMix(deployment: Deployment, emails: number, html: string, { between }: Fault): Promise<void> {
+  const everybody = [...deployment.companies]
   for (let left = emails; left > 0; ) {
     const count = Math.min(left, between(1, 40))
-    scene.companies.splice(0, scene.companies.length, everybody[between(0, everybody.length - 1)]!)
-    await scene.post(count, () => ({ priority: between(1, 10), ...(between(0, 3) === 0 && { html }) }))
+    deployment.companies.splice(0, deployment.companies.length, everybody[between(0, everybody.length - 1)]!)
+    await deployment.post(count, () => ({ priority: between(1, 10), ...(between(0, 3) === 0 && { html }) }))
     left -= count
   }
-  scene.companies.splice(0, scene.companies.length, ...everybody)
+  deployment.companies.splice(0, deployment.companies.length, ...everybody)
 }
 
 export type Run = { member: Member; place: number; length: number; turns: number }

@@ -16,7 +16,7 @@ export async function watchStatuses(db: Queryable): Promise<void> {
     create trigger note_event after insert on email_events for each row execute function note_event();`)
 }
 
-/** Which event belongs to which new status. PENDING has none of its own: nothing in these tests hands an e-mail back. */
+/** Which event belongs to which new status. PENDING has none of its own: nothing in these tests returns an e-mail to ready. */
 const EVENT_OF: Partial<Record<EmailStatus, string>> = {
   PROCESSING: 'SENT_ATTEMPT',
   RETRY_SCHEDULED: 'RETRY_SCHEDULED',

@@ -151,7 +151,7 @@ export function runCommand(args: string[], { env, cwd = tmpdir() }: Environment 
   if (runners.length < MAX_RUNNERS) runners.push({ process: startRunner(), free: Promise.resolve() })
   const runner = runners[commands++ % runners.length]!
   const ended = runner.free.then(() => {
-    // One that died fails its own command only.
+    // One that ended fails its own command only.
     if (!runner.process.connected) runner.process = startRunner()
     return runIn(runner.process, { args, env: environment(env), cwd })
   })
@@ -161,13 +161,13 @@ export function runCommand(args: string[], { env, cwd = tmpdir() }: Environment 
 
 async function runIn(runner: ChildProcess, command: { args: string[]; env: object; cwd: string }): Promise<Ended> {
   const done = new AbortController()
-  const died = once(runner, 'exit', { signal: done.signal }).then(([code]) => {
+  const exited = once(runner, 'exit', { signal: done.signal }).then(([code]) => {
     throw new Error(`The process that runs commands ended with ${code} in: ${command.args.join(' ')}`)
   })
-  died.catch(() => {})
+  exited.catch(() => {})
   const ended = once(runner, 'message') as Promise<[Ended]>
   runner.send(command)
-  const [answer] = await Promise.race([ended, died]).finally(() => done.abort())
+  const [answer] = await Promise.race([ended, exited]).finally(() => done.abort())
   return answer
 }
 

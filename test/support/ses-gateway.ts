@@ -1,17 +1,17 @@
 import type { TestContext } from 'vitest'
 import { type FakeSes, startFakeSes } from './fake-ses.ts'
 import { startTestGateway, type TestCompany, type TestGateway, until } from './gateway.ts'
-import { makeDue, type Story, storyOf } from './line.ts'
 import { sendOk } from './mail.ts'
+import { makeDue, readEmail, type StoredEmail } from './outbox.ts'
 
 export type SesGateway = {
   gateway: TestGateway
   company: TestCompany
   fake: FakeSes
-  /** Sends one to an address whose local part the fake can be told about. */
+  /** Sends one to an address whose local part the fake can be given a plan for. */
   send: (localPart: string, change?: Record<string, unknown>) => Promise<string>
   /** Waits for one of these statuses. */
-  reaches: (outboxId: string, statuses: string[], patienceMs?: number) => Promise<Story>
+  reaches: (outboxId: string, statuses: string[], patienceMs?: number) => Promise<StoredEmail>
   /** The retry that is scheduled is due now. */
   makeDue: (outboxIds: string[]) => Promise<void>
 }
@@ -44,7 +44,7 @@ export async function startSesGateway(
     send: (localPart, change = {}) => sendOk(gateway, company, { to: `${localPart}@example.com`, ...change }),
     reaches: (outboxId, statuses, patienceMs = 20_000) =>
       until(
-        () => storyOf(gateway.db.pool, outboxId),
+        () => readEmail(gateway.db.pool, outboxId),
         ({ email }) => statuses.includes(email.status),
         patienceMs,
       ),

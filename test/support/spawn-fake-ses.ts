@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { inject } from 'vitest'
 import { readAcceptLog } from './accept-log.ts'
-import type { FakeStats } from './fake-desk.ts'
+import type { FakeStats } from './fake-provider-state.ts'
 import type { SesAcceptance, SesControl } from './fake-ses.ts'
 
 export type SpawnedFakeSes = {

@@ -4,19 +4,19 @@ import type { Queryable } from '../../src/db/query.ts'
 import type { OutgoingMessage, Provider, SendResult } from '../../src/providers/provider.ts'
 
 export type Scripted = Provider & { calls: OutgoingMessage[] }
-export type Scene = SendResult | ((message: OutgoingMessage) => Promise<SendResult>)
+export type ScriptedAnswer = SendResult | ((message: OutgoingMessage) => Promise<SendResult>)
 
-/** A provider that answers as written down, one scene for each call; the last one for all that follow. */
-export function scripted(name: string, recognisesAttempts: boolean, ...scenes: Scene[]): Scripted {
+/** A provider that answers as written down, one answer for each call; the last one for all that follow. */
+export function scripted(name: string, recognisesAttempts: boolean, ...answers: ScriptedAnswer[]): Scripted {
   const calls: OutgoingMessage[] = []
   return {
     name,
     recognisesAttempts,
     calls,
     async send(message) {
-      const scene = scenes[Math.min(calls.length, scenes.length - 1)]!
+      const answer = answers[Math.min(calls.length, answers.length - 1)]!
       calls.push(message)
-      return typeof scene === 'function' ? scene(message) : scene
+      return typeof answer === 'function' ? answer(message) : answer
     },
     close: async () => {},
   }
@@ -42,7 +42,7 @@ export async function graceOver(db: Queryable): Promise<void> {
   await db.query(`update unknown_sends set resolve_at = now() - interval '1 second'`)
 }
 
-export async function doubts(db: Queryable): Promise<{ outbox_id: string; reason: string; seconds: number }[]> {
+export async function unknownSends(db: Queryable): Promise<{ outbox_id: string; reason: string; seconds: number }[]> {
   const { rows } = await db.query(
     `select outbox_id, reason, round(extract(epoch from resolve_at - now()))::int as seconds from unknown_sends order by outbox_id`,
   )

@@ -6,7 +6,7 @@ import { SHARED_SECRETS } from './secrets.ts'
 
 export type TestWorker = { stop: () => Promise<void>; logs: () => string }
 
-/** A worker beside an API gateway, on its database: what the lane does, without the door. */
+/** A worker beside an API gateway, on its database: what the lane does, without the API. */
 export async function startWorker(
   { databaseUrl }: { databaseUrl: string },
   env: Record<string, string> = {},

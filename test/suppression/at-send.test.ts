@@ -4,8 +4,18 @@ import { readyDueEmails } from '../../src/db/outbox/schedule.ts'
 import type { Queryable } from '../../src/db/query.ts'
 import { Semaphore } from '../../src/runtime/semaphore.ts'
 import { startTestGateway, type TestCompany, type TestGateway } from '../support/gateway.ts'
-import { CLEAN_LINE, claim, forgotten, makeDue, receive, storyOf, typesOf, worker, workOff } from '../support/line.ts'
 import { read, send, sendOk } from '../support/mail.ts'
+import {
+  claim,
+  EMPTY_OUTBOX,
+  forgotten,
+  makeDue,
+  readEmail,
+  receive,
+  typesOf,
+  worker,
+  workOff,
+} from '../support/outbox.ts'
 
 const SENT = ['QUEUED', 'RECEIVED', 'VALIDATED', 'SENT_ATTEMPT', 'SENT']
 
@@ -20,14 +30,14 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.stop())
 beforeEach(async () => {
-  await db.query(`${CLEAN_LINE}; delete from suppression_list`)
+  await db.query(`${EMPTY_OUTBOX}; delete from suppression_list`)
 })
 afterEach(async () => {
   expect(await forgotten(db)).toEqual([])
 })
 
 const accepted = (change: Record<string, unknown> = {}) => sendOk(gateway, company, change)
-const story = (outboxId: string) => storyOf(db, outboxId)
+const readRows = (outboxId: string) => readEmail(db, outboxId)
 
 async function suppress(address: string, { companyId = null as string | null, until = 'infinity' } = {}) {
   await db.query(
@@ -41,23 +51,23 @@ describe('suppressed after it was accepted and before it is sent', () => {
     const outboxId = await accepted({ cc: ['bob@example.com'] })
     await suppress('maria@example.com')
     await workOff(db)
-    const told = await story(outboxId)
-    expect(typesOf(told)).toEqual(['QUEUED', 'RECEIVED', 'REJECTED'])
-    expect(told.events[2]!.metadata).toMatchObject({
+    const stored = await readRows(outboxId)
+    expect(typesOf(stored)).toEqual(['QUEUED', 'RECEIVED', 'REJECTED'])
+    expect(stored.events[2]!.metadata).toMatchObject({
       errorCode: 'RECIPIENT_SUPPRESSED',
       recipient: hashEmail('maria@example.com'),
       suppressed: [hashEmail('maria@example.com')],
       willRetry: false,
     })
-    expect(told.email).toMatchObject({
+    expect(stored.email).toMatchObject({
       status: 'REJECTED',
       error_code: 'RECIPIENT_SUPPRESSED',
       failed_at: expect.any(Date),
       started_at: null,
       provider: null,
     })
-    expect([told.dead, told.inbox]).toEqual([undefined, []])
-    expect(told.recipients.map(row => row.status)).toEqual(['REJECTED', 'REJECTED'])
+    expect([stored.dead, stored.inbox]).toEqual([undefined, []])
+    expect(stored.recipients.map(row => row.status)).toEqual(['REJECTED', 'REJECTED'])
   })
 
   test('the company reads why, and never the address of the event', async () => {
@@ -77,49 +87,49 @@ describe('suppressed after it was accepted and before it is sent', () => {
     await suppress('bob@example.com')
     await suppress('erin@example.com')
     await workOff(db)
-    const told = await story(outboxId)
-    expect(typesOf(told)).toEqual(SENT)
-    expect(told.events.at(-1)!.metadata.suppressed).toEqual([
+    const stored = await readRows(outboxId)
+    expect(typesOf(stored)).toEqual(SENT)
+    expect(stored.events.at(-1)!.metadata.suppressed).toEqual([
       hashEmail('bob@example.com'),
       hashEmail('erin@example.com'),
     ])
-    expect(told.inbox).toHaveLength(1)
-    expect(told.inbox[0]!.message).toMatchObject({
+    expect(stored.inbox).toHaveLength(1)
+    expect(stored.inbox[0]!.message).toMatchObject({
       to: ['maria@example.com'],
       cc: ['carol@example.com'],
       bcc: ['dave@example.com'],
     })
-    expect(told.recipients.map(row => [row.kind, row.status, row.suppressed])).toEqual([
+    expect(stored.recipients.map(row => [row.kind, row.status, row.suppressed])).toEqual([
       ['to', 'SENT', false],
       ['cc', 'REJECTED', true],
       ['cc', 'SENT', false],
       ['bcc', 'SENT', false],
       ['bcc', 'REJECTED', true],
     ])
-    expect(told.email.status).toBe('SENT')
+    expect(stored.email.status).toBe('SENT')
   })
 
   test('between two attempts: the retry does not leave', async () => {
     const outboxId = await accepted({ to: 'unavailable@simulator.test' })
     await workOff(db)
-    expect((await story(outboxId)).email.status).toBe('RETRY_SCHEDULED')
+    expect((await readRows(outboxId)).email.status).toBe('RETRY_SCHEDULED')
     await suppress('unavailable@simulator.test')
     await makeDue(db, [outboxId])
     await readyDueEmails(db, 1000)
     await workOff(db)
-    const told = await story(outboxId)
-    expect(told.email).toMatchObject({ status: 'REJECTED', attempts: 2, next_attempt_at: null })
-    expect(told.dead).toBeUndefined()
+    const stored = await readRows(outboxId)
+    expect(stored.email).toMatchObject({ status: 'REJECTED', attempts: 2, next_attempt_at: null })
+    expect(stored.dead).toBeUndefined()
   })
 
   test('the spelling of the address does not matter', async () => {
     const outboxId = await accepted({ to: 'Maria@Example.COM' })
     await suppress('maria@example.com')
     await workOff(db)
-    expect((await story(outboxId)).email.status).toBe('REJECTED')
+    expect((await readRows(outboxId)).email.status).toBe('REJECTED')
   })
 
-  test('its neighbours in the batch are sent', async () => {
+  test('the others in the batch are sent', async () => {
     const ids = await Promise.all([
       accepted(),
       accepted({ to: 'bob@example.com' }),
@@ -127,7 +137,11 @@ describe('suppressed after it was accepted and before it is sent', () => {
     ])
     await suppress('bob@example.com')
     await workOff(db)
-    expect(await Promise.all(ids.map(async id => (await story(id)).email.status))).toEqual(['SENT', 'REJECTED', 'SENT'])
+    expect(await Promise.all(ids.map(async id => (await readRows(id)).email.status))).toEqual([
+      'SENT',
+      'REJECTED',
+      'SENT',
+    ])
   })
 })
 
@@ -138,17 +152,17 @@ describe('an entry that does not count', () => {
     await suppress('maria@example.com', { until: past })
     await suppress('bob@example.com', { until: past })
     await workOff(db)
-    const told = await story(outboxId)
-    expect(typesOf(told)).toEqual(SENT)
-    expect(told.inbox[0]!.message.cc).toEqual(['bob@example.com'])
-    expect(told.events.at(-1)!.metadata).not.toHaveProperty('suppressed')
+    const stored = await readRows(outboxId)
+    expect(typesOf(stored)).toEqual(SENT)
+    expect(stored.inbox[0]!.message.cc).toEqual(['bob@example.com'])
+    expect(stored.events.at(-1)!.metadata).not.toHaveProperty('suppressed')
   })
 
   test('an entry with a time ahead still counts', async () => {
     const outboxId = await accepted()
     await suppress('maria@example.com', { until: new Date(Date.now() + 60_000).toISOString() })
     await workOff(db)
-    expect((await story(outboxId)).email.status).toBe('REJECTED')
+    expect((await readRows(outboxId)).email.status).toBe('REJECTED')
   })
 
   test('because it is another company’s lets the mail through; one’s own does not', async () => {
@@ -156,19 +170,19 @@ describe('an entry that does not count', () => {
     const [own, theirs] = [await accepted(), await sendOk(gateway, other)]
     await suppress('maria@example.com', { companyId: other.companyId })
     await workOff(db)
-    expect([(await story(own)).email.status, (await story(theirs)).email.status]).toEqual(['SENT', 'REJECTED'])
+    expect([(await readRows(own)).email.status, (await readRows(theirs)).email.status]).toEqual(['SENT', 'REJECTED'])
   })
 })
 
-test('what the door refuses is not accepted in the first place, and what it left out stays out', async () => {
+test('what acceptance refuses is not stored, and whom acceptance left out stays left out', async () => {
   await suppress('bob@example.com')
   expect((await send(gateway, company, { to: 'bob@example.com', subject: 'Hello', text: 'Hi' })).status).toBe(403)
   const outboxId = await accepted({ cc: ['bob@example.com'] })
   await db.query('delete from suppression_list')
   await workOff(db)
-  const told = await story(outboxId)
-  expect(told.inbox[0]!.message.cc, 'its outcome was answered at the door').toEqual([])
-  expect(told.email.status).toBe('SENT')
+  const stored = await readRows(outboxId)
+  expect(stored.inbox[0]!.message.cc, 'its outcome was in the answer to the request').toEqual([])
+  expect(stored.email.status).toBe('SENT')
 })
 
 test('who was suppressed while the e-mail waited for its turn at the provider gets nothing', async () => {
@@ -182,11 +196,15 @@ test('who was suppressed while the e-mail waited for its turn at the provider ge
     },
     nowMs: () => ms,
   }
-  for (const hand of await receive(db, await claim(db, 10))) await worker(db, waiting)(hand)
-  expect((await story(outboxId)).email.status, 'it is back in line').toBe('PENDING')
+  for (const claimed of await receive(db, await claim(db, 10))) await worker(db, waiting)(claimed)
+  expect((await readRows(outboxId)).email.status, 'it is ready again').toBe('PENDING')
   await workOff(db)
-  const told = await story(outboxId)
-  expect([told.email.status, told.email.error_code, told.inbox.length]).toEqual(['REJECTED', 'RECIPIENT_SUPPRESSED', 0])
+  const stored = await readRows(outboxId)
+  expect([stored.email.status, stored.email.error_code, stored.inbox.length]).toEqual([
+    'REJECTED',
+    'RECIPIENT_SUPPRESSED',
+    0,
+  ])
 })
 
 test('so does who was suppressed while it waited for a free slot after it had been read', async () => {
@@ -201,8 +219,8 @@ test('so does who was suppressed while it waited for a free slot after it had be
     leave: () => {},
   }
   const slots = { starts, calls: new Semaphore(1) }
-  for (const hand of await receive(db, await claim(db, 10))) await worker(db, { slots, nowMs: () => ms })(hand)
-  expect((await story(outboxId)).email.status, 'it is back in line').toBe('PENDING')
+  for (const claimed of await receive(db, await claim(db, 10))) await worker(db, { slots, nowMs: () => ms })(claimed)
+  expect((await readRows(outboxId)).email.status, 'it is ready again').toBe('PENDING')
   await workOff(db)
-  expect((await story(outboxId)).inbox).toEqual([])
+  expect((await readRows(outboxId)).inbox).toEqual([])
 })

@@ -59,7 +59,7 @@ test.each(['never counted', 'counted'])(
   },
 )
 
-test('a claim looks at no more deliveries than it has places for, however many wait', async () => {
+test('a claim looks at no more deliveries than it has slots for, however many wait', async () => {
   const read = await rowsRead('^webhook_deliveries$', async db => {
     expect((await claim(db, 50)).deliveries).toHaveLength(50)
   })

@@ -165,7 +165,7 @@ describe('an endpoint', () => {
     company = await gateway.company()
   })
 
-  test('that answers 410 is disabled at once, and the others are told', async () => {
+  test('that answers 410 is disabled at once, and the other endpoints receive an event', async () => {
     const other = await register(gateway, company, `${receiver.url}/other`)
     const { id } = await register(gateway, company, `${receiver.url}/gone`)
     receiver.answer('/gone', withStatus(410))

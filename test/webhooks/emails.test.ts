@@ -34,7 +34,7 @@ async function listening(eventTypes?: string[]) {
   return { id, path, got }
 }
 
-describe('the company hears', () => {
+describe('the company is notified', () => {
   test('of an e-mail that was sent, once, with all that the documents list', async () => {
     const { id, path, got } = await listening()
     const outboxId = await sendOk(
@@ -193,9 +193,9 @@ describe('the company hears', () => {
     )
     const [first, ...rest] = await got(3)
     expect(rest[0]!.type).toBe(first!.type)
-    const told = rest.map(one => one.data.sequence)
-    expect(told).toEqual(told.toSorted((a, b) => a - b))
-    expect(new Set(told).size).toBe(told.length)
+    const sequences = rest.map(one => one.data.sequence)
+    expect(sequences).toEqual(sequences.toSorted((a, b) => a - b))
+    expect(new Set(sequences).size).toBe(sequences.length)
     expect(rest.map(one => one.type)[0]).toBe('email.sent')
     expect(rest.every(one => (one.data as { outboxId: string }).outboxId === outboxId)).toBe(true)
   })

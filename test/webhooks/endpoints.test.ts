@@ -176,7 +176,7 @@ test('a webhook waits unserved when no worker holds its endpoint, and not when t
   await state(`failures = 0, held_until = now() + interval '15 seconds'`)
   expect(await unserved(), 'slow: a worker delivers').toBe(-1)
   await state(`held_until = now() - interval '1 second'`)
-  expect(await unserved(), 'its worker died').toBe(3600)
+  expect(await unserved(), 'its worker was lost').toBe(3600)
 })
 
 test('webhooks are in the metrics, without a word about where they go', async () => {

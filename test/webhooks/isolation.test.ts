@@ -50,7 +50,7 @@ const waiting = async (ids: string[]) =>
     )
   )[0].count
 
-test('endpoints that hang or fail, with thousands waiting, neither take the places of a healthy one nor slow it', async () => {
+test('endpoints that hang or fail, with thousands waiting, neither take the slots of a healthy one nor slow it', async () => {
   const ids: Record<string, string> = {}
   for (const path of ['hang-1', 'hang-2', 'fail-1', 'fail-2', 'healthy']) {
     ids[path] = (await register(gateway, company, `${receiver.url}/${path}`)).id
@@ -174,7 +174,7 @@ test('any number of endpoints that are to be left alone is looked at now and the
   await dispatcher.stop()
   await pool.query('delete from webhook_ready')
   await pool.end()
-  // Four looks a second, three claims each, and one circle more at the start.
+  // Four looks a second, three claims each, and one round more at the start.
   expect(claims).toBeGreaterThanOrEqual(3)
   expect(claims).toBeLessThan(24)
 })

@@ -67,9 +67,9 @@ describe('a delivery', () => {
   })
 
   test('goes to the very address that was checked: a name that changes is not asked again', async () => {
-    const heard: string[] = []
+    const requested: string[] = []
     const receiver = await serve(async (request, response) => {
-      heard.push(request.url!)
+      requested.push(request.url!)
       // The connection is not kept, so the next delivery connects, and checks, anew.
       response.writeHead(200, { connection: 'close' }).end()
     })
@@ -84,7 +84,7 @@ describe('a delivery', () => {
       status: null,
       error: expect.stringMatching(/^FORBIDDEN_ADDRESS/),
     })
-    expect(heard).toEqual(['/first'])
+    expect(requested).toEqual(['/first'])
     poster.close()
     await receiver.close()
   })

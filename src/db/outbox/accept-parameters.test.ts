@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { draft, recipientRecord, unit } from '../../../test/support/line.ts'
+import { draft, recipientRecord, unit } from '../../../test/support/outbox.ts'
 import { acceptParameters } from './accept-parameters.ts'
 import { acceptStatement } from './accept-statement.ts'
 import type { Draft } from './draft.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { accept, draft } from '../../../test/support/line.ts'
+import { accept, draft } from '../../../test/support/outbox.ts'
 import { createTestDatabase } from '../../../test/support/postgres.ts'
 import { uuidv7 } from '../../contracts/uuid.ts'
 import { type Database, openDatabase } from '../pool.ts'

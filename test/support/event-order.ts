@@ -1,7 +1,7 @@
 import { type EmailEventType, type EmailStatus, mayMove } from '../../src/contracts/states.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into metadata of every form
-export type StoryEvent = { type: EmailEventType; metadata: any }
+export type OrderedEvent = { type: EmailEventType; metadata: any }
 
 /** What may come next. Everything else is a late write that should have hit nothing, or one that was lost. */
 const NEXT: Partial<Record<EmailEventType, EmailEventType[]>> = {
@@ -18,8 +18,8 @@ const NEXT: Partial<Record<EmailEventType, EmailEventType[]>> = {
   FAILED: ['DLQ_MOVED'],
 }
 
-/** The statuses that events bring with them. A dead letter's own status is told by the event before it. */
-function statusAfter({ type, metadata }: StoryEvent, next: StoryEvent | undefined): EmailStatus | null {
+/** The statuses that events bring with them. The status of a dead letter follows from the event before it. */
+function statusAfter({ type, metadata }: OrderedEvent, next: OrderedEvent | undefined): EmailStatus | null {
   if (type === 'QUEUED') return 'PENDING'
   if (type === 'SENT_ATTEMPT') return 'PROCESSING'
   if (type === 'RETRY_SCHEDULED') return metadata.parked ? 'PENDING' : 'RETRY_SCHEDULED'
@@ -29,8 +29,8 @@ function statusAfter({ type, metadata }: StoryEvent, next: StoryEvent | undefine
   return own.includes(type) ? (type as EmailStatus) : null
 }
 
-/** The steps of a story that nothing allows, in words. */
-export function illegalSteps(status: string, events: StoryEvent[]): string[] {
+/** The steps in the events of an e-mail that nothing allows, in words. */
+export function illegalSteps(status: string, events: OrderedEvent[]): string[] {
   const wrong: string[] = []
   if (events[0]?.type !== 'QUEUED') wrong.push(`begins with ${events[0]?.type}`)
   let now: EmailStatus = 'PENDING'
@@ -42,6 +42,6 @@ export function illegalSteps(status: string, events: StoryEvent[]): string[] {
     if (!mayMove(now, after)) wrong.push(`${now} → ${after}`)
     now = after
   })
-  if (!['FAILED', 'DLQ'].includes(status) && now !== status) wrong.push(`tells ${now}, is ${status}`)
+  if (!['FAILED', 'DLQ'].includes(status) && now !== status) wrong.push(`events say ${now}, is ${status}`)
   return wrong
 }

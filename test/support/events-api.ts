@@ -7,34 +7,34 @@ import { type App, baseApp } from '../../src/http/app.ts'
 import { providerEventRoutes } from '../../src/http/routes-provider-events.ts'
 import { createTestDatabase } from './postgres.ts'
 
-export type DoorAnswer = {
+export type EventsApiAnswer = {
   status: number
   headers: Record<string, unknown>
   body: { code?: string; processed?: boolean; confirmed?: boolean; detail?: string }
 }
 
-export type TestDoor = {
+export type EventsApi = {
   db: Database
   app: App
   /** As SNS posts it, without a socket: a thousand take seconds. */
-  post: (body: unknown, headers?: Record<string, string>, path?: string) => Promise<DoorAnswer>
+  post: (body: unknown, headers?: Record<string, string>, path?: string) => Promise<EventsApiAnswer>
   /** Writes the figures that are kept in memory. */
   close: () => Promise<void>
 }
 
 export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>
 
-/** The doors for provider events on a database of their own, and nothing else of the gateway. */
-export async function openTestDoor(env: Record<string, string>, kept?: TestDatabase): Promise<TestDoor> {
+/** The routes for provider events on a database of their own, and nothing else of the gateway. */
+export async function openEventsApi(env: Record<string, string>, kept?: TestDatabase): Promise<EventsApi> {
   const database = kept ?? (await createTestDatabase())
   const db = openDatabase(database.url, () => {})
   await ensurePartitions(db.pool)
   const secrets = { ENCRYPTION_KEY: 'ab'.repeat(32), HASH_PEPPER: 'pepper '.repeat(8) }
   const config = loadConfig({ DATABASE_URL: database.url, ...secrets, ...env })
   const log = pino({ level: 'silent' })
-  const door = composeProviderEvents(config, db, () => {}, log)
+  const events = composeProviderEvents(config, db, () => {}, log)
   const app = baseApp({ log, trustProxy: false })
-  await app.register(async events => providerEventRoutes(events, door.deps))
+  await app.register(async routes => providerEventRoutes(routes, events.deps))
   return {
     db,
     app,
@@ -46,7 +46,7 @@ export async function openTestDoor(env: Record<string, string>, kept?: TestDatab
     },
     async close() {
       await app.close()
-      await door.close()
+      await events.close()
       await db.close()
       if (!kept) await database.drop()
     },

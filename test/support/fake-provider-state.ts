@@ -9,7 +9,7 @@ export type FakeControl = Partial<FakePlan> & { reset?: boolean; limit?: FakeLim
 export type FakeLimit = { perSecond: number; headers?: boolean }
 
 /** What the fakes of HTTP providers share: the plan, the counters, the log of what was accepted, and their control. */
-export class FakeDesk<Line extends object> {
+export class FakeProviderState<Line extends object> {
   plan: FakePlan = structuredClone(EVERYTHING_OK)
   readonly accepted: Line[] = []
   readonly stats: FakeStats = { requests: 0, accepted: 0, concurrent: 0, maxConcurrent: 0 }
@@ -40,7 +40,7 @@ export class FakeDesk<Line extends object> {
     return headers ? { 'retry-after': '1', 'ratelimit-limit': String(perSecond) } : {}
   }
 
-  /** Returns when the acceptance would survive the fake's own death. */
+  /** Returns when the acceptance would survive a kill of the fake. */
   async accept(line: Line): Promise<void> {
     const numbered = { seq: ++this.#lines, at: new Date().toISOString(), ...line }
     this.accepted.push(numbered)

@@ -121,10 +121,10 @@ export async function accept(db: Queryable, drafts: Draft[]): Promise<string[]> 
   return drafts.map(one => one.outboxId)
 }
 
-const LINE_TABLES = `email_ready email_scheduled leases email_events email_recipients email_content email_outbox dead_letters
+const OUTBOX_TABLES = `email_ready email_scheduled leases email_events email_recipients email_content email_outbox dead_letters
   unknown_sends counters company_flow capture_inbox provider_events company_reputation`
-/** Empties the line and what hangs on it; companies stay. To truncate that many partitions would take a quarter of a second. */
-export const CLEAN_LINE = LINE_TABLES.split(/\s+/)
+/** Empties the outbox and what hangs on it; companies stay. To truncate that many partitions would take a quarter of a second. */
+export const EMPTY_OUTBOX = OUTBOX_TABLES.split(/\s+/)
   .map(table => `delete from ${table}`)
   .join(';')
 
@@ -266,7 +266,7 @@ function settleDepsOf(db: Queryable, change: WorkerChange): SettleDeps {
   }
 }
 
-/** Claims up to `size` and works on all of it, as a worker does that never dies. */
+/** Claims up to `size` and works on all of it, as a worker does that is never lost. */
 export async function workOff(db: Queryable, size = 100): Promise<number> {
   const received = await receive(db, await claim(db, size))
   for (const one of received) await worker(db)(one)
@@ -276,7 +276,7 @@ export async function workOff(db: Queryable, size = 100): Promise<number> {
 /** As it comes out of the database; a test says what it should look like. */
 type Row = Answer['body']
 
-export type Story = {
+export type StoredEmail = {
   email: Row
   events: { type: string; metadata: Row; created_at: Date }[]
   recipients: Row[]
@@ -285,7 +285,7 @@ export type Story = {
 }
 
 /** Everything the database knows about one e-mail. */
-export async function storyOf(db: Queryable, outboxId: string): Promise<Story> {
+export async function readEmail(db: Queryable, outboxId: string): Promise<StoredEmail> {
   const of = async (table: string, order = 'outbox_id') =>
     (await db.query(`select * from ${table} where outbox_id = $1 order by ${order}`, [outboxId])).rows
   // The e-mail first, and its events next: what was written together with its status, or with an event, is then there to be read.
@@ -299,7 +299,7 @@ export async function storyOf(db: Queryable, outboxId: string): Promise<Story> {
   return { email, events, recipients, dead, inbox }
 }
 
-export const typesOf = (story: Pick<Story, 'events'>) => story.events.map(event => event.type)
+export const typesOf = (stored: Pick<StoredEmail, 'events'>) => stored.events.map(event => event.type)
 
 /** The waiting e-mails that nothing would ever wake: neither ready, nor scheduled in time. */
 export async function forgotten(db: Queryable): Promise<string[]> {

@@ -16,7 +16,7 @@ import { type SpawnedFakeSes, spawnFakeSes } from './spawn-fake-ses.ts'
 export type Company = { companyId: string; apiKey: string; name: string; weight: number }
 export type Running = Pick<SpawnedGateway, 'signal' | 'exited' | 'output' | 'errors' | 'pid'>
 
-export type Scene = {
+export type Deployment = {
   db: Database
   ses: SpawnedFakeSes
   redis: RedisServer | null
@@ -39,7 +39,7 @@ export type Scene = {
   drained: (patienceSeconds?: number) => Promise<number>
 }
 
-export type SceneOptions = {
+export type DeploymentOptions = {
   redis?: boolean
   companies?: number
   env?: Record<string, string>
@@ -53,7 +53,7 @@ const LINES_OF_LOG = 8
 const FROM = 'shop@example.com'
 
 /** Everything as in production, each in its own process: api, workers, Postgres, Redis, and the provider with its log. */
-export async function startScene(context: TestContext, options: SceneOptions = {}): Promise<Scene> {
+export async function startDeployment(context: TestContext, options: DeploymentOptions = {}): Promise<Deployment> {
   const undo: (() => unknown)[] = []
   context.onTestFinished(async () => {
     for (const one of undo.toReversed()) await one()
